@@ -1,0 +1,1 @@
+"""Take an OpenStack project from nothing to ready for a cluster."""

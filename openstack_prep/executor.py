@@ -1,0 +1,188 @@
+"""Read what is there, and carry a plan out: threads, order, convergence, a report."""
+
+from __future__ import annotations
+
+import graphlib
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+
+import tenacity
+
+from openstack_prep import planner
+from openstack_prep.errors import CloudError, Mistake, NotUnique, PlanRefused
+from openstack_prep.model import Action, Key, Observed, Resource, Result, Status, Step
+from openstack_prep.plan import Plan, Report
+from openstack_prep.site import Site
+
+JOBS = 8
+ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a progress display is told: a step has ``started``, is being tried ``again``, or has ended."""
+
+    step: Step
+    phase: str
+    result: Result | None = None
+    note: str = ""
+
+
+def silent(event: Event) -> None:
+    """Tell nobody."""
+
+
+# --- observe ------------------------------------------------------------------------------
+
+
+def observe(site: Site, resources: Sequence[Resource], *, jobs: int = JOBS) -> dict[Key, Observed]:
+    """Return what exists of these, each kind read in bulk, the kinds in parallel."""
+    groups: dict[type[Resource], list[Resource]] = defaultdict(list)
+    for resource in resources:
+        groups[type(resource)].append(resource)
+    with ThreadPoolExecutor(jobs) as pool:
+        found = list(pool.map(lambda group: group[0].find(site, group[1]), groups.items()))
+    return {key: observed for each in found for key, observed in each.items()}
+
+
+def examine(
+    site: Site, resources: Sequence[Resource], *, jobs: int = JOBS
+) -> tuple[dict[Key, Observed], list[Mistake]]:
+    """Read what exists and everything that would go wrong: missing references, and each kind's checks."""
+    declared = {resource.key for resource in resources}
+    outside = {each.key: each for resource in resources for each in resource.references() if each.key not in declared}
+    try:
+        observed = observe(site, [*resources, *outside.values()], jobs=jobs)
+    except NotUnique as error:
+        raise PlanRefused([Mistake("cloud", str(error))]) from error
+    with ThreadPoolExecutor(jobs) as pool:
+        checks = list(pool.map(lambda each: list(each.check(site, observed.get(each.key))), resources))
+    mistakes = [
+        Mistake(_users_of(key, resources), f"{key} does not exist", "declare it in the spec, or correct the name")
+        for key in outside
+        if key not in observed
+    ]
+    return observed, mistakes + [mistake for found in checks for mistake in found]
+
+
+def _users_of(key: Key, resources: Iterable[Resource]) -> str:
+    return ", ".join(str(each.key) for each in resources if key in {needed.key for needed in each.references()})
+
+
+# --- run ----------------------------------------------------------------------------------
+
+
+def run(plan: Plan, site: Site, *, jobs: int = JOBS, tell: Callable[[Event], None] = silent) -> Report:
+    """Carry a plan out, independent steps in parallel.
+
+    A step that fails skips its dependents and only those.  An interrupt (SIGINT) lets the running
+    steps end and skips the rest.  Never raises for a step: the report says how each went.
+    """
+    return _Run(plan, site, tell).run(jobs)
+
+
+class _Run:
+    def __init__(self, plan: Plan, site: Site, tell: Callable[[Event], None]) -> None:
+        self.plan, self.site, self.tell = plan, site, tell
+        self.results: dict[Key, Result] = {}
+        self.stopped = ""
+
+    def run(self, jobs: int) -> Report:
+        started = time.monotonic()
+        steps = {step.key: step for step in self.plan}
+        order = graphlib.TopologicalSorter({key: step.needs & steps.keys() for key, step in steps.items()})
+        order.prepare()
+        running: dict[Future[Result], Key] = {}
+        with ThreadPoolExecutor(jobs, thread_name_prefix="step") as pool:
+            while order.is_active():
+                for key in order.get_ready():
+                    result = self._settled(steps[key])
+                    if result is None:
+                        running[pool.submit(self._carry_out, steps[key])] = key
+                    else:
+                        self._note(result, order)
+                for future in self._wait(running):
+                    del running[future]
+                    self._note(future.result(), order)
+        return Report(tuple(self.results[key] for key in steps), time.monotonic() - started)
+
+    def _wait(self, running: Mapping[Future[Result], Key]) -> set[Future[Result]]:
+        while running:
+            try:
+                return set(wait(running, return_when=FIRST_COMPLETED).done)
+            except KeyboardInterrupt:
+                self.stopped = "the interrupt"
+        return set()
+
+    def _note(self, result: Result, order: graphlib.TopologicalSorter[Key]) -> None:
+        self.results[result.step.key] = result
+        order.done(result.step.key)
+        self.tell(Event(result.step, "ended", result))
+
+    def _settled(self, step: Step) -> Result | None:
+        """Return the result of a step that needs no work or may not run."""
+        if step.action is Action.KEEP:
+            return Result(step=step, status=Status.DONE, observed=step.observed)
+        broken = sorted(
+            str(key) for key in step.needs if key in self.results and self.results[key].status is not Status.DONE
+        )
+        cause = ", ".join(broken) or self.stopped
+        return Result(step=step, status=Status.SKIPPED, cause=cause) if cause else None
+
+    def _carry_out(self, step: Step) -> Result:
+        started = time.monotonic()
+        self.tell(Event(step, "started"))
+        try:
+            observed = self._converge(step)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it stands in the report
+            return Result(step=step, status=Status.FAILED, error=error, seconds=time.monotonic() - started)
+        return Result(step=step, status=Status.DONE, observed=observed, seconds=time.monotonic() - started)
+
+    def _converge(self, step: Step) -> Observed | None:
+        """Do the step; after a passing fault look again what is there and do what is left.
+
+        A request whose answer was lost may have done its work, so nothing is sent a second time
+        before looking.
+        """
+        retry = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(lambda error: isinstance(error, CloudError) and error.retryable),
+            stop=tenacity.stop_after_attempt(ATTEMPTS),
+            wait=tenacity.wait_exponential_jitter(initial=0.25, max=8),
+            reraise=True,
+        )
+        for attempt in retry:
+            with attempt:
+                if attempt.retry_state.attempt_number > 1:
+                    step = self._look_again(step)
+                return self._act(step)
+        raise AssertionError("unreachable")  # pragma: no cover
+
+    def _look_again(self, step: Step) -> Step:
+        self.tell(Event(step, "again"))
+        observed = observe(self.site.fresh(), [step.resource]).get(step.key)
+        if step.action is Action.DELETE:
+            return replace(step, observed=observed, action=Action.DELETE if observed else Action.KEEP)
+        again = planner.decide(step.resource, observed, step.needs)
+        if again.action is Action.REPLACE and step.action is not Action.REPLACE:
+            raise PlanRefused([Mistake(str(step.key), "was changed by somebody else meanwhile", "plan again")])
+        return again
+
+    def _act(self, step: Step) -> Observed | None:
+        resource, site, observed = step.resource, self.site, step.observed
+        if step.action is Action.DELETE and observed is not None:
+            resource.delete(site, observed)
+            site.known.pop(resource.key, None)
+            return observed
+        if step.action is Action.REPLACE and observed is not None:
+            resource.delete(site, observed)
+            observed = resource.create(site)
+        elif step.action is Action.UPDATE and observed is not None:
+            observed = resource.update(site, observed, step.changes)
+        elif step.action is Action.CREATE:
+            observed = resource.create(site)
+        if observed is not None:
+            site.known[resource.key] = observed
+        return observed

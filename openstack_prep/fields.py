@@ -1,0 +1,98 @@
+"""Types of fields: what a spec may say, and the one form it is kept in.
+
+Each is an ``Annotated`` standard type, so a dataclass made in Python takes plain values, while the
+spec reader validates and normalises by the same declaration.  pydantic is imported when a spec is
+read, not before.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from annotated_types import Ge, Gt, Le, Len
+
+_UNITS = {"": None, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+_SIZE = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
+
+
+@dataclass(frozen=True)
+class Reads:
+    """Marks a field whose text is read by a function; that raises ValueError with the remedy."""
+
+    read: Callable[[Any], Any]
+    schema: dict[str, Any] | None = None
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_before_validator_function(self.read, handler(source))
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> Any:
+        return handler(core_schema) if self.schema is None else self.schema
+
+    def __hash__(self) -> int:
+        return hash(self.read)
+
+
+def size(unit: str) -> Callable[[Any], Any]:
+    """Return a reader of sizes that gives whole numbers of a unit ("MiB" or "GiB")."""
+    one = _UNITS[unit.lower()]
+    assert one
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        found = _SIZE.fullmatch(value)
+        if not found or found[2].lower() not in _UNITS:
+            raise ValueError(f"is not a size; write a number of {unit}, or one with a unit such as 16{unit}")
+        factor = _UNITS[found[2].lower()]
+        number = float(found[1]) * (factor or one) / one
+        if number != int(number) or (factor and number < 0):
+            raise ValueError(f"is not a whole number of {unit}")
+        return int(number)
+
+    return read
+
+
+def address(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return str(ipaddress.ip_address(value))
+    except ValueError:
+        raise ValueError("is not an IP address; write one such as 192.0.2.10 or 2001:db8::10") from None
+
+
+def cidr(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return str(ipaddress.ip_network(value))
+    except ValueError as error:
+        raise ValueError(f"is not a network in CIDR form ({error}); write one such as 192.0.2.0/24") from None
+
+
+_PATTERN = r"^-?\d+(\.\d+)?\s*([KkMmGgTt][Ii])?[Bb]?$"
+
+
+def _sized(unit: str) -> dict[str, Any]:
+    number = {"type": "integer", "description": f"a number of {unit}"}
+    text = {"type": "string", "pattern": _PATTERN, "description": f"such as 16{unit}"}
+    return {"anyOf": [number, text]}
+
+
+# The ceilings are far above any cloud and far below a slipped unit (bytes written where MiB are meant).
+MiB = Annotated[int, Reads(size("MiB"), _sized("MiB")), Ge(0), Le(2**30)]
+GiB = Annotated[int, Reads(size("GiB"), _sized("GiB")), Ge(0), Le(2**22)]
+LimitMiB = Annotated[int, Reads(size("MiB"), _sized("MiB")), Ge(-1), Le(2**30)]
+LimitGiB = Annotated[int, Reads(size("GiB"), _sized("GiB")), Ge(-1), Le(2**30)]
+Limit = Annotated[int, Ge(-1), Le(2**31 - 1)]
+Count = Annotated[int, Gt(0), Le(2**31 - 1)]
+Name = Annotated[str, Len(1, 255)]
+Address = Annotated[str, Reads(address)]
+Cidr = Annotated[str, Reads(cidr)]
+Port = Annotated[int, Ge(1), Le(65535)]

@@ -1,0 +1,194 @@
+"""The words of this package: frozen data, no I/O.
+
+A *resource* is one thing we want to exist; what stands in the cloud in its place is *observed*; a
+*step* leads from the one to the other, and its *result* says how it went.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from openstack_prep.errors import Mistake
+
+if TYPE_CHECKING:
+    from openstack_prep.site import Site
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Key:
+    """What a resource is called within one spec: its kind and its name."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Our sign on what we create, so that destroy takes back nothing else.
+
+    ``spec`` is the name of the spec.  It stands at the end of a description, as
+    ``[openstack-prep:SPEC/NAME]``, or alone as a tag or property ``openstack-prep:SPEC``.
+    NAME tells apart things that have no name of their own in OpenStack, such as floating IPs.
+    """
+
+    spec: str
+
+    _PATTERN: ClassVar[re.Pattern[str]] = re.compile(r" ?\[openstack-prep:([^\]/]*)(?:/([^\]]*))?\]$")
+
+    @property
+    def tag(self) -> str:
+        return f"openstack-prep:{self.spec}"
+
+    def describe(self, name: str, text: str | None = None) -> str:
+        """Return a description that carries the mark behind the user's own text."""
+        return f"{text or ''} [{self.tag}/{name}]".lstrip()
+
+    def owns(self, description: str | None, name: str | None = None) -> bool:
+        """Whether a description carries our mark, and, if given, for just this name."""
+        found = self._PATTERN.search(description or "")
+        return found is not None and found[1] == self.spec and name in (None, found[2])
+
+    @classmethod
+    def strip(cls, description: str | None) -> str:
+        """Return the user's own text of a description."""
+        return cls._PATTERN.sub("", description or "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """What stands in the cloud where a resource should.
+
+    ``values`` use the spec's own vocabulary, normalised, so that compare is ``==``.  ``outputs``
+    are worth showing besides the id (an address, a checksum).  ``handle`` is what update and delete
+    need and nobody compares (a revision number, child ids).
+    """
+
+    id: str
+    values: Mapping[str, Any] = NOTHING
+    ours: bool = False
+    outputs: Mapping[str, str] = NOTHING
+    handle: Mapping[str, Any] = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field that is not as it should be."""
+
+    field: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """One thing that should exist: the base of all kinds.
+
+    A field that is None is left alone.  A kind is a frozen dataclass of its desired state with the
+    verbs find, create, update and delete; it holds no connection, the *site* is handed in.
+    """
+
+    kind: ClassVar[str]
+    identity: ClassVar[frozenset[str]] = frozenset({"name", "project"})
+    """Fields that say which one it is; they are never compared."""
+    immutable: ClassVar[frozenset[str]] = frozenset()
+    """Fields that the API cannot change: another value means a replacement, by consent only."""
+
+    if TYPE_CHECKING:  # a field of most kinds; others derive it
+
+        @property
+        def name(self) -> str: ...
+
+    @property
+    def key(self) -> Key:
+        return Key(self.kind, self.name)
+
+    def desired(self) -> dict[str, Any]:
+        """Return the fields to compare, those left unset taken out."""
+        pairs = ((each.name, getattr(self, each.name)) for each in fields(self) if each.name not in self.identity)
+        return {name: value for name, value in pairs if value is not None}
+
+    def references(self) -> Iterable[Resource]:
+        """Bare resources that must exist before this one: in the spec, or in the cloud already."""
+        return ()
+
+    def needs(self) -> Iterable[Key]:
+        """Further keys whose steps come first when the spec has them; absent ones do not matter."""
+        return ()
+
+    def provides(self) -> Iterable[Key]:
+        """Keys that others can need and that several resources may provide together."""
+        return (self.key,)
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        """Return what exists of these, read in bulk: one list call a scope, however many are wanted."""
+        raise NotImplementedError(cls)
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        """Yield what would go wrong, as far as reading tells; runs while planning an apply."""
+        return ()
+
+    def create(self, site: Site) -> Observed:
+        raise NotImplementedError(self.kind)
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        raise NotImplementedError(self.kind)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        raise NotImplementedError(self.kind)
+
+
+class Action(StrEnum):
+    CREATE = "create"
+    UPDATE = "update"
+    REPLACE = "replace"
+    DELETE = "delete"
+    KEEP = "keep"
+
+    @property
+    def mark(self) -> str:
+        return {"create": "+", "update": "~", "replace": "-/+", "delete": "-", "keep": "="}[self.value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One thing to do to one resource, after the steps it needs."""
+
+    resource: Resource
+    action: Action
+    observed: Observed | None = None
+    changes: tuple[Change, ...] = ()
+    needs: frozenset[Key] = frozenset()
+    reason: str = ""
+
+    @property
+    def key(self) -> Key:
+        return self.resource.key
+
+
+class Status(StrEnum):
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """How one step went; ``cause`` names the failed step because of which it was skipped."""
+
+    step: Step
+    status: Status
+    observed: Observed | None = None
+    seconds: float = 0.0
+    error: Exception | None = None
+    cause: str = ""

@@ -1,0 +1,87 @@
+"""Plans and reports: what would be done, and how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from openstack_prep import text
+from openstack_prep.errors import ApplyFailed, Mistake, PlanRefused
+from openstack_prep.model import Action, Result, Status, Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What would be done, in an order in which it could be.
+
+    ``purpose`` is "apply" or "destroy"; ``refusals`` are why it may not be carried out.
+    """
+
+    spec: str
+    purpose: str
+    steps: tuple[Step, ...]
+    refusals: tuple[Mistake, ...] = ()
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    @property
+    def pending(self) -> tuple[Step, ...]:
+        return tuple(step for step in self.steps if step.action is not Action.KEEP)
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.pending)
+
+    def raise_for_refusals(self) -> None:
+        if self.refusals:
+            raise PlanRefused(self.refusals)
+
+    def __str__(self) -> str:
+        width = text.width_of(self.steps)
+        lines = [text.step_line(step, width) for step in self.steps]
+        lines += [f"  ! {refusal}" for refusal in self.refusals]
+        return "\n".join([*lines, f"{self.purpose} {self.spec}: {text.counts(self.steps)}"])
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a plan went, in the plan's order."""
+
+    results: tuple[Result, ...]
+    seconds: float = 0.0
+
+    @property
+    def failed(self) -> tuple[Result, ...]:
+        return tuple(result for result in self.results if result.status is Status.FAILED)
+
+    @property
+    def skipped(self) -> tuple[Result, ...]:
+        return tuple(result for result in self.results if result.status is Status.SKIPPED)
+
+    @property
+    def changed(self) -> tuple[Result, ...]:
+        done = (result for result in self.results if result.status is Status.DONE)
+        return tuple(result for result in done if result.step.action is not Action.KEEP)
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """For each resource its principal value: an address, a path, otherwise its id."""
+        return {
+            str(result.step.key): next(iter(result.observed.outputs.values()), result.observed.id)
+            for result in self.results
+            if result.observed is not None and result.step.action is not Action.DELETE
+        }
+
+    def raise_for_failures(self) -> None:
+        """Raise ApplyFailed when any step failed or was skipped."""
+        if self.failed or self.skipped:
+            lines = [f"{result.step.key}: {result.error}" for result in self.failed]
+            lines += [f"{result.step.key}: skipped because of {result.cause}" for result in self.skipped]
+            raise ApplyFailed("\n".join(lines), self)
+
+    def __str__(self) -> str:
+        width = text.width_of(result.step for result in self.results)
+        lines = [text.result_line(result, width) for result in self.results]
+        done = f"{len(self.changed)} done, {len(self.failed)} failed, {len(self.skipped)} skipped"
+        return "\n".join([*lines, f"{done} in {self.seconds:.1f} s"])

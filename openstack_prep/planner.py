@@ -1,0 +1,117 @@
+"""Compare what is wanted with what is there and say what to do: pure, no I/O."""
+
+from __future__ import annotations
+
+import graphlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.model import Action, Change, Key, Observed, Resource, Step
+from openstack_prep.plan import Plan
+
+
+def diff(resource: Resource, observed: Observed) -> tuple[Change, ...]:
+    """Return the declared fields in which the cloud differs, in the order of declaration."""
+    return tuple(
+        Change(name, observed.values.get(name), value)
+        for name, value in resource.desired().items()
+        if observed.values.get(name) != value
+    )
+
+
+def decide(resource: Resource, observed: Observed | None, needs: frozenset[Key] = frozenset()) -> Step:
+    """Return the step that brings one resource to its desired state."""
+    if observed is None:
+        return Step(resource=resource, action=Action.CREATE, needs=needs)
+    changes = diff(resource, observed)
+    action = Action.KEEP
+    if changes:
+        fixed = any(change.field in resource.immutable for change in changes)
+        action = Action.REPLACE if fixed else Action.UPDATE
+    return Step(resource=resource, action=action, observed=observed, changes=changes, needs=needs)
+
+
+def plan_apply(
+    spec: str,
+    resources: Sequence[Resource],
+    observed: Mapping[Key, Observed],
+    *,
+    mistakes: Sequence[Mistake] = (),
+    allow_replace: bool = False,
+) -> Plan:
+    """Plan the way to the desired state; replacements are refusals unless consented to.
+
+    Raises SpecError when two resources share a key or the references form a ring.
+    """
+    edges = dependencies(resources)
+    steps = [
+        decide(resource, observed.get(resource.key), edges[resource.key]) for resource in in_order(resources, edges)
+    ]
+    refusals = list(mistakes)
+    if not allow_replace:
+        refusals += [_needs_consent(step) for step in steps if step.action is Action.REPLACE]
+    return Plan(spec=spec, purpose="apply", steps=tuple(steps), refusals=tuple(refusals))
+
+
+def _needs_consent(step: Step) -> Mistake:
+    differences = ", ".join(
+        f"{change.field} {change.before!r} -> {change.after!r}"
+        for change in step.changes
+        if change.field in step.resource.immutable
+    )
+    return Mistake(
+        str(step.key),
+        f"exists and differs in what cannot be changed in place: {differences}",
+        "give it another name, or consent to deleting and making it again (--allow-replace)",
+    )
+
+
+def plan_destroy(spec: str, resources: Sequence[Resource], observed: Mapping[Key, Observed]) -> Plan:
+    """Plan to take back what carries our mark, dependents first; the rest is kept and said to be."""
+    edges = dependencies(resources)
+    dependents: dict[Key, set[Key]] = defaultdict(set)
+    for key, needs in edges.items():
+        for need in needs:
+            dependents[need].add(key)
+    steps = []
+    for resource in reversed(in_order(resources, edges)):
+        found = observed.get(resource.key)
+        if found is None:
+            continue
+        step = Step(resource=resource, action=Action.KEEP, observed=found, reason="not made by this spec")
+        if found.ours:
+            step = Step(
+                resource=resource,
+                action=Action.DELETE,
+                observed=found,
+                needs=frozenset(dependents[resource.key]),
+            )
+        steps.append(step)
+    return Plan(spec=spec, purpose="destroy", steps=tuple(steps))
+
+
+def dependencies(resources: Sequence[Resource]) -> dict[Key, frozenset[Key]]:
+    """Return for each resource the keys of this spec that come before it."""
+    providers: dict[Key, set[Key]] = defaultdict(set)
+    edges: dict[Key, frozenset[Key]] = {}
+    for resource in resources:
+        for provided in resource.provides():
+            providers[provided].add(resource.key)
+    for resource in resources:
+        if resource.key in edges:
+            raise SpecError([Mistake(str(resource.key), "is declared twice", "give each a name of its own")])
+        wanted = {each.key for each in resource.references()} | set(resource.needs())
+        edges[resource.key] = frozenset(key for need in wanted for key in providers[need]) - {resource.key}
+    return edges
+
+
+def in_order(resources: Sequence[Resource], edges: Mapping[Key, frozenset[Key]]) -> list[Resource]:
+    """Sort so that each comes after what it needs, and otherwise as declared."""
+    by_key = {resource.key: resource for resource in resources}
+    sorter = graphlib.TopologicalSorter({key: sorted(edges[key], key=list(by_key).index) for key in by_key})
+    try:
+        return [by_key[key] for key in sorter.static_order()]
+    except graphlib.CycleError as error:
+        ring = " -> ".join(map(str, error.args[1]))
+        raise SpecError([Mistake(ring, "each needs the next", "take one of these references out")]) from None

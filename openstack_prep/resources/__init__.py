@@ -1,0 +1,1 @@
+"""One file per kind; KINDS is the explicit table of them."""

@@ -1,0 +1,113 @@
+"""Floating IPs: a given address or the next free one, never leaked, never taken from others.
+
+Source: Networking API v2.0, "Floating IPs".  A floating IP has no name: ours carry the spec's name
+for them in their description, written by the very request that allocates them, so that a run that
+lost the answer, or died, finds them again.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import Mistake
+from openstack_prep.fields import Address, Name
+from openstack_prep.model import Key, Observed, Resource
+from openstack_prep.resources.network import ExternalNetwork
+from openstack_prep.resources.neutron import NetworkResource
+from openstack_prep.site import Site
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloatingIP(NetworkResource):
+    """An address on an external network that belongs to the project.
+
+    With ``address`` that very one, adopted when the project has it already; without, the next free.
+    """
+
+    kind: ClassVar[str] = "floating_ip"
+    collection: ClassVar[str] = "floatingips"
+    member: ClassVar[str] = "floatingip"
+    immutable: ClassVar[frozenset[str]] = frozenset({"address", "external_network"})
+
+    name: Name
+    """What this spec calls it, such as api or ingress; kept in its description."""
+    external_network: Name
+    """Name of the external network it comes from."""
+    address: Address | None = None
+    """The address wanted; without it the next free one.  Asking for one is an administrator's right."""
+
+    def references(self) -> Iterable[Resource]:
+        return (*super().references(), ExternalNetwork(name=self.external_network))
+
+    def needs(self) -> Iterable[Key]:
+        # the administrator asks for given addresses, and need not wait for the tenant's roles
+        return () if self.address else super().needs()
+
+    def maker(self, site: Site) -> tuple[Cloud, dict[str, str]]:
+        project_id = site.find_project_id(self.owner)
+        if self.address and project_id != site.admin.project_id:
+            return site.admin, {"project_id": site.id(self.owner) if self.owner else ""}
+        return super().maker(site)
+
+    def body(self, site: Site, values: Mapping[str, Any]) -> dict[str, Any]:
+        body = dict(values)
+        if "external_network" in body:
+            body["floating_network_id"] = site.id(ExternalNetwork(name=body.pop("external_network")))
+        if "address" in body:
+            body["floating_ip_address"] = body.pop("address")
+        return body
+
+    def values(self, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
+        network = site.look(ExternalNetwork(name=self.external_network))
+        same = network is not None and network.id == raw["floating_network_id"]
+        return {
+            "address": raw["floating_ip_address"],
+            "external_network": self.external_network if same else raw["floating_network_id"],
+        }
+
+    def outputs(self, raw: Mapping[str, Any]) -> dict[str, str]:
+        return {"address": raw["floating_ip_address"]}
+
+    def match(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        """Return the one that carries our mark and name, else the one with the address wanted."""
+        marked = sorted(
+            (raw for raw in listed if site.mark.owns(raw["description"], self.name)),
+            key=lambda raw: str(raw["id"]),
+        )
+        at_address = (raw for raw in listed if self.address and raw["floating_ip_address"] == self.address)
+        return next(iter(marked), None) or next(at_address, None)
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        if observed is not None:
+            if not observed.ours and observed.handle["port_id"]:
+                serves = f"{self.address} serves port {observed.handle['port_id']}, and this spec did not put it there"
+                yield self.mistake(serves, "detach it first, or choose another address")
+            return
+        network = site.look(ExternalNetwork(name=self.external_network))
+        if self.address is None or network is None:
+            return
+        if not any(ipaddress.ip_address(self.address) in cidr for cidr in _cidrs(site, network.id)):
+            yield self.mistake(f"{self.address} lies in no subnet of {self.external_network}", "choose one that does")
+        for other in _holders(site, self.address):
+            belongs = f"{self.address} belongs to project {other['project_id']} already"
+            yield self.mistake(belongs, "choose another, or have it released")
+
+
+def _cidrs(site: Site, network_id: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    subnets = site.once(
+        ("subnets of", network_id),
+        lambda: site.admin.network.list("/subnets", "subnets", network_id=network_id, fields="cidr"),
+    )
+    return [ipaddress.ip_network(subnet["cidr"]) for subnet in subnets]
+
+
+def _holders(site: Site, address: str) -> Sequence[Mapping[str, Any]]:
+    """Return who has an address already; seen by administrators only."""
+    return site.once(
+        ("floating ip", address),
+        lambda: site.admin.network.list("/floatingips", "floatingips", floating_ip_address=address),
+    )

@@ -1,0 +1,54 @@
+"""Networks: the project's own, and the provider's external ones.
+
+Source: Networking API v2.0, "Networks" and "External network".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from openstack_prep.fields import Count, Name
+from openstack_prep.model import Key, Observed, Resource
+from openstack_prep.resources.neutron import NetworkResource
+from openstack_prep.site import Site, only_one
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network(NetworkResource):
+    """A network of the project."""
+
+    kind: ClassVar[str] = "network"
+    collection: ClassVar[str] = "networks"
+    member: ClassVar[str] = "network"
+
+    name: Name
+    """Name of the network, unique in its project."""
+    mtu: Count | None = None
+    """Largest packet, bytes."""
+    port_security_enabled: bool | None = None
+    """Whether new ports filter spoofed addresses."""
+    admin_state_up: bool | None = None
+    """Whether it forwards packets."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExternalNetwork(Resource):
+    """A provider's network that floating IPs and gateways come from; only ever referred to."""
+
+    kind: ClassVar[str] = "external_network"
+
+    name: Name
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        listed = site.once(
+            cls.kind, lambda: site.admin.network.list("/networks", "networks", **{"router:external": True})
+        )
+        found = {}
+        for each in wanted:
+            network = only_one((one for one in listed if one["name"] == each.name), str(each.key))
+            if network is not None:
+                found[each.key] = Observed(id=network["id"], handle=network)
+        return found

@@ -1,0 +1,105 @@
+"""What all network resources share: one list a project, our mark in the description, If-Match.
+
+Source: Networking API v2.0; "Revisions" for ``If-Match: revision_number=N``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from openstack_prep.model import Change, Key, Observed
+from openstack_prep.resources.project import ByTenant
+from openstack_prep.site import Site, only_one
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkResource(ByTenant):
+    """Base of the kinds that Neutron keeps; a kind says what its things are called and look like."""
+
+    collection: ClassVar[str]
+    """The plural in paths and answers."""
+    member: ClassVar[str]
+    """The singular in bodies."""
+
+    description: str | None = None
+    """Free text; our mark stands behind it."""
+
+    # --- what a kind may say differently ---------------------------------------------------
+
+    def body(self, site: Site, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return fields in the API's words: names become ids."""
+        return dict(values)
+
+    def values(self, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the API's answer in the spec's words: ids become names."""
+        return {name: raw.get(name) for name in self.desired()}
+
+    def outputs(self, raw: Mapping[str, Any]) -> dict[str, str]:
+        return {}
+
+    @classmethod
+    def listing(cls, site: Site, project_id: str) -> list[dict[str, Any]]:
+        """Return everything of the kind in a project."""
+        return site.once(
+            (cls.collection, project_id),
+            lambda: site.admin.network.list(f"/{cls.collection}", cls.collection, project_id=project_id),
+        )
+
+    def match(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        return only_one((raw for raw in listed if raw["name"] == self.name), str(self.key))
+
+    # --- the verbs -------------------------------------------------------------------------
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for owner, mine in cls.by_project(wanted).items():
+            project_id = site.find_project_id(owner)
+            listed = cls.listing(site, project_id) if project_id else []
+            for each in mine:
+                raw = each.match(site, listed)
+                if raw is not None:
+                    found[each.key] = each.observe(site, raw)
+        return found
+
+    def observe(self, site: Site, raw: Mapping[str, Any]) -> Observed:
+        return Observed(
+            id=raw["id"],
+            ours=site.mark.owns(raw["description"]),
+            values=self.values(site, raw) | {"description": site.mark.strip(raw["description"])},
+            outputs=self.outputs(raw),
+            handle=raw,
+        )
+
+    def create(self, site: Site) -> Observed:
+        cloud, owner = self.maker(site)
+        named = {} if self.member == "floatingip" else {"name": self.name}
+        description = site.mark.describe(self.name, self.description)
+        body = {**named, **owner, **self.body(site, self.desired()), "description": description}
+        return self.observe(site, cloud.network.post(f"/{self.collection}", {self.member: body})[self.member])
+
+    def maker(self, site: Site) -> tuple[Any, dict[str, str]]:
+        """Return who creates it, and what the body must then say of its owner."""
+        return site.worker(self.owner)
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        body = self.body(site, {change.field: change.after for change in changes})
+        if "description" in body and observed.ours:
+            body["description"] = site.mark.describe(self.name, self.description)
+        return self.observe(site, self.put(site, observed, body))
+
+    def put(self, site: Site, observed: Observed, body: Mapping[str, Any], verb: str = "") -> dict[str, Any]:
+        """Change it unless somebody else did since we looked: 412 is read again by the executor."""
+        cloud, _ = site.worker(self.owner)
+        answer = cloud.network.put(
+            f"/{self.collection}/{observed.id}{verb}",
+            {self.member: body},
+            headers={"If-Match": f"revision_number={observed.handle['revision_number']}"},
+        )
+        return dict(answer[self.member])
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        cloud, _ = site.worker(self.owner)
+        cloud.network.delete(f"/{self.collection}/{observed.id}")

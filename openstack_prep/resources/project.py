@@ -1,0 +1,170 @@
+"""Projects, the domains they lie in, and what lies in a project.
+
+Source: Identity API v3, "Domains" and "Projects".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from openstack_prep.errors import Mistake
+from openstack_prep.fields import Name
+from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.site import Site, only_one
+
+DEFAULT_DOMAIN = "Default"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Domain(Resource):
+    """A domain of Keystone; only ever referred to."""
+
+    kind: ClassVar[str] = "domain"
+
+    name: Name = DEFAULT_DOMAIN
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        known = site.admin.domains  # those of our own token need no question
+        found = {}
+        for each in wanted:
+            domain_id = known.get(each.name)
+            if domain_id is None:
+                listed = site.admin.identity.list("/domains", "domains", name=each.name)
+                domain_id = listed[0]["id"] if listed else None
+            if domain_id:
+                found[each.key] = Observed(id=domain_id)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project(Resource):
+    """A project (tenant) and its domain.
+
+    Our mark is a tag.  Tags are shared with others: declared ones are made sure of, the rest stays.
+    """
+
+    kind: ClassVar[str] = "project"
+    identity: ClassVar[frozenset[str]] = frozenset({"name", "domain"})
+
+    name: Name
+    """Name of the project, unique in its domain."""
+    domain: Name = DEFAULT_DOMAIN
+    """Name of the domain it lies in."""
+    description: str | None = None
+    """Free text."""
+    tags: tuple[Name, ...] | None = None
+    """Tags to have, without comma or slash; others stay."""
+    enabled: bool | None = None
+    """Whether one can get a token for it."""
+
+    def references(self) -> Iterable[Resource]:
+        return (Domain(name=self.domain),)
+
+    def desired(self) -> dict[str, Any]:
+        values = super().desired()
+        if self.tags is not None:
+            values["tags"] = frozenset(self.tags)
+        return values
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for each in wanted:
+            domain_id = site.find_id(Domain(name=each.domain))
+            if domain_id is None:
+                continue
+            listed = site.admin.identity.list("/projects", "projects", name=each.name, domain_id=domain_id)
+            project = only_one(listed, str(each.key))
+            if project is not None:
+                found[each.key] = each._observed(site, project)
+        return found
+
+    def _observed(self, site: Site, project: Mapping[str, Any]) -> Observed:
+        tags = frozenset(project.get("tags", ()))
+        return Observed(
+            id=project["id"],
+            ours=site.mark.tag in tags,
+            values={
+                "description": project.get("description") or "",
+                "enabled": project["enabled"],
+                "tags": tags & frozenset(self.tags or ()),
+            },
+            handle={"tags": tags},
+        )
+
+    def create(self, site: Site) -> Observed:
+        body = {
+            "name": self.name,
+            "domain_id": site.id(Domain(name=self.domain)),
+            "description": self.description or "",
+            "enabled": self.enabled is not False,
+            "tags": [site.mark.tag, *(self.tags or ())],
+        }
+        return self._observed(site, site.admin.identity.post("/projects", {"project": body})["project"])
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        body = {change.field: change.after for change in changes}
+        if "tags" in body:
+            body["tags"] = sorted(observed.handle["tags"] | body["tags"])
+        answer = site.admin.identity.patch(f"/projects/{observed.id}", {"project": body})
+        return self._observed(site, answer["project"])
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        """Delete it; its ``default`` security group, which Neutron would leave behind, goes first."""
+        for group in site.admin.network.list("/security-groups", "security_groups", project_id=observed.id):
+            if group["name"] == "default":
+                site.admin.network.delete(f"/security-groups/{group['id']}")
+        site.admin.identity.delete(f"/projects/{observed.id}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InProject(Resource):
+    """Base of what lies in a project; ``project`` None means the one the connection is scoped to."""
+
+    project: Name | None = None
+    """Name of the project it lies in."""
+    project_domain: Name = DEFAULT_DOMAIN
+    """Name of that project's domain."""
+
+    identity: ClassVar[frozenset[str]] = frozenset({"name", "project", "project_domain"})
+
+    @property
+    def owner(self) -> Project | None:
+        return Project(name=self.project, domain=self.project_domain) if self.project else None
+
+    def references(self) -> Iterable[Resource]:
+        return (self.owner,) if self.owner else ()
+
+    def sibling(self, kind: type[Any], name: str, **fields: Any) -> Any:
+        """Return a bare resource of the same project, to refer to."""
+        return kind(name=name, project=self.project, project_domain=self.project_domain, **fields)
+
+    @classmethod
+    def by_project(cls, wanted: Sequence[Self]) -> dict[Project | None, list[Self]]:
+        """Group by project: one list call each."""
+        groups: dict[Project | None, list[Self]] = {}
+        for each in wanted:
+            groups.setdefault(each.owner, []).append(each)
+        return groups
+
+    def mistake(self, what: str, remedy: str) -> Mistake:
+        return Mistake(str(self.key), what, remedy)
+
+
+def access(project: Project | None) -> Key:
+    """Return the key that all role assignments in a project provide together.
+
+    What is made by the project's own user needs it.
+    """
+    return Key("access", project.name if project else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByTenant(InProject):
+    """Base of what a project's own user makes, and so after that user has its roles."""
+
+    def needs(self) -> Iterable[Key]:
+        return (access(self.owner),)

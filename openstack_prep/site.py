@@ -1,0 +1,162 @@
+"""What one run knows of the cloud: who acts, what was read, and the ids of what was found or made.
+
+Everything read is read once, by whichever thread comes first; the others wait for its answer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from concurrent.futures import Future
+from typing import Any, TypeVar, cast
+
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import NotAllowed, NotFound, NotUnique
+from openstack_prep.model import Key, Mark, Observed, Resource
+from openstack_prep.secret import Secret
+
+T = TypeVar("T")
+
+
+class Actor:
+    """The user as whom a project's own work is done: whom the spec makes, or an entry of clouds.yaml."""
+
+    def __init__(self, user: Resource, password: Secret, user_domain: str) -> None:
+        self.user, self.password, self.user_domain = user, password, user_domain
+
+
+class Site:
+    """A cloud during one run.
+
+    ``admin`` is the connection we were given.  ``tenant`` is one scoped to the project itself: an
+    entry of clouds.yaml, or the user whom the spec makes (``actors``, by project name).
+    ``progress`` is told of long work: (key, bytes done, bytes in all or None).
+    """
+
+    def __init__(
+        self,
+        admin: Cloud,
+        mark: Mark,
+        *,
+        tenant: Cloud | None = None,
+        actors: Mapping[str | None, Actor] | None = None,
+        progress: Callable[[Key, int, int | None], None] = lambda key, done, total: None,
+    ) -> None:
+        self.admin = admin
+        self.mark = mark
+        self.progress = progress
+        self.known: dict[Key, Observed] = {}
+        self._tenant = tenant
+        self._actors = actors or {}
+        self._logins: dict[Hashable, Future[Any]] = {}
+        self._read: dict[Hashable, Future[Any]] = {}
+        self._lock = threading.Lock()
+
+    def fresh(self) -> Site:
+        """Return a view of the same site that has read nothing yet but knows what was made."""
+        other = Site(self.admin, self.mark, tenant=self._tenant, actors=self._actors, progress=self.progress)
+        other.known, other._logins = self.known, self._logins
+        return other
+
+    def once(self, name: Hashable, read: Callable[[], T]) -> T:
+        """Return what ``read`` returns, calling it at most once for that name; errors are shared too."""
+        return self._shared(self._read, name, read)
+
+    def _shared(self, answers: dict[Hashable, Future[Any]], name: Hashable, read: Callable[[], T]) -> T:
+        with self._lock:
+            answer = answers.get(name)
+            first = answer is None
+            if answer is None:
+                answer = answers[name] = Future()
+        if first:
+            try:
+                answer.set_result(read())
+            except BaseException as error:  # noqa: BLE001 - whoever waits gets it
+                answer.set_exception(error)
+        return cast(T, answer.result())
+
+    # --- ids ------------------------------------------------------------------------------
+
+    def look(self, resource: Resource) -> Observed | None:
+        """Return what stands for a resource, from what is known or by reading."""
+        found = self.known.get(resource.key)
+        if found is None:
+            found = self.once(resource.key, lambda: type(resource).find(self, [resource]).get(resource.key))
+        return found
+
+    def find_id(self, resource: Resource) -> str | None:
+        found = self.look(resource)
+        return found.id if found else None
+
+    def id(self, resource: Resource) -> str:
+        """Return the id of what must exist by now; raises NotFound."""
+        found = self.find_id(resource)
+        if found is None:
+            raise NotFound(f"{resource.key} is neither in the spec nor in the cloud")
+        return found
+
+    # --- who acts -------------------------------------------------------------------------
+
+    def find_project_id(self, project: Resource | None) -> str | None:
+        """Return a project's id; None names the project that the connection itself is scoped to."""
+        return self.admin.project_id if project is None else self.find_id(project)
+
+    def find_tenant(self, project: Resource | None) -> Cloud | None:
+        """Return the connection scoped to a project, if one can be had at this moment."""
+        name = project.name if project else None
+        actor = self._actors.get(name)
+        if self._tenant is not None:
+            return self._tenant
+        if actor is None:
+            own = project is None or self.find_project_id(project) == self.admin.project_id
+            return self.admin if own else None
+        project_id = self.find_project_id(project)
+        if project_id is None or self.find_id(actor.user) is None:
+            return None
+        try:
+            return self._shared(self._logins, (name, project_id), lambda: self._log_in(actor, project_id))
+        except NotAllowed:  # no role yet, or another password: both are mended by steps of the plan
+            self._logins.pop((name, project_id), None)
+            return None
+
+    def tenant(self, project: Resource | None) -> Cloud:
+        """Return the connection scoped to a project; raises NotAllowed when there is none."""
+        found = self.find_tenant(project)
+        if found is None:
+            raise NotAllowed(
+                f"no one to act within {project.key if project else 'the project'}: give the spec a user "
+                "with a password and a role there, or name an entry of clouds.yaml under clouds: tenant:"
+            )
+        return found
+
+    def worker(self, project: Resource | None) -> tuple[Cloud, dict[str, str]]:
+        """Return who makes network things in a project, and what the body must say of their owner."""
+        tenant = self.find_tenant(project)
+        if tenant is not None:
+            return tenant, {}
+        return self.admin, {"project_id": self.id(cast(Resource, project))}
+
+    def logs_in(self, actor: Actor, **scope: str) -> bool:
+        """Whether a user's password is the one we know."""
+        try:
+            self._log_in(actor, **scope)
+        except NotAllowed:
+            return False
+        return True
+
+    def _log_in(self, actor: Actor, project_id: str = "") -> Cloud:
+        return self.admin.as_user(
+            username=actor.user.name,
+            password=actor.password,
+            user_domain=actor.user_domain,
+            project_id=project_id,
+        ).authenticate()
+
+
+def only_one(found: Iterable[Mapping[str, Any]], what: str) -> Mapping[str, Any] | None:
+    """Return the one match of a name, or None; two are an error that names both ids."""
+    matches = list(found)
+    if len(matches) > 1:
+        ids = ", ".join(str(match["id"]) for match in matches)
+        raise NotUnique(f"{what}: {len(matches)} have that name ({ids}); rename or delete one")
+    return matches[0] if matches else None
