@@ -1,0 +1,166 @@
+"""The devcloud's commands: up, down, reset, status."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.devcloud import config, faults, processes, state, venv
+from tests.devcloud.build import Builder
+from tests.devcloud.fill import fill_cloud
+from tests.devcloud.layout import HOSTED, SERVICES, DevcloudError, Layout
+from tests.devcloud.progress import say, timed
+
+
+def up(layout: Layout, *, fresh: bool = False) -> bool:
+    """Bring the cloud up, whatever state it is in; whether it has been built just now.
+
+    If that fails, or is interrupted, nothing of the cloud is left running.
+    """
+    with _alone(layout):
+        _ensure_venv(layout)
+        try:
+            built = _up(layout, fresh=fresh)
+        except BaseException:
+            processes.stop(layout)
+            raise
+        state.write_clouds_file(layout)
+        return built
+
+
+def _up(layout: Layout, *, fresh: bool) -> bool:
+    if fresh or not state.has_pristine(layout):
+        processes.stop(layout)
+        state.delete(layout)
+        _build(layout)
+        return True
+    alive = processes.running(layout)
+    if not state.is_complete(layout):
+        processes.stop(layout)
+        alive = {}
+        with timed("restored the state that an interrupted command had left half-way"):
+            state.restore(layout)
+    missing = [service for service in SERVICES if service not in alive]
+    if not missing:
+        processes.wait(layout, SERVICES)
+        say("runs already")
+        return False
+    processes.check_ports(layout, missing)
+    if alive:
+        say(f"{', '.join(missing)} had ended; starting again")
+    config.write(layout)
+    faults.clear(layout)
+    with timed("started the services"):
+        processes.start(layout, missing)
+        processes.wait(layout, SERVICES)
+    return False
+
+
+def _build(layout: Layout) -> None:
+    processes.check_ports(layout, SERVICES)
+    say(f"building a new cloud in {layout.home}; this takes a minute")
+    config.write(layout)
+    with timed("built the databases"):
+        Builder(layout).build()
+    with timed("started the services"):
+        processes.start(layout, [service for service in SERVICES if service != "keystone"])
+        processes.wait(layout, SERVICES)
+    with timed("filled the cloud and kept a copy of it"):
+        fill_cloud(layout)
+        state.keep_as_pristine(layout)
+
+
+def down(layout: Layout, *, purge: bool = False) -> None:
+    """Stop the cloud; ``purge`` deletes its state, too."""
+    with _alone(layout):
+        stopped = bool(processes.running(layout))
+        processes.stop(layout)
+        if purge:
+            state.delete(layout)
+        say(f"{'stopped' if stopped else 'nothing ran'}{', state deleted' if purge else ''}")
+
+
+def reset(layout: Layout) -> None:
+    """Back to the state that the cloud had when it was built.
+
+    The warm parents fork their services anew; Swift, which keeps nothing in memory, runs on.
+    """
+    with _alone(layout):
+        whole = len(processes.running(layout)) == len(SERVICES)
+        ready = whole and venv.is_current(layout.venv) and state.has_pristine(layout)
+        if ready:
+            with timed("reset"):
+                _reset(layout)
+    if not ready:
+        say("not all of it runs: starting")
+        down(layout)
+        (layout.home / "complete").unlink(missing_ok=True)
+        up(layout)
+
+
+def _reset(layout: Layout) -> None:
+    faults.clear(layout)
+    processes.signal_all(layout, signal.SIGUSR1, HOSTED)
+    deadline = time.monotonic() + processes.STOP_SECONDS
+    while any(processes.listens(layout, service) for service in HOSTED):
+        if time.monotonic() > deadline:
+            raise DevcloudError("a service does not stop; try down and up")
+        time.sleep(0.01)
+    state.restore(layout)
+    processes.signal_all(layout, signal.SIGUSR2, HOSTED)
+    processes.wait(layout, SERVICES)
+
+
+def status(layout: Layout) -> bool:
+    """Print what runs and how big it is; whether all of it runs and answers."""
+    alive = processes.running(layout)
+    healthy, total = True, 0.0
+    for service in SERVICES:
+        pid = alive.get(service)
+        size = processes.memory(pid) if pid else 0.0
+        total += size
+        answers = pid is not None and processes.answers(layout, service)
+        healthy = healthy and answers
+        verdict = "answers" if answers else "does not answer" if pid else "down"
+        print(f"{service:16} {layout.port(service):6} {pid or '-':>8} {size:7.0f} MiB  {verdict}")
+    print(f"{'all':16} {'':6} {'':8} {total:7.0f} MiB  {'up' if healthy else 'NOT UP'}")
+    return healthy
+
+
+def _ensure_venv(layout: Layout) -> None:
+    with _locked(layout.root / "venv.lock"):
+        if venv.is_current(layout.venv):
+            return
+        bases = [int(path.name) for path in layout.root.iterdir() if path.name.isdigit()]
+        for other in (Layout(base, layout.root) for base in bases):
+            if processes.running(other):
+                raise DevcloudError(
+                    "the servers have to be installed anew, but a cloud runs on port base "
+                    f"{other.base}: stop it first (down --port-base {other.base})"
+                )
+        with timed("installed the servers"):
+            venv.install(layout.venv)
+
+
+@contextlib.contextmanager
+def _alone(layout: Layout) -> Iterator[None]:
+    """One command at a time on a cloud."""
+    layout.root.mkdir(parents=True, exist_ok=True)
+    (layout.root / ".gitignore").write_text("*\n")
+    with _locked(layout.root / f"{layout.base}.lock"):
+        yield
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with open(path, "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another devcloud command is at work; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

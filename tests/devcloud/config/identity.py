@@ -1,0 +1,24 @@
+"""Keystone."""
+
+from __future__ import annotations
+
+from tests.devcloud.config.ini import Config, project
+from tests.devcloud.layout import Layout
+
+
+def keystone(layout: Layout) -> Config:
+    keys = layout.data / "keystone"
+    return project(
+        layout,
+        "keystone",
+        {
+            "token": {"provider": "fernet"},
+            "fernet_tokens": {"key_repository": keys / "fernet"},
+            # without it keystone looks for receipts' keys in /etc
+            "fernet_receipts": {"key_repository": keys / "fernet"},
+            "credential": {"key_repository": keys / "credential"},
+            # the fewest rounds that bcrypt takes: a password check costs 2 ms, not 200
+            "identity": {"password_hash_rounds": 4, "max_password_length": 72},
+            "cache": {"enabled": True, "backend": "oslo_cache.dict"},
+        },
+    )

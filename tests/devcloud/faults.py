@@ -1,0 +1,110 @@
+"""Faults on demand: answers that a test wants the cloud to give, or not to give.
+
+``inject`` writes the rules where the services' middleware looks for them before every request.
+Requests that the services make of each other are never hit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from tests.devcloud.layout import SERVICES, Layout
+
+SIGNATURE = "devcloud/"  # in the user agent of requests that the cloud makes itself
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A rule: which requests to hit, and what to do to them.
+
+    ``method``, ``path_regex`` and ``user_agent_regex`` all have to match (the expressions anywhere
+    in the text; empty matches all).  The first ``skip`` requests that match are spared, the next
+    ``times`` are hit, the rest are spared again.  A request is hit by one rule at most, the first.
+
+    What happens: wait ``delay`` seconds; then answer ``status`` without doing the work, or do the
+    work and, with ``drop_answer``, close the connection instead of answering.
+    """
+
+    service: str
+    method: str = ""
+    path_regex: str = ""
+    user_agent_regex: str = ""
+    skip: int = 0
+    times: int = 1
+    delay: float = 0.0
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str = ""
+    drop_answer: bool = False
+
+    def __post_init__(self) -> None:
+        if self.service not in SERVICES:
+            raise ValueError(f"no such service: {self.service!r}; there are {', '.join(SERVICES)}")
+        if not (self.delay or self.status or self.drop_answer):
+            raise ValueError("a fault needs a delay, a status or drop_answer")
+
+    def matches(self, method: str, path: str, user_agent: str) -> bool:
+        return (
+            SIGNATURE not in user_agent
+            and self.method in ("", method)
+            and re.search(self.path_regex, path) is not None
+            and re.search(self.user_agent_regex, user_agent) is not None
+        )
+
+
+class Faults:
+    """The rules for one service, as its middleware sees them; counts what they hit."""
+
+    def __init__(self, path: str, service: str) -> None:
+        self._path = path
+        self._service = service
+        self._version: tuple[int, int] | None = None
+        self._rules: list[Fault] = []
+        self._seen: list[int] = []
+        self._lock = threading.Lock()
+
+    def hit(self, method: str, path: str, user_agent: str) -> Fault | None:
+        """The rule that hits this request, which is counted."""
+        try:
+            status = os.stat(self._path)
+        except OSError:
+            return None
+        with self._lock:
+            if self._version != (status.st_ino, status.st_mtime_ns):
+                self._read()
+                self._version = (status.st_ino, status.st_mtime_ns)
+            for number, rule in enumerate(self._rules):
+                if rule.matches(method, path, user_agent):
+                    self._seen[number] += 1
+                    if rule.skip < self._seen[number] <= rule.skip + rule.times:
+                        return rule
+        return None
+
+    def _read(self) -> None:
+        rules = [Fault(**rule) for rule in json.loads(Path(self._path).read_text())]
+        self._rules = [rule for rule in rules if rule.service == self._service]
+        self._seen = [0] * len(self._rules)
+
+
+@contextlib.contextmanager
+def inject(layout: Layout, *rules: Fault) -> Iterator[None]:
+    """Let the cloud misbehave inside the block.  Rules replace those of an outer block."""
+    new = layout.faults_file.with_suffix(".new")
+    new.write_text(json.dumps([asdict(rule) for rule in rules]))
+    new.replace(layout.faults_file)  # the services never see half a file
+    try:
+        yield
+    finally:
+        clear(layout)
+
+
+def clear(layout: Layout) -> None:
+    """No faults from now on."""
+    layout.faults_file.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""What runs inside the servers' virtual environment, beside OpenStack's own code."""

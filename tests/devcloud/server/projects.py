@@ -1,0 +1,227 @@
+"""How each OpenStack project is run whole in one process: its WSGI application and its workers.
+
+Because both share the process, oslo.messaging's in-memory ``fake://`` transport carries the RPC
+between them, and no message broker is needed.  Imports stand inside the functions: each process
+runs one project, and what must be set before an import differs between them.
+"""
+
+import importlib
+import os
+import socket
+import sys
+import threading
+import time
+
+# What a project imports while it starts, beside its WSGI application: imported once in the warm
+# parent, inherited by every fork.  The modules named *.wsgi.* build the application when imported,
+# so they must not stand here.
+PRELOAD = {
+    "keystone": ("keystone.server.flask.core", "keystone.server.flask.application", "keystone.server.backends"),
+    "glance": ("glance.common.wsgi_app", "glance.api.v2.router", "glance_store._drivers.filesystem"),
+    "placement": ("placement.deploy", "placement.wsgi_wrapper"),
+    "nova": (
+        "nova.api.openstack.compute.routes",
+        "nova.compute.manager",
+        "nova.conductor.manager",
+        "nova.scheduler.manager",
+        "nova.virt.fake",
+    ),
+    "neutron": ("neutron.server", "neutron.plugins.ml2.plugin", "neutron.services.l3_router.l3_router_plugin"),
+    "cinder": (),
+    "heat": ("heat.engine.service", "heat.api.openstack.v1", "heat.engine.environment"),
+}
+
+_kept = []  # workers live as long as the process
+
+
+def preload(name):
+    """Import what the project will need, into the process that will be forked."""
+    if name in ("neutron", "heat"):
+        _use_threads()
+    elif name in ("nova", "cinder"):
+        importlib.import_module(f"{name}.monkey_patch").patch(backend="threading")
+    for module in PRELOAD[name]:
+        importlib.import_module(module)
+
+
+def application(name, etc, needs):
+    """The WSGI application of a project, its workers running.
+
+    ``needs`` are ports that must answer before workers start.
+    """
+    return PROJECTS[name](etc, needs)
+
+
+def _use_threads():
+    from oslo_service import backend
+
+    backend.init_backend(backend.BackendType.THREADING)
+
+
+def _await_ports(ports, seconds=120):
+    deadline = time.monotonic() + seconds
+    for port in ports:
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+
+
+def _keystone(etc, needs):
+    os.environ["OS_KEYSTONE_CONFIG_FILES"] = f"{etc}/keystone.conf"
+    from keystone.wsgi import api
+
+    return api.application
+
+
+def _glance(etc, needs):
+    os.environ["OS_GLANCE_CONFIG_DIR"] = etc
+    from glance.wsgi import api
+
+    return api.application
+
+
+def _placement(etc, needs):
+    os.environ["OS_PLACEMENT_CONFIG_DIR"] = etc
+    from placement.wsgi import api
+
+    return api.application
+
+
+def _neutron(etc, needs):
+    os.environ["OS_NEUTRON_CONFIG_FILES"] = f"{etc}/neutron.conf"
+    from neutron.wsgi import api
+
+    return api.application
+
+
+def _nova(etc, needs):
+    """API, conductor, scheduler and one compute host."""
+    os.environ["OS_NOVA_CONFIG_DIR"] = etc
+    from nova.wsgi import osapi_compute  # registers options, database, RPC
+
+    from nova import context, objects, service
+    from nova.compute import rpcapi as compute
+    from nova.conductor import rpcapi as conductor
+    from nova.objects import host_mapping
+    from nova.scheduler import rpcapi as scheduler
+
+    objects.Service.enable_min_version_cache()
+    _recall_servers()
+    _await_ports(needs)  # compute asks Placement for its resource provider when it starts
+    for options in (
+        {"binary": "nova-conductor", "topic": conductor.RPC_TOPIC},
+        {"binary": "nova-scheduler", "topic": scheduler.RPC_TOPIC},
+        {"binary": "nova-compute", "topic": compute.RPC_TOPIC, "topic_alt": compute.RPC_TOPIC_ALT},
+    ):
+        worker = service.Service.create(**options)
+        worker.start()
+        worker.service_ref.report_count += 1
+        worker.service_ref.save()  # seen up now, not at the first report in ten seconds
+        _kept.append(worker)
+    host_mapping.discover_hosts(context.get_admin_context())
+    return osapi_compute.application
+
+
+def _recall_servers():
+    """Give the fake hypervisor back the servers that it ran before a restart."""
+    from nova import context, objects
+    from nova.compute import power_state
+    from nova.virt import fake
+
+    init_host = fake.FakeDriver.init_host
+
+    def init_and_recall(self, host):
+        init_host(self, host)
+        known = objects.InstanceList.get_by_host(context.get_admin_context(), host, expected_attrs=["flavor"])
+        for instance in known:
+            if instance.power_state in (power_state.RUNNING, power_state.SHUTDOWN):
+                self.instances[instance.uuid] = fake.FakeInstance(
+                    instance.name, instance.power_state, instance.uuid
+                )
+
+    fake.FakeDriver.init_host = init_and_recall
+
+
+def _cinder(etc, needs):
+    """API, one volume service and the scheduler.
+
+    ``cinder.cmd.volume`` must not be imported: it patches the process for eventlet.
+    """
+    sys.argv = ["cinder-api", "--config-file", f"{etc}/cinder.conf"]
+    from cinder.wsgi import wsgi
+
+    built = wsgi.initialize_application()  # registers options and objects, starts RPC
+
+    import os_brick
+    from cinder import service
+    from oslo_config import cfg
+
+    os_brick.setup(cfg.CONF)
+    volumes = [
+        {
+            "binary": "cinder-volume",
+            "host": f"{cfg.CONF.host}@{backend}",
+            "service_name": backend,
+            "coordination": True,
+        }
+        for backend in cfg.CONF.enabled_backends
+    ]
+    # the scheduler waits, as it starts, for a first report of a volume service
+    for options in (*volumes, {"binary": "cinder-scheduler"}):
+        worker = service.Service.create(**options)
+        _report_as_itself(worker)
+        worker.start()
+        worker.report_state()  # seen up now, not at the first report in ten seconds
+        _kept.append(worker)
+    return built
+
+
+_reporting = threading.Lock()
+
+
+def _report_as_itself(worker):
+    """Cinder keeps the id of «the» service of a process in the class; here several share one.
+
+    Without this, all would report as the last one, and the others go down after a minute.
+    """
+    report = worker.report_state
+
+    def report_state():
+        with _reporting:
+            type(worker).service_id = worker.origin_service_id
+            report()
+
+    worker.report_state = report_state
+
+
+def _heat(etc, needs):
+    sys.argv = ["heat-api", "--config-file", f"{etc}/heat.conf"]
+    from heat.wsgi import api
+
+    from heat.common import config
+    from heat.engine import service, template
+    from heat.rpc import api as rpc_api
+    from oslo_config import cfg
+
+    config.startup_sanity_check()
+    template._get_template_extension_manager()
+    worker = service.EngineService(cfg.CONF.host, rpc_api.ENGINE_TOPIC)
+    worker.start()
+    _kept.append(worker)
+    return api.application
+
+
+PROJECTS = {
+    "keystone": _keystone,
+    "glance": _glance,
+    "placement": _placement,
+    "nova": _nova,
+    "neutron": _neutron,
+    "cinder": _cinder,
+    "heat": _heat,
+}

@@ -1,0 +1,102 @@
+"""Makes oslo.db's SQLite hold under threads.
+
+As it comes, oslo.db opens every transaction with a deferred BEGIN.  A writer that has read first
+must then upgrade its lock, which SQLite refuses at once, busy timeout or not, if another writer has
+committed meanwhile: «database is locked», and nearly every concurrent write is answered 500.
+"""
+
+import collections
+import threading
+
+from oslo_db import exception
+from oslo_db.sqlalchemy import enginefacade, engines, exc_filters
+from sqlalchemy import event, exc, pool
+from sqlalchemy.engine import Engine
+
+IMMEDIATE = "BEGIN IMMEDIATE"
+QUEUE_SECONDS = 30
+
+# One lock a database: SQLite lets a waiting writer poll, ever more slowly; here writers queue.
+_turns = collections.defaultdict(threading.Lock)
+
+
+def tune():
+    """Call before any engine is made."""
+    _write_from_the_start()
+    _queue_writers()
+    _translate_locked()
+    _pool_connections()
+
+
+def _write_from_the_start():
+    """Take a writer's lock when its transaction begins, where the busy timeout does apply."""
+    factory = enginefacade._TransactionFactory
+    create_session, create_connection = factory._create_session, factory._create_connection
+
+    def writing_session(self, mode, bind=None):
+        session = create_session(self, mode, bind)
+        if mode is enginefacade._WRITER and bind is None:
+            session.bind = self._writer_engine.execution_options(devcloud_begin=IMMEDIATE)
+        return session
+
+    def writing_connection(self, mode):
+        connection = create_connection(self, mode)
+        if mode is enginefacade._WRITER:
+            connection = connection.execution_options(devcloud_begin=IMMEDIATE)
+        return connection
+
+    factory._create_session, factory._create_connection = writing_session, writing_connection
+
+
+def _queue_writers():
+    """Let a writer wait for its turn at BEGIN, and hand it on at commit or rollback."""
+
+    @event.listens_for(Engine, "before_cursor_execute", retval=True)
+    def begin(conn, cursor, statement, parameters, context, executemany):
+        if statement == "BEGIN":
+            statement = conn.get_execution_options().get("devcloud_begin", statement)
+            turn = _turns[str(conn.engine.url)]
+            if statement == IMMEDIATE and turn.acquire(timeout=QUEUE_SECONDS):
+                conn.info["devcloud_turn"] = turn
+        return statement, parameters
+
+    @event.listens_for(Engine, "commit")
+    @event.listens_for(Engine, "rollback")
+    def end(conn):
+        # called just before the driver's own commit or rollback; the busy timeout covers the gap
+        if turn := conn.info.pop("devcloud_turn", None):
+            turn.release()
+
+
+def _translate_locked():
+    """What is still refused becomes DBDeadlock, which the projects' own retries know."""
+
+    @exc_filters.filters("sqlite", exc.OperationalError, r".*database is locked.*")
+    def locked(error, match, engine_name, is_disconnect):
+        raise exception.DBDeadlock(error)
+
+
+def _pool_connections():
+    """Keep connections: oslo.db forces NullPool on SQLite files.
+
+    Without a pool each connection reads the whole schema again, and the last one to close
+    checkpoints the write-ahead log.
+    """
+    create_engine = engines.sqlalchemy.create_engine
+
+    def pooled(url, **options):
+        if options.get("poolclass") is pool.NullPool:
+            options.update(poolclass=pool.QueuePool, pool_size=10, max_overflow=100)
+        return create_engine(url, **options)
+
+    engines.sqlalchemy = _Shadow(engines.sqlalchemy, create_engine=pooled)
+
+
+class _Shadow:
+    """A module with some names replaced, without touching the module."""
+
+    def __init__(self, target, **names):
+        self.__dict__.update(names, _target=target)
+
+    def __getattr__(self, name):
+        return getattr(self._target, name)

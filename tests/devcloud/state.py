@@ -1,0 +1,120 @@
+"""What a cloud keeps on disk: made whole or not at all, copied, restored, deleted."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+from tests.devcloud import config, venv
+from tests.devcloud.layout import PASSWORD, REGION, DevcloudError, Layout
+
+HERE = Path(__file__).parent
+BUILDERS = ("config/*.py", "layout.py", "build.py", "fill.py", "server/neutron_schema.py")
+
+# Everything that may lie in a cloud's directory, and so everything that is ever deleted there.
+PARTS = ("complete", "pristine", "pristine.partial", "data", "db", "etc", "run", "log", "clouds.yaml")
+
+
+def stamp(layout: Layout) -> str:
+    """What a state has been built from and where; built from anything else, it will not do."""
+    digest = hashlib.sha256(f"{venv.stamp()}\0{layout.home}".encode())
+    for pattern in BUILDERS:
+        for path in sorted(HERE.glob(pattern)):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def has_pristine(layout: Layout) -> bool:
+    return _reads(layout.pristine / "stamp", stamp(layout))
+
+
+def is_complete(layout: Layout) -> bool:
+    """Whether db and data are whole: neither being built nor being copied when something ended."""
+    return _reads(_marker(layout), stamp(layout))
+
+
+def _marker(layout: Layout) -> Path:
+    return layout.home / "complete"
+
+
+def _reads(path: Path, text: str) -> bool:
+    try:
+        return path.read_text() == text
+    except OSError:
+        return False
+
+
+def keep_as_pristine(layout: Layout) -> None:
+    """Make the copy that ``restore`` brings back; the services may run meanwhile."""
+    partial = layout.home / "pristine.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    (partial / "db").mkdir(parents=True)
+    for path in layout.db.glob("*.sqlite"):
+        # SQLite's own copy is whole even while in use, and has no write-ahead log beside it
+        with (
+            contextlib.closing(sqlite3.connect(path)) as old,
+            contextlib.closing(sqlite3.connect(partial / "db" / path.name)) as new,
+        ):
+            new.execute("PRAGMA synchronous=OFF")
+            old.backup(new)
+    _copy_tree(layout.data, partial / "data")
+    (partial / "stamp").write_text(stamp(layout))
+    shutil.rmtree(layout.pristine, ignore_errors=True)
+    partial.rename(layout.pristine)
+    _marker(layout).write_text(stamp(layout))
+
+
+def restore(layout: Layout) -> None:
+    """Bring back db and data as first built.  Nothing may have the databases open."""
+    _marker(layout).unlink(missing_ok=True)
+    for part, target in (("db", layout.db), ("data", layout.data)):
+        shutil.rmtree(target, ignore_errors=True)
+        _copy_tree(layout.pristine / part, target)
+    config.write(layout)
+    _marker(layout).write_text(stamp(layout))
+
+
+def _copy_tree(source: Path, target: Path) -> None:
+    """Copy with modes, times and the extended attributes that Swift keeps its metadata in."""
+    shutil.copytree(source, target, symlinks=True)
+
+
+def write_clouds_file(layout: Layout) -> None:
+    """The administrator's clouds.yaml; nobody else can read it, not even while it is written."""
+    text = f"""\
+clouds:
+  devcloud-admin:
+    region_name: {REGION}
+    identity_api_version: 3
+    interface: public
+    auth:
+      auth_url: {layout.auth_url}
+      username: admin
+      password: {PASSWORD}
+      project_name: admin
+      user_domain_name: Default
+      project_domain_name: Default
+"""
+    new = layout.run / "clouds.yaml"
+    new.unlink(missing_ok=True)
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    new.replace(layout.clouds_file)
+
+
+def delete(layout: Layout) -> None:
+    """Delete a cloud's directory: what we may have put there, and nothing else."""
+    if layout.home.is_symlink():
+        raise DevcloudError(f"{layout.home} is a symbolic link; it is not deleted")
+    for part in PARTS:
+        path = layout.home / part
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # not there, or somebody keeps something in it
+        layout.home.rmdir()
