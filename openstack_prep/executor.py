@@ -13,7 +13,7 @@ import tenacity
 
 from openstack_prep import planner
 from openstack_prep.errors import CloudError, Mistake, NotUnique, PlanRefused
-from openstack_prep.model import Action, Key, Observed, Resource, Result, Status, Step
+from openstack_prep.model import INTERRUPT, Action, Key, Observed, Resource, Result, Status, Step
 from openstack_prep.plan import Plan, Report
 from openstack_prep.site import Site
 
@@ -114,7 +114,7 @@ class _Run:
             try:
                 return set(wait(running, return_when=FIRST_COMPLETED).done)
             except KeyboardInterrupt:
-                self.stopped = "the interrupt"
+                self.stopped = INTERRUPT
         return set()
 
     def _note(self, result: Result, order: graphlib.TopologicalSorter[Key]) -> None:

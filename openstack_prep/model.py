@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from openstack_prep.errors import Mistake
 
 if TYPE_CHECKING:
     from openstack_prep.site import Site
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Key:
@@ -74,10 +70,10 @@ class Observed:
     """
 
     id: str
-    values: Mapping[str, Any] = NOTHING
+    values: Mapping[str, Any] = field(default_factory=dict)
     ours: bool = False
-    outputs: Mapping[str, str] = NOTHING
-    handle: Mapping[str, Any] = NOTHING
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    handle: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +98,12 @@ class Resource:
     """Fields that say which one it is; they are never compared."""
     immutable: ClassVar[frozenset[str]] = frozenset()
     """Fields that the API cannot change: another value means a replacement, by consent only."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {
+        "extra": "forbid",
+        "strict": True,  # YAML has types of its own: `yes` is no number and 010 no text
+        "use_attribute_docstrings": True,
+    }
 
     if TYPE_CHECKING:  # a field of most kinds; others derive it
 
@@ -174,6 +176,10 @@ class Step:
     @property
     def key(self) -> Key:
         return self.resource.key
+
+
+INTERRUPT = "the interrupt"
+"""The cause of steps that were skipped because the user stopped the run."""
 
 
 class Status(StrEnum):

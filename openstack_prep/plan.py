@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from openstack_prep import text
 from openstack_prep.errors import ApplyFailed, Mistake, PlanRefused
-from openstack_prep.model import Action, Result, Status, Step
+from openstack_prep.model import INTERRUPT, Action, Result, Status, Step
+
+if TYPE_CHECKING:
+    from openstack_prep.site import Site
+    from openstack_prep.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +27,9 @@ class Plan:
     purpose: str
     steps: tuple[Step, ...]
     refusals: tuple[Mistake, ...] = ()
+    wanted: Spec | None = field(default=None, repr=False, compare=False)
+    site: Site | None = field(default=None, repr=False, compare=False)
+    made: float = field(default=0.0, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)
@@ -28,6 +37,31 @@ class Plan:
     @property
     def pending(self) -> tuple[Step, ...]:
         return tuple(step for step in self.steps if step.action is not Action.KEEP)
+
+    @property
+    def age(self) -> float:
+        """Seconds since the cloud was read for it."""
+        return time.monotonic() - self.made
+
+    def data(self) -> list[dict[str, Any]]:
+        """Return the steps as plain data, without a secret."""
+        return [
+            {
+                "resource": str(step.key),
+                "action": step.action.value,
+                "id": step.observed.id if step.observed else None,
+                "changes": [
+                    {"field": each.field, "before": text.plain(each.before), "after": text.plain(each.after)}
+                    for each in step.changes
+                ],
+            }
+            for step in self.steps
+        ]
+
+    def differences(self, other: Plan) -> list[str]:
+        """Return the resources to which another plan would do something else."""
+        mine, theirs = ({each["resource"]: each for each in plan.data()} for plan in (self, other))
+        return sorted(key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key))
 
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
@@ -72,6 +106,14 @@ class Report:
             for result in self.results
             if result.observed is not None and result.step.action is not Action.DELETE
         }
+
+    @property
+    def interrupted(self) -> bool:
+        return any(result.cause == INTERRUPT for result in self.skipped)
+
+    def data(self) -> dict[str, Any]:
+        """Return the report as plain data, without a secret."""
+        return {"seconds": round(self.seconds, 3), "steps": [text.result_data(result) for result in self.results]}
 
     def raise_for_failures(self) -> None:
         """Raise ApplyFailed when any step failed or was skipped."""

@@ -3,39 +3,44 @@
 from __future__ import annotations
 
 import hmac
+import os
+import secrets
+import threading
 from collections.abc import Callable
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
 HIDDEN = "********"
+SOURCES = "{env: NAME}, {file: PATH}, {prompt: true} or {generate: PATH}"
 
 
 class Secret:
-    """A secret and where it came from.
+    """A secret, given or fetched when first asked for (a prompt, a file that is yet to be written).
 
-    The value may be given or fetched when first asked for (a prompt, a file that is yet to be
-    written).  Equality compares the values in constant time, so that plans can be compared.
+    Equality compares the values, in constant time.
     """
 
-    __slots__ = ("_fetch", "_value", "origin")
+    __slots__ = ("_fetch", "_lock", "_value")
 
-    def __init__(self, value: str | None = None, *, origin: str = "", fetch: Callable[[], str] | None = None) -> None:
+    def __init__(self, value: str | None = None, *, fetch: Callable[[], str] | None = None) -> None:
         if (value is None) == (fetch is None):
             raise TypeError("give a Secret either its value or a way to fetch it")
         self._value = value
         self._fetch = fetch
-        self.origin = origin
+        self._lock = threading.Lock()
 
     def reveal(self) -> str:
         """Return the value; the caller must not log, print or store it beyond its purpose."""
-        if self._value is None:
-            assert self._fetch is not None
-            self._value = self._fetch()
-        return self._value
+        with self._lock:
+            if self._value is None:
+                assert self._fetch is not None
+                self._value = self._fetch()
+            return self._value
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):
             return NotImplemented
-        return hmac.compare_digest(self.reveal().encode(), other.reveal().encode())
+        return self is other or hmac.compare_digest(self.reveal().encode(), other.reveal().encode())
 
     def __hash__(self) -> int:
         return hash(Secret)
@@ -45,3 +50,91 @@ class Secret:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Secret is not written anywhere")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        def read(value: Any, info: Any) -> Secret:
+            return from_spec(value, **info.context)
+
+        return core_schema.with_info_plain_validator_function(read)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
+        def source(name: str, kind: str, description: str) -> dict[str, Any]:
+            value = {"type": kind, "description": description}
+            return {"type": "object", "properties": {name: value}, "required": [name], "additionalProperties": False}
+
+        return {
+            "anyOf": [
+                source("env", "string", "environment variable that holds it"),
+                source("file", "string", "file whose first line it is"),
+                source("prompt", "boolean", "ask for it on the terminal"),
+                source("generate", "string", "file (0600) to keep it in; made at random when there is none yet"),
+                {"type": "string", "description": "the secret itself; anybody who reads the spec has it"},
+            ]
+        }
+
+
+def from_spec(value: Any, *, base: Path, warn: Callable[[str], None] = lambda text: None) -> Secret:
+    """Return the secret that a spec points to; paths are relative to ``base``.
+
+    Raises ValueError that says what to write instead.
+    """
+    if isinstance(value, str):
+        warn(f"a secret stands in the spec as plain text; better write {SOURCES}")
+        return Secret(value)
+    if not isinstance(value, dict) or len(value) != 1:
+        raise ValueError(f"is not a secret's source; write one of {SOURCES}")
+    ((source, where),) = value.items()
+    readers: dict[str, Callable[[Any, Path], Secret]] = {
+        "env": _from_environment,
+        "file": _from_file,
+        "prompt": _from_prompt,
+        "generate": _generated,
+    }
+    if source not in readers or (source != "prompt" and not isinstance(where, str)):
+        raise ValueError(f"is not a secret's source; write one of {SOURCES}")
+    return readers[source](where, base)
+
+
+def _from_environment(name: str, base: Path) -> Secret:
+    if not os.environ.get(name):
+        raise ValueError(f"the environment variable {name} is not set; export it")
+    return Secret(os.environ[name])
+
+
+def _from_file(name: str, base: Path) -> Secret:
+    path = base / Path(name).expanduser()
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read: {error}; write the secret into it") from None
+    if not lines or not lines[0]:
+        raise ValueError(f"{path} is empty; write the secret into its first line")
+    return Secret(lines[0])
+
+
+def _from_prompt(wanted: Any, base: Path) -> Secret:
+    import getpass
+    import sys
+
+    if wanted is not True:
+        raise ValueError("write {prompt: true}")
+    if not sys.stdin.isatty():
+        raise ValueError(f"there is no terminal to ask on; write {SOURCES.replace('{prompt: true} or ', '')}")
+    return Secret(getpass.getpass("Password: "))
+
+
+def _generated(name: str, base: Path) -> Secret:
+    path = base / Path(name).expanduser()
+
+    def fetch() -> str:
+        from openstack_prep.private_file import write_private
+
+        if not path.exists():
+            write_private(path, secrets.token_urlsafe(24) + "\n")
+        return _from_file(name, base).reveal()
+
+    return Secret(fetch=fetch)

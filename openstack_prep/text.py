@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from openstack_prep.model import Action, Result, Status, Step
+from openstack_prep.model import Action, Key, Observed, Result, Status, Step
 
 
 def show(value: Any) -> str:
@@ -22,6 +22,19 @@ def show(value: Any) -> str:
         return "[" + ", ".join(map(show, value)) + "]"
     text = str(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON and YAML know it; a secret becomes stars."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, frozenset):
+        return sorted((plain(each) for each in value), key=str)
+    if isinstance(value, Sequence):
+        return [plain(each) for each in value]
+    return str(value)
 
 
 def step_line(step: Step, width: int) -> str:
@@ -45,6 +58,36 @@ def result_line(result: Result, width: int) -> str:
         outputs = (f"{name} {value}" for name, value in result.observed.outputs.items())
         details = "  ".join((result.observed.id, *outputs))
     return f"{mark:>3} {result.step.key!s:<{width}}  {details}".rstrip()
+
+
+def result_data(result: Result) -> dict[str, Any]:
+    return {
+        "resource": str(result.step.key),
+        "action": result.step.action.value,
+        "status": result.status.value,
+        "seconds": round(result.seconds, 3),
+        "error": str(result.error) if result.error else None,
+        "because_of": result.cause or None,
+    } | (observed_data(result.observed) or {})
+
+
+def observed_data(observed: Observed | None) -> dict[str, Any] | None:
+    if observed is None:
+        return None
+    return {"id": observed.id, "ours": observed.ours, "outputs": dict(observed.outputs)}
+
+
+def observed_table(found: Mapping[Key, Observed | None]) -> str:
+    """Return what exists, a line each: what it is called, its id, its addresses, and whose it is."""
+    width = max((len(str(key)) for key in found), default=0)
+    lines = []
+    for key, observed in found.items():
+        words = ["-"]
+        if observed is not None:
+            outputs = (f"{name} {value}" for name, value in observed.outputs.items())
+            words = [observed.id, *outputs, *(() if observed.ours else ("(not made by this spec)",))]
+        lines.append(f"{key!s:<{width}}  {'  '.join(words)}")
+    return "\n".join(lines)
 
 
 def width_of(steps: Iterable[Step]) -> int:

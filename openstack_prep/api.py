@@ -1,0 +1,130 @@
+"""The verbs: plan, apply, destroy, show; a few lines each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from openstack_prep import executor, planner
+from openstack_prep.cloud import Cloud, connect
+from openstack_prep.errors import Mistake, PlanRefused
+from openstack_prep.executor import JOBS, Event, silent
+from openstack_prep.model import Key, Mark, Observed, Resource
+from openstack_prep.plan import Plan, Report
+from openstack_prep.resources import RoleAssignment, User
+from openstack_prep.site import Actor, Site
+from openstack_prep.spec import Spec
+
+FRESH = 10.0  # seconds for which a plan is taken to be still true
+
+Wanted = Spec | Sequence[Resource]
+Progress = Callable[[Key, int, int | None], None]
+
+
+def _no_progress(key: Key, done: int, total: int | None) -> None:
+    """Show nothing."""
+
+
+def plan(
+    cloud: Cloud, wanted: Wanted, *, allow_replace: bool = False, jobs: int = JOBS, progress: Progress = _no_progress
+) -> Plan:
+    """Return what apply would do; nothing is changed.
+
+    ``wanted`` is a spec or a list of resources.  ``plan.refusals`` lists all that forbids it.
+    Raises CloudError when the cloud cannot be read, SpecError when resources contradict each other.
+    """
+    spec, site = _open(cloud, wanted, jobs, progress)
+    observed, mistakes = executor.examine(site, spec.resources, jobs=jobs)
+    site.known.update(observed)
+    made = planner.plan_apply(
+        spec.name, spec.resources, observed, mistakes=spec.placed(mistakes), allow_replace=allow_replace
+    )
+    return replace(made, wanted=spec, site=site, made=time.monotonic())
+
+
+def plan_destroy(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Plan:
+    """Return what destroy would take back: only what carries our mark."""
+    spec, site = _open(cloud, wanted, jobs, _no_progress)
+    observed = executor.observe(site, spec.resources, jobs=jobs)
+    site.known.update(observed)
+    made = planner.plan_destroy(spec.name, spec.resources, observed)
+    return replace(made, wanted=spec, site=site, made=time.monotonic())
+
+
+def apply(
+    cloud: Cloud,
+    wanted: Plan | Wanted,
+    *,
+    allow_replace: bool = False,
+    jobs: int = JOBS,
+    tell: Callable[[Event], None] = silent,
+    progress: Progress = _no_progress,
+) -> Report:
+    """Carry out a plan, or plan and carry out; the report says how each step went.
+
+    A plan that has become old is made again first.  Raises PlanRefused, before anything is changed,
+    when the plan has refusals or the cloud has moved since it was made.
+    """
+    if not isinstance(wanted, Plan):
+        wanted = plan(cloud, wanted, allow_replace=allow_replace, jobs=jobs, progress=progress)
+    wanted.raise_for_refusals()
+    if wanted.age > FRESH:
+        wanted = _made_again(cloud, wanted, jobs, progress)
+    site = wanted.site
+    assert site is not None
+    site.progress = progress
+    return executor.run(wanted, site, jobs=jobs, tell=tell)
+
+
+def destroy(
+    cloud: Cloud, wanted: Plan | Wanted, *, jobs: int = JOBS, tell: Callable[[Event], None] = silent
+) -> Report:
+    """Take back what carries our mark, dependents first; what others made stays."""
+    if not isinstance(wanted, Plan):
+        wanted = plan_destroy(cloud, wanted, jobs=jobs)
+    return apply(cloud, wanted, jobs=jobs, tell=tell)
+
+
+def show(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> dict[Key, Observed | None]:
+    """Return what exists of a spec, by key; None where there is nothing yet."""
+    spec, site = _open(cloud, wanted, jobs, _no_progress)
+    observed = executor.observe(site, spec.resources, jobs=jobs)
+    return {resource.key: observed.get(resource.key) for resource in spec.resources}
+
+
+def _made_again(cloud: Cloud, old: Plan, jobs: int, progress: Progress) -> Plan:
+    assert old.wanted is not None
+    if old.purpose == "destroy":
+        new = plan_destroy(cloud, old.wanted, jobs=jobs)
+    else:
+        new = plan(cloud, old.wanted, allow_replace=True, jobs=jobs, progress=progress)
+    new.raise_for_refusals()
+    moved = old.differences(new)
+    if moved:
+        raise PlanRefused([Mistake(key, "has changed since the plan was made", "plan again") for key in moved])
+    return new
+
+
+def _open(cloud: Cloud, wanted: Wanted, jobs: int, progress: Progress) -> tuple[Spec, Site]:
+    spec = wanted if isinstance(wanted, Spec) else Spec(_name_of(wanted), tuple(wanted))
+    tenant = connect(spec.clouds.tenant).allow_parallel(jobs) if spec.clouds.tenant else None
+    cloud.allow_parallel(jobs)
+    return spec, Site(cloud, Mark(spec.name), tenant=tenant, actors=_actors(spec.resources), progress=progress)
+
+
+def _name_of(resources: Sequence[Resource]) -> str:
+    """Return the name for the mark of a plain list: that of its first resource."""
+    return resources[0].name if resources else "nothing"
+
+
+def _actors(resources: Sequence[Resource]) -> dict[str | None, Actor]:
+    """Return by project the first user whose password the spec knows and who has a role there."""
+    users = {each.name: each for each in resources if isinstance(each, User) and each.password is not None}
+    actors: dict[str | None, Actor] = {}
+    for each in resources:
+        if isinstance(each, RoleAssignment) and each.project and each.user in users:
+            user = users[each.user]
+            assert user.password is not None
+            actors.setdefault(each.project, Actor(user, user.password, user.domain))
+    return actors
