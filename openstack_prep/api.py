@@ -49,7 +49,8 @@ def plan_destroy(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Plan:
     observed = executor.observe(site, spec.resources, jobs=jobs)
     site.known.update(observed)
     made = planner.plan_destroy(spec.name, spec.resources, observed)
-    return replace(made, wanted=spec, site=site, made=time.monotonic())
+    refusals = spec.placed(executor.examine_deletes(site, made, jobs=jobs))
+    return replace(made, refusals=tuple(refusals), wanted=spec, site=site, made=time.monotonic())
 
 
 def apply(
@@ -77,9 +78,7 @@ def apply(
     return executor.run(wanted, site, jobs=jobs, tell=tell)
 
 
-def destroy(
-    cloud: Cloud, wanted: Plan | Wanted, *, jobs: int = JOBS, tell: Callable[[Event], None] = silent
-) -> Report:
+def destroy(cloud: Cloud, wanted: Plan | Wanted, *, jobs: int = JOBS, tell: Callable[[Event], None] = silent) -> Report:
     """Take back what carries our mark, dependents first; what others made stays."""
     if not isinstance(wanted, Plan):
         wanted = plan_destroy(cloud, wanted, jobs=jobs)

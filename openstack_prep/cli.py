@@ -218,5 +218,3 @@ def _plan_data(plan: Any) -> dict[str, Any]:
 
 if __name__ == "__main__":
     sys.exit(main())
-
-

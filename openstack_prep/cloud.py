@@ -41,15 +41,19 @@ class Service:
     which says that nothing was done: its answer may be lost and its work done all the same.
     """
 
-    def __init__(self, connection: Connection, service_type: str, **options: Any) -> None:
+    def __init__(
+        self, connection: Connection, service_type: str, microversion: str | None = None, **options: Any
+    ) -> None:
         def client(connect_retries: int, retriable: Collection[int]) -> Any:
-            return connection.config.get_session_client(
+            made = connection.config.get_session_client(
                 service_type,
                 connect_retries=connect_retries,
                 status_code_retries=connection.config.get_status_code_retries(service_type) or RETRIES,
                 retriable_status_codes=list(retriable),
                 **options,
             )
+            made.default_microversion = microversion or made.default_microversion
+            return made
 
         self.type = service_type
         self._repeatable = client(RETRIES, RETRIABLE)
@@ -158,7 +162,7 @@ class Cloud:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self.session = connection.config.get_session()
+        self.session = connection.session
         self.session.timeout = self.session.timeout or TIMEOUT
         self._services: dict[str, Service] = {}
         self._lock = threading.Lock()
@@ -185,7 +189,7 @@ class Cloud:
 
     @property
     def compute(self) -> Service:
-        return self._service("compute", default_microversion=COMPUTE_MICROVERSION)
+        return self._service("compute", microversion=COMPUTE_MICROVERSION)
 
     @property
     def network(self) -> Service:

@@ -68,6 +68,15 @@ def examine(
     return observed, mistakes + [mistake for found in checks for mistake in found]
 
 
+def examine_deletes(site: Site, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
+    """Read what the deletions of a plan would orphan."""
+    going = {step.observed.id: step for step in plan.pending if step.observed is not None}
+    ids = frozenset(going)
+    with ThreadPoolExecutor(jobs) as pool:
+        found = pool.map(lambda step: list(step.resource.check_delete(site, step.observed, ids)), going.values())
+        return [mistake for each in found for mistake in each]
+
+
 def _users_of(key: Key, resources: Iterable[Resource]) -> str:
     return ", ".join(str(each.key) for each in resources if key in {needed.key for needed in each.references()})
 

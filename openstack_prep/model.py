@@ -17,6 +17,7 @@ from openstack_prep.errors import Mistake
 if TYPE_CHECKING:
     from openstack_prep.site import Site
 
+
 @dataclass(frozen=True, slots=True, order=True)
 class Key:
     """What a resource is called within one spec: its kind and its name."""
@@ -138,6 +139,10 @@ class Resource:
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         """Yield what would go wrong, as far as reading tells; runs while planning an apply."""
+        return ()
+
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        """Yield what deleting it would orphan; ``going`` are the ids that go with it."""
         return ()
 
     def create(self, site: Site) -> Observed:

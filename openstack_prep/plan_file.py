@@ -59,7 +59,9 @@ class SavedPlan:
         today = {each["resource"]: each for each in json.loads(json.dumps(now.data()))}
         moved = sorted(key for key in then.keys() | today.keys() if then.get(key) != today.get(key))
         if moved:
-            raise PlanRefused([Mistake(f"{self.path}: {key}", "has changed in the cloud since", AGAIN) for key in moved])
+            raise PlanRefused(
+                [Mistake(f"{self.path}: {key}", "has changed in the cloud since", AGAIN) for key in moved]
+            )
 
 
 def _sum(path: Path) -> str:

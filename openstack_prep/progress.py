@@ -28,7 +28,9 @@ class Lines:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         pass
 
     def tell(self, event: Event) -> None:
@@ -61,7 +63,14 @@ class Live(Lines):
     def __init__(self, plan: Plan, out: TextIO) -> None:
         super().__init__(plan, out)
         from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
 
         console = Console(file=out, highlight=False)
         name = TextColumn("{task.description}", markup=False)

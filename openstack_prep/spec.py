@@ -115,7 +115,10 @@ class Spec:
     def placed(self, mistakes: Iterable[Mistake]) -> list[Mistake]:
         """Return mistakes with the line of the resource they speak of."""
         lines = {str(key): place for key, place in self.places.items()}
-        return [replace(each, where=f"{lines[each.where]}: {each.where}") if each.where in lines else each for each in mistakes]
+        return [
+            replace(each, where=f"{lines[each.where]}: {each.where}") if each.where in lines else each
+            for each in mistakes
+        ]
 
 
 @cache

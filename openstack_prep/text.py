@@ -20,7 +20,7 @@ def show(value: Any) -> str:
         return "[" + ", ".join(sorted(map(show, value))) + "]"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "[" + ", ".join(map(show, value)) + "]"
-    text = str(value)
+    text = str(value) or '""'
     return text if len(text) <= 60 else text[:57] + "..."
 
 

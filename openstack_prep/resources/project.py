@@ -5,7 +5,7 @@ Source: Identity API v3, "Domains" and "Projects".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -112,12 +112,32 @@ class Project(Resource):
         answer = site.admin.identity.patch(f"/projects/{observed.id}", {"project": body})
         return self._observed(site, answer["project"])
 
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        """Yield what others made in it, which would be left without an owner."""
+        for plural, found in _contents(site, observed.id):
+            left = sorted(f"{each.get('name') or ''} {each['id']}".strip() for each in found if each["id"] not in going)
+            if left:
+                holds = f"still holds what this spec did not make: {plural} {', '.join(left)}"
+                yield Mistake(str(self.key), holds, "delete it first")
+
     def delete(self, site: Site, observed: Observed) -> None:
         """Delete it; its ``default`` security group, which Neutron would leave behind, goes first."""
         for group in site.admin.network.list("/security-groups", "security_groups", project_id=observed.id):
             if group["name"] == "default":
                 site.admin.network.delete(f"/security-groups/{group['id']}")
         site.admin.identity.delete(f"/projects/{observed.id}")
+
+
+def _contents(site: Site, project_id: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield what lies in a project and would be orphaned, by plural."""
+    admin = site.admin
+    yield "servers", admin.compute.list("/servers", "servers", all_tenants=True, project_id=project_id)
+    yield "volumes", admin.volume.list("/volumes", "volumes", all_tenants=True, project_id=project_id)
+    yield "images", admin.image.list("/images", "images", owner=project_id)
+    for plural in ("networks", "routers", "floatingips"):
+        yield plural, admin.network.list(f"/{plural}", plural, project_id=project_id)
+    groups = admin.network.list("/security-groups", "security_groups", project_id=project_id)
+    yield "security groups", [group for group in groups if group["name"] != "default"]
 
 
 @dataclass(frozen=True, kw_only=True)
