@@ -11,7 +11,7 @@ from openstack_prep.cloud import Cloud, connect
 from openstack_prep.errors import Mistake, PlanRefused
 from openstack_prep.executor import JOBS, Event, silent
 from openstack_prep.model import Key, Mark, Observed, Resource
-from openstack_prep.plan import Plan, Report
+from openstack_prep.plan import Plan, Report, differences
 from openstack_prep.resources import RoleAssignment, User
 from openstack_prep.site import Actor, Site
 from openstack_prep.spec import Spec
@@ -99,7 +99,7 @@ def _made_again(cloud: Cloud, old: Plan, jobs: int, progress: Progress) -> Plan:
     else:
         new = plan(cloud, old.wanted, allow_replace=True, jobs=jobs, progress=progress)
     new.raise_for_refusals()
-    moved = old.differences(new)
+    moved = differences(old.data(), new.data())
     if moved:
         raise PlanRefused([Mistake(key, "has changed since the plan was made", "plan again") for key in moved])
     return new

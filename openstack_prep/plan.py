@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -58,11 +58,6 @@ class Plan:
             for step in self.steps
         ]
 
-    def differences(self, other: Plan) -> list[str]:
-        """Return the resources to which another plan would do something else."""
-        mine, theirs = ({each["resource"]: each for each in plan.data()} for plan in (self, other))
-        return sorted(key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key))
-
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
         return bool(self.pending)
@@ -76,6 +71,12 @@ class Plan:
         lines = [text.step_line(step, width) for step in self.steps]
         lines += [f"  ! {refusal}" for refusal in self.refusals]
         return "\n".join([*lines, f"{self.purpose} {self.spec}: {text.counts(self.steps)}"])
+
+
+def differences(before: Iterable[dict[str, Any]], after: Iterable[dict[str, Any]]) -> list[str]:
+    """Return the resources to which two plans (as data) would do different things."""
+    old, new = ({each["resource"]: each for each in data} for data in (before, after))
+    return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep.errors import Mistake, PlanRefused, SpecError
-from openstack_prep.plan import Plan
+from openstack_prep.plan import Plan, differences
 from openstack_prep.version import __version__
 
 FORMAT = 1
@@ -55,13 +55,9 @@ class SavedPlan:
 
     def check(self, now: Plan) -> None:
         """Raise PlanRefused, naming what differs, when the cloud would be changed otherwise today."""
-        then = {each["resource"]: each for each in self._content["steps"]}
-        today = {each["resource"]: each for each in json.loads(json.dumps(now.data()))}
-        moved = sorted(key for key in then.keys() | today.keys() if then.get(key) != today.get(key))
+        moved = differences(self._content["steps"], now.data())
         if moved:
-            raise PlanRefused(
-                [Mistake(f"{self.path}: {key}", "has changed in the cloud since", AGAIN) for key in moved]
-            )
+            raise PlanRefused([Mistake(f"{self.path}: {key}", "has changed since", AGAIN) for key in moved])
 
 
 def _sum(path: Path) -> str:
