@@ -76,7 +76,11 @@ class Project(Resource):
             domain_id = site.find_id(Domain(name=each.domain))
             if domain_id is None:
                 continue
-            listed = site.admin.identity.list("/projects", "projects", name=each.name, domain_id=domain_id)
+            query = {"name": each.name, "domain_id": domain_id}
+            listed = site.once(
+                ("projects", *query.values()),
+                lambda query=query: site.admin.identity.list("/projects", "projects", **query),
+            )
             project = only_one(listed, str(each.key))
             if project is not None:
                 found[each.key] = each._observed(site, project)
