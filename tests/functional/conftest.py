@@ -1,0 +1,93 @@
+"""The devcloud's fixtures, and the command as a user calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.devcloud.pytest_devcloud import Devcloud, devcloud, pytest_runtest_teardown, tenant
+from tests.devcloud.qcow2 import qcow2
+
+__all__ = ["devcloud", "pytest_runtest_teardown", "tenant"]
+
+COMMAND = str(Path(sys.executable).with_name("openstack-prep"))
+OPENSTACK = str(Path(sys.executable).with_name("openstack"))
+
+
+@dataclass
+class Prep:
+    """``openstack-prep`` in a folder of its own, against the devcloud."""
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def spec(self) -> Path:
+        return self.folder / "spec.yaml"
+
+    def write(self, spec: dict[str, Any]) -> None:
+        self.spec.write_text(yaml.safe_dump(spec, sort_keys=False))
+
+    def start(self, *words: str, **options: Any) -> subprocess.Popen[str]:
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(
+            [COMMAND, *words], cwd=self.folder, env=os.environ | self.environment, text=True, **pipes | options
+        )
+
+    def run(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        """Run the command and insist on its exit code."""
+        process = self.start(*words)
+        out, err = process.communicate(timeout=300)
+        assert process.returncode == code, f"{words}: {process.returncode}\n{out}\n{err}"
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+    def plan(self, code: int = 0) -> dict[str, str]:
+        """Return by resource what apply would do."""
+        steps = json.loads(self.run("plan", "--format", "json", self.spec.name, code=code).stdout)["steps"]
+        return {step["resource"]: step["action"] for step in steps}
+
+    def apply(self, *words: str, code: int = 0) -> dict[str, dict[str, Any]]:
+        """Apply and return the report's steps by resource."""
+        out = self.run("apply", "--yes", "--format", "json", *words, self.spec.name, code=code).stdout
+        return {step["resource"]: step for step in json.loads(out)["steps"]}
+
+    def destroy(self, code: int = 0) -> subprocess.CompletedProcess[str]:
+        return self.run("destroy", "--yes", self.spec.name, code=code)
+
+    def changes(self) -> set[str]:
+        """Return what a second apply would touch."""
+        return {resource for resource, action in self.plan().items() if action != "keep"}
+
+    def openstack(self, *words: str, **environment: str) -> Any:
+        """Ask the ``openstack`` command, as the administrator unless told otherwise."""
+        out = subprocess.check_output(
+            [OPENSTACK, *words, "-f", "json"], cwd=self.folder, env=os.environ | self.environment | environment, text=True
+        )
+        return json.loads(out)
+
+
+@pytest.fixture
+def prep(devcloud: Devcloud, tmp_path: Path) -> Iterator[Prep]:
+    """The command, with the administrator's entry; what its spec made is destroyed at the end."""
+    made = Prep(
+        tmp_path,
+        {
+            "OS_CLIENT_CONFIG_FILE": str(devcloud.clouds_file),
+            "OS_CLOUD": "devcloud-admin",
+            "PREP_PASSWORD": "a-password-of-the-test",
+            "PREP_TEMP_URL_KEY": "a-key-of-the-test",
+        },
+    )
+    (tmp_path / "disk.qcow2").write_bytes(qcow2(1))
+    yield made
+    if made.spec.exists():
+        made.destroy()
