@@ -1,0 +1,139 @@
+"""The cloud fails, or we are killed: the next apply converges, with exactly one of everything."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import signal
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+from tests.devcloud.faults import Fault
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.functional.conftest import Prep
+from tests.functional.test_scenario import scenario
+
+PLACES = 20
+
+
+def everything(name: str) -> dict[str, Any]:
+    """Return a spec that has every kind in it."""
+    return scenario(name) | {
+        "networks": [{"name": "nodes"}],
+        "subnets": [{"name": "nodes", "network": "nodes", "cidr": "10.0.0.0/24"}],
+        "routers": [{"name": "out", "external_network": "external", "interfaces": ["nodes"]}],
+        "security_groups": [{"name": "ssh", "rules": [{"protocol": "tcp", "port": 22}, {"protocol": "icmp"}]}],
+        "server_groups": [{"name": "masters", "policy": "anti-affinity"}],
+        "keypairs": [{"name": "key", "public_key": PUBLIC_KEY}],
+        "floating_ips": [
+            {"name": "api", "external_network": "external", "address": "192.168.122.164"},
+            {"name": "any", "external_network": "external"},
+        ],
+        "application_credentials": [{"name": "cluster", "clouds_yaml": "clouds.yaml", "cloud": f"{name}-app"}],
+    }
+
+
+PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB engineer@example"
+
+
+@pytest.fixture
+def name() -> str:
+    return f"f{secrets.token_hex(3)}"
+
+
+def writes(devcloud: Devcloud, mark: Any) -> int:
+    requests = devcloud.requests_since(mark)
+    return sum(each.method != "GET" and not each.path.endswith("/auth/tokens") for each in requests)
+
+
+def names_in(devcloud: Devcloud, prefix: str) -> Counter[tuple[str, str]]:
+    """Count what the cloud holds of a spec, by kind and name: each should be there once."""
+    admin = devcloud.admin
+    project = admin.identity.find_project(f"{prefix}-project")
+    of_project = {"project_id": project.id} if project else {"project_id": "none"}
+    found: Counter[tuple[str, str]] = Counter()
+    found.update(("project", each.name) for each in admin.identity.projects() if prefix in each.name)
+    found.update(("user", each.name) for each in admin.identity.users() if prefix in each.name)
+    found.update(("flavor", each.name) for each in admin.compute.flavors() if prefix in each.name)
+    found.update(("image", each.name) for each in admin.image.images() if prefix in each.name)
+    for kind, listing in (
+        ("network", admin.network.networks),
+        ("subnet", admin.network.subnets),
+        ("router", admin.network.routers),
+        ("group", admin.network.security_groups),
+    ):
+        found.update((kind, each.name) for each in listing(**of_project))
+    found.update(("floating ip", each.description) for each in admin.network.ips(**of_project))
+    return found
+
+
+def test_a_kill_at_any_write_converges(prep: Prep, name: str, devcloud: Devcloud) -> None:
+    """Kill it after its first, second ... twentieth write, of one spec that is taken back in between."""
+    prep.write(everything(name))
+    for place in range(1, PLACES + 1):
+        mark = devcloud.mark()
+        process = prep.start("apply", "--yes", prep.spec.name)
+        while process.poll() is None and writes(devcloud, mark) < place:
+            time.sleep(0.002)
+        assert process.poll() is None, f"ended before its write number {place}"
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        prep.apply()
+        twice = {what: count for what, count in names_in(devcloud, name).items() if count > 1}
+        assert not twice, f"killed at write {place}"
+        assert prep.changes() == set(), f"killed at write {place}"
+        if place % 5 == 0:  # from nothing again; in between, from what is there but for the floating IPs
+            prep.destroy()
+        else:
+            for each in devcloud.admin.network.ips(project_id=devcloud.admin.identity.find_project(f"{name}-project").id):
+                devcloud.admin.network.delete_ip(each)
+
+
+LOST = [
+    Fault("keystone", method="POST", path_regex="/projects$", drop_answer=True),
+    Fault("keystone", method="POST", path_regex="/users$", drop_answer=True),
+    Fault("keystone", method="POST", path_regex="/application_credentials$", drop_answer=True),
+    Fault("keystone", method="PUT", path_regex="/roles/", drop_answer=True),
+    Fault("nova", method="POST", path_regex="/flavors$", drop_answer=True),
+    Fault("nova", method="POST", path_regex="/os-keypairs$", drop_answer=True),
+    Fault("nova", method="POST", path_regex="/os-server-groups$", drop_answer=True),
+    Fault("nova", method="PUT", path_regex="/os-quota-sets/", drop_answer=True),
+    Fault("neutron", method="POST", path_regex="/networks", drop_answer=True),
+    Fault("neutron", method="POST", path_regex="/subnets", drop_answer=True),
+    Fault("neutron", method="POST", path_regex="/routers", drop_answer=True),
+    Fault("neutron", method="PUT", path_regex="/add_router_interface", drop_answer=True),
+    Fault("neutron", method="POST", path_regex="/security-groups", drop_answer=True),
+    Fault("neutron", method="POST", path_regex="/security-group-rules", drop_answer=True),
+    Fault("neutron", method="POST", path_regex="/floatingips", drop_answer=True, times=2),
+    Fault("glance", method="POST", path_regex="/images$", drop_answer=True),
+    Fault("glance", method="PUT", path_regex="/file$", drop_answer=True),
+    Fault("swift-proxy", method="POST", drop_answer=True),
+]
+
+
+def test_answers_lost_after_the_work_was_done(prep: Prep, name: str, devcloud: Devcloud) -> None:
+    prep.write(everything(name))
+    with devcloud.faults(*LOST):
+        prep.apply()
+        hit = [each for each in devcloud.requests_since(None) if each.fault]
+    assert len(hit) >= len(LOST)
+    assert set(names_in(devcloud, name).values()) == {1}
+    assert prep.changes() == set()
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_services_that_refuse_for_a_while(prep: Prep, name: str, devcloud: Devcloud, status: int) -> None:
+    prep.write(everything(name))
+    services = ("keystone", "nova", "neutron", "glance", "swift-proxy")
+    methods = ("GET", "POST", "PUT")
+    rules = [
+        Fault(service, method=method, path_regex="^(?!.*auth/tokens)", status=status, times=1, skip=2)
+        for service, method in itertools.product(services, methods)
+        if status != 500 or method != "GET"
+    ]
+    with devcloud.faults(*rules):
+        prep.apply()
+    assert set(names_in(devcloud, name).values()) == {1}
+    assert prep.changes() == set()
