@@ -119,11 +119,12 @@ def _name_of(resources: Sequence[Resource]) -> str:
 
 def _actors(resources: Sequence[Resource]) -> dict[str | None, Actor]:
     """Return by project the first user whose password the spec knows and who has a role there."""
-    users = {each.name: each for each in resources if isinstance(each, User) and each.password is not None}
+    users = {each.key: each for each in resources if isinstance(each, User) and each.password is not None}
+    assignments = [each for each in resources if isinstance(each, RoleAssignment) and each.scope == each.owner]
     actors: dict[str | None, Actor] = {}
-    for each in resources:
-        if isinstance(each, RoleAssignment) and each.project and each.user in users:
-            user = users[each.user]
-            assert user.password is not None
-            actors.setdefault(each.project, Actor(user, user.password, user.domain))
+    for each in assignments:
+        user = users.get(each.holder.key)
+        if user is not None and user.password is not None and each.project not in actors:
+            roles = tuple(one for one in assignments if one.holder == each.holder and one.project == each.project)
+            actors[each.project] = Actor(user, user.password, user.domain, each.owner, roles)
     return actors

@@ -20,14 +20,26 @@ class Secret:
     Equality compares the values, in constant time.
     """
 
-    __slots__ = ("_fetch", "_lock", "_value")
+    __slots__ = ("_exists", "_fetch", "_lock", "_value")
 
-    def __init__(self, value: str | None = None, *, fetch: Callable[[], str] | None = None) -> None:
+    def __init__(
+        self,
+        value: str | None = None,
+        *,
+        fetch: Callable[[], str] | None = None,
+        exists: Callable[[], bool] = lambda: True,
+    ) -> None:
         if (value is None) == (fetch is None):
             raise TypeError("give a Secret either its value or a way to fetch it")
         self._value = value
         self._fetch = fetch
+        self._exists = exists
         self._lock = threading.Lock()
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is a value already: one that is yet to be generated is nobody's so far."""
+        return self._value is not None or self._exists()
 
     def reveal(self) -> str:
         """Return the value; the caller must not log, print or store it beyond its purpose."""
@@ -137,4 +149,4 @@ def _generated(name: str, base: Path) -> Secret:
             write_private(path, secrets.token_urlsafe(24) + "\n")
         return _from_file(name, base).reveal()
 
-    return Secret(fetch=fetch)
+    return Secret(fetch=fetch, exists=path.exists)

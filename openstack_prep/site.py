@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from openstack_prep.cloud import Cloud
@@ -18,11 +19,18 @@ from openstack_prep.secret import Secret
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
 class Actor:
-    """The user as whom a project's own work is done: whom the spec makes, or an entry of clouds.yaml."""
+    """A user of the spec as whom a project's own work is done, once all its ``roles`` there exist.
 
-    def __init__(self, user: Resource, password: Secret, user_domain: str) -> None:
-        self.user, self.password, self.user_domain = user, password, user_domain
+    A token got earlier would lack the roles that came later.
+    """
+
+    user: Resource
+    password: Secret
+    user_domain: str
+    project: Resource | None = None
+    roles: tuple[Resource, ...] = ()
 
 
 class Site:
@@ -48,21 +56,21 @@ class Site:
         self.known: dict[Key, Observed] = {}
         self._tenant = tenant
         self._actors = actors or {}
-        self._logins: dict[Hashable, Future[Any]] = {}
+        self._logins: dict[tuple[Key, str], Future[Cloud]] = {}
         self._read: dict[Hashable, Future[Any]] = {}
         self._lock = threading.Lock()
 
     def fresh(self) -> Site:
         """Return a view of the same site that has read nothing yet but knows what was made."""
         other = Site(self.admin, self.mark, tenant=self._tenant, actors=self._actors, progress=self.progress)
-        other.known, other._logins = self.known, self._logins
+        other.known, other._logins, other._lock = self.known, self._logins, self._lock
         return other
 
     def once(self, name: Hashable, read: Callable[[], T]) -> T:
         """Return what ``read`` returns, calling it at most once for that name; errors are shared too."""
         return self._shared(self._read, name, read)
 
-    def _shared(self, answers: dict[Hashable, Future[Any]], name: Hashable, read: Callable[[], T]) -> T:
+    def _shared(self, answers: dict[Any, Future[Any]], name: Hashable, read: Callable[[], T]) -> T:
         with self._lock:
             answer = answers.get(name)
             first = answer is None
@@ -110,14 +118,8 @@ class Site:
         if actor is None:
             own = project is None or self.find_project_id(project) == self.admin.project_id
             return self.admin if own else None
-        project_id = self.find_project_id(project)
-        if project_id is None or self.find_id(actor.user) is None:
-            return None
-        try:
-            return self._shared(self._logins, (name, project_id), lambda: self._log_in(actor, project_id))
-        except NotAllowed:  # no role yet, or another password: both are mended by steps of the plan
-            self._logins.pop((name, project_id), None)
-            return None
+        project_id = self._workplace(actor)
+        return self._logged_in(actor, project_id) if project_id else None
 
     def tenant(self, project: Resource | None) -> Cloud:
         """Return the connection scoped to a project; raises NotAllowed when there is none."""
@@ -136,21 +138,46 @@ class Site:
             return tenant, {}
         return self.admin, {"project_id": self.id(cast(Resource, project))}
 
-    def logs_in(self, actor: Actor, **scope: str) -> bool:
-        """Whether a user's password is the one we know."""
-        try:
-            self._log_in(actor, **scope)
-        except NotAllowed:
-            return False
-        return True
+    def logs_in(self, actor: Actor) -> bool:
+        """Whether a user's password is the one we know.
 
-    def _log_in(self, actor: Actor, project_id: str = "") -> Cloud:
-        return self.admin.as_user(
-            username=actor.user.name,
-            password=actor.password,
-            user_domain=actor.user_domain,
-            project_id=project_id,
-        ).authenticate()
+        One attempt a run: services lock users out after some.  Who acts in a project logs in there
+        anyway, if it can.
+        """
+        mine = (other for other in self._actors.values() if other.user.key == actor.user.key)
+        project_id = next(filter(None, map(self._workplace, mine)), "")
+        return self._logged_in(actor, project_id) is not None
+
+    def log_out(self, user: Resource) -> None:
+        """Forget how a user's logins went; its password or its right to log in has changed."""
+        with self._lock:
+            for login in [login for login in self._logins if login[0] == user.key]:
+                del self._logins[login]
+
+    def _workplace(self, actor: Actor) -> str | None:
+        """Return the id of the project in which an actor can work by now."""
+        if not actor.password.ready or actor.project is None:
+            return None
+        project = self.look(actor.project)
+        if project is None or project.values.get("enabled") is False or None in map(self.look, actor.roles):
+            return None
+        return project.id
+
+    def _logged_in(self, actor: Actor, project_id: str = "") -> Cloud | None:
+        """Return the connection of a user, asked for once; None when the user may not log in."""
+        try:
+            return self._shared(
+                self._logins,
+                (actor.user.key, project_id),
+                lambda: self.admin.as_user(
+                    username=actor.user.name,
+                    password=actor.password,
+                    user_domain=actor.user_domain,
+                    project_id=project_id or None,
+                ).authenticate(),
+            )
+        except NotAllowed:
+            return None
 
 
 def only_one(found: Iterable[Mapping[str, Any]], what: str) -> Mapping[str, Any] | None:

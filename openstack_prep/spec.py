@@ -172,7 +172,7 @@ def _assemble(document: Document, sections: Sections, warnings: Sequence[str]) -
 def _in_project(resource: Resource, project: Project | None) -> Resource:
     """Place what names no project into the one of the spec."""
     if isinstance(resource, InProject) and resource.project is None and project is not None:
-        return replace(resource, project=project.name, project_domain=project.domain)
+        return resource.placed_in(project)
     return resource
 
 

@@ -6,7 +6,7 @@ Source: Identity API v3, "Domains" and "Projects".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from openstack_prep.errors import Mistake
@@ -161,6 +161,10 @@ class InProject(Resource):
 
     def references(self) -> Iterable[Resource]:
         return (self.owner,) if self.owner else ()
+
+    def placed_in(self, project: Project) -> Self:
+        """Return the same resource in a project, for those that name none."""
+        return replace(self, project=project.name, project_domain=project.domain)
 
     def sibling(self, kind: type[Any], name: str, **fields: Any) -> Any:
         """Return a bare resource of the same project, to refer to."""

@@ -1,0 +1,186 @@
+"""Role assignments: which user or group may do what in which project or domain.
+
+Source: Identity API v3, "Roles", "List role assignments", and OS-INHERIT.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from openstack_prep.errors import Mistake
+from openstack_prep.fields import Name
+from openstack_prep.model import Key, Observed, Resource
+from openstack_prep.resources.project import DEFAULT_DOMAIN, Domain, InProject, Project, access
+from openstack_prep.resources.user import User
+from openstack_prep.site import Site, only_one
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group(Resource):
+    """A group of users; only ever referred to."""
+
+    kind: ClassVar[str] = "group"
+
+    name: Name
+    domain: Name = DEFAULT_DOMAIN
+
+    def references(self) -> Iterable[Resource]:
+        return (Domain(name=self.domain),)
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for each in wanted:
+            domain_id = site.find_id(Domain(name=each.domain))
+            if domain_id is None:
+                continue
+            listed = site.admin.identity.list("/groups", "groups", name=each.name, domain_id=domain_id)
+            group = only_one(listed, str(each.key))
+            if group is not None:
+                found[each.key] = Observed(id=group["id"])
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Role(Resource):
+    """A role of the cloud, not one of a domain; only ever referred to."""
+
+    kind: ClassVar[str] = "role"
+
+    name: Name
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        known = roles(site)
+        return {each.key: Observed(id=known[each.name]) for each in wanted if each.name in known}
+
+
+def roles(site: Site) -> dict[str, str]:
+    """Return the ids of all roles by name."""
+    listed = site.once("roles", lambda: site.admin.identity.list("/roles", "roles"))
+    return {role["name"]: role["id"] for role in listed}
+
+
+def unknown_role(site: Site, name: str) -> tuple[str, str] | None:
+    """Return what is wrong with a role's name, and the nearest that there are."""
+    known = sorted(roles(site))
+    if name in known:
+        return None
+    near = difflib.get_close_matches(name, known, n=3) or known
+    return f"there is no role {name}", f"known are {', '.join(near)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleAssignment(InProject):
+    """One role of one user or group, in a project or a domain; ours when one of the two is ours."""
+
+    kind: ClassVar[str] = "role_assignment"
+
+    role: Name
+    """Name of the role."""
+    user: Name | None = None
+    """Name of the user who gets it, one of the spec or another."""
+    user_domain: Name = DEFAULT_DOMAIN
+    """Name of that user's domain."""
+    group: Name | None = None
+    """Name of the group that gets it, instead of a user."""
+    group_domain: Name = DEFAULT_DOMAIN
+    """Name of that group's domain."""
+    domain: Name | None = None
+    """Name of the domain in which it holds, instead of a project."""
+    inherited: bool = False
+    """Whether it holds in the projects below instead of there itself."""
+
+    def __post_init__(self) -> None:
+        if (self.user is None) == (self.group is None):
+            raise ValueError("names not just one of user and group; name one")
+        if self.project and self.domain:
+            raise ValueError("names both project and domain; name one")
+
+    @property
+    def name(self) -> str:
+        who = f"user:{self.user}" if self.user else f"group:{self.group}"
+        where = f"domain:{self.domain}" if self.domain else f"project:{self.project or '(current)'}"
+        return f"{who}@{where}/{self.role}" + (" (inherited)" if self.inherited else "")
+
+    def desired(self) -> dict[str, Any]:
+        return {}  # it is there or not
+
+    def placed_in(self, project: Project) -> Self:
+        return self if self.domain else super().placed_in(project)
+
+    @property
+    def holder(self) -> User | Group:
+        if self.user:
+            return User(name=self.user, domain=self.user_domain)
+        return Group(name=self.group or "", domain=self.group_domain)
+
+    @property
+    def scope(self) -> Project | Domain | None:
+        return Domain(name=self.domain) if self.domain else self.owner
+
+    def references(self) -> Iterable[Resource]:
+        return (self.holder, self.scope) if self.scope else (self.holder,)
+
+    def provides(self) -> Iterable[Key]:
+        return (self.key,) if self.domain else (self.key, access(self.owner))
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        unknown = unknown_role(site, self.role)
+        if unknown:
+            yield self.mistake(*unknown)
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for each in wanted:
+            ids = each._ids(site)
+            if ids is None:
+                continue
+            holder, scope, role = ids
+            given = {_triple(raw) for raw in _listed(site, "domain" if each.domain else "project", scope)}
+            if (holder, role, each.inherited) in given:
+                found[each.key] = each._observed(site, ids)
+        return found
+
+    def _ids(self, site: Site) -> tuple[str, str, str] | None:
+        """Return the ids of holder, scope and role, unless one of them is yet to be made."""
+        holder = site.find_id(self.holder)
+        scope = site.find_id(self.scope) if self.scope else site.admin.project_id
+        role = roles(site).get(self.role)
+        return (holder, scope, role) if holder and scope and role else None
+
+    def _observed(self, site: Site, ids: tuple[str, str, str]) -> Observed:
+        ends = [site.look(each) for each in (self.holder, self.scope) if each is not None]
+        ours = any(end is not None and end.ours for end in ends)
+        return Observed(id="{}@{}/{}".format(*ids), ours=ours, handle={"path": self._path(*ids)})
+
+    def _path(self, holder: str, scope: str, role: str) -> str:
+        where = f"/{'domains' if self.domain else 'projects'}/{scope}"
+        who = f"/{'users' if self.user else 'groups'}/{holder}/roles/{role}"
+        return f"/OS-INHERIT{where}{who}/inherited_to_projects" if self.inherited else where + who
+
+    def create(self, site: Site) -> Observed:
+        ends = [site.id(each) for each in (self.holder, self.scope) if each is not None]
+        holder, scope = ends if self.scope else (*ends, site.admin.project_id)
+        observed = self._observed(site, (holder, scope, site.id(Role(name=self.role))))
+        site.admin.identity.put(observed.handle["path"])
+        return observed
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        site.admin.identity.delete(observed.handle["path"])
+
+
+def _listed(site: Site, scope: str, scope_id: str) -> Sequence[Mapping[str, Any]]:
+    return site.once(
+        ("role assignments", scope, scope_id),
+        lambda: site.admin.identity.list("/role_assignments", "role_assignments", **{f"scope.{scope}.id": scope_id}),
+    )
+
+
+def _triple(raw: Mapping[str, Any]) -> tuple[str, str, bool]:
+    holder = raw.get("user") or raw["group"]
+    return holder["id"], raw["role"]["id"], "OS-INHERIT:inherited_to" in raw["scope"]

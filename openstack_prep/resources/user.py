@@ -1,0 +1,140 @@
+"""Users and their passwords.
+
+Source: Identity API v3, "Users"; "Security compliance and PCI-DSS" of Keystone's guide for what it
+asks of passwords.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from openstack_prep.errors import CloudError, Mistake, NotAllowed
+from openstack_prep.fields import Name
+from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.resources.project import DEFAULT_DOMAIN, Domain, Project
+from openstack_prep.secret import Secret
+from openstack_prep.site import Actor, Site, only_one
+
+DIFFERS = "(differs)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class User(Resource):
+    """A user of Keystone's own; users of LDAP or a federation can only be referred to.
+
+    Keystone never tells a password: whether it is the one we know shows by logging in, once a run.
+    That of a disabled user cannot be told, and is taken to be right.
+    """
+
+    kind: ClassVar[str] = "user"
+    identity: ClassVar[frozenset[str]] = frozenset({"name", "domain"})
+
+    name: Name
+    """Name of the user, unique in its domain."""
+    domain: Name = DEFAULT_DOMAIN
+    """Name of the domain it lies in; its default project, too."""
+    password: Secret | None = None
+    """Password; without one the user cannot log in until somebody sets it."""
+    description: str | None = None
+    """Free text; our mark stands behind it."""
+    email: str | None = None
+    """E-mail address."""
+    enabled: bool | None = None
+    """Whether the user can log in."""
+    default_project: Name | None = None
+    """Name of the project it works in unless it names one."""
+
+    def references(self) -> Iterable[Resource]:
+        yield Domain(name=self.domain)
+        if self.default_project:
+            yield self._default_project()
+
+    def _default_project(self) -> Project:
+        return Project(name=self.default_project or "", domain=self.domain)
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for each in wanted:
+            domain_id = site.find_id(Domain(name=each.domain))
+            user = only_one(_listed(site, domain_id, each.name), str(each.key)) if domain_id else None
+            if user is not None:
+                password = each._known_password(site, user) if each.password else None
+                found[each.key] = each._observed(site, user, password)
+        return found
+
+    def _known_password(self, site: Site, user: Mapping[str, Any]) -> Secret | str:
+        assert self.password is not None
+        if not user["enabled"]:
+            return self.password
+        same = self.password.ready and site.logs_in(Actor(self, self.password, self.domain))
+        return self.password if same else DIFFERS
+
+    def _observed(self, site: Site, user: Mapping[str, Any], password: Secret | str | None) -> Observed:
+        project_id = user.get("default_project_id")
+        if self.default_project and project_id and site.find_id(self._default_project()) == project_id:
+            project_id = self.default_project
+        return Observed(
+            id=user["id"],
+            ours=site.mark.owns(user.get("description")),
+            values={
+                "password": password,
+                "description": site.mark.strip(user.get("description")),
+                "email": user.get("email"),
+                "enabled": user["enabled"],
+                "default_project": project_id,
+            },
+        )
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        if observed is not None and not observed.ours and observed.values["password"] == DIFFERS:
+            yield Mistake(
+                str(self.key),
+                "exists, was not made by this spec, and its password is another",
+                "correct the password, take it out, or choose another name",
+            )
+
+    def create(self, site: Site) -> Observed:
+        body = self.desired() | {
+            "name": self.name,
+            "domain_id": site.id(Domain(name=self.domain)),
+            "description": site.mark.describe(self.name, self.description),
+        }
+        return self._send(site, "POST", "/users", body)
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        body = {change.field: change.after for change in changes}
+        if "description" in body and observed.ours:
+            body["description"] = site.mark.describe(self.name, self.description)
+        return self._send(site, "PATCH", f"/users/{observed.id}", body)
+
+    def _send(self, site: Site, method: str, path: str, body: dict[str, Any]) -> Observed:
+        if "default_project" in body:
+            body["default_project_id"] = site.id(self._default_project())
+            del body["default_project"]
+        secrets = []
+        if "password" in body:
+            secrets = [body["password"]]
+            body["password"] = body["password"].reveal()
+        try:
+            answer = site.admin.identity.request(method, path, json={"user": body}, secrets=secrets)
+        except CloudError as error:
+            if secrets and error.status in (400, 403, 409) and "password" in str(error).lower():
+                raise NotAllowed(f"{error}; choose another password", status=error.status) from None
+            raise
+        finally:
+            site.log_out(self)
+        return self._observed(site, answer.json()["user"], self.password)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        site.admin.identity.delete(f"/users/{observed.id}")
+
+
+def _listed(site: Site, domain_id: str, name: str) -> list[dict[str, Any]]:
+    """Return users by name: a whole domain may hold thousands, and LDAP cuts its lists short."""
+    return site.once(
+        ("users", domain_id, name),
+        lambda: site.admin.identity.list("/users", "users", name=name, domain_id=domain_id),
+    )

@@ -1,0 +1,103 @@
+"""A cloud that requests-mock plays: one token, one catalogue; each test says what the services answer."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import openstack
+import pytest
+import requests_mock
+from openstack.connection import Connection
+
+from openstack_prep.cloud import Cloud
+from openstack_prep.model import Mark
+from openstack_prep.site import Site
+
+IDENTITY = "http://keystone/v3"
+ENDPOINTS = {
+    "identity": IDENTITY,
+    "compute": "http://nova/v2.1",
+    "network": "http://neutron",
+    "image": "http://glance",
+    "block-storage": "http://cinder/v3",
+    "object-store": "http://swift/v1/AUTH_admin-project",
+}
+ADMIN_PROJECT, ADMIN_USER = "admin-project", "admin-user"
+
+
+def token(user_id: str = ADMIN_USER, project_id: str | None = ADMIN_PROJECT) -> dict[str, Any]:
+    """Return Keystone's answer to a login."""
+    domain = {"id": "default", "name": "Default"}
+    body: dict[str, Any] = {
+        "methods": ["password"],
+        "user": {"id": user_id, "name": user_id, "domain": domain},
+        "issued_at": "2026-11-21T00:00:00.000000Z",
+        "expires_at": "2036-11-21T00:00:00.000000Z",
+    }
+    if project_id:
+        endpoints = {name: url.replace(ADMIN_PROJECT, project_id) for name, url in ENDPOINTS.items()}
+        body["project"] = {"id": project_id, "name": project_id, "domain": domain}
+        body["catalog"] = [
+            {
+                "id": name,
+                "type": name,
+                "name": name,
+                "endpoints": [{"id": name, "interface": "public", "region": "one", "region_id": "one", "url": url}],
+            }
+            for name, url in endpoints.items()
+        ]
+    return {"token": body}
+
+
+def connection(username: str = "admin", password: str = "admin-password") -> Connection:
+    """Return the SDK's connection by that alone: neither files nor the environment have a say."""
+    auth = {"auth_url": IDENTITY, "username": username, "password": password, "user_domain_name": "Default"}
+    auth |= {"project_name": "admin", "project_domain_name": "Default"}
+    versions = {"identity_api_version": "3", "compute_api_version": "2"}
+    return openstack.connect(load_yaml_config=False, load_envvars=False, region_name="one", auth=auth, **versions)
+
+
+@pytest.fixture
+def services() -> Iterator[requests_mock.Mocker]:
+    """The services, with Keystone's login and all version documents in place."""
+    numbers = itertools.count()
+    with requests_mock.Mocker() as mocker:
+        versions = {"version": {"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": IDENTITY}]}}
+        mocker.get(IDENTITY, json=versions)
+        nova = {"id": "v2.1", "status": "CURRENT", "version": "2.96", "min_version": "2.1"}
+        mocker.get(
+            "http://nova/v2.1", json={"version": nova | {"links": [{"rel": "self", "href": "http://nova/v2.1"}]}}
+        )
+        mocker.post(
+            f"{IDENTITY}/auth/tokens",
+            json=token(),
+            headers={"X-Subject-Token": f"token-{next(numbers)}"},
+            status_code=201,
+        )
+        yield mocker
+
+
+@pytest.fixture
+def site(services: requests_mock.Mocker) -> Site:
+    return Site(Cloud(connection()), Mark("lab"))
+
+
+def failure(status: int, message: str = "no") -> dict[str, Any]:
+    """Return what a service answers to a request it refuses, as requests-mock takes it."""
+    body = {"error": {"message": message, "code": status}}
+    return {"status_code": status, "json": body, "headers": {"Content-Type": "application/json"}}
+
+
+def sent(services: requests_mock.Mocker) -> list[str]:
+    """Return what was asked so far, without logins and version documents: "GET /v3/users?name=x"."""
+    return [
+        f"{request.method} {request.path}" + (f"?{request.query}" if request.query else "")
+        for request in services.request_history
+        if not request.path.endswith("/auth/tokens")
+        and f"{request.scheme}://{request.netloc}{request.path}" not in BARE
+    ]
+
+
+BARE = {"http://keystone/v3", "http://nova/v2.1", "http://nova/", "http://nova"}
