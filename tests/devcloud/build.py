@@ -51,17 +51,28 @@ class Builder:
         """Run commands of a project's management tool, one after the other, in one warm process."""
         arguments = json.dumps([list(map(str, command)) for command in commands])
         log_name = f"build-{module.partition('.')[0]}"
-        with open(self.layout.service_log(log_name), "a") as log, self._child(
-            [str(self.layout.venv / "bin/python"), "-m", "tests.devcloud.server.manage", module, arguments],
-            stdout=log,
-            stderr=log,
-            stdin=subprocess.DEVNULL,
-            env=processes.environment(self.layout),
-            cwd=self.layout.home,
-        ) as child:
+        with (
+            open(self.layout.service_log(log_name), "a") as log,
+            self._child(
+                [
+                    str(self.layout.venv / "bin/python"),
+                    "-m",
+                    "tests.devcloud.server.manage",
+                    module,
+                    arguments,
+                ],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env=processes.environment(self.layout),
+                cwd=self.layout.home,
+            ) as child,
+        ):
             code = child.wait()
         if code and not self._stopping.is_set():
-            raise DevcloudError(f"{module} failed; its log ends with\n{processes.tail(self.layout, log_name)}")
+            raise DevcloudError(
+                f"{module} failed; its log ends with\n{processes.tail(self.layout, log_name)}"
+            )
 
     @contextlib.contextmanager
     def _child(self, *arguments: object, **options: object) -> Iterator[subprocess.Popen[bytes]]:
@@ -112,7 +123,9 @@ class Builder:
 
     def _nova(self) -> None:
         config = self._config("nova/nova.conf")
-        cell0, cell1 = (f"--database_connection={database(self.layout, name)}" for name in ("nova_cell0", "nova"))
+        cell0, cell1 = (
+            f"--database_connection={database(self.layout, name)}" for name in ("nova_cell0", "nova")
+        )
         self._manage(
             "nova.cmd.manage",
             [config, "api_db", "sync"],
@@ -149,5 +162,9 @@ class Builder:
         for kind in swift.RINGS:
             builder = str(self.layout.data / f"rings/{kind}.builder")
             node = f"r1z1-{HOST}:{self.layout.port(f'swift-{kind}')}/d1"
-            commands += [[builder, "create", "4", "1", "0"], [builder, "add", node, "1"], [builder, "rebalance"]]
+            commands += [
+                [builder, "create", "4", "1", "0"],
+                [builder, "add", node, "1"],
+                [builder, "rebalance"],
+            ]
         self._manage("swift.cli.ringbuilder", *commands)

@@ -9,46 +9,34 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.devcloud import config, faults, processes, state, venv
+from tests.devcloud import clouds_file, config, faults, processes, state, venv
 from tests.devcloud.build import Builder
 from tests.devcloud.fill import fill_cloud
 from tests.devcloud.layout import HOSTED, SERVICES, DevcloudError, Layout
 from tests.devcloud.progress import say, timed
 
 
-def up(layout: Layout, *, fresh: bool = False) -> bool:
-    """Bring the cloud up, whatever state it is in; whether it has been built just now.
-
-    If that fails, or is interrupted, nothing of the cloud is left running.
-    """
-    with _alone(layout):
-        _ensure_venv(layout)
-        try:
-            built = _up(layout, fresh=fresh)
-        except BaseException:
-            processes.stop(layout)
-            raise
-        state.write_clouds_file(layout)
-        return built
+def up(layout: Layout, *, fresh: bool = False) -> None:
+    """Bring the cloud up, whatever state it is in: install, build, mend as needed."""
+    with _alone(layout), _whole_or_stopped(layout):
+        _up(layout, fresh=fresh)
 
 
-def _up(layout: Layout, *, fresh: bool) -> bool:
+def _up(layout: Layout, *, fresh: bool) -> None:
     if fresh or not state.has_pristine(layout):
         processes.stop(layout)
         state.delete(layout)
         _build(layout)
-        return True
-    alive = processes.running(layout)
+        return
     if not state.is_complete(layout):
         processes.stop(layout)
-        alive = {}
-        with timed("restored the state that an interrupted command had left half-way"):
-            state.restore(layout)
+        state.restore(layout)
+    alive = processes.running(layout)
     missing = [service for service in SERVICES if service not in alive]
     if not missing:
         processes.wait(layout, SERVICES)
         say("runs already")
-        return False
+        return
     processes.check_ports(layout, missing)
     if alive:
         say(f"{', '.join(missing)} had ended; starting again")
@@ -57,7 +45,6 @@ def _up(layout: Layout, *, fresh: bool) -> bool:
     with timed("started the services"):
         processes.start(layout, missing)
         processes.wait(layout, SERVICES)
-    return False
 
 
 def _build(layout: Layout) -> None:
@@ -85,21 +72,18 @@ def down(layout: Layout, *, purge: bool = False) -> None:
 
 
 def reset(layout: Layout) -> None:
-    """Back to the state that the cloud had when it was built.
+    """Back to the state that the cloud had when it was built; brings it up if it is not.
 
     The warm parents fork their services anew; Swift, which keeps nothing in memory, runs on.
     """
-    with _alone(layout):
-        whole = len(processes.running(layout)) == len(SERVICES)
-        ready = whole and venv.is_current(layout.venv) and state.has_pristine(layout)
-        if ready:
+    with _alone(layout), _whole_or_stopped(layout):
+        if state.has_pristine(layout) and len(processes.running(layout)) == len(SERVICES):
             with timed("reset"):
                 _reset(layout)
-    if not ready:
-        say("not all of it runs: starting")
-        down(layout)
-        (layout.home / "complete").unlink(missing_ok=True)
-        up(layout)
+        else:
+            processes.stop(layout)
+            state.spoil(layout)
+            _up(layout, fresh=False)
 
 
 def _reset(layout: Layout) -> None:
@@ -153,6 +137,18 @@ def _alone(layout: Layout) -> Iterator[None]:
     (layout.root / ".gitignore").write_text("*\n")
     with _locked(layout.root / f"{layout.base}.lock"):
         yield
+
+
+@contextlib.contextmanager
+def _whole_or_stopped(layout: Layout) -> Iterator[None]:
+    """What fails or is interrupted inside leaves nothing running; what succeeds, a clouds.yaml."""
+    _ensure_venv(layout)
+    try:
+        yield
+    except BaseException:
+        processes.stop(layout)
+        raise
+    clouds_file.write(layout.clouds_file, clouds_file.admin(layout))
 
 
 @contextlib.contextmanager

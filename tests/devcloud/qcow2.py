@@ -1,6 +1,6 @@
 """Makes a valid, empty qcow2 image: Glance inspects what is uploaded, and refuses random bytes.
 
-    python -m tests.devcloud.qcow2 FILE [GIB]
+python -m tests.devcloud.qcow2 FILE [GIB]
 """
 
 from __future__ import annotations

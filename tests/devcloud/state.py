@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import shutil
 import sqlite3
 from pathlib import Path
 
 from tests.devcloud import config, venv
-from tests.devcloud.layout import PASSWORD, REGION, DevcloudError, Layout
+from tests.devcloud.layout import DevcloudError, Layout
 
 HERE = Path(__file__).parent
 BUILDERS = ("config/*.py", "layout.py", "build.py", "fill.py", "server/neutron_schema.py")
 
 # Everything that may lie in a cloud's directory, and so everything that is ever deleted there.
-PARTS = ("complete", "pristine", "pristine.partial", "data", "db", "etc", "run", "log", "clouds.yaml")
+PARTS = (
+    "complete",
+    "pristine",
+    "pristine.partial",
+    "data",
+    "db",
+    "etc",
+    "run",
+    "log",
+    "clouds.yaml",
+    "clouds.yaml.new",
+)
 
 
 def stamp(layout: Layout) -> str:
@@ -35,6 +45,11 @@ def has_pristine(layout: Layout) -> bool:
 def is_complete(layout: Layout) -> bool:
     """Whether db and data are whole: neither being built nor being copied when something ended."""
     return _reads(_marker(layout), stamp(layout))
+
+
+def spoil(layout: Layout) -> None:
+    """Call db and data incomplete: they have to be restored before anything starts on them."""
+    _marker(layout).unlink(missing_ok=True)
 
 
 def _marker(layout: Layout) -> Path:
@@ -70,7 +85,7 @@ def keep_as_pristine(layout: Layout) -> None:
 
 def restore(layout: Layout) -> None:
     """Bring back db and data as first built.  Nothing may have the databases open."""
-    _marker(layout).unlink(missing_ok=True)
+    spoil(layout)
     for part, target in (("db", layout.db), ("data", layout.data)):
         shutil.rmtree(target, ignore_errors=True)
         _copy_tree(layout.pristine / part, target)
@@ -81,29 +96,6 @@ def restore(layout: Layout) -> None:
 def _copy_tree(source: Path, target: Path) -> None:
     """Copy with modes, times and the extended attributes that Swift keeps its metadata in."""
     shutil.copytree(source, target, symlinks=True)
-
-
-def write_clouds_file(layout: Layout) -> None:
-    """The administrator's clouds.yaml; nobody else can read it, not even while it is written."""
-    text = f"""\
-clouds:
-  devcloud-admin:
-    region_name: {REGION}
-    identity_api_version: 3
-    interface: public
-    auth:
-      auth_url: {layout.auth_url}
-      username: admin
-      password: {PASSWORD}
-      project_name: admin
-      user_domain_name: Default
-      project_domain_name: Default
-"""
-    new = layout.run / "clouds.yaml"
-    new.unlink(missing_ok=True)
-    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)
-    new.replace(layout.clouds_file)
 
 
 def delete(layout: Layout) -> None:

@@ -50,10 +50,10 @@ def install(venv: Path) -> None:
         _run(output.fileno(), [sys.executable, "-m", "venv", venv], "a virtual environment")
         python = venv / "bin/python"
         # pip compiles on one core; compileall takes all of them
-        pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"]
-        _run(output.fileno(), [*pip, "-r", REQUIREMENTS, "-c", CONSTRAINTS], "packages")
-        compileall = [python, "-m", "compileall", "-qq", "-j0", "-x", r"/tests?/"]
-        _run(output.fileno(), [*compileall, _site_packages(venv)], "bytecode", may_fail=True)
+        pip = ("-m", "pip", "install", "--disable-pip-version-check", "--no-compile")
+        _run(output.fileno(), [python, *pip, "-r", REQUIREMENTS, "-c", CONSTRAINTS], "packages")
+        compileall = ("-m", "compileall", "-qq", "-j0", "-x", r"/tests?/")
+        _run(output.fileno(), [python, *compileall, _site_packages(venv)], "bytecode", may_fail=True)
     information = _site_packages(venv) / "devcloud-1.0.dist-info"
     information.mkdir()
     (information / "METADATA").write_text(METADATA)

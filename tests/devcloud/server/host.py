@@ -31,17 +31,20 @@ def serve(name, home, port, needs):
     """
     started = time.monotonic()
     try:
-        from tests.devcloud.server import middleware, projects, sqlite_tuning, wsgi
+        from tests.devcloud.server import middleware, projects, rpc_tuning, sqlite_tuning, wsgi
 
         middleware.sign_requests(name)
         sqlite_tuning.tune()
+        rpc_tuning.tune()
         built = projects.application(name, f"{home}/etc/{name}", needs)
         server = wsgi.server(middleware.Watch(built, name, home), port, THREADS)
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 100)  # its default walks the whole process several times a request
         say(f"{name} started in {time.monotonic() - started:.1f} s, listens on {port}")
         server.serve()
-    except BaseException:
+    finally:
         traceback.print_exc()
-    os._exit(1)
+        os._exit(1)
 
 
 def fork(parent, *arguments):

@@ -24,9 +24,9 @@ def run(main, name, arguments):
         code = main() or 0
     except SystemExit as exit_:
         code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
-    except BaseException:
-        traceback.print_exc()
     finally:
+        if sys.exc_info()[0]:
+            traceback.print_exc()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

@@ -8,7 +8,6 @@ import time
 
 from tests.devcloud.faults import SIGNATURE, Faults
 
-
 REQUEST_ID = ("x-openstack-request-id", "x-trans-id")
 
 
@@ -38,9 +37,7 @@ class Watch:
         self.application = application
         self.service = service
         self.faults = Faults(f"{home}/run/faults.json", service)
-        self.log = os.open(
-            f"{home}/log/access-{service}.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644
-        )
+        self.log = os.open(f"{home}/log/access-{service}.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
     def __call__(self, environ, start_response):
         started = time.monotonic()

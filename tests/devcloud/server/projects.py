@@ -7,6 +7,7 @@ runs one project, and what must be set before an import differs between them.
 
 import importlib
 import os
+import pkgutil
 import socket
 import sys
 import threading
@@ -16,7 +17,11 @@ import time
 # parent, inherited by every fork.  The modules named *.wsgi.* build the application when imported,
 # so they must not stand here.
 PRELOAD = {
-    "keystone": ("keystone.server.flask.core", "keystone.server.flask.application", "keystone.server.backends"),
+    "keystone": (
+        "keystone.server.flask.core",
+        "keystone.server.flask.application",
+        "keystone.server.backends",
+    ),
     "glance": ("glance.common.wsgi_app", "glance.api.v2.router", "glance_store._drivers.filesystem"),
     "placement": ("placement.deploy", "placement.wsgi_wrapper"),
     "nova": (
@@ -26,9 +31,27 @@ PRELOAD = {
         "nova.scheduler.manager",
         "nova.virt.fake",
     ),
-    "neutron": ("neutron.server", "neutron.plugins.ml2.plugin", "neutron.services.l3_router.l3_router_plugin"),
-    "cinder": (),
-    "heat": ("heat.engine.service", "heat.api.openstack.v1", "heat.engine.environment"),
+    "neutron": (
+        "neutron.server",
+        "neutron.plugins.ml2.plugin",
+        "neutron.services.l3_router.l3_router_plugin",
+    ),
+    "cinder": (
+        "cinder.api.v3.router",
+        "cinder.volume.manager",
+        "cinder.volume.flows.manager.create_volume",
+        "cinder.scheduler.manager",
+        "cinder.scheduler.filter_scheduler",
+        "os_brick.initiator.connector",
+    ),
+    "heat": (
+        "heat.engine.service",
+        "heat.api.openstack.v1",
+        "heat.engine.environment",
+        "openstack.connection",
+        "neutron_lib.api.definitions",
+        "keystoneclient.v3.client",
+    ),
 }
 
 _kept = []  # workers live as long as the process
@@ -40,8 +63,19 @@ def preload(name):
         _use_threads()
     elif name in ("nova", "cinder"):
         importlib.import_module(f"{name}.monkey_patch").patch(backend="threading")
+    if name == "cinder":
+        # its modules take each other's classes from cinder.objects as they load
+        importlib.import_module("cinder.wsgi.wsgi").objects.register_all()
     for module in PRELOAD[name]:
         importlib.import_module(module)
+    if name == "heat":
+        _import_below("heat.engine.clients", "heat.engine.resources")
+
+
+def _import_below(*packages):
+    for package in map(importlib.import_module, packages):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
 
 
 def application(name, etc, needs):
@@ -102,8 +136,7 @@ def _neutron(etc, needs):
 def _nova(etc, needs):
     """API, conductor, scheduler and one compute host."""
     os.environ["OS_NOVA_CONFIG_DIR"] = etc
-    from nova.wsgi import osapi_compute  # registers options, database, RPC
-
+    built = importlib.import_module("nova.wsgi.osapi_compute").application  # registers options, database, RPC
     from nova import context, objects, service
     from nova.compute import rpcapi as compute
     from nova.conductor import rpcapi as conductor
@@ -124,7 +157,7 @@ def _nova(etc, needs):
         worker.service_ref.save()  # seen up now, not at the first report in ten seconds
         _kept.append(worker)
     host_mapping.discover_hosts(context.get_admin_context())
-    return osapi_compute.application
+    return built
 
 
 def _recall_servers():
@@ -201,8 +234,7 @@ def _report_as_itself(worker):
 
 def _heat(etc, needs):
     sys.argv = ["heat-api", "--config-file", f"{etc}/heat.conf"]
-    from heat.wsgi import api
-
+    built = importlib.import_module("heat.wsgi.api").application  # registers options
     from heat.common import config
     from heat.engine import service, template
     from heat.rpc import api as rpc_api
@@ -213,7 +245,7 @@ def _heat(etc, needs):
     worker = service.EngineService(cfg.CONF.host, rpc_api.ENGINE_TOPIC)
     worker.start()
     _kept.append(worker)
-    return api.application
+    return built
 
 
 PROJECTS = {

@@ -13,6 +13,8 @@ from oslo_db.sqlalchemy import enginefacade, engines, exc_filters
 from sqlalchemy import event, exc, pool
 from sqlalchemy.engine import Engine
 
+from tests.devcloud.server.shadow import Shadow
+
 IMMEDIATE = "BEGIN IMMEDIATE"
 QUEUE_SECONDS = 30
 
@@ -89,14 +91,4 @@ def _pool_connections():
             options.update(poolclass=pool.QueuePool, pool_size=10, max_overflow=100)
         return create_engine(url, **options)
 
-    engines.sqlalchemy = _Shadow(engines.sqlalchemy, create_engine=pooled)
-
-
-class _Shadow:
-    """A module with some names replaced, without touching the module."""
-
-    def __init__(self, target, **names):
-        self.__dict__.update(names, _target=target)
-
-    def __getattr__(self, name):
-        return getattr(self._target, name)
+    engines.sqlalchemy = Shadow(engines.sqlalchemy, create_engine=pooled)

@@ -1,6 +1,6 @@
 """Runs one of Swift's four stock servers.
 
-    python -m tests.devcloud.server.swift swift-KIND HOME PORT
+python -m tests.devcloud.server.swift swift-KIND HOME PORT
 """
 
 import importlib

@@ -19,5 +19,6 @@ def server(application, port, threads):
         ("127.0.0.1", port), application, numthreads=threads, request_queue_size=128, timeout=60
     )
     made.gateway = Gateway
+    made.keep_alive_conn_limit = 1000  # of ten, its default, the eleventh is closed after every answer
     made.prepare()
     return made

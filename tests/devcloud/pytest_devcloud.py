@@ -1,0 +1,120 @@
+"""Fixtures for tests against the devcloud; load with ``pytest_plugins = ["tests.devcloud.pytest_devcloud"]``.
+
+``devcloud`` is the running cloud, in its first state when the session starts.  ``tenant`` is a
+project of the test's own.  Environment:
+
+OPENSTACK_PREP_TEST_PORT_BASE  where the cloud listens (default 21000)
+OPENSTACK_PREP_KEEP_DEVCLOUD   1: leave it running at the end, so that the next session starts fast
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.devcloud import access, cloud, faults, processes
+from tests.devcloud import tenant as tenants
+from tests.devcloud.clouds_file import ADMIN
+from tests.devcloud.layout import PASSWORD, SERVICES, Layout, default_root
+
+if TYPE_CHECKING:
+    from openstack.connection import Connection
+
+DEFAULT_TEST_BASE = 21000
+DEAD_SERVICE = 3  # exit code of a run that lost a service
+
+
+@dataclass(frozen=True)
+class Devcloud:
+    """A running devcloud, as tests see it."""
+
+    layout: Layout
+
+    @property
+    def base(self) -> int:
+        return self.layout.base
+
+    @property
+    def clouds_file(self) -> Path:
+        """A clouds.yaml whose entry ``devcloud-admin`` is the administrator."""
+        return self.layout.clouds_file
+
+    @property
+    def auth_url(self) -> str:
+        return self.layout.auth_url
+
+    @property
+    def admin_password(self) -> str:
+        return PASSWORD
+
+    @cached_property
+    def admin(self) -> Connection:
+        """The administrator's connection, shared by all tests."""
+        return tenants.connect(self.clouds_file, ADMIN)
+
+    def log_tail(self, service: str, lines: int = 30) -> str:
+        return processes.tail(self.layout, service, lines)
+
+    def mark(self) -> access.Mark:
+        """This moment, for ``requests_since``."""
+        return access.mark(self.layout)
+
+    def requests_since(self, mark: access.Mark, *, internal: bool = False) -> list[access.Request]:
+        """Requests that clients made since then; with ``internal`` those between services, too."""
+        return access.read(self.layout, mark, internal=internal)
+
+    def faults(self, *rules: faults.Fault) -> contextlib.AbstractContextManager[None]:
+        """Let the cloud misbehave by these rules inside a ``with`` block."""
+        return faults.inject(self.layout, *rules)
+
+    def reset(self) -> None:
+        """Back to the cloud's first state, in about three seconds; tenants are gone after it."""
+        cloud.reset(self.layout)
+
+    def dead(self) -> list[str]:
+        """Services that have ended."""
+        alive = processes.running(self.layout)
+        return [service for service in SERVICES if service not in alive]
+
+
+def _layout() -> Layout:
+    return Layout(int(os.environ.get("OPENSTACK_PREP_TEST_PORT_BASE", DEFAULT_TEST_BASE)), default_root())
+
+
+@pytest.fixture(scope="session")
+def devcloud() -> Iterator[Devcloud]:
+    """The cloud, in its first state; brought up (and installed, and built) as far as needed."""
+    layout = _layout()
+    cloud.reset(layout)
+    yield Devcloud(layout)
+    if os.environ.get("OPENSTACK_PREP_KEEP_DEVCLOUD") != "1":
+        cloud.down(layout)
+
+
+@pytest.fixture
+def tenant(
+    devcloud: Devcloud, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[tenants.Tenant]:
+    """A project of the test's own, deleted with all that it holds when the test is over."""
+    name = re.sub(r"\W+", "-", request.node.name)[:40].strip("-")
+    made = tenants.create(devcloud.layout, devcloud.admin, name, tmp_path_factory.mktemp("tenant"))
+    yield made
+    tenants.delete(devcloud.admin, made)
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """A dead service ends the run: what comes after would fail for a reason of no interest."""
+    found = item.funcargs.get("devcloud") if isinstance(item, pytest.Function) else None
+    if isinstance(found, Devcloud) and (dead := found.dead()):
+        tail = found.log_tail(dead[0])
+        pytest.exit(
+            f"devcloud lost {', '.join(dead)} in {item.nodeid}; its log ends with\n{tail}", DEAD_SERVICE
+        )
