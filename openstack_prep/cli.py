@@ -152,9 +152,10 @@ def _run(options: argparse.Namespace, cloud: Any, plan: Any) -> int:
     from openstack_prep import api
     from openstack_prep.progress import display
 
-    with display(plan) as shown:
+    people = options.format == "text"
+    with display(plan, sys.stdout if people else sys.stderr) as shown:
         report = api.apply(cloud, plan, jobs=options.jobs, tell=shown.tell, progress=shown.progress)
-    _print(options, report, report.data())
+    _print(options, report.summary, report.data())
     if report.interrupted:
         return INTERRUPTED
     return 1 if report.failed or report.skipped else 0

@@ -123,8 +123,15 @@ class Report:
             lines += [f"{result.step.key}: skipped because of {result.cause}" for result in self.skipped]
             raise ApplyFailed("\n".join(lines), self)
 
+    @property
+    def summary(self) -> str:
+        kept = len(self.results) - len(self.changed) - len(self.failed) - len(self.skipped)
+        if kept == len(self.results):
+            return f"nothing to do: {kept} unchanged"
+        counts = f"{len(self.changed)} done, {len(self.failed)} failed, {len(self.skipped)} skipped, {kept} unchanged"
+        return f"{counts} in {self.seconds:.1f} s"
+
     def __str__(self) -> str:
         width = text.width_of(result.step for result in self.results)
         lines = [text.result_line(result, width) for result in self.results]
-        done = f"{len(self.changed)} done, {len(self.failed)} failed, {len(self.skipped)} skipped"
-        return "\n".join([*lines, f"{done} in {self.seconds:.1f} s"])
+        return "\n".join([*lines, self.summary])

@@ -108,10 +108,21 @@ def dependencies(resources: Sequence[Resource]) -> dict[Key, frozenset[Key]]:
 
 def in_order(resources: Sequence[Resource], edges: Mapping[Key, frozenset[Key]]) -> list[Resource]:
     """Sort so that each comes after what it needs, and otherwise as declared."""
-    by_key = {resource.key: resource for resource in resources}
-    sorter = graphlib.TopologicalSorter({key: sorted(edges[key], key=list(by_key).index) for key in by_key})
     try:
-        return [by_key[key] for key in sorter.static_order()]
+        graphlib.TopologicalSorter(edges).prepare()
     except graphlib.CycleError as error:
         ring = " -> ".join(map(str, error.args[1]))
         raise SpecError([Mistake(ring, "each needs the next", "take one of these references out")]) from None
+    by_key = {resource.key: resource for resource in resources}
+    rank = {key: number for number, key in enumerate(by_key)}
+    ordered: dict[Key, Resource] = {}
+
+    def place(key: Key) -> None:
+        if key not in ordered:
+            for needed in sorted(edges[key], key=rank.__getitem__):
+                place(needed)
+            ordered[key] = by_key[key]
+
+    for key in by_key:
+        place(key)
+    return list(ordered.values())

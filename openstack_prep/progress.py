@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from typing import Any, Self, TextIO
@@ -107,7 +106,6 @@ class Live(Lines):
         self._live.console.print(line, markup=False, soft_wrap=True)
 
 
-def display(plan: Plan, out: TextIO | None = None) -> Lines:
+def display(plan: Plan, out: TextIO) -> Lines:
     """Return the display that suits where the output goes."""
-    out = out or sys.stderr
     return Live(plan, out) if out.isatty() else Lines(plan, out)

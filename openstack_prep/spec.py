@@ -196,7 +196,7 @@ def _mistake(document: Document, error: Mapping[str, Any]) -> Mistake:
 
 
 def _plain(message: str) -> str:
-    return message[:1].lower() + message[1:].replace("Input ", "")
+    return message.removeprefix("Input ")
 
 
 def _shown(value: Any) -> str:
