@@ -7,10 +7,13 @@ read, not before.
 
 from __future__ import annotations
 
+import base64
 import ipaddress
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 from annotated_types import Ge, Gt, Le, Len
@@ -30,6 +33,28 @@ class Reads:
         from pydantic_core import core_schema
 
         return core_schema.no_info_before_validator_function(self.read, handler(source))
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> Any:
+        return handler(core_schema) if self.schema is None else self.schema
+
+    def __hash__(self) -> int:
+        return hash(self.read)
+
+
+@dataclass(frozen=True)
+class ReadsBeside:
+    """Marks a field that may name a file: its function is also given the folder of the spec."""
+
+    read: Callable[[Any, Path], Any]
+    schema: dict[str, Any] | None = None
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        def read(value: Any, info: Any) -> Any:
+            return self.read(value, info.context["base"])
+
+        return core_schema.with_info_before_validator_function(read, handler(source))
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> Any:
         return handler(core_schema) if self.schema is None else self.schema
@@ -76,6 +101,46 @@ def cidr(value: Any) -> Any:
         raise ValueError(f"is not a network in CIDR form ({error}); write one such as 192.0.2.0/24") from None
 
 
+def file_path(value: Any, base: Path) -> Any:
+    """Return the absolute path of a file named in a spec."""
+    return os.path.normpath(base / Path(value).expanduser()) if isinstance(value, str) and value else value
+
+
+def public_key(value: Any, base: Path) -> Any:
+    """Read an SSH public key, or ``{file: PATH}`` that holds one."""
+    if isinstance(value, dict) and list(value) == ["file"] and isinstance(value["file"], str):
+        path = file_path(value["file"], base)
+        try:
+            value = Path(path).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"cannot be read: {error}; name a public key such as ~/.ssh/id_ed25519.pub") from None
+    if not isinstance(value, str):
+        return value
+    if "PRIVATE KEY" in value:
+        raise ValueError("is a private key; give the public one, whose file ends in .pub")
+    words = value.split(None, 2)
+    if len(words) < 2 or "\n" in value.strip() or not _key_type(words[1]) == words[0]:
+        raise ValueError("is not an SSH public key; give one line such as: ssh-ed25519 AAAAC3... me@here")
+    return value.strip()
+
+
+def _key_type(text: str) -> str | None:
+    """Return the type that an SSH key's data begins with."""
+    try:
+        data = base64.b64decode(text, validate=True)
+    except ValueError:
+        return None
+    length = int.from_bytes(data[:4], "big")
+    return data[4 : 4 + length].decode("ascii", "replace") if len(data) > 4 + length else None
+
+
+def words(value: Any) -> Any:
+    """Read a text that YAML took for a number or a truth value."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
 _PATTERN = r"^-?\d+(\.\d+)?\s*([KkMmGgTt][Ii])?[Bb]?$"
 
 
@@ -85,14 +150,27 @@ def _sized(unit: str) -> dict[str, Any]:
     return {"anyOf": [number, text]}
 
 
+_PUBLIC_KEY = {
+    "anyOf": [
+        {"type": "string", "description": "the key: type, base64, comment"},
+        {"type": "object", "properties": {"file": {"type": "string"}}, "required": ["file"], "additionalProperties": False},
+    ]
+}
+
 # The ceilings are far above any cloud and far below a slipped unit (bytes written where MiB are meant).
 MiB = Annotated[int, Reads(size("MiB"), _sized("MiB")), Ge(0), Le(2**30)]
 GiB = Annotated[int, Reads(size("GiB"), _sized("GiB")), Ge(0), Le(2**22)]
+Bytes = Annotated[int, Reads(size("B"), _sized("B")), Ge(0), Le(2**60)]
 LimitMiB = Annotated[int, Reads(size("MiB"), _sized("MiB")), Ge(-1), Le(2**30)]
 LimitGiB = Annotated[int, Reads(size("GiB"), _sized("GiB")), Ge(-1), Le(2**30)]
 Limit = Annotated[int, Ge(-1), Le(2**31 - 1)]
 Count = Annotated[int, Gt(0), Le(2**31 - 1)]
+Memory = Annotated[int, Reads(size("MiB"), _sized("MiB")), Gt(0), Le(2**30)]
+Vcpus = Annotated[int, Gt(0), Le(2**16)]
+Text = Annotated[str, Reads(words, {"type": ["string", "number", "boolean"]})]
 Name = Annotated[str, Len(1, 255)]
+File = Annotated[str, ReadsBeside(file_path), Len(1)]
+PublicKey = Annotated[str, ReadsBeside(public_key, _PUBLIC_KEY)]
 Address = Annotated[str, Reads(address)]
 Cidr = Annotated[str, Reads(cidr)]
 Port = Annotated[int, Ge(1), Le(65535)]
