@@ -1,0 +1,76 @@
+"""Server groups: which servers share a host and which must not.
+
+Source: Compute API, "Server groups (os-server-groups)", microversion 2.64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+from openstack_prep.errors import Mistake
+from openstack_prep.fields import Count, Name
+from openstack_prep.model import Key, Observed
+from openstack_prep.resources.project import ByTenant
+from openstack_prep.site import Site, only_one
+
+Policy = Literal["affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerGroup(ByTenant):
+    """A server group.  It has no room for a mark: it is ours when its project is."""
+
+    kind: ClassVar[str] = "server_group"
+    immutable: ClassVar[frozenset[str]] = frozenset({"policy", "max_server_per_host"})
+
+    name: Name
+    """Name of the group, unique in its project."""
+    policy: Policy
+    """How its servers are spread; a soft policy is a wish."""
+    max_server_per_host: Count | None = None
+    """Servers of the group on one host; with anti-affinity only."""
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        if self.max_server_per_host and self.policy != "anti-affinity":
+            yield self.mistake(f"max_server_per_host goes with anti-affinity, not {self.policy}", "take it out")
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for owner, mine in cls.by_project(wanted).items():
+            project_id = site.find_project_id(owner)
+            listed = _listed(site, project_id) if project_id else []
+            for each in mine:
+                raw = only_one((one for one in listed if one["name"] == each.name), str(each.key))
+                if raw is not None:
+                    found[each.key] = each._observed(site, raw)
+        return found
+
+    def _observed(self, site: Site, raw: Mapping[str, Any]) -> Observed:
+        project = site.look(self.owner) if self.owner else None
+        return Observed(
+            id=raw["id"],
+            ours=project is not None and project.ours,
+            values={"policy": raw["policy"], "max_server_per_host": raw["rules"].get("max_server_per_host")},
+        )
+
+    def create(self, site: Site) -> Observed:
+        rules = {"max_server_per_host": self.max_server_per_host} if self.max_server_per_host else {}
+        body = {"name": self.name, "policy": self.policy, "rules": rules}
+        compute = site.tenant(self.owner).compute
+        return self._observed(site, compute.post("/os-server-groups", {"server_group": body})["server_group"])
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        site.tenant(self.owner).compute.delete(f"/os-server-groups/{observed.id}")
+
+
+def _listed(site: Site, project_id: str) -> list[dict[str, Any]]:
+    """Return the groups of a project; those of another project than ours are an administrator's to read."""
+    everywhere = {} if project_id == site.admin.project_id else {"all_projects": True}
+    listed = site.once(
+        ("server groups", bool(everywhere)),
+        lambda: site.admin.compute.list("/os-server-groups", "server_groups", **everywhere),
+    )
+    return [group for group in listed if group["project_id"] == project_id]
