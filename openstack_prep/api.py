@@ -120,11 +120,11 @@ def _name_of(resources: Sequence[Resource]) -> str:
 def _actors(resources: Sequence[Resource]) -> dict[str | None, Actor]:
     """Return by project the first user whose password the spec knows and who has a role there."""
     users = {each.key: each for each in resources if isinstance(each, User) and each.password is not None}
-    assignments = [each for each in resources if isinstance(each, RoleAssignment) and each.scope == each.owner]
+    assignments = [each for each in resources if isinstance(each, RoleAssignment) and each.gives_access]
     actors: dict[str | None, Actor] = {}
     for each in assignments:
         user = users.get(each.holder.key)
         if user is not None and user.password is not None and each.project not in actors:
             roles = tuple(one for one in assignments if one.holder == each.holder and one.project == each.project)
-            actors[each.project] = Actor(user, user.password, user.domain, each.owner, roles)
+            actors[each.project] = Actor(each.holder, user.password, user.domain, each.owner, roles)
     return actors

@@ -53,6 +53,10 @@ class Service:
                 **options,
             )
             made.default_microversion = microversion or made.default_microversion
+            if service_type == "object-store":
+                # Swift has no version document; what answers in its place, and would be logged, is
+                # the account with its Temp-URL keys
+                made.version = made.min_version = made.max_version = None
             return made
 
         self.type = service_type

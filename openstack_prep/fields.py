@@ -153,7 +153,12 @@ def _sized(unit: str) -> dict[str, Any]:
 _PUBLIC_KEY = {
     "anyOf": [
         {"type": "string", "description": "the key: type, base64, comment"},
-        {"type": "object", "properties": {"file": {"type": "string"}}, "required": ["file"], "additionalProperties": False},
+        {
+            "type": "object",
+            "properties": {"file": {"type": "string"}},
+            "required": ["file"],
+            "additionalProperties": False,
+        },
     ]
 }
 

@@ -23,7 +23,7 @@ T = TypeVar("T")
 class Actor:
     """A user of the spec as whom a project's own work is done, once all its ``roles`` there exist.
 
-    A token got earlier would lack the roles that came later.
+    A token got earlier would lack the roles that came later.  ``user`` is bare: it only names them.
     """
 
     user: Resource
@@ -121,6 +121,11 @@ class Site:
         project_id = self._workplace(actor)
         return self._logged_in(actor, project_id) if project_id else None
 
+    def acting_user(self, project: Resource | None) -> Resource | None:
+        """Return the user of the spec who acts in a project; None when it is a connection's own."""
+        actor = self._actors.get(project.name if project else None)
+        return actor.user if actor and self._tenant is None else None
+
     def tenant(self, project: Resource | None) -> Cloud:
         """Return the connection scoped to a project; raises NotAllowed when there is none."""
         found = self.find_tenant(project)
@@ -156,12 +161,12 @@ class Site:
 
     def _workplace(self, actor: Actor) -> str | None:
         """Return the id of the project in which an actor can work by now."""
-        if not actor.password.ready or actor.project is None:
+        if not actor.password.ready or None in map(self.look, actor.roles):
             return None
+        if actor.project is None:
+            return self.admin.project_id
         project = self.look(actor.project)
-        if project is None or project.values.get("enabled") is False or None in map(self.look, actor.roles):
-            return None
-        return project.id
+        return project.id if project and project.values.get("enabled") else None
 
     def _logged_in(self, actor: Actor, project_id: str = "") -> Cloud | None:
         """Return the connection of a user, asked for once; None when the user may not log in."""

@@ -76,12 +76,7 @@ class Project(Resource):
             domain_id = site.find_id(Domain(name=each.domain))
             if domain_id is None:
                 continue
-            query = {"name": each.name, "domain_id": domain_id}
-            listed = site.once(
-                ("projects", *query.values()),
-                lambda query=query: site.admin.identity.list("/projects", "projects", **query),
-            )
-            project = only_one(listed, str(each.key))
+            project = only_one(_listed(site, domain_id, each.name), str(each.key))
             if project is not None:
                 found[each.key] = each._observed(site, project)
         return found
@@ -130,6 +125,13 @@ class Project(Resource):
             if group["name"] == "default":
                 site.admin.network.delete(f"/security-groups/{group['id']}")
         site.admin.identity.delete(f"/projects/{observed.id}")
+
+
+def _listed(site: Site, domain_id: str, name: str) -> list[dict[str, Any]]:
+    return site.once(
+        ("projects", domain_id, name),
+        lambda: site.admin.identity.list("/projects", "projects", name=name, domain_id=domain_id),
+    )
 
 
 def _contents(site: Site, project_id: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:

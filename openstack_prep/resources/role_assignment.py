@@ -122,11 +122,16 @@ class RoleAssignment(InProject):
     def scope(self) -> Project | Domain | None:
         return Domain(name=self.domain) if self.domain else self.owner
 
+    @property
+    def gives_access(self) -> bool:
+        """Whether it lets its holder work in the project itself."""
+        return not self.domain and not self.inherited
+
     def references(self) -> Iterable[Resource]:
         return (self.holder, self.scope) if self.scope else (self.holder,)
 
     def provides(self) -> Iterable[Key]:
-        return (self.key,) if self.domain else (self.key, access(self.owner))
+        return (self.key, access(self.owner)) if self.gives_access else (self.key,)
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         unknown = unknown_role(site, self.role)

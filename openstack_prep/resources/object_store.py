@@ -1,0 +1,141 @@
+"""The project's account in the object store: keys of temporary URLs, quota, metadata.
+
+Source: Object Storage API, "Accounts"; Swift's middleware "tempurl" and "account_quotas".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+from urllib.parse import quote
+
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import Mistake, NotAllowed, NotFound
+from openstack_prep.fields import Bytes, Name
+from openstack_prep.model import Change, Key, Observed
+from openstack_prep.resources.project import ByTenant
+from openstack_prep.resources.user import DIFFERS
+from openstack_prep.secret import Secret
+from openstack_prep.site import Site
+
+HEADERS = {
+    "temp_url_key": "X-Account-Meta-Temp-Url-Key",
+    "temp_url_key_2": "X-Account-Meta-Temp-Url-Key-2",
+    "quota_bytes": "X-Account-Meta-Quota-Bytes",
+}
+MARK = "X-Account-Meta-Openstack-Prep"
+ROLE = "give the project's user a role that may use the object store, often swiftoperator"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectStore(ByTenant):
+    """The account of the project in the object store; metadata that is not named stays.
+
+    The account itself comes by use and goes with the project: destroy takes back what we set.  It is
+    seen as the project's own user, so while that user cannot log in it counts as not there.
+    """
+
+    kind: ClassVar[str] = "object_store"
+
+    temp_url_key: Secret | None = None
+    """Key that signs temporary URLs."""
+    temp_url_key_2: Secret | None = None
+    """Second such key, so that one can be changed while the other serves."""
+    quota_bytes: Bytes | None = None
+    """Most bytes that the account may hold; only a reseller (role ResellerAdmin) may set it."""
+    metadata: Mapping[Name, str] | None = None
+    """Further metadata: names of letters, digits and hyphens (no case), values of ASCII."""
+
+    @property
+    def name(self) -> str:
+        return self.project or "(current project)"
+
+    def desired(self) -> dict[str, Any]:
+        values = super().desired()
+        if self.metadata is not None:
+            values["metadata"] = {name.lower(): value for name, value in self.metadata.items()}
+        return values
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        for name, value in (self.metadata or {}).items():
+            if not re.fullmatch(r"[A-Za-z0-9-]+", name):
+                yield self.mistake(f"metadata {name!r} is not a header's name", "use letters, digits and hyphens")
+            if not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
+                yield self.mistake(f"metadata {name}: {value!r} is not a header's value", "use printable ASCII")
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for each in wanted:
+            tenant = site.find_tenant(each.owner)
+            observed = each._read(site, tenant) if tenant else None
+            if observed is not None:
+                found[each.key] = observed
+        return found
+
+    def _read(self, site: Site, tenant: Cloud) -> Observed | None:
+        """Return the account, unless nothing of what we set stands there."""
+        try:
+            headers = tenant.object_store.request("HEAD", "", log=False).headers  # it holds the keys
+        except NotFound:
+            return None
+        except NotAllowed as error:
+            raise NotAllowed(f"{error}; {ROLE}", status=error.status) from error
+        values = {field: self._value(field, value, headers) for field, value in self.desired().items()}
+        if MARK not in headers and not any(values.values()):
+            return None
+        return self._observed(tenant, headers.get(MARK) == quote(site.mark.spec), values)
+
+    def _value(self, field: str, wanted: Any, headers: Mapping[str, str]) -> Any:
+        if field == "metadata":
+            return {name: headers[_meta(name)] for name in wanted if _meta(name) in headers}
+        value = headers.get(HEADERS[field])
+        if value is None or field == "quota_bytes":
+            return value and int(value)
+        return wanted if wanted.ready and wanted == Secret(value) else DIFFERS
+
+    def _observed(self, tenant: Cloud, ours: bool, values: Mapping[str, Any]) -> Observed:
+        account = tenant.object_store.endpoint.rstrip("/").rpartition("/")[2]
+        return Observed(id=account, ours=ours, values=values)
+
+    def create(self, site: Site) -> Observed:
+        tenant = self._post(site, self.desired(), {MARK: quote(site.mark.spec)})
+        return self._observed(tenant, True, self.desired())
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        tenant = self._post(site, {change.field: change.after for change in changes}, {})
+        return self._observed(tenant, observed.ours, self.desired())
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        """Take back what we set: Swift drops metadata whose new value is empty."""
+        self._send(site, dict.fromkeys((*_headers(self.desired()), MARK), ""), ())
+
+    def _post(self, site: Site, values: Mapping[str, Any], more: Mapping[str, str]) -> Cloud:
+        secrets = [value for value in values.values() if isinstance(value, Secret)]
+        return self._send(site, {**_headers(values), **more}, secrets)
+
+    def _send(self, site: Site, headers: Mapping[str, str], secrets: Iterable[Secret]) -> Cloud:
+        tenant = site.tenant(self.owner)
+        try:
+            tenant.object_store.request("POST", "", headers=headers, secrets=secrets)
+        except NotAllowed as error:
+            quota = HEADERS["quota_bytes"] in headers
+            remedy = "leave quota_bytes to a reseller (role ResellerAdmin)" if quota else ROLE
+            raise NotAllowed(f"{error}; {remedy}", status=error.status) from None
+        return tenant
+
+
+def _headers(values: Mapping[str, Any]) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for field, value in values.items():
+        if field == "metadata":
+            headers |= {_meta(name): text for name, text in value.items()}
+        else:
+            headers[HEADERS[field]] = value.reveal() if isinstance(value, Secret) else str(value)
+    return headers
+
+
+def _meta(name: str) -> str:
+    return f"X-Account-Meta-{name}"
