@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import signal
 import sys
 from typing import NoReturn
 
 from tests.devcloud import cloud
+from tests.devcloud.clouds_file import ADMIN
 from tests.devcloud.layout import DEFAULT_BASE, HIGHEST_BASE, DevcloudError, Layout, default_root
 from tests.devcloud.progress import say
 
@@ -51,7 +53,8 @@ def run(options: argparse.Namespace) -> int:
     match options.command:
         case "up":
             cloud.up(layout, fresh=options.fresh)
-            print(f"export OS_CLIENT_CONFIG_FILE={layout.clouds_file} OS_CLOUD=devcloud-admin")
+            path = shlex.quote(str(layout.clouds_file))
+            print(f"export OS_CLIENT_CONFIG_FILE={path} OS_CLOUD={ADMIN}")
         case "down":
             cloud.down(layout, purge=options.purge)
         case "reset":

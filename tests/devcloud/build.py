@@ -70,9 +70,7 @@ class Builder:
         ):
             code = child.wait()
         if code and not self._stopping.is_set():
-            raise DevcloudError(
-                f"{module} failed; its log ends with\n{processes.tail(self.layout, log_name)}"
-            )
+            raise DevcloudError(f"{module} failed; its log ends with\n{processes.tail(self.layout, log_name)}")
 
     @contextlib.contextmanager
     def _child(self, *arguments: object, **options: object) -> Iterator[subprocess.Popen[bytes]]:
@@ -123,9 +121,7 @@ class Builder:
 
     def _nova(self) -> None:
         config = self._config("nova/nova.conf")
-        cell0, cell1 = (
-            f"--database_connection={database(self.layout, name)}" for name in ("nova_cell0", "nova")
-        )
+        cell0, cell1 = (f"--database_connection={database(self.layout, name)}" for name in ("nova_cell0", "nova"))
         self._manage(
             "nova.cmd.manage",
             [config, "api_db", "sync"],

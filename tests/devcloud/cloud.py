@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +33,8 @@ def _up(layout: Layout, *, fresh: bool) -> None:
     alive = processes.running(layout)
     missing = [service for service in SERVICES if service not in alive]
     if not missing:
+        # an interrupted reset may have left hosts without their services
+        processes.signal_all(layout, processes.START_SERVICE, HOSTED)
         processes.wait(layout, SERVICES)
         say("runs already")
         return
@@ -88,14 +89,14 @@ def reset(layout: Layout) -> None:
 
 def _reset(layout: Layout) -> None:
     faults.clear(layout)
-    processes.signal_all(layout, signal.SIGUSR1, HOSTED)
+    processes.signal_all(layout, processes.END_SERVICE, HOSTED)
     deadline = time.monotonic() + processes.STOP_SECONDS
     while any(processes.listens(layout, service) for service in HOSTED):
         if time.monotonic() > deadline:
             raise DevcloudError("a service does not stop; try down and up")
         time.sleep(0.01)
     state.restore(layout)
-    processes.signal_all(layout, signal.SIGUSR2, HOSTED)
+    processes.signal_all(layout, processes.START_SERVICE, HOSTED)
     processes.wait(layout, SERVICES)
 
 

@@ -22,6 +22,8 @@ START_SECONDS = 180
 STOP_SECONDS = 5
 TAIL_LINES = 30
 
+END_SERVICE, START_SERVICE = signal.SIGUSR1, signal.SIGUSR2  # orders to the hosts, which live on
+
 _children: list[subprocess.Popen[bytes]] = []  # kept, because Python complains of forgotten ones
 
 # Services are started in this order: the slowest first.
@@ -105,8 +107,7 @@ def check_ports(layout: Layout, services: Collection[str]) -> None:
     if taken:
         ports = ", ".join(f"{layout.port(service)} ({service})" for service in taken)
         raise DevcloudError(
-            f"another program listens on {ports}: stop it, or choose other ports with --port-base "
-            f"(now {layout.base})"
+            f"another program listens on {ports}: stop it, or choose other ports with --port-base (now {layout.base})"
         )
 
 
@@ -132,6 +133,15 @@ def listens(layout: Layout, service: str) -> bool:
 
 def start(layout: Layout, services: Collection[str]) -> None:
     """Start services; does not wait for them."""
+    # blocked from their first instruction on, or a signal that comes too early would end them
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {END_SERVICE, START_SERVICE})
+    try:
+        _start(layout, services)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _start(layout: Layout, services: Collection[str]) -> None:
     for service in (name for name in START_ORDER if name in services):
         with open(layout.service_log(service), "a") as log:
             process = subprocess.Popen(
@@ -174,8 +184,7 @@ def wait(layout: Layout, services: Collection[str], seconds: float = START_SECON
         pending = [service for service in pending if not answers(layout, service)]
         if pending and time.monotonic() > deadline:
             raise DevcloudError(
-                f"{pending[0]} does not answer after {seconds:.0f} s; its log ends with\n"
-                f"{tail(layout, pending[0])}"
+                f"{pending[0]} does not answer after {seconds:.0f} s; its log ends with\n{tail(layout, pending[0])}"
             )
         time.sleep(0.1)
 

@@ -115,6 +115,4 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     found = item.funcargs.get("devcloud") if isinstance(item, pytest.Function) else None
     if isinstance(found, Devcloud) and (dead := found.dead()):
         tail = found.log_tail(dead[0])
-        pytest.exit(
-            f"devcloud lost {', '.join(dead)} in {item.nodeid}; its log ends with\n{tail}", DEAD_SERVICE
-        )
+        pytest.exit(f"devcloud lost {', '.join(dead)} in {item.nodeid}; its log ends with\n{tail}", DEAD_SERVICE)

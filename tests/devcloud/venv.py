@@ -33,11 +33,15 @@ def stamp() -> str:
 
 
 def is_current(venv: Path) -> bool:
-    """Whether the environment is whole and of today's constraints: the stamp is written last."""
+    """Whether the environment is whole and of today's constraints: the stamp is written last.
+
+    Its interpreter may be gone though, when the Python that it was made from is.
+    """
     try:
-        return (venv / "devcloud-stamp").read_text() == stamp()
+        written = (venv / "devcloud-stamp").read_text()
     except OSError:
         return False
+    return written == stamp() and os.access(venv / "bin/python", os.X_OK)
 
 
 def install(venv: Path) -> None:

@@ -92,9 +92,7 @@ def test_new_security_groups_let_traffic_out(connection: Connection) -> None:
 
 
 def test_server_boots_from_an_image_and_takes_a_volume(connection: Connection) -> None:
-    image = connection.image.create_image(
-        name="empty", data=qcow2(1), disk_format="qcow2", container_format="bare"
-    )
+    image = connection.image.create_image(name="empty", data=qcow2(1), disk_format="qcow2", container_format="bare")
     network, _subnet = make_network(connection)
     flavor = connection.compute.find_flavor("m1.small", ignore_missing=False)
     server = connection.compute.create_server(
@@ -146,12 +144,10 @@ def test_fifty_concurrent_writes_all_succeed(connection: Connection, devcloud: D
 
 
 @pytest.mark.parametrize(("service", "path"), sorted(PATHS.items()))
-def test_connections_are_kept_and_answers_carry_a_request_id(
-    devcloud: Devcloud, service: str, path: str
-) -> None:
+def test_connections_are_kept_and_answers_carry_a_request_id(devcloud: Devcloud, service: str, path: str) -> None:
     connection = http.client.HTTPConnection(HOST, devcloud.layout.port(service), timeout=10)
     for _ in range(2):
-        connection.request("GET", path)
+        connection.request("GET", path, headers={"X-Auth-Token": devcloud.admin.auth_token})
         before = connection.sock
         reply = connection.getresponse()
         reply.read()

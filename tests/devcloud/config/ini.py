@@ -38,9 +38,7 @@ def project(layout: Layout, name: str, config: Config) -> Config:
             "use_stderr": True,
             "host": "devcloud",
             "state_path": layout.data / name,
-            "default_log_levels": (
-                "sqlalchemy=WARNING,castellan=ERROR,keystonemiddleware=ERROR,stevedore=WARNING"
-            ),
+            "default_log_levels": ("sqlalchemy=WARNING,castellan=ERROR,keystonemiddleware=ERROR,stevedore=WARNING"),
         },
         "oslo_concurrency": {"lock_path": layout.data / name},
         "oslo_messaging_notifications": {"driver": "noop"},
@@ -48,8 +46,7 @@ def project(layout: Layout, name: str, config: Config) -> Config:
         "database": database_section(layout, name),
     }
     return {
-        section: {**shared.get(section, {}), **config.get(section, {})}
-        for section in dict.fromkeys((*shared, *config))
+        section: {**shared.get(section, {}), **config.get(section, {})} for section in dict.fromkeys((*shared, *config))
     }
 
 

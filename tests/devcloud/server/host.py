@@ -7,7 +7,6 @@ fresh state costs a fork, not ten seconds of imports.  The parent obeys signals:
 service, SIGUSR2 starts one, SIGTERM ends both.
 """
 
-import ctypes
 import gc
 import os
 import signal
@@ -15,8 +14,9 @@ import sys
 import time
 import traceback
 
+from tests.devcloud.server import lifeline
+
 THREADS = 16
-PR_SET_PDEATHSIG = 1
 ORDERS = {signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM, signal.SIGCHLD}
 
 
@@ -52,9 +52,7 @@ def fork(parent, *arguments):
     child = os.fork()
     if child:
         return child
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
+    lifeline.die_with(parent)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ORDERS)
     serve(*arguments)
 

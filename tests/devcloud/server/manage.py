@@ -12,12 +12,15 @@ import sys
 import time
 import traceback
 
+from tests.devcloud.server import lifeline
+
 
 def run(main, name, arguments):
     """Exit code of a command, run in a fork."""
-    child = os.fork()
+    parent, child = os.getpid(), os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    lifeline.die_with(parent)
     code = 1
     try:
         sys.argv[:] = [name, *arguments]  # swift has kept the list itself
@@ -34,6 +37,7 @@ def run(main, name, arguments):
 
 def main():
     module, commands = sys.argv[1], json.loads(sys.argv[2])
+    lifeline.die_with(os.getppid())  # a build that was killed must not go on behind the next one
     command = importlib.import_module(module).main
     for arguments in commands:
         started = time.monotonic()

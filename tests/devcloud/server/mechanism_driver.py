@@ -19,9 +19,7 @@ class MechanismDriver(api.MechanismDriver):
     """Binds any port, on any host, to its first segment, and calls it ACTIVE."""
 
     def initialize(self):
-        TrunkDriver(
-            "devcloud", (portbindings.VIF_TYPE_OVS,), (constants.TYPE_VLAN,), can_trunk_bound_port=True
-        )
+        TrunkDriver("devcloud", (portbindings.VIF_TYPE_OVS,), (constants.TYPE_VLAN,), can_trunk_bound_port=True)
         for event in (events.AFTER_CREATE, events.AFTER_UPDATE):
             registry.subscribe(floating_ip_changed, resources.FLOATING_IP, event)
             registry.subscribe(port_changed, resources.PORT, event)

@@ -173,9 +173,7 @@ def _recall_servers():
         known = objects.InstanceList.get_by_host(context.get_admin_context(), host, expected_attrs=["flavor"])
         for instance in known:
             if instance.power_state in (power_state.RUNNING, power_state.SHUTDOWN):
-                self.instances[instance.uuid] = fake.FakeInstance(
-                    instance.name, instance.power_state, instance.uuid
-                )
+                self.instances[instance.uuid] = fake.FakeInstance(instance.name, instance.power_state, instance.uuid)
 
     fake.FakeDriver.init_host = init_and_recall
 

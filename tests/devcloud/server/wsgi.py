@@ -15,9 +15,7 @@ def server(application, port, threads):
 
     Connections are kept alive and have TCP_NODELAY, both by default.
     """
-    made = wsgi.Server(
-        ("127.0.0.1", port), application, numthreads=threads, request_queue_size=128, timeout=60
-    )
+    made = wsgi.Server(("127.0.0.1", port), application, numthreads=threads, request_queue_size=128, timeout=60)
     made.gateway = Gateway
     made.keep_alive_conn_limit = 1000  # of ten, its default, the eleventh is closed after every answer
     made.prepare()

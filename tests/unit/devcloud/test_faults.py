@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.devcloud.faults import Fault, Faults, inject
+from tests.devcloud.layout import Layout
+
+CLIENT = "openstacksdk/4.0"
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    layout = Layout(22000, tmp_path)
+    layout.run.mkdir(parents=True)
+    return layout
+
+
+def hits(faults: Faults, *requests: tuple[str, str, str]) -> list[bool]:
+    return [faults.hit(*request) is not None for request in requests]
+
+
+def test_rule_matches_only_where_all_of_it_does() -> None:
+    rule = Fault("nova", method="POST", path_regex="/servers$", user_agent_regex="^openstack", status=500)
+    assert rule.matches("POST", "/v2.1/servers", CLIENT)
+    assert not rule.matches("GET", "/v2.1/servers", CLIENT)
+    assert not rule.matches("POST", "/v2.1/servers/1", CLIENT)
+    assert not rule.matches("POST", "/v2.1/servers", "curl/8")
+
+
+def test_requests_between_services_are_never_hit() -> None:
+    assert not Fault("nova", status=500).matches("GET", "/", f"{CLIENT} devcloud/heat")
+
+
+def test_skip_and_times_choose_among_the_matching(layout: Layout) -> None:
+    faults = Faults(str(layout.faults_file), "nova")
+    with inject(layout, Fault("nova", method="GET", skip=1, times=2, status=500)):
+        get, post = ("GET", "/", CLIENT), ("POST", "/", CLIENT)
+        assert hits(faults, get, post, get, post, get, get) == [False, False, True, False, True, False]
+    assert hits(faults, get) == [False]
+
+
+def test_other_services_rules_are_not_ours(layout: Layout) -> None:
+    with inject(layout, Fault("heat", status=500)):
+        assert hits(Faults(str(layout.faults_file), "nova"), ("GET", "/", CLIENT)) == [False]
+
+
+def test_new_rules_count_anew(layout: Layout) -> None:
+    faults = Faults(str(layout.faults_file), "nova")
+    for _ in range(2):
+        with inject(layout, Fault("nova", status=503, headers={"Retry-After": "1"})):
+            rule = faults.hit("GET", "/", CLIENT)
+            assert rule
+            assert (rule.status, rule.headers) == (503, {"Retry-After": "1"})
+
+
+def test_rule_that_does_nothing_or_means_nobody_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="needs a delay"):
+        Fault("nova")
+    with pytest.raises(ValueError, match="no such service"):
+        Fault("ironic", status=500)
