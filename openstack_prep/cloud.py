@@ -63,14 +63,16 @@ class Service:
         self._repeatable = client(RETRIES, RETRIABLE)
         self._once = client(0, (429,))
 
-    def request(self, method: str, path: str, *, secrets: Iterable[Secret] = (), **options: Any) -> requests.Response:
+    def request(
+        self, method: str, path: str, *, secrets: Iterable[Secret] = (), once: bool = False, **options: Any
+    ) -> requests.Response:
         """Send one request; ``options`` are keystoneauth's (json, data, headers, params, microversion).
 
-        With ``secrets`` nothing of the request or its answer is logged, and the values are blotted
+        ``once``: it may not be repeated although it is no POST.  With ``secrets`` nothing of the request or its answer is logged, and the values are blotted
         out of an error's text.  Raises CloudError or one of its kinds.
         """
         hidden = [secret.reveal() for secret in secrets]
-        client = self._once if method == "POST" else self._repeatable
+        client = self._once if once or method == "POST" else self._repeatable
         if hidden:
             options["log"] = False
         try:

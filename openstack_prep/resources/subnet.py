@@ -1,0 +1,139 @@
+"""Subnets.
+
+Source: Networking API v2.0, "Subnets".
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from openstack_prep.errors import Mistake
+from openstack_prep.fields import Address, Cidr, Name, Reads
+from openstack_prep.model import Observed, Resource
+from openstack_prep.resources.network import Network
+from openstack_prep.resources.neutron import NetworkResource
+from openstack_prep.site import Site
+
+
+def pool(value: Any) -> Any:
+    """Read "first-last" into its canonical form."""
+    if not isinstance(value, str):
+        return value
+    try:
+        first, last = (ipaddress.ip_address(part.strip()) for part in value.split("-"))
+    except ValueError:
+        raise ValueError("is not a range of addresses; write one such as 10.0.0.10-10.0.0.99") from None
+    if first.version != last.version or int(first) > int(last):
+        raise ValueError("is not a range of addresses; write the lower one first")
+    return f"{first}-{last}"
+
+
+AddressPool = Annotated[str, Reads(pool)]
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Ipv6Mode = Literal["slaac", "dhcpv6-stateful", "dhcpv6-stateless"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """A route that DHCP tells the servers."""
+
+    destination: Cidr
+    """Network to reach."""
+    nexthop: Address
+    """Address of the next hop."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subnet(NetworkResource):
+    """A range of addresses on a network of the project."""
+
+    kind: ClassVar[str] = "subnet"
+    collection: ClassVar[str] = "subnets"
+    member: ClassVar[str] = "subnet"
+    immutable: ClassVar[frozenset[str]] = frozenset({"network", "cidr", "ipv6_ra_mode", "ipv6_address_mode"})
+
+    name: Name
+    """Name of the subnet, unique in its project."""
+    network: Name | None = None
+    """Name of the network it lies on; must be given to make it."""
+    cidr: Cidr | None = None
+    """Its addresses; must be given to make it."""
+    gateway_ip: Address | Literal[False] | None = None
+    """Address of the gateway; false for none, by default the first address."""
+    enable_dhcp: bool | None = None
+    """Whether Neutron hands out its addresses by DHCP."""
+    dns_nameservers: tuple[Address, ...] | None = None
+    """Name servers, first asked first."""
+    allocation_pools: tuple[AddressPool, ...] | None = None
+    """Ranges that ports get their addresses from, such as 10.0.0.10-10.0.0.99."""
+    host_routes: tuple[Route, ...] | None = None
+    """Further routes of the servers."""
+    ipv6_ra_mode: Ipv6Mode | None = None
+    """How routers advertise an IPv6 subnet."""
+    ipv6_address_mode: Ipv6Mode | None = None
+    """How servers get their IPv6 addresses."""
+
+    def references(self) -> Iterable[Resource]:
+        return (*super().references(), *((self.sibling(Network, self.network),) if self.network else ()))
+
+    def desired(self) -> dict[str, Any]:
+        values = super().desired()
+        if self.allocation_pools is not None:
+            values["allocation_pools"] = frozenset(self.allocation_pools)
+        return values
+
+    def body(self, site: Site, values: Mapping[str, Any]) -> dict[str, Any]:
+        body = dict(values)
+        if "network" in body:
+            body["network_id"] = site.id(self.sibling(Network, body.pop("network")))
+        if "cidr" in body:
+            body["ip_version"] = ipaddress.ip_network(body["cidr"]).version
+        if "gateway_ip" in body:
+            body["gateway_ip"] = body["gateway_ip"] or None
+        if "allocation_pools" in body:
+            ranges = (each.split("-") for each in sorted(body["allocation_pools"]))
+            body["allocation_pools"] = [{"start": first, "end": last} for first, last in ranges]
+        if "host_routes" in body:
+            body["host_routes"] = [vars(route) for route in body["host_routes"]]
+        return body
+
+    def values(self, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
+        network = site.look(self.sibling(Network, self.network)) if self.network else None
+        same = network is not None and network.id == raw["network_id"]
+        return super().values(site, raw) | {
+            "network": self.network if same else raw["network_id"],
+            "gateway_ip": raw["gateway_ip"] or False,
+            "dns_nameservers": tuple(raw["dns_nameservers"]),
+            "allocation_pools": frozenset(f"{each['start']}-{each['end']}" for each in raw["allocation_pools"]),
+            "host_routes": tuple(Route(**route) for route in raw["host_routes"]),
+        }
+
+    def outputs(self, raw: Mapping[str, Any]) -> dict[str, str]:
+        return {"cidr": raw["cidr"]}
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        if observed is None and not (self.network and self.cidr):
+            yield self.mistake("does not exist, and network or cidr is not given", "give both, or correct the name")
+        if self.cidr is not None:
+            yield from self._check_ranges(ipaddress.ip_network(self.cidr))
+
+    def _check_ranges(self, whole: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Iterable[Mistake]:
+        pools = sorted((_ends(each) for each in self.allocation_pools or ()), key=lambda ends: int(ends[0]))
+        gateway = ipaddress.ip_address(self.gateway_ip) if self.gateway_ip else None
+        for address in filter(None, (gateway, *itertools.chain(*pools))):
+            if address not in whole:
+                yield self.mistake(f"{address} lies outside {whole}", "choose one inside")
+        for lower, upper in itertools.pairwise(pools):
+            if int(upper[0]) <= int(lower[1]):
+                yield self.mistake(f"allocation pools overlap at {upper[0]}", "keep them apart")
+        if gateway and any(int(first) <= int(gateway) <= int(last) for first, last in pools):
+            yield self.mistake(f"the gateway {gateway} lies in an allocation pool", "leave it out of the pools")
+
+
+def _ends(pool: str) -> tuple[_Address, _Address]:
+    first, last = pool.split("-")
+    return ipaddress.ip_address(first), ipaddress.ip_address(last)
