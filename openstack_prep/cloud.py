@@ -68,8 +68,9 @@ class Service:
     ) -> requests.Response:
         """Send one request; ``options`` are keystoneauth's (json, data, headers, params, microversion).
 
-        ``once``: it may not be repeated although it is no POST.  With ``secrets`` nothing of the request or its answer is logged, and the values are blotted
-        out of an error's text.  Raises CloudError or one of its kinds.
+        ``once``: it may not be repeated although it is no POST.  With ``secrets`` nothing of the request
+        or its answer is logged, and the values are blotted out of an error's text.  Raises CloudError or
+        one of its kinds.
         """
         hidden = [secret.reveal() for secret in secrets]
         client = self._once if once or method == "POST" else self._repeatable

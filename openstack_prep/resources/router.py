@@ -24,6 +24,9 @@ INTERFACES = (
 )
 
 
+_GATEWAY = ("external_network", "enable_snat")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Router(NetworkResource):
     """A router of the project.
