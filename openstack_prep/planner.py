@@ -111,7 +111,7 @@ def in_order(resources: Sequence[Resource], edges: Mapping[Key, frozenset[Key]])
     try:
         graphlib.TopologicalSorter(edges).prepare()
     except graphlib.CycleError as error:
-        ring = " -> ".join(map(str, error.args[1]))
+        ring = " -> ".join(map(str, reversed(error.args[1])))  # graphlib names who is needed first
         raise SpecError([Mistake(ring, "each needs the next", "take one of these references out")]) from None
     by_key = {resource.key: resource for resource in resources}
     rank = {key: number for number, key in enumerate(by_key)}

@@ -1,0 +1,109 @@
+"""A kind whose cloud is a shelf in memory: for what the planner and the executor do with any kind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self, cast
+
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import CloudError
+from openstack_prep.model import Change, Key, Mark, Observed, Resource
+from openstack_prep.site import Site
+
+LOST = CloudError("the answer was lost", retryable=True)
+BROKEN = CloudError("400 no such colour", status=400)
+
+
+@dataclass
+class Shelf:
+    """What there is and what was asked for; ``before`` and ``after`` the work of "create a" things can happen."""
+
+    boxes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    before: dict[str, list[Any]] = field(default_factory=dict)
+    after: dict[str, list[Any]] = field(default_factory=dict)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def happens(self, when: dict[str, list[Any]], what: str) -> None:
+        event = when[what].pop(0) if when.get(what) else None
+        if isinstance(event, BaseException):
+            raise event
+        if event is not None:
+            event()
+
+    def work(self, what: str, do: Callable[[], Any]) -> Any:
+        with self.lock:
+            self.asked.append(what)
+        self.happens(self.before, what)
+        with self.lock:
+            done = do()
+        self.happens(self.after, what)
+        return done
+
+    def site(self) -> Site:
+        return Site(cast(Cloud, self), Mark("lab"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box(Resource):
+    """A box that stands on others; its material cannot be changed."""
+
+    kind: ClassVar[str] = "box"
+    identity: ClassVar[frozenset[str]] = frozenset({"name", "on", "wants", "gives"})
+    immutable: ClassVar[frozenset[str]] = frozenset({"material"})
+
+    name: str
+    size: int | None = None
+    colour: str | None = None
+    material: str | None = None
+    on: tuple[str, ...] = ()
+    wants: tuple[Key, ...] = ()
+    gives: tuple[Key, ...] = ()
+
+    def references(self) -> Iterable[Resource]:
+        return [Box(name=name) for name in self.on]
+
+    def needs(self) -> Iterable[Key]:
+        return self.wants
+
+    def provides(self) -> Iterable[Key]:
+        return (self.key, *self.gives)
+
+    @staticmethod
+    def _shelf(site: Site) -> Shelf:
+        return cast(Shelf, site.admin)
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        shelf = cls._shelf(site)
+        names = [each.name for each in wanted if each.name in shelf.boxes]
+        found = shelf.work("find", lambda: {name: dict(shelf.boxes[name]) for name in names})
+        return {Key("box", name): cls._observed(name, box) for name, box in found.items()}
+
+    @staticmethod
+    def _observed(name: str, box: dict[str, Any]) -> Observed:
+        values = {key: value for key, value in box.items() if key != "ours"}
+        return Observed(id=f"id-{name}", values=values, ours=box.get("ours", True))
+
+    def create(self, site: Site) -> Observed:
+        def make() -> Observed:
+            assert self.name not in shelf.boxes, f"{self.name} was made twice"
+            shelf.boxes[self.name] = self.desired()
+            return self._observed(self.name, shelf.boxes[self.name])
+
+        shelf = self._shelf(site)
+        return cast(Observed, shelf.work(f"create {self.name}", make))
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        def change() -> Observed:
+            shelf.boxes[self.name] |= {each.field: each.after for each in changes}
+            return self._observed(self.name, shelf.boxes[self.name])
+
+        shelf = self._shelf(site)
+        return cast(Observed, shelf.work(f"update {self.name}", change))
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        shelf = self._shelf(site)
+        shelf.work(f"delete {self.name}", lambda: shelf.boxes.pop(self.name, None))

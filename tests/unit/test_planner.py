@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.model import Action, Change, Key, Observed
+from openstack_prep.plan import Plan
+from openstack_prep.planner import plan_apply, plan_destroy
+from tests.unit.box import Box
+
+A = Box(name="a", size=2, colour="red", material="oak")
+
+
+def seen(ours: bool = True, **values: Any) -> dict[Key, Observed]:
+    """Return the box a as observed."""
+    return {A.key: Observed(id="id-a", values=values, ours=ours)}
+
+
+def names(plan: Plan) -> str:
+    return " ".join(step.resource.name for step in plan)
+
+
+def planned(*boxes: Box) -> Plan:
+    return plan_apply("lab", boxes, {})
+
+
+# --- what is done to one resource ---------------------------------------------------------
+
+
+def test_what_is_not_there_is_created() -> None:
+    (step,) = planned(A)
+    assert (step.action, step.observed, step.changes) == (Action.CREATE, None, ())
+
+
+def test_what_is_as_it_should_be_is_kept() -> None:
+    plan = plan_apply("lab", [A], seen(size=2, colour="red", material="oak"))
+    assert plan.steps[0].action is Action.KEEP
+    assert not plan
+
+
+def test_what_differs_is_updated_field_by_field_in_declared_order() -> None:
+    (step,) = plan_apply("lab", [A], seen(material="oak", colour="blue", size=1))
+    assert step.action is Action.UPDATE
+    assert step.changes == (Change("size", 1, 2), Change("colour", "blue", "red"))
+
+
+def test_what_the_cloud_does_not_tell_counts_as_different() -> None:
+    (step,) = plan_apply("lab", [Box(name="a", size=2)], seen())
+    assert step.changes == (Change("size", None, 2),)
+
+
+def test_an_unset_field_is_left_alone() -> None:
+    (step,) = plan_apply("lab", [Box(name="a", size=2)], seen(size=2, colour="blue", material="tin"))
+    assert step.action is Action.KEEP
+
+
+@pytest.mark.parametrize("falsy", [0, "", ()])
+def test_zero_and_empty_are_not_unset(falsy: Any) -> None:
+    (step,) = plan_apply("lab", [Box(name="a", size=falsy)], seen(size=2))
+    assert step.changes == (Change("size", 2, falsy),)
+
+
+def test_an_unchangeable_field_makes_a_replacement_which_is_refused() -> None:
+    plan = plan_apply("lab", [A], seen(size=1, colour="red", material="tin"))
+    assert plan.steps[0].action is Action.REPLACE
+    (refusal,) = plan.refusals
+    assert refusal.where == "box/a"
+    assert "material 'tin' -> 'oak'" in refusal.what
+    assert "size" not in refusal.what, "only what cannot be changed is the reason"
+    assert "--allow-replace" in refusal.remedy
+
+
+def test_consent_allows_the_replacement() -> None:
+    plan = plan_apply("lab", [A], seen(material="tin"), allow_replace=True)
+    assert plan.steps[0].action is Action.REPLACE
+    assert plan.refusals == ()
+
+
+def test_mistakes_found_while_reading_are_refusals() -> None:
+    mistake = Mistake("box/a", "is too big")
+    assert plan_apply("lab", [A], {}, mistakes=[mistake], allow_replace=True).refusals == (mistake,)
+
+
+# --- order --------------------------------------------------------------------------------
+
+
+def test_declared_order_stays_where_it_already_fits() -> None:
+    assert names(planned(Box(name="z"), Box(name="y", on=("z",)), Box(name="a"))) == "z y a"
+
+
+def test_needs_come_first_in_their_declared_order() -> None:
+    boxes = (Box(name="top", on=("c", "b")), Box(name="a"), Box(name="b"), Box(name="c"))
+    assert names(planned(*boxes)) == "b c top a"
+
+
+def test_a_reference_outside_of_the_spec_is_no_edge() -> None:
+    (step,) = planned(Box(name="a", on=("elsewhere",)))
+    assert step.needs == frozenset()
+
+
+def test_a_need_waits_for_all_who_provide_it_together() -> None:
+    access = Key("access", "p")
+    boxes = (Box(name="worker", wants=(access,)), Box(name="r1", gives=(access,)), Box(name="r2", gives=(access,)))
+    worker = planned(*boxes).steps[-1]
+    assert worker.needs == {Key("box", "r1"), Key("box", "r2")}
+
+
+def test_who_provides_what_it_needs_does_not_wait_for_itself() -> None:
+    access = Key("access", "p")
+    (step,) = planned(Box(name="a", wants=(access,), gives=(access,)))
+    assert step.needs == frozenset()
+
+
+def test_a_ring_is_an_error_that_shows_who_needs_whom() -> None:
+    boxes = (Box(name="a", on=("b",)), Box(name="b", on=("c",)), Box(name="c", on=("a",)))
+    with pytest.raises(SpecError) as caught:
+        planned(*boxes)
+    ring = caught.value.mistakes[0].where.split(" -> ")
+    assert set(pairwise(ring)) == {("box/a", "box/b"), ("box/b", "box/c"), ("box/c", "box/a")}
+
+
+def test_one_name_twice_is_an_error() -> None:
+    with pytest.raises(SpecError, match="box/a: is declared twice"):
+        planned(Box(name="a"), Box(name="a", size=1))
+
+
+def test_no_resources_make_an_empty_plan() -> None:
+    assert not planned()
+
+
+# --- destroy ------------------------------------------------------------------------------
+
+
+def everywhere(*boxes: Box, ours: bool = True) -> dict[Key, Observed]:
+    return {box.key: Observed(id=f"id-{box.name}", ours=ours) for box in boxes}
+
+
+def test_destroy_goes_the_other_way_round() -> None:
+    boxes = (Box(name="a"), Box(name="b", on=("a",)), Box(name="c", on=("b",)))
+    plan = plan_destroy("lab", boxes, everywhere(*boxes))
+    assert names(plan) == "c b a"
+    assert [step.needs for step in plan] == [frozenset(), {Key("box", "c")}, {Key("box", "b")}]
+    assert {step.action for step in plan} == {Action.DELETE}
+
+
+def test_destroy_keeps_what_is_not_ours_and_says_so() -> None:
+    (step,) = plan_destroy("lab", [A], seen(ours=False))
+    assert step.action is Action.KEEP
+    assert step.reason == "not made by this spec"
+
+
+def test_destroy_passes_over_what_is_not_there() -> None:
+    assert not plan_destroy("lab", [A], {}).steps
