@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import graphlib
+import signal
+import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
@@ -19,6 +22,7 @@ from openstack_prep.site import Site
 
 JOBS = 8
 ATTEMPTS = 5
+PAUSE = 0.25  # seconds before the second attempt, doubled before each further one, and a random part
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,10 @@ def examine(
 
 def examine_deletes(site: Site, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
     """Read what the deletions of a plan would orphan."""
-    going = {step.observed.id: step for step in plan.pending if step.observed is not None}
-    ids = frozenset(going)
+    going = [(step.resource, step.observed) for step in plan.pending if step.observed is not None]
+    ids = frozenset(observed.id for _, observed in going)
     with ThreadPoolExecutor(jobs) as pool:
-        found = pool.map(lambda step: list(step.resource.check_delete(site, step.observed, ids)), going.values())
+        found = pool.map(lambda each: list(each[0].check_delete(site, each[1], ids)), going)
         return [mistake for each in found for mistake in each]
 
 
@@ -93,38 +97,48 @@ def run(plan: Plan, site: Site, *, jobs: int = JOBS, tell: Callable[[Event], Non
     return _Run(plan, site, tell).run(jobs)
 
 
+@contextlib.contextmanager
+def _interrupt_calls(stop: Callable[[], None]) -> Iterator[None]:
+    """Let SIGINT call a function, where else Python would raise in the middle of anything.
+
+    Only signals' own thread, the main one, can arrange that; a handler of the caller's stays.
+    """
+    mine = threading.current_thread() is threading.main_thread()
+    if not mine or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *_: stop())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class _Run:
     def __init__(self, plan: Plan, site: Site, tell: Callable[[Event], None]) -> None:
         self.plan, self.site, self.tell = plan, site, tell
         self.results: dict[Key, Result] = {}
-        self.stopped = ""
+        self.stop = threading.Event()
 
     def run(self, jobs: int) -> Report:
         started = time.monotonic()
         steps = {step.key: step for step in self.plan}
         order = graphlib.TopologicalSorter({key: step.needs & steps.keys() for key, step in steps.items()})
         order.prepare()
-        running: dict[Future[Result], Key] = {}
-        with ThreadPoolExecutor(jobs, thread_name_prefix="step") as pool:
+        running: set[Future[Result]] = set()
+        with _interrupt_calls(self.stop.set), ThreadPoolExecutor(jobs, thread_name_prefix="step") as pool:
             while order.is_active():
-                for key in order.get_ready():
-                    result = self._settled(steps[key])
-                    if result is None:
-                        running[pool.submit(self._carry_out, steps[key])] = key
-                    else:
-                        self._note(result, order)
-                for future in self._wait(running):
-                    del running[future]
+                while ready := order.get_ready():
+                    for key in ready:
+                        result = self._settled(steps[key])
+                        if result is None:
+                            running.add(pool.submit(self._carry_out, steps[key]))
+                        else:
+                            self._note(result, order)
+                ended, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in ended:
                     self._note(future.result(), order)
         return Report(tuple(self.results[key] for key in steps), time.monotonic() - started)
-
-    def _wait(self, running: Mapping[Future[Result], Key]) -> set[Future[Result]]:
-        while running:
-            try:
-                return set(wait(running, return_when=FIRST_COMPLETED).done)
-            except KeyboardInterrupt:
-                self.stopped = INTERRUPT
-        return set()
 
     def _note(self, result: Result, order: graphlib.TopologicalSorter[Key]) -> None:
         self.results[result.step.key] = result
@@ -138,10 +152,11 @@ class _Run:
         broken = sorted(
             str(key) for key in step.needs if key in self.results and self.results[key].status is not Status.DONE
         )
-        cause = ", ".join(broken) or self.stopped
-        return Result(step=step, status=Status.SKIPPED, cause=cause) if cause else None
+        return Result(step=step, status=Status.SKIPPED, cause=", ".join(broken)) if broken else None
 
     def _carry_out(self, step: Step) -> Result:
+        if self.stop.is_set():
+            return Result(step=step, status=Status.SKIPPED, cause=INTERRUPT)
         started = time.monotonic()
         self.tell(Event(step, "started"))
         try:
@@ -158,8 +173,9 @@ class _Run:
         """
         retry = tenacity.Retrying(
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, CloudError) and error.retryable),
-            stop=tenacity.stop_after_attempt(ATTEMPTS),
-            wait=tenacity.wait_exponential_jitter(initial=0.25, max=8),
+            stop=tenacity.stop_after_attempt(ATTEMPTS) | tenacity.stop_when_event_set(self.stop),
+            wait=tenacity.wait_exponential(PAUSE) + tenacity.wait_random(0, PAUSE),
+            sleep=tenacity.sleep_using_event(self.stop),
             reraise=True,
         )
         for attempt in retry:
@@ -173,7 +189,8 @@ class _Run:
         self.tell(Event(step, "again"))
         observed = observe(self.site.fresh(), [step.resource]).get(step.key)
         if step.action is Action.DELETE:
-            return replace(step, observed=observed, action=Action.DELETE if observed else Action.KEEP)
+            left = observed is not None and observed.ours
+            return replace(step, observed=observed, action=Action.DELETE if left else Action.KEEP)
         again = planner.decide(step.resource, observed, step.needs)
         if again.action is Action.REPLACE and step.action is not Action.REPLACE:
             raise PlanRefused([Mistake(str(step.key), "was changed by somebody else meanwhile", "plan again")])
