@@ -140,13 +140,24 @@ def translate(error: Exception, doing: str, hidden: Iterable[str] = ()) -> Excep
 
     if not isinstance(error, ksa.ClientException | sdk.SDKException):
         return error
-    said = getattr(error, "message", None) or str(error)
+    said = _said(error)
     for value in hidden:
         said = said.replace(value, HIDDEN)
     status = getattr(error, "http_status", None) or getattr(error, "status_code", None)
     message = f"{doing}: {status} {said}" if status else f"{doing}: {said}"
     kind, retryable = _sort(error, status, said)
     return kind(message, retryable=retryable, status=status, request_id=getattr(error, "request_id", None))
+
+
+def _said(error: Exception) -> str:
+    """Return what the service said; keystoneauth passes it on, but not the forms of Neutron's extensions."""
+    response = getattr(error, "response", None)
+    said = str(getattr(error, "message", None) or error)
+    if response is not None and "nrecognized schema" in said:
+        said = " ".join(response.text.split())[:500]
+        with contextlib.suppress(ValueError, AttributeError, KeyError, TypeError):  # then as it stands
+            said = str(next(iter(response.json().values()))["message"])
+    return said
 
 
 def _sort(error: Exception, status: int | None, said: str) -> tuple[type[CloudError], bool]:

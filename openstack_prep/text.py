@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
 from openstack_prep.model import Action, Key, Observed, Result, Status, Step
@@ -14,6 +15,8 @@ def show(value: Any) -> str:
         return "(unset)"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if is_dataclass(value):
+        value = {name: each for name, each in vars(value).items() if each is not None}
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {show(each)}" for key, each in value.items()) + "}"
     if isinstance(value, frozenset):
@@ -28,6 +31,8 @@ def plain(value: Any) -> Any:
     """Return a value as JSON and YAML know it; a secret becomes stars."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if is_dataclass(value):
+        return plain({name: each for name, each in vars(value).items() if each is not None})
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, frozenset):

@@ -25,6 +25,7 @@ INTERFACES = (
 
 
 _GATEWAY = ("external_network", "enable_snat")
+_LATER = ("interfaces", "routes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +75,7 @@ class Router(NetworkResource):
     # --- the router itself ----------------------------------------------------------------
 
     def body(self, site: Site, values: Mapping[str, Any]) -> dict[str, Any]:
-        body = {name: value for name, value in values.items() if name not in ("interfaces", *_GATEWAY)}
-        if "routes" in body:
-            body["routes"] = [vars(route) for route in body["routes"]]
+        body = {name: value for name, value in values.items() if name not in (*_LATER, *_GATEWAY)}
         if values.keys() & set(_GATEWAY) and self.external_network:
             gateway: dict[str, Any] = {"network_id": site.id(ExternalNetwork(name=self.external_network))}
             if self.enable_snat is not None:
@@ -101,28 +100,36 @@ class Router(NetworkResource):
         fixed = (raw["external_gateway_info"] or {}).get("external_fixed_ips", ())
         return {"gateway": ", ".join(each["ip_address"] for each in fixed)} if fixed else {}
 
-    # --- its interfaces -------------------------------------------------------------------
+    # --- its interfaces, and the routes through them ---------------------------------------
 
     def create(self, site: Site) -> Observed:
-        return self._join(site, super().create(site), self.interfaces or ())
+        observed = super().create(site)
+        return self.update(site, observed, [Change(name, None, None) for name in _LATER if name in self.desired()])
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        own = [change for change in changes if change.field != "interfaces"]
+        own = [change for change in changes if change.field not in _LATER]
         if own:
             observed = super().update(site, observed, own)
-        return self._join(site, observed, set(self.interfaces or ()) - observed.values["interfaces"])
+        joined = self._join(site, observed)
+        if self.routes is not None and any(change.field == "routes" for change in changes):
+            cloud, _ = site.worker(self.owner)
+            body = {"routes": [vars(route) for route in self.routes]}  # Neutron refuses them in a POST
+            cloud.network.put(f"/routers/{observed.id}", {"router": body})
+        return replace(observed, values=self.desired() | {"interfaces": joined})
 
-    def _join(self, site: Site, observed: Observed, names: Iterable[str]) -> Observed:
+    def _join(self, site: Site, observed: Observed) -> frozenset[str]:
         cloud, _ = site.worker(self.owner)
-        joined = set(observed.values["interfaces"])
-        for name in names:
+        there: frozenset[str] = observed.values["interfaces"]
+        missing = frozenset(self.interfaces or ()) - there
+        for name in sorted(missing):
             body = {"subnet_id": site.id(self.sibling(Subnet, name))}
             cloud.network.put(f"/routers/{observed.id}/add_router_interface", body, once=True)
-            joined.add(name)
-        return replace(observed, values={**observed.values, "interfaces": frozenset(joined)})
+        return there | missing
 
     def delete(self, site: Site, observed: Observed) -> None:
         cloud, _ = site.worker(self.owner)
+        if observed.handle.get("routes"):
+            cloud.network.put(f"/routers/{observed.id}", {"router": {"routes": []}})
         for name in observed.values["interfaces"]:
             body = {"subnet_id": site.id(self.sibling(Subnet, name))}
             cloud.network.put(f"/routers/{observed.id}/remove_router_interface", body, once=True)
