@@ -134,6 +134,29 @@ def _key_type(text: str) -> str | None:
     return data[4 : 4 + length].decode("ascii", "replace") if len(data) > 4 + length else None
 
 
+def source(value: Any, base: Path) -> Any:
+    """Read where a file comes from: a URL, or a path relative to the spec."""
+    if not isinstance(value, str) or value.startswith(("http://", "https://", "file:///")):
+        return value
+    if "://" in value:
+        raise ValueError("is no source; write an http, https or file URL, or a path")
+    return file_path(value, base)
+
+
+_HEX_DIGITS = {32: "md5", 64: "sha256", 128: "sha512"}
+
+
+def checksum(value: Any) -> Any:
+    """Read a sum, ``sha256:HEX`` and the like; the algorithm of a bare one shows in its length."""
+    if not isinstance(value, str):
+        return value
+    algorithm, _, digits = value.strip().lower().rpartition(":")
+    known = _HEX_DIGITS.get(len(digits)) if re.fullmatch("[0-9a-f]+", digits) else None
+    if known is None or algorithm not in ("", known):
+        raise ValueError("is not a checksum; write sha256:, sha512: or md5: and its hexadecimal digits")
+    return f"{known}:{digits}"
+
+
 def words(value: Any) -> Any:
     """Read a text that YAML took for a number or a truth value."""
     if isinstance(value, bool):
@@ -175,6 +198,8 @@ Vcpus = Annotated[int, Gt(0), Le(2**16)]
 Text = Annotated[str, Reads(words, {"type": ["string", "number", "boolean"]})]
 Name = Annotated[str, Len(1, 255)]
 File = Annotated[str, ReadsBeside(file_path), Len(1)]
+Source = Annotated[str, ReadsBeside(source), Len(1)]
+Checksum = Annotated[str, Reads(checksum)]
 PublicKey = Annotated[str, ReadsBeside(public_key, _PUBLIC_KEY)]
 Address = Annotated[str, Reads(address)]
 Cidr = Annotated[str, Reads(cidr)]
