@@ -1,0 +1,107 @@
+"""Command line of the benchmark: ``python -m tests.bench``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import tempfile
+from collections import defaultdict
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.bench import environments, scenario, table
+from tests.bench.contenders import Contender, contenders
+from tests.bench.scenario import BenchError
+from tests.bench.table import Row, Run
+from tests.devcloud import access, cloud
+from tests.devcloud.layout import REPOSITORY, DevcloudError, Layout, default_root
+from tests.devcloud.progress import say
+
+PORT_BASE = 23000
+DOCUMENT = REPOSITORY / "docs" / "performance.md"
+
+Runs = dict[Row, list[Run]]
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each contender (default: 3)")
+    parser.add_argument("--port-base", type=int, default=PORT_BASE, metavar="N", help=f"default: {PORT_BASE}")
+    parser.add_argument("--only", nargs="+", metavar="TEXT", help="contenders with that in their name; writes nothing")
+    parser.add_argument("--keep", action="store_true", help="leave the devcloud running")
+    parser.add_argument("--no-write", action="store_true", help=f"print only, and leave {DOCUMENT.name} alone")
+    return parser.parse_args(arguments)
+
+
+def measure(layout: Layout, entered: list[Contender], rounds: int) -> Runs:
+    """Let everybody run in every round, so that drift of the machine hits all alike."""
+    runs: Runs = defaultdict(list)
+    with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
+        for number in range(rounds):
+            for place, contender in enumerate(entered):
+                directory = Path(scratch, f"{number}-{place}")
+                for row, run in one(layout, contender, directory):
+                    runs[row].append(run)
+                    say(f"round {number + 1}: {row.value}: {run.seconds:.2f} s, {run.requests} requests")
+    return runs
+
+
+def one(layout: Layout, contender: Contender, directory: Path) -> list[tuple[Row, Run]]:
+    """Let one contender do all its runs, on a cloud in its first state."""
+    cloud.reset(layout)
+    scenario.warm(layout)
+    scenario.lay_out(directory)
+    done = []
+    mark = access.mark(layout)
+    for row, seconds in contender.runs(layout, directory):
+        done.append((row, Run(seconds, len(access.read(layout, mark)))))
+        scenario.check(layout, directory)
+        mark = access.mark(layout)
+    return done
+
+
+def caption(rounds: int) -> str:
+    """Return what was measured with what."""
+    cores = {1: "one core", 2: "two cores", 4: "four cores"}.get(os.cpu_count() or 0, f"{os.cpu_count()} cores")
+    rounds_done = "One round" if rounds == 1 else f"Median of {rounds} rounds"
+    return (
+        f"{rounds_done} on {cores}, Python {platform.python_version()}; "
+        f"python-openstackclient {environments.version('shell', 'python-openstackclient')} "
+        f"(openstacksdk {environments.version('shell', 'openstacksdk')}); "
+        f"Ansible {environments.version('ansible', 'ansible')} "
+        f"(openstacksdk {environments.version('ansible', 'openstacksdk')}); "
+        f"openstack_prep {version('openstack_prep')} (openstacksdk {version('openstacksdk')})."
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    layout = Layout(options.port_base, default_root())
+    cloud.up(layout)
+    try:
+        entered = [each for each in contenders(layout) if each.called(options.only or [""])]
+        runs = measure(layout, entered, options.rounds)
+    finally:
+        if not options.keep:
+            cloud.down(layout)
+    tables = table.render(runs, caption(options.rounds))
+    print(tables)
+    if not (options.no_write or options.only):
+        DOCUMENT.write_text(table.insert(DOCUMENT.read_text(), tables))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit code: 0, 1 with a message, or 130 when interrupted."""
+    try:
+        run(parse(arguments))
+    except (BenchError, DevcloudError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""What every contender starts from, and what it has to leave behind.
+
+A contender that is fast because it left something out would be found here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import requests
+import yaml
+
+from tests.devcloud.faults import SIGNATURE
+from tests.devcloud.layout import PASSWORD, REPOSITORY, Layout
+from tests.devcloud.qcow2 import qcow2
+
+SPEC = "openshift-lab.yaml"
+IMAGE = "rhcos.qcow2"
+PROJECT, USER = "ocp-tenant", "ocp-user"
+USER_PASSWORD, TEMP_URL_KEY = "bench-password", "bench-key"
+ROLES = {("ocp-user", "member"), ("ocp-user", "admin"), ("ocp-user", "swiftoperator"), ("admin", "admin")}
+COMPUTE_QUOTA = {"cores": 40, "ram": 102400}
+NETWORK_QUOTA = {"security_group": 40, "security_group_rule": 500}
+FLAVOR = {"name": "master", "ram": 16384, "vcpus": 4, "disk": 25}
+EXTERNAL, ADDRESSES = "external", ("192.168.122.164", "192.168.122.180")
+WARM = {
+    "identity": "/projects",
+    "compute": "/flavors",
+    "network": "/v2.0/networks",
+    "image": "/v2/images",
+    "block-storage": "/types",
+    "object-store": "",
+}  # one reading request a service
+
+
+class BenchError(Exception):
+    """The benchmark cannot go on; the message says why."""
+
+
+def lay_out(directory: Path) -> None:
+    """Put there what a contender may read: the image and the spec."""
+    directory.mkdir()
+    (directory / IMAGE).write_bytes(qcow2())
+    shutil.copy(REPOSITORY / "install_configs" / SPEC, directory)
+
+
+class Client:
+    """A client that the counting leaves out: it signs as the cloud's own requests do."""
+
+    def __init__(self, auth_url: str, user: str, password: str, project: str) -> None:
+        self.session = requests.Session()
+        self.session.headers["User-Agent"] = f"{SIGNATURE}bench"
+        body = credentials(user, password, project)
+        answer = self.session.post(f"{auth_url}/auth/tokens", json=body, timeout=60)
+        answer.raise_for_status()
+        self.session.headers["X-Auth-Token"] = answer.headers["X-Subject-Token"]
+        self.endpoints = endpoints(answer.json())
+
+    def send(self, method: str, service: str, path: str = "", **query: Any) -> requests.Response:
+        answer = self.session.request(method, self.endpoints[service] + path, params=query, timeout=60)
+        answer.raise_for_status()
+        return answer
+
+    def get(self, service: str, path: str, **query: Any) -> Any:
+        return self.send("GET", service, path, **query).json()
+
+
+def credentials(user: str, password: str, project: str) -> dict[str, Any]:
+    """Body of the request for a token."""
+    named = {"name": user, "password": password, "domain": {"id": "default"}}
+    scope = {"project": {"name": project, "domain": {"id": "default"}}}
+    return {"auth": {"identity": {"methods": ["password"], "password": {"user": named}}, "scope": scope}}
+
+
+def endpoints(token: Any) -> dict[str, str]:
+    """Public addresses by service type."""
+    return {
+        service["type"]: endpoint["url"]
+        for service in token["token"]["catalog"]
+        for endpoint in service["endpoints"]
+        if endpoint["interface"] == "public"
+    }
+
+
+def warm(layout: Layout) -> None:
+    """Ask each service once: what a service does at its first request is nobody's merit."""
+    admin = Client(layout.auth_url, "admin", PASSWORD, "admin")
+    for service, path in WARM.items():
+        admin.send("GET", service, path)
+
+
+def check(layout: Layout, directory: Path) -> None:
+    """Raise BenchError unless the cloud and clouds.yaml are as the scenario wants them."""
+    admin = Client(layout.auth_url, "admin", PASSWORD, "admin")
+    if wrong := [what for what, right in _findings(admin, directory) if not right]:
+        raise BenchError(f"not as it should be afterwards: {', '.join(wrong)}")
+
+
+def _findings(admin: Client, directory: Path) -> Iterator[tuple[str, bool]]:
+    (project,) = admin.get("identity", "/projects", name=PROJECT)["projects"]
+    here = project["id"]
+    yield "user", len(admin.get("identity", "/users", name=USER)["users"]) == 1
+    assignments = {"scope.project.id": here, "include_names": True}
+    assigned = admin.get("identity", "/role_assignments", **assignments)["role_assignments"]
+    yield "roles", {(each["user"]["name"], each["role"]["name"]) for each in assigned} == ROLES
+    limits = admin.get("compute", f"/os-quota-sets/{here}")["quota_set"]
+    yield "compute quota", COMPUTE_QUOTA.items() <= limits.items()
+    limits = admin.get("network", f"/v2.0/quotas/{here}")["quota"]
+    yield "network quota", NETWORK_QUOTA.items() <= limits.items()
+    flavors = admin.get("compute", "/flavors/detail")["flavors"]
+    yield "flavor", sum(FLAVOR.items() <= each.items() for each in flavors) == 1
+    addresses = admin.get("network", "/v2.0/floatingips", project_id=here)["floatingips"]
+    yield "floating IPs", sorted(each["floating_ip_address"] for each in addresses) == sorted(ADDRESSES)
+    images = admin.get("image", "/v2/images", owner=here)["images"]
+    md5 = hashlib.md5((directory / IMAGE).read_bytes(), usedforsecurity=False).hexdigest()
+    yield "image", [(each["name"], each["status"], each["checksum"]) for each in images] == [("rhcos", "active", md5)]
+
+    entry = yaml.safe_load((directory / "clouds.yaml").read_text())["clouds"][PROJECT]["auth"]
+    user = Client(entry["auth_url"], entry["username"], entry["password"], PROJECT)
+    yield "Temp-URL-Key", bool(user.send("HEAD", "object-store").headers.get("X-Account-Meta-Temp-Url-Key"))

@@ -1,0 +1,112 @@
+"""From runs to a Markdown table: pure, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median
+
+BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
+
+
+class Row(StrEnum):
+    """What is measured, in the table's order."""
+
+    SHELL = "shell script of `openstack` commands"
+    ANSIBLE = "Ansible playbook, first run"
+    OURS = "`openstack-prep apply`, first run"
+    INSIDE = "the same inside the process"
+    FLOOR = "floor: the necessary requests alone"
+    ANSIBLE_AGAIN = "Ansible playbook, second run"
+    OURS_AGAIN = "`openstack-prep apply`, second run"
+    INSIDE_AGAIN = "the same inside the process, second run"
+
+
+# what the last column divides by: like is compared with like
+OURS_OF = {
+    Row.SHELL: Row.OURS,
+    Row.ANSIBLE: Row.OURS,
+    Row.FLOOR: Row.OURS,
+    Row.INSIDE: Row.OURS,
+    Row.ANSIBLE_AGAIN: Row.OURS_AGAIN,
+    Row.INSIDE_AGAIN: Row.OURS_AGAIN,
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: how long it took, and how many requests reached the cloud."""
+
+    seconds: float
+    requests: int
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A ratio of two rows' times that we aim at, and the side of it that is good."""
+
+    what: str
+    over: Row
+    under: Row
+    least: float | None = None
+    most: float | None = None
+
+    def line(self, runs: Mapping[Row, Sequence[Run]]) -> str:
+        measured = _seconds(runs[self.over]) / _seconds(runs[self.under])
+        met = (self.least is None or measured >= self.least) and (self.most is None or measured <= self.most)
+        wanted = f"at least {self.least:g}" if self.least is not None else f"at most {self.most:g}"
+        return f"| {self.what} | {wanted} | {measured:.1f} | {'yes' if met else 'no'} |"
+
+
+GOALS = (
+    Goal("the shell script takes times as long as we", Row.SHELL, Row.OURS, least=12),
+    Goal("Ansible takes times as long as we", Row.ANSIBLE, Row.OURS, least=6),
+    Goal("we take times as long as the floor, whole process", Row.OURS, Row.FLOOR, most=2),
+    Goal("the same inside the process", Row.INSIDE, Row.FLOOR, most=1.3),
+)
+REQUESTS_AGAIN = 25
+
+
+def render(runs: Mapping[Row, Sequence[Run]], caption: str) -> str:
+    """Return both tables, with medians; rows without a run are left out."""
+    return "\n".join([caption, "", *_measured(runs), "", *_goals(runs)])
+
+
+def _measured(runs: Mapping[Row, Sequence[Run]]) -> Iterator[str]:
+    yield "| | seconds | least - most | requests | times ours |"
+    yield "|---|---:|---:|---:|---:|"
+    for row in Row:
+        if row not in runs:
+            continue
+        times = [run.seconds for run in runs[row]]
+        ours = OURS_OF.get(row)
+        ratio = f"{median(times) / _seconds(runs[ours]):.1f}" if ours in runs and ours is not None else ""
+        requests = round(median(run.requests for run in runs[row]))
+        span = f"{min(times):.2f} - {max(times):.2f}"
+        yield f"| {row.value} | {median(times):.2f} | {span} | {requests} | {ratio} |"
+
+
+def _goals(runs: Mapping[Row, Sequence[Run]]) -> Iterator[str]:
+    yield "| goal | wanted | measured | met |"
+    yield "|---|---:|---:|---|"
+    for goal in GOALS:
+        if goal.over in runs and goal.under in runs:
+            yield goal.line(runs)
+    if again := runs.get(Row.OURS_AGAIN):
+        most = max(run.requests for run in again)
+        met = "yes" if most <= REQUESTS_AGAIN else "no"
+        yield f"| requests of a second apply | at most {REQUESTS_AGAIN} | {most} | {met} |"
+
+
+def _seconds(runs: Sequence[Run]) -> float:
+    return median(run.seconds for run in runs)
+
+
+def insert(document: str, tables: str) -> str:
+    """Return the document with the tables between the marks, in place of what stood there."""
+    before, begin, rest = document.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"the document lacks {BEGIN} or {END}")
+    return f"{before}{BEGIN}\n{tables}\n{END}{after}"
