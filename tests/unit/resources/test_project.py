@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep import executor, planner
+from openstack_prep.errors import PlanRefused
+from openstack_prep.model import Action, Mark
+from openstack_prep.plan import Plan
+from openstack_prep.resources.project import Project
+from openstack_prep.site import Site
+from tests.unit.conftest import ENDPOINTS, IDENTITY, failure
+
+LAB = Project(name="lab", description="a lab", tags=("blue",))
+
+
+def answer(**fields: Any) -> dict[str, Any]:
+    """Return a project as Keystone tells it."""
+    tags = ["blue", "green", Mark("lab").tag]
+    return {"id": "p1", "name": "lab", "description": "a lab", "enabled": True, "tags": tags} | fields
+
+
+@pytest.fixture
+def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    services.get(f"{IDENTITY}/projects", json=lambda *_: {"projects": found})
+    return found
+
+
+def plan(site: Site, project: Project) -> Plan:
+    observed, mistakes = executor.examine(site, [project])
+    return planner.plan_apply("lab", [project], observed, mistakes=mistakes)
+
+
+def test_it_is_made_by_one_request_with_our_mark(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+    made = services.post(f"{IDENTITY}/projects", json={"project": answer()}, status_code=201)
+    executor.run(plan(site, LAB), site).raise_for_failures()
+    assert made.last_request.json()["project"] == {
+        "name": "lab",
+        "domain_id": "default",
+        "description": "a lab",
+        "enabled": True,
+        "tags": ["openstack-prep:lab", "blue"],
+    }
+
+
+def test_tags_of_others_stay(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+    listed.append(answer(tags=["green"]))
+    changed = services.patch(f"{IDENTITY}/projects/p1", json={"project": answer()})
+    executor.run(plan(site, LAB), site).raise_for_failures()
+    assert changed.last_request.json() == {"project": {"tags": ["blue", "green"]}}
+
+
+def test_what_is_not_declared_is_left_alone(site: Site, listed: list[Any]) -> None:
+    listed.append(answer(enabled=False, description="other"))
+    assert [step.action for step in plan(site, Project(name="lab"))] == [Action.KEEP]
+
+
+def test_it_is_ours_by_the_tag_alone(site: Site, listed: list[Any]) -> None:
+    for tags, ours in (([Mark("lab").tag], True), ([Mark("other").tag], False), ([], False)):
+        listed[:] = [answer(tags=tags)]
+        assert executor.observe(site.fresh(), [LAB])[LAB.key].ours is ours
+
+
+def test_two_of_a_name_are_an_error_that_names_both(site: Site, listed: list[Any]) -> None:
+    listed += [answer(), answer(id="p2")]
+    with pytest.raises(PlanRefused, match="p1, p2"):
+        plan(site, LAB)
+
+
+def test_somebody_else_made_it_meanwhile(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+    wanted = plan(site, LAB)
+    listed.append(answer(tags=["blue"]))
+    services.post(f"{IDENTITY}/projects", **failure(409, "Duplicate entry"))
+    (result,) = executor.run(wanted, site).results
+    assert result.error is None
+    assert result.observed is not None
+    assert not result.observed.ours
+
+
+@pytest.fixture
+def empty(services: requests_mock.Mocker) -> requests_mock.Mocker:
+    """A project with nothing in it but Neutron's default group."""
+    services.get(f"{ENDPOINTS['compute']}/servers", json={"servers": []})
+    services.get(f"{ENDPOINTS['block-storage']}/volumes", json={"volumes": []})
+    services.get("http://glance/", json={"versions": [_version("v2.9", "http://glance/v2/")]}, status_code=300)
+    services.get("http://glance", json={"versions": [_version("v2.9", "http://glance/v2/")]}, status_code=300)
+    services.get("http://glance/v2/images", json={"images": []})
+    for plural in ("networks", "routers", "floatingips"):
+        services.get(f"http://neutron/v2.0/{plural}", json={plural: []})
+    group = {"id": "g1", "name": "default"}
+    services.get("http://neutron/v2.0/security-groups", json={"security_groups": [group]})
+    return services
+
+
+def _version(number: str, address: str) -> dict[str, Any]:
+    return {"id": number, "status": "CURRENT", "links": [{"rel": "self", "href": address}]}
+
+
+def test_destroy_takes_the_default_group_along(site: Site, empty: requests_mock.Mocker, listed: list[Any]) -> None:
+    listed.append(answer())
+    deleted = [empty.delete("http://neutron/v2.0/security-groups/g1"), empty.delete(f"{IDENTITY}/projects/p1")]
+    observed = executor.observe(site, [LAB])
+    executor.run(planner.plan_destroy("lab", [LAB], observed), site).raise_for_failures()
+    assert all(each.called_once for each in deleted)
+
+
+def test_destroy_refuses_to_orphan_what_others_made(site: Site, empty: requests_mock.Mocker, listed: list[Any]) -> None:
+    listed.append(answer())
+    empty.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "theirs"}]})
+    observed = executor.observe(site, [LAB])
+    doomed = planner.plan_destroy("lab", [LAB], observed)
+    (mistake,) = executor.examine_deletes(site, doomed)
+    assert "servers theirs s1" in str(mistake)
