@@ -8,6 +8,8 @@ retries, CA bundle) holds here too.
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import threading
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -72,7 +74,7 @@ class Service:
         or its answer is logged, and the values are blotted out of an error's text.  Raises CloudError or
         one of its kinds.
         """
-        hidden = [secret.reveal() for secret in secrets]
+        hidden = [value for secret in secrets if (value := secret.reveal())]
         client = self._once if once or method == "POST" else self._repeatable
         if hidden:
             options["log"] = False
@@ -149,10 +151,13 @@ def translate(error: Exception, doing: str, hidden: Iterable[str] = ()) -> Excep
     return kind(message, retryable=retryable, status=status, request_id=getattr(error, "request_id", None))
 
 
+_STATED_ELSEWHERE = re.compile(r" \(HTTP \d+\)( \(Request-ID: [^)]*\))?$")
+
+
 def _said(error: Exception) -> str:
     """Return what the service said; keystoneauth passes it on, but not the forms of Neutron's extensions."""
     response = getattr(error, "response", None)
-    said = str(getattr(error, "message", None) or error)
+    said = _STATED_ELSEWHERE.sub("", str(getattr(error, "message", None) or error))
     if response is not None and "nrecognized schema" in said:
         said = " ".join(response.text.split())[:500]
         with contextlib.suppress(ValueError, AttributeError, KeyError, TypeError):  # then as it stands
@@ -160,10 +165,14 @@ def _said(error: Exception) -> str:
     return said
 
 
+# a policy's refusal may name a rule such as update_quota
+_OVER_QUOTA = re.compile(r"quota.*exceed|exceed.*quota", re.IGNORECASE | re.DOTALL)
+
+
 def _sort(error: Exception, status: int | None, said: str) -> tuple[type[CloudError], bool]:
     from keystoneauth1 import exceptions as ksa
 
-    if status in (403, 409, 413) and "quota" in said.lower():
+    if status in (403, 409, 413) and _OVER_QUOTA.search(said):
         return QuotaExceeded, False
     if status in (401, 403):
         return NotAllowed, False
@@ -239,6 +248,10 @@ class Cloud:
         return self.connection.config.get_region_name("identity")
 
     @property
+    def interface(self) -> str | None:
+        return self.connection.config.get_interface()
+
+    @property
     def auth_url(self) -> str:
         return str(self.connection.config.config["auth"]["auth_url"])
 
@@ -278,7 +291,12 @@ class Cloud:
 
     def has(self, service_type: str) -> bool:
         """Whether the catalogue lists that service."""
-        return self.connection.config.get_session_client(service_type).get_endpoint() is not None
+        from keystoneauth1.exceptions import EndpointNotFound
+
+        try:
+            return self.connection.config.get_session_client(service_type).get_endpoint() is not None
+        except EndpointNotFound:
+            return False
 
     def as_user(self, *, username: str, password: Secret, user_domain: str, project_id: str | None = None) -> Cloud:
         """Return the same cloud as another user sees it, scoped to a project or to nothing."""
@@ -320,21 +338,35 @@ def connect(cloud: str | None = None, *, connection: Connection | None = None) -
     try:
         return Cloud(openstack.connect(cloud=cloud, app_name="openstack_prep", app_version=__version__))
     except (sdk.ConfigException, ksa.ClientException, ksa.OptionError, OSError) as error:
-        raise ConfigError(_explain(cloud, error)) from error
+        raise ConfigError(_explain(cloud, str(error))) from error
+    except (AttributeError, TypeError, ValueError) as error:  # what the SDK makes of a file of another form
+        raise ConfigError(_explain(cloud, "the SDK cannot make sense of its settings")) from error
 
 
-def _explain(cloud: str | None, error: Exception) -> str:
+def _explain(cloud: str | None, said: str) -> str:
     """Return what is wrong with the choice of a cloud, and what there is to choose from."""
-    import openstack.config
-    import yaml
-
-    try:
-        loader = openstack.config.OpenStackConfig()
-    except yaml.YAMLError as unreadable:
-        return f"clouds.yaml cannot be read: {unreadable}; mend the file"
-    entries = ", ".join(sorted(loader.cloud_config.get("clouds", {}))) or "none"
-    path = loader.config_filename
-    where = f"{path} has the entries {entries}" if path else "no clouds.yaml was found"
     chosen = f"cloud {cloud!r}" if cloud else "the cloud (no --os-cloud, OS_CLOUD or OS_AUTH_URL given)"
     remedy = "choose one by --os-cloud or OS_CLOUD, or name the file in OS_CLIENT_CONFIG_FILE"
-    return f"{chosen}: {error}; {where}; {remedy}"
+    return f"{chosen}: {said.rstrip('.')}; {_entries()}; {remedy}"
+
+
+def _entries() -> str:
+    """Return what clouds.yaml holds, or what is wrong with it: the SDK passes over a broken one."""
+    import yaml
+    from openstack.config.loader import CONFIG_FILES
+
+    named = os.environ.get("OS_CLIENT_CONFIG_FILE")
+    path = next((each for each in [named, *CONFIG_FILES] if each and os.path.exists(each)), None)
+    if path is None:
+        return "no clouds.yaml was found"
+    try:
+        with open(path, encoding="utf-8") as file:
+            entries = (yaml.safe_load(file) or {}).get("clouds", {})
+        broken = [name for name, entry in entries.items() if not isinstance(entry, dict)]
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        return f"{path} cannot be read: {error}"
+    except AttributeError:
+        return f"{path} is not a mapping with the clouds under `clouds:`"
+    if broken:
+        return f"{path}: the entry {broken[0]} is not a mapping"
+    return f"{path} has the entries {', '.join(sorted(entries)) or 'none'}"
