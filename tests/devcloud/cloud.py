@@ -23,6 +23,8 @@ def up(layout: Layout, *, fresh: bool = False) -> None:
 
 def _up(layout: Layout, *, fresh: bool) -> None:
     if fresh or not state.has_pristine(layout):
+        if layout.pristine.exists() and not fresh:
+            say("the state was built from other sources than today's; it is built anew")
         processes.stop(layout)
         state.delete(layout)
         _build(layout)

@@ -1,7 +1,11 @@
-"""Fixtures for tests against the devcloud; load with ``pytest_plugins = ["tests.devcloud.pytest_devcloud"]``.
+"""Fixtures for tests against the devcloud.
 
 ``devcloud`` is the running cloud, in its first state when the session starts.  ``tenant`` is a
-project of the test's own.  Environment:
+project of the test's own.  Load them in the conftest.py beside the tests::
+
+    from tests.devcloud.pytest_devcloud import devcloud, pytest_runtest_teardown, tenant
+
+or, in the topmost one, by ``pytest_plugins = ["tests.devcloud.pytest_devcloud"]``.  Environment:
 
 OPENSTACK_PREP_TEST_PORT_BASE  where the cloud listens (default 21000)
 OPENSTACK_PREP_KEEP_DEVCLOUD   1: leave it running at the end, so that the next session starts fast

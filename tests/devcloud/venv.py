@@ -26,10 +26,9 @@ METADATA = "Metadata-Version: 2.1\nName: devcloud\nVersion: 1.0\n"
 
 
 def stamp() -> str:
-    """What an environment must have been made from to be good; changes when the files do."""
+    """What an environment must have been made from to be good; any Python may have made it."""
     sources = (REQUIREMENTS.read_bytes(), CONSTRAINTS.read_bytes(), ENTRY_POINTS.encode())
-    digest = hashlib.sha256(b"\0".join(sources)).hexdigest()[:16]
-    return f"{digest} python{sys.version_info.major}.{sys.version_info.minor}"
+    return hashlib.sha256(b"\0".join(sources)).hexdigest()[:16]
 
 
 def is_current(venv: Path) -> bool:
