@@ -19,9 +19,9 @@ class NetworkResource(ByTenant):
     """Base of the kinds that Neutron keeps; a kind says what its things are called and look like."""
 
     collection: ClassVar[str]
-    """The plural in paths and answers."""
+    """The plural in paths."""
     member: ClassVar[str]
-    """The singular in bodies."""
+    """The singular in bodies; its plural is the same and an s."""
 
     description: str | None = None
     """Free text; our mark stands behind it."""
@@ -44,7 +44,7 @@ class NetworkResource(ByTenant):
         """Return everything of the kind in a project."""
         return site.once(
             (cls.collection, project_id),
-            lambda: site.admin.network.list(f"/{cls.collection}", cls.collection, project_id=project_id),
+            lambda: site.admin.network.list(f"/{cls.collection}", f"{cls.member}s", project_id=project_id),
         )
 
     def match(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -86,7 +86,7 @@ class NetworkResource(ByTenant):
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         body = self.body(site, {change.field: change.after for change in changes})
-        if "description" in body and observed.ours:
+        if "description" in body and site.mark.owns(observed.handle["description"]):
             body["description"] = site.mark.describe(self.name, self.description)
         return self.observe(site, self.put(site, observed, body))
 
