@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from annotated_types import Ge, Gt, Le, Len
 
 _UNITS = {"": None, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
-_SIZE = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
+_SIZE = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,9})?)\s*([a-zA-Z]*)\s*")
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,14 @@ def cidr(value: Any) -> Any:
 
 def file_path(value: Any, base: Path) -> Any:
     """Return the absolute path of a file named in a spec."""
-    return os.path.normpath(base / Path(value).expanduser()) if isinstance(value, str) and value else value
+    if not isinstance(value, str):
+        return value
+    if not value:
+        raise ValueError("is no path; name a file")
+    try:
+        return os.path.normpath(base / Path(value).expanduser())
+    except RuntimeError:
+        raise ValueError("names a home that is not there; write the whole path") from None
 
 
 def public_key(value: Any, base: Path) -> Any:
@@ -197,8 +204,8 @@ Memory = Annotated[int, Reads(size("MiB"), _sized("MiB")), Gt(0), Le(2**30)]
 Vcpus = Annotated[int, Gt(0), Le(2**16)]
 Text = Annotated[str, Reads(words, {"type": ["string", "number", "boolean"]})]
 Name = Annotated[str, Len(1, 255)]
-File = Annotated[str, ReadsBeside(file_path), Len(1)]
-Source = Annotated[str, ReadsBeside(source), Len(1)]
+File = Annotated[str, ReadsBeside(file_path)]
+Source = Annotated[str, ReadsBeside(source)]
 Checksum = Annotated[str, Reads(checksum)]
 PublicKey = Annotated[str, ReadsBeside(public_key, _PUBLIC_KEY)]
 Address = Annotated[str, Reads(address)]

@@ -10,12 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from openstack_prep.errors import ConfigError
+from openstack_prep.fields import file_path
+
 HIDDEN = "********"
 SOURCES = "{env: NAME}, {file: PATH}, {prompt: true} or {generate: PATH}"
 
 
 class Secret:
-    """A secret, given or fetched when first asked for (a prompt, a file that is yet to be written).
+    """A secret, given or fetched when first asked for (a file that is yet to be written).
 
     Equality compares the values, in constant time.
     """
@@ -118,7 +121,7 @@ def _from_environment(name: str, base: Path) -> Secret:
 
 
 def _from_file(name: str, base: Path) -> Secret:
-    path = base / Path(name).expanduser()
+    path = Path(file_path(name, base))
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -139,14 +142,21 @@ def _from_prompt(wanted: Any, base: Path) -> Secret:
     return Secret(getpass.getpass("Password: "))
 
 
+_generating = threading.Lock()  # two secrets may name one file
+
+
 def _generated(name: str, base: Path) -> Secret:
-    path = base / Path(name).expanduser()
+    path = file_path(name, base)
 
     def fetch() -> str:
         from openstack_prep.private_file import write_private
 
-        if not path.exists():
-            write_private(path, secrets.token_urlsafe(24) + "\n")
-        return _from_file(name, base).reveal()
+        with _generating:
+            if not os.path.exists(path):
+                write_private(Path(path), secrets.token_urlsafe(24) + "\n")
+        try:
+            return _from_file(path, base).reveal()
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
 
-    return Secret(fetch=fetch, exists=path.exists)
+    return Secret(fetch=fetch, exists=lambda: os.path.exists(path))
