@@ -107,6 +107,7 @@ def _made_again(cloud: Cloud, old: Plan, jobs: int, progress: Progress) -> Plan:
 
 def _open(cloud: Cloud, wanted: Wanted, jobs: int, progress: Progress) -> tuple[Spec, Site]:
     spec = wanted if isinstance(wanted, Spec) else Spec(_name_of(wanted), tuple(wanted))
+    spec = replace(spec, resources=tuple(each.completed(spec.resources, cloud) for each in spec.resources))
     tenant = connect(spec.clouds.tenant).allow_parallel(jobs) if spec.clouds.tenant else None
     cloud.allow_parallel(jobs)
     return spec, Site(cloud, Mark(spec.name), tenant=tenant, actors=_actors(spec.resources), progress=progress)

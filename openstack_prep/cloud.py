@@ -249,7 +249,8 @@ class Cloud:
 
     @property
     def interface(self) -> str | None:
-        return self.connection.config.get_interface()
+        chosen = self.connection.config.get_interface()
+        return chosen if isinstance(chosen, str) else None
 
     @property
     def auth_url(self) -> str:

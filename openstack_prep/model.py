@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from openstack_prep.errors import Mistake
 
 if TYPE_CHECKING:
+    from openstack_prep.cloud import Cloud
     from openstack_prep.site import Site
 
 
@@ -119,6 +120,10 @@ class Resource:
         """Return the fields to compare, those left unset taken out."""
         pairs = ((each.name, getattr(self, each.name)) for each in fields(self) if each.name not in self.identity)
         return {name: value for name, value in pairs if value is not None}
+
+    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
+        """Return the same resource with what it takes from others of its spec, or from the connection."""
+        return self
 
     def references(self) -> Iterable[Resource]:
         """Bare resources that must exist before this one: in the spec, or in the cloud already."""

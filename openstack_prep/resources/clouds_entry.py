@@ -1,0 +1,177 @@
+"""Entries of clouds.yaml files, so that clients find the cloud as a user of the spec.
+
+Source: openstacksdk's "Configuring OpenStack SDK Applications".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from openstack_prep import clouds_yaml
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import Mistake
+from openstack_prep.fields import File, Name
+from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.private_file import PRIVATE, mode
+from openstack_prep.resources.project import DEFAULT_DOMAIN, InProject
+from openstack_prep.resources.user import DIFFERS, User
+from openstack_prep.secret import Secret
+from openstack_prep.site import Site
+
+SETTINGS = {"region": "region_name", "interface": "interface", "cacert": "cacert", "verify": "verify"}
+AUTH = {
+    "auth_url": "auth_url",
+    "user": "username",
+    "password": "password",
+    "user_domain": "user_domain_name",
+    "project": "project_name",
+    "project_domain": "project_domain_name",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class InCloudsYaml(InProject):
+    """Base of what writes an entry of a clouds.yaml: how the cloud is reached."""
+
+    cloud: Name
+    """Name of the entry, to choose by --os-cloud or OS_CLOUD."""
+    auth_url: Name | None = None
+    """Keystone's address; default: that of the connection in use."""
+    region: Name | None = None
+    """Name of the region; default: that of the connection in use."""
+    interface: Name | None = None
+    """public, internal or admin; default: that of the connection in use."""
+    cacert: File | None = None
+    """File of CA certificates; default: that of the connection in use."""
+    verify: bool | None = None
+    """Whether certificates are verified; default: as the connection in use does."""
+
+    @property
+    def file(self) -> Path:
+        raise NotImplementedError
+
+    def provides(self) -> Iterable[Key]:
+        return (self.key, entry(self.file, self.cloud))
+
+    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
+        return replace(
+            self,
+            auth_url=self.auth_url or cloud.auth_url,
+            region=self.region or cloud.region,
+            interface=self.interface or cloud.interface,
+            cacert=self.cacert or cloud.config.get("cacert"),
+            verify=cloud.config.get("verify") if self.verify is None else self.verify,
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the entry says besides its auth."""
+        values = {key: getattr(self, field) for field, key in SETTINGS.items()}
+        return {"identity_api_version": "3"} | {key: value for key, value in values.items() if value is not None}
+
+    def read_entry(self) -> dict[str, Any] | None:
+        """Return what stands in the file under that name; raises SpecError when it is no clouds.yaml."""
+        found = clouds_yaml.read(self.file).get(self.cloud)
+        return found if found is None or isinstance(found, dict) else {}
+
+    def write_entry(self, auth: Mapping[str, Any], **more: Any) -> None:
+        """Write the entry; what others have added to it besides stays."""
+        old = {key: value for key, value in (self.read_entry() or {}).items() if key not in SETTINGS.values()}
+        clouds_yaml.put(self.file, self.cloud, {**old, **more, "auth": dict(auth), **self.settings()})
+
+
+def entry(path: Path, cloud: str) -> Key:
+    """Return the key that whoever writes an entry provides."""
+    return Key("cloud", f"{path}#{cloud}")
+
+
+def settings_of(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry's settings in the words of a spec."""
+    return {field: found.get(key) for field, key in SETTINGS.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloudsEntry(InCloudsYaml):
+    """An entry by which a user logs in with its password, in a file that only its owner can read.
+
+    An entry of that name for another user or project is somebody else's, and never overwritten.
+    """
+
+    kind: ClassVar[str] = "clouds_entry"
+    identity: ClassVar[frozenset[str]] = frozenset({"path", "cloud"})
+
+    path: File
+    """The clouds.yaml to write it into; other entries stay as they are."""
+    user: Name
+    """Name of the user."""
+    user_domain: Name = DEFAULT_DOMAIN
+    """Name of that user's domain."""
+    password: Secret | None = None
+    """The user's password; default: the one that this spec gives the user."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.file.name}#{self.cloud}"
+
+    @property
+    def file(self) -> Path:
+        return Path(self.path)
+
+    def desired(self) -> dict[str, Any]:
+        return super().desired() | {"mode": PRIVATE}
+
+    def _user(self) -> User:
+        return User(name=self.user, domain=self.user_domain)
+
+    def needs(self) -> Iterable[Key]:
+        return (self._user().key,)
+
+    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
+        known = (each.password for each in others if isinstance(each, User) and each.key == self._user().key)
+        return replace(super().completed(others, cloud), password=self.password or next(known, None))
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        if self.password is None:
+            yield self.mistake(f"the password of {self.user} is not known", "give it here, or to the user in this spec")
+        if self.project is None:
+            yield self.mistake("no project is named", "name it")
+        if observed is not None and not observed.ours:
+            yield self.mistake(
+                f"{self.path} has an entry {self.cloud} for another user or project",
+                "choose another name, or take it out of the file",
+            )
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        pairs = ((each, each.read_entry()) for each in wanted)
+        return {each.key: each._observed(found) for each, found in pairs if found is not None}
+
+    def _observed(self, found: Mapping[str, Any]) -> Observed:
+        auth = found.get("auth") or {}
+        values = {field: auth.get(key) for field, key in AUTH.items()} | settings_of(found)
+        if values["password"] is not None:
+            values["password"] = self.password if self._holds(str(values["password"])) else DIFFERS
+        return Observed(
+            id=f"{self.path}#{self.cloud}",
+            ours=(values["user"], values["project"]) == (self.user, self.project),
+            values=values | {"mode": mode(self.file)},
+            outputs={"path": self.path},
+        )
+
+    def _holds(self, password: str) -> bool:
+        return self.password is not None and self.password.ready and self.password == Secret(password)
+
+    def create(self, site: Site) -> Observed:
+        values = {field: getattr(self, field) for field in AUTH}
+        assert self.password is not None
+        auth = {AUTH[field]: value for field, value in values.items()} | {"password": self.password.reveal()}
+        self.write_entry(auth)
+        return self._observed(self.read_entry() or {})
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        return self.create(site)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        clouds_yaml.drop(self.file, self.cloud)
