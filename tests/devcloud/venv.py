@@ -49,14 +49,14 @@ def install(venv: Path) -> None:
     say(f"installing the servers into {venv} (log: {log}); this takes a minute or two")
     shutil.rmtree(venv, ignore_errors=True)
     venv.parent.mkdir(parents=True, exist_ok=True)
-    with open(log, "w") as output:
-        _run(output.fileno(), [sys.executable, "-m", "venv", venv], "a virtual environment")
-        python = venv / "bin/python"
-        # pip compiles on one core; compileall takes all of them
-        pip = ("-m", "pip", "install", "--disable-pip-version-check", "--no-compile")
-        _run(output.fileno(), [python, *pip, "-r", REQUIREMENTS, "-c", CONSTRAINTS], "packages")
-        compileall = ("-m", "compileall", "-qq", "-j0", "-x", r"/tests?/")
-        _run(output.fileno(), [python, *compileall, _site_packages(venv)], "bytecode", may_fail=True)
+    log.write_text("")
+    python = venv / "bin/python"
+    _run(log, [sys.executable, "-m", "venv", venv], "a virtual environment")
+    # pip compiles on one core; compileall takes all of them
+    pip = ("-m", "pip", "install", "--disable-pip-version-check", "--no-compile")
+    _run(log, [python, *pip, "-r", REQUIREMENTS, "-c", CONSTRAINTS], "packages")
+    compileall = ("-m", "compileall", "-qq", "-j0", "-x", r"/tests?/")
+    _run(log, [python, *compileall, _site_packages(venv)], "bytecode", may_fail=True)
     information = _site_packages(venv) / "devcloud-1.0.dist-info"
     information.mkdir()
     (information / "METADATA").write_text(METADATA)
@@ -69,18 +69,19 @@ def _site_packages(venv: Path) -> Path:
     return found
 
 
-def _run(log: int, command: list[str | Path], what: str, *, may_fail: bool = False) -> None:
+def _run(log: Path, command: list[str | Path], what: str, *, may_fail: bool = False) -> None:
     """Run a step of the installation, saying every 20 seconds that it still runs."""
     started = time.monotonic()
     # what surrounds us (tox, an activated environment) must not choose what is installed
     surroundings = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PIP_PREFIX", "PIP_TARGET", "PIP_USER"}
-    process = subprocess.Popen(
-        [str(word) for word in command],
-        stdout=log,
-        stderr=log,
-        stdin=subprocess.DEVNULL,
-        env={name: value for name, value in os.environ.items() if name not in surroundings},
-    )
+    with open(log, "a") as output:
+        process = subprocess.Popen(
+            [str(word) for word in command],
+            stdout=output,
+            stderr=output,
+            stdin=subprocess.DEVNULL,
+            env={name: value for name, value in os.environ.items() if name not in surroundings},
+        )
     try:
         while True:
             try:
@@ -93,5 +94,6 @@ def _run(log: int, command: list[str | Path], what: str, *, may_fail: bool = Fal
         process.wait()
         raise
     if code and not may_fail:
-        raise DevcloudError(f"installing {what} failed ({code}); see install.log beside the environment")
+        end = "\n".join(log.read_text(errors="replace").splitlines()[-30:])
+        raise DevcloudError(f"installing {what} failed ({code}); {log} ends with\n{end}")
     say(f"  {what}: {time.monotonic() - started:.0f} s")
