@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 CHUNK = 2**20
 TIMEOUT = (10.0, 60.0)  # seconds to connect, seconds without a byte
 ATTEMPTS = 5
+PAUSE = 0.5  # seconds before the second attempt; grows, at random
 PASSING = (408, 429, 500, 502, 503, 504)
 
 Chunks = Generator[bytes, None, None]
@@ -126,7 +127,7 @@ def _get(url: str, headers: dict[str, str] | None = None) -> requests.Response:
         retry=tenacity.retry_if_exception(passing)
         | tenacity.retry_if_result(lambda answer: answer.status_code in PASSING),
         stop=tenacity.stop_after_attempt(ATTEMPTS),
-        wait=tenacity.wait_random_exponential(multiplier=0.5, max=8),
+        wait=tenacity.wait_random_exponential(multiplier=PAUSE, max=8),
         retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,
     )
     try:
@@ -188,7 +189,7 @@ class Verified:
         source: str,
         checksum: str | None = None,
         *,
-        algorithms: Iterable[str] = (),
+        algorithms: Iterable[str] = ("sha256",),
         progress: Callable[[int, int | None], None] = lambda done, total: None,
     ) -> None:
         self.source = source

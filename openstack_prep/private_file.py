@@ -25,7 +25,7 @@ def write_private(path: Path, text: str) -> None:
     disk or a kill leaves the old one as it was.  A link is followed: what it points to is replaced.
     A mode stricter than 0600 stays.  Raises PrepError.
     """
-    path = path.resolve()
+    path = Path(os.path.realpath(path))  # resolve() fails on a link to itself
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # made with 0600

@@ -14,6 +14,33 @@ import yaml
 
 from openstack_prep.errors import Mistake, SpecError
 
+MOST_PARTS = 100_000  # of a document with its aliases written out; a spec has hundreds
+
+
+class _Loader(yaml.SafeLoader):
+    """Says where a scalar stands that is not what it claims to be, such as the date 2024-13-45."""
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except ValueError as error:
+            raise yaml.MarkedYAMLError(problem=str(error), problem_mark=node.start_mark) from None
+
+
+def _parts(node: Any, known: dict[int, int]) -> int:
+    """Count the parts of a document; raises MarkedYAMLError when aliases make it boundless."""
+    if id(node) not in known:
+        known[id(node)] = MOST_PARTS + 1  # what it counts for within itself
+        inner: list[Any] = []
+        if isinstance(node, yaml.MappingNode):
+            inner = [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            inner = node.value
+        known[id(node)] = 1 + sum(_parts(part, known) for part in inner)
+    if known[id(node)] > MOST_PARTS:
+        raise yaml.MarkedYAMLError(problem="its aliases make it boundless", problem_mark=node.start_mark)
+    return known[id(node)]
+
 
 class Document:
     """One YAML document: its ``data`` and the line of each part of it."""
@@ -22,18 +49,21 @@ class Document:
         """Read a file; raises SpecError when it cannot be read or is not one YAML document."""
         self.path = path
         try:
-            loader = yaml.SafeLoader(path.read_text())
+            loader = _Loader(path.read_text(encoding="utf-8"))
             self._root = loader.get_single_node()
+            _parts(self._root, {})
+            self.data: Any = loader.construct_document(self._root) if self._root else None
         except (OSError, UnicodeDecodeError) as error:
             raise SpecError([Mistake(str(path), f"cannot be read: {error}", "name a readable YAML file")]) from None
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else 1
             said = ", ".join(filter(None, (error.context, error.problem)))
-            raise SpecError([Mistake(f"{path}:{line}", f"is not YAML: {said}", "mend the syntax there")]) from None
+            raise SpecError([Mistake(f"{path}:{line}", f"is not YAML: {said}", "mend it there")]) from None
         except yaml.YAMLError as error:
             raise SpecError([Mistake(str(path), f"is not YAML: {error}", "save it as UTF-8 text")]) from None
+        except RecursionError:
+            raise SpecError([Mistake(str(path), "is nested too deep", "write a spec")]) from None
         self.repeated = list(self._repeated(self._root))
-        self.data: Any = loader.construct_document(self._root) if self._root else None
 
     def _repeated(self, node: Any) -> list[Mistake]:
         found: list[Mistake] = []

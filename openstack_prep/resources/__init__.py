@@ -1,1 +1,66 @@
 """One file per kind; KINDS is the explicit table of them."""
+
+from openstack_prep.model import Resource
+from openstack_prep.resources.clouds_entry import CloudsEntry
+from openstack_prep.resources.env_file import EnvFile
+from openstack_prep.resources.flavor import Flavor
+from openstack_prep.resources.floating_ip import FloatingIP
+from openstack_prep.resources.image import Image
+from openstack_prep.resources.keypair import Keypair
+from openstack_prep.resources.network import ExternalNetwork, Network
+from openstack_prep.resources.object_store import ObjectStore
+from openstack_prep.resources.project import Domain, Project
+from openstack_prep.resources.quota import Quota, VolumeTypeQuota
+from openstack_prep.resources.role_assignment import RoleAssignment
+from openstack_prep.resources.router import Router
+from openstack_prep.resources.security_group import SecurityGroup
+from openstack_prep.resources.security_group_rule import SecurityGroupRule
+from openstack_prep.resources.server_group import ServerGroup
+from openstack_prep.resources.subnet import Subnet
+from openstack_prep.resources.user import User
+
+KINDS: dict[str, type[Resource]] = {
+    kind.kind: kind
+    for kind in (
+        Project,
+        User,
+        RoleAssignment,
+        Quota,
+        Flavor,
+        Image,
+        Keypair,
+        Network,
+        Subnet,
+        Router,
+        SecurityGroup,
+        ServerGroup,
+        FloatingIP,
+        ObjectStore,
+        CloudsEntry,
+        EnvFile,
+    )
+}
+
+__all__ = [
+    "KINDS",
+    "CloudsEntry",
+    "Domain",
+    "EnvFile",
+    "ExternalNetwork",
+    "Flavor",
+    "FloatingIP",
+    "Image",
+    "Keypair",
+    "Network",
+    "ObjectStore",
+    "Project",
+    "Quota",
+    "RoleAssignment",
+    "Router",
+    "SecurityGroup",
+    "SecurityGroupRule",
+    "ServerGroup",
+    "Subnet",
+    "User",
+    "VolumeTypeQuota",
+]

@@ -24,7 +24,7 @@ def everything(name: str) -> dict[str, Any]:
         "networks": [{"name": "nodes"}],
         "subnets": [{"name": "nodes", "network": "nodes", "cidr": "10.0.0.0/24"}],
         "routers": [{"name": "out", "external_network": "external", "interfaces": ["nodes"]}],
-        "security_groups": [{"name": "ssh", "rules": [{"protocol": "tcp", "port": 22}, {"protocol": "icmp"}]}],
+        "security_groups": [{"name": "ssh", "rules": [{"protocol": "tcp", "ports": 22}, {"protocol": "icmp"}]}],
         "server_groups": [{"name": "masters", "policy": "anti-affinity"}],
         "keypairs": [{"name": "key", "public_key": PUBLIC_KEY}],
         "floating_ips": [
