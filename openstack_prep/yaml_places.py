@@ -52,6 +52,7 @@ class Document:
             loader = _Loader(path.read_text(encoding="utf-8"))
             self._root = loader.get_single_node()
             _parts(self._root, {})
+            self.repeated = list(self._repeated(self._root))  # before construction fills merge keys in
             self.data: Any = loader.construct_document(self._root) if self._root else None
         except (OSError, UnicodeDecodeError) as error:
             raise SpecError([Mistake(str(path), f"cannot be read: {error}", "name a readable YAML file")]) from None
@@ -63,7 +64,6 @@ class Document:
             raise SpecError([Mistake(str(path), f"is not YAML: {error}", "save it as UTF-8 text")]) from None
         except RecursionError:
             raise SpecError([Mistake(str(path), "is nested too deep", "write a spec")]) from None
-        self.repeated = list(self._repeated(self._root))
 
     def _repeated(self, node: Any) -> list[Mistake]:
         found: list[Mistake] = []
@@ -87,7 +87,7 @@ class Document:
         node, line = self._root, 1
         for step in where:
             if isinstance(node, yaml.MappingNode):
-                pair = next(((key, value) for key, value in node.value if key.value == str(step)), None)
+                pair = next(((key, value) for key, value in reversed(node.value) if key.value == str(step)), None)
                 if pair is None:
                     break
                 line, node = pair[0].start_mark.line + 1, pair[1]
