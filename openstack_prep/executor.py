@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import graphlib
+import logging
 import signal
 import threading
 import time
@@ -23,6 +24,8 @@ from openstack_prep.site import Site
 JOBS = 8
 ATTEMPTS = 5
 PAUSE = 0.25  # seconds before the second attempt, doubled before each further one, and a random part
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,7 @@ class _Run:
         try:
             observed = self._converge(step)
         except Exception as error:  # noqa: BLE001 - whatever it is, it stands in the report
+            _log.debug("%s failed", step.key, exc_info=error)
             return Result(step=step, status=Status.FAILED, error=error, seconds=time.monotonic() - started)
         return Result(step=step, status=Status.DONE, observed=observed, seconds=time.monotonic() - started)
 

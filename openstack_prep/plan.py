@@ -119,7 +119,7 @@ class Report:
     def raise_for_failures(self) -> None:
         """Raise ApplyFailed when any step failed or was skipped."""
         if self.failed or self.skipped:
-            lines = [f"{result.step.key}: {result.error}" for result in self.failed]
+            lines = [f"{result.step.key}: {text.explain(result.error)}" for result in self.failed]
             lines += [f"{result.step.key}: skipped because of {result.cause}" for result in self.skipped]
             raise ApplyFailed("\n".join(lines), self)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import Any
 
+from openstack_prep.errors import PrepError
 from openstack_prep.model import Action, Key, Observed, Result, Status, Step
 
 
@@ -24,6 +25,7 @@ def show(value: Any) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "[" + ", ".join(map(show, value)) + "]"
     text = str(value) or '""'
+    text = text if text.isprintable() else repr(text)  # line ends and terminal codes
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -56,7 +58,7 @@ def result_line(result: Result, width: int) -> str:
     mark = {Status.DONE: result.step.action.mark, Status.FAILED: "!", Status.SKIPPED: "?"}[result.status]
     details = ""
     if result.status is Status.FAILED:
-        details = f"failed: {result.error}"
+        details = f"failed: {explain(result.error)}"
     elif result.status is Status.SKIPPED:
         details = f"skipped because of {result.cause}"
     elif result.observed is not None and result.step.action is not Action.DELETE:
@@ -65,13 +67,18 @@ def result_line(result: Result, width: int) -> str:
     return f"{mark:>3} {result.step.key!s:<{width}}  {details}".rstrip()
 
 
+def explain(error: Exception | None) -> str:
+    """Return an error's text; one that is not ours does not say by itself what it is."""
+    return str(error) if isinstance(error, PrepError) else repr(error)
+
+
 def result_data(result: Result) -> dict[str, Any]:
     return {
         "resource": str(result.step.key),
         "action": result.step.action.value,
         "status": result.status.value,
         "seconds": round(result.seconds, 3),
-        "error": str(result.error) if result.error else None,
+        "error": explain(result.error) if result.error else None,
         "because_of": result.cause or None,
     } | (observed_data(result.observed) or {})
 

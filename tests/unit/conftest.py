@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import openstack
@@ -82,6 +84,19 @@ def services() -> Iterator[requests_mock.Mocker]:
 @pytest.fixture
 def site(services: requests_mock.Mocker) -> Site:
     return Site(Cloud(connection()), Mark("lab"))
+
+
+@pytest.fixture
+def stored() -> Callable[[str, str], None]:
+    """Compare a text with a file of data/; with OPENSTACK_PREP_STORE=1 write the file instead."""
+
+    def compare(name: str, text: str) -> None:
+        path = Path(__file__).parent / "data" / name
+        if os.environ.get("OPENSTACK_PREP_STORE"):
+            path.write_text(text + "\n")
+        assert text + "\n" == path.read_text()
+
+    return compare
 
 
 def failure(status: int, message: str = "no") -> dict[str, Any]:
