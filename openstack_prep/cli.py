@@ -104,7 +104,7 @@ def _plan(options: argparse.Namespace) -> int:
     _print(options, plan, _plan_data(plan))
     plan.raise_for_refusals()
     if options.out:
-        plan_file.save(options.out, plan, options.spec)
+        plan_file.save(options.out, plan, options.spec, cloud.name)
     return 2 if options.detailed_exitcode and plan else 0
 
 
@@ -121,7 +121,7 @@ def _apply(options: argparse.Namespace) -> int:
     allow = saved.allow_replace if saved else options.allow_replace
     plan = api.plan(cloud, spec, allow_replace=allow, jobs=options.jobs)
     if saved:
-        saved.check(plan)
+        saved.check(plan, cloud.name)
     plan.raise_for_refusals()
     if plan and not options.yes and not saved:
         _ask(plan, "Apply this plan? Type yes: ", "yes")
