@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -164,6 +165,18 @@ def checksum(value: Any) -> Any:
     return f"{known}:{digits}"
 
 
+def timestamp(value: Any) -> Any:
+    """Read a moment; without an offset it is UTC, which it becomes."""
+    if not isinstance(value, str):
+        return value
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        raise ValueError("is not a time; write one such as 2027-01-31T12:00:00Z") from None
+    moment = moment.astimezone(UTC) if moment.tzinfo else moment
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def words(value: Any) -> Any:
     """Read a text that YAML took for a number or a truth value."""
     if isinstance(value, bool):
@@ -208,6 +221,7 @@ File = Annotated[str, ReadsBeside(file_path)]
 Source = Annotated[str, ReadsBeside(source)]
 Checksum = Annotated[str, Reads(checksum)]
 PublicKey = Annotated[str, ReadsBeside(public_key, _PUBLIC_KEY)]
+Timestamp = Annotated[str, Reads(timestamp)]
 Address = Annotated[str, Reads(address)]
 Cidr = Annotated[str, Reads(cidr)]
 Port = Annotated[int, Ge(1), Le(65535)]

@@ -30,6 +30,7 @@ from openstack_prep.site import Site
 
 RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules"}
 AUTH_TYPE = "v3applicationcredential"
+ID, NAME = "application_credential_id", "application_credential_name"  # the name is for people, and to know ours by
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +94,10 @@ class ApplicationCredential(InCloudsYaml):
             values["expires_at"] = timestamp(self.expires_at)
         return values
 
+    @property
+    def _names(self) -> tuple[str, str]:
+        return self.name, f"{self.name}-new"
+
     # --- what is there ---------------------------------------------------------------------
 
     @classmethod
@@ -121,7 +126,7 @@ class ApplicationCredential(InCloudsYaml):
         entry = self.read_entry() or {}
         auth = entry.get("auth") or {}
         mine = [raw for raw in listed if site.mark.owns(raw["description"], self.name)]
-        live = next((raw for raw in listed if raw["id"] == auth.get("application_credential_id")), None)
+        live = next((raw for raw in listed if raw["id"] == auth.get(ID)), None)
         raw = live or next(iter(mine), None)
         if raw is None:
             return None
@@ -149,7 +154,12 @@ class ApplicationCredential(InCloudsYaml):
     def _roles(self, site: Site, raw: Mapping[str, Any]) -> frozenset[str]:
         """Return its roles without those that the wanted ones imply."""
         roles, wanted = frozenset(role["name"] for role in raw["roles"]), frozenset(self.roles or ())
-        return roles - (_implied(site, wanted) - wanted) if wanted < roles else roles
+        if not wanted or not wanted < roles:
+            return roles
+        try:
+            return roles - (_implied(site, wanted) - wanted)
+        except NotAllowed:  # only administrators may ask what implies what: it may be all
+            return wanted
 
     def _lifetime(self, expires_at: str | None) -> Any:
         """Return the lifetime wanted while the end is neither too near nor too far."""
@@ -168,20 +178,23 @@ class ApplicationCredential(InCloudsYaml):
             if unknown:
                 yield self.mistake(*unknown)
         live = observed.handle["live"] if observed else None
-        if live is None and self.read_entry() is not None:
+        entry = self.read_entry()
+        if live is None and entry is not None and (entry.get("auth") or {}).get(NAME) not in self._names:
             yield self.mistake(
                 f"{self.clouds_yaml} has an entry {self.cloud} with other credentials",
                 "choose another name, or take it out of the file",
             )
         for raw in self._listed(site):
-            named = raw["name"] in (self.name, self._new_name) and not site.mark.owns(raw["description"], self.name)
-            if named and raw is not live:
+            ours = site.mark.owns(raw["description"], self.name)
+            if raw["name"] in self._names and not ours and raw is not live:
                 taken = f"there is a credential {raw['name']} already, not made by this spec ({raw['id']})"
                 yield self.mistake(taken, "choose another name")
         if observed is not None and live and not observed.ours:
             wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
             if RENEWED.intersection(wrong):
-                yield self.mistake(f"was not made by this spec and differs in {', '.join(wrong)}", "choose another name")
+                yield self.mistake(
+                    f"was not made by this spec and differs in {', '.join(wrong)}", "choose another name"
+                )
 
     def _check_time(self) -> Iterable[Mistake]:
         if self.lifetime is not None and self.expires_at is not None:
@@ -192,10 +205,6 @@ class ApplicationCredential(InCloudsYaml):
             yield self.mistake(f"expires_at {self.expires_at} has passed", "choose a later time")
 
     # --- what is done ----------------------------------------------------------------------
-
-    @property
-    def _new_name(self) -> str:
-        return f"{self.name}-new"
 
     def create(self, site: Site) -> Observed:
         return self._renew(site, None, ())
@@ -212,10 +221,10 @@ class ApplicationCredential(InCloudsYaml):
         """Make one under the name that the living one does not have, switch the entry, delete the old."""
         tenant = site.tenant(self.owner)
         self._drop(tenant, (raw for raw in mine if raw is not live))
-        name = self._new_name if live and live["name"] == self.name else self.name
-        made = self._post(site, tenant, name)
+        first, second = self._names
+        made = self._post(site, tenant, second if live and live["name"] == first else first)
         secret = made.pop("secret")
-        self._write({"application_credential_id": made["id"], "application_credential_secret": secret})
+        self._write({ID: made["id"], NAME: made["name"], "application_credential_secret": secret})
         if live:
             self._drop(tenant, [live])
         return self._made(site, made)
@@ -259,10 +268,10 @@ def _path(user_id: str) -> str:
 
 
 def _implied(site: Site, names: frozenset[str]) -> frozenset[str]:
-    """Return roles and those that they imply; any, for all we know, when we may not ask."""
-    try:
-        rules = site.once("role inferences", lambda: site.admin.identity.get("/role_inferences")["role_inferences"])
-    except NotAllowed:
-        ...
-    implied = {rule["prior_role"]["name"]: {role["name"] for role in rule["implies"]} for rule in rules}
-    return ...
+    """Return roles and all that they imply."""
+    rules = site.once("role inferences", lambda: site.admin.identity.get("/role_inferences")["role_inferences"])
+    implies = {rule["prior_role"]["name"]: {role["name"] for role in rule["implies"]} for rule in rules}
+    found: set[str] = set(names)
+    while more := set().union(*(implies.get(name, ()) for name in found)) - found:
+        found |= more
+    return frozenset(found)
