@@ -76,7 +76,9 @@ def kind(part: Mapping[str, Any]) -> str:
     if part.get("type") == "object":
         inner = part.get("additionalProperties")
         return f"mapping to {kind(inner)}" if isinstance(inner, dict) else "mapping"
-    return {"string": "text", "integer": "number", "boolean": "true or false"}.get(part.get("type", ""), "any")
+    words = {"string": "text", "integer": "number", "number": "number", "boolean": "true or false"}
+    types = part.get("type", "any")
+    return " or ".join(dict.fromkeys(words.get(each, each) for each in ([types] if isinstance(types, str) else types)))
 
 
 def references(part: Any) -> Iterator[str]:

@@ -43,6 +43,7 @@ from openstack_prep.model import (
 )
 from openstack_prep.plan import Plan, Report
 from openstack_prep.resources import (
+    ApplicationCredential,
     CloudsEntry,
     Domain,
     EnvFile,
@@ -70,6 +71,7 @@ from openstack_prep.version import __version__
 
 __all__ = [
     "Action",
+    "ApplicationCredential",
     "ApplyFailed",
     "Change",
     "Cloud",

@@ -346,6 +346,7 @@ def connect(cloud: str | None = None, *, connection: Connection | None = None) -
 
 def _explain(cloud: str | None, said: str) -> str:
     """Return what is wrong with the choice of a cloud, and what there is to choose from."""
+    cloud = cloud or os.environ.get("OS_CLOUD")
     chosen = f"cloud {cloud!r}" if cloud else "the cloud (no --os-cloud, OS_CLOUD or OS_AUTH_URL given)"
     remedy = "choose one by --os-cloud or OS_CLOUD, or name the file in OS_CLIENT_CONFIG_FILE"
     return f"{chosen}: {said.rstrip('.')}; {_entries()}; {remedy}"
@@ -359,7 +360,7 @@ def _entries() -> str:
     named = os.environ.get("OS_CLIENT_CONFIG_FILE")
     path = next((each for each in [named, *CONFIG_FILES] if each and os.path.exists(each)), None)
     if path is None:
-        return "no clouds.yaml was found"
+        return "no clouds.yaml was found" + (f", not even {named}" if named else "")
     try:
         with open(path, encoding="utf-8") as file:
             entries = (yaml.safe_load(file) or {}).get("clouds", {})

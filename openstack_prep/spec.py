@@ -14,6 +14,7 @@ from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.fields import Name
 from openstack_prep.model import Key, Resource
 from openstack_prep.resources import (
+    ApplicationCredential,
     CloudsEntry,
     EnvFile,
     Flavor,
@@ -83,6 +84,8 @@ class Sections:
     """Floating IPs."""
     object_store: ObjectStore | None = None
     """The project's account in the object store."""
+    application_credentials: tuple[ApplicationCredential, ...] = ()
+    """Application credentials, each with the clouds.yaml entry that keeps its secret."""
     clouds_yaml: tuple[CloudsEntry, ...] = ()
     """Entries to write into clouds.yaml files."""
     env_file: EnvFile | None = None

@@ -1,6 +1,7 @@
 """One file per kind; KINDS is the explicit table of them."""
 
 from openstack_prep.model import Resource
+from openstack_prep.resources.application_credential import ApplicationCredential
 from openstack_prep.resources.clouds_entry import CloudsEntry
 from openstack_prep.resources.env_file import EnvFile
 from openstack_prep.resources.flavor import Flavor
@@ -36,6 +37,7 @@ KINDS: dict[str, type[Resource]] = {
         ServerGroup,
         FloatingIP,
         ObjectStore,
+        ApplicationCredential,
         CloudsEntry,
         EnvFile,
     )
@@ -43,6 +45,7 @@ KINDS: dict[str, type[Resource]] = {
 
 __all__ = [
     "KINDS",
+    "ApplicationCredential",
     "CloudsEntry",
     "Domain",
     "EnvFile",
