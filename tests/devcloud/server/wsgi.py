@@ -4,9 +4,14 @@ from cheroot import wsgi
 
 
 class Gateway(wsgi.Gateway_10):
-    """Lets the application reach the connection, to break it on demand."""
+    """Lets the application reach the connection, to break it on demand, but not by accident.
+
+    Glance closes the body that it has read; cheroot would close the connection's reader with it,
+    and answer 500 to a next request that had not been sent yet.
+    """
 
     def get_environ(self):
+        self.req.rfile.close = lambda: None
         return {**super().get_environ(), "devcloud.socket": self.req.conn.socket}
 
 
