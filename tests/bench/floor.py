@@ -27,6 +27,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from tests.bench import scenario
+from tests.bench.scenario import Scenario
 from tests.devcloud.layout import PASSWORD, REGION
 
 REQUESTS = 18
@@ -35,8 +36,10 @@ REQUESTS = 18
 class Floor:
     """One replay; what waits for another's answer waits in a thread of its own."""
 
-    def __init__(self, auth_url: str) -> None:
+    def __init__(self, auth_url: str, wanted: Scenario, image: Path) -> None:
         self.auth_url = auth_url
+        self.wanted = wanted
+        self.image = image
         self.session = requests.Session()
         self.session.mount("http://", HTTPAdapter(pool_maxsize=REQUESTS))
 
@@ -53,6 +56,7 @@ class Floor:
         return answer.headers["X-Subject-Token"], scenario.endpoints(token), token["token"]["user"]["id"]
 
     def replay(self) -> None:
+        wanted = self.wanted
         token, at, admin_id = self.log_in("admin", PASSWORD, "admin")
         identity, compute, network, image = at["identity"], at["compute"], f"{at['network']}/v2.0", f"{at['image']}/v2"
 
@@ -82,56 +86,55 @@ class Floor:
             post(f"{network}/floatingips", {"floatingip": body})
 
         def upload() -> None:
-            body = {"name": "rhcos", "disk_format": "qcow2", "container_format": "bare", "owner": project_id()}
+            body = {"name": wanted.image, "disk_format": "qcow2", "container_format": "bare", "owner": project_id()}
             made = post(f"{image}/images", body)
             binary = {"Content-Type": "application/octet-stream"}
-            with open(scenario.IMAGE, "rb") as data:
+            with open(self.image, "rb") as data:
                 self.send("PUT", f"{image}/images/{made['id']}/file", token, data=data, headers=binary)
 
         def set_key() -> None:
             for role in ("member", "swiftoperator"):
-                assigned[scenario.USER, role].result()
-            own, endpoints, _ = self.log_in(scenario.USER, scenario.USER_PASSWORD, scenario.PROJECT)
+                assigned[wanted.user, role].result()
+            own, endpoints, _ = self.log_in(wanted.user, scenario.USER_PASSWORD, wanted.project)
             key = {"X-Account-Meta-Temp-URL-Key": scenario.TEMP_URL_KEY}
             self.send("POST", endpoints["object-store"], own, headers=key)
 
         with ThreadPoolExecutor(REQUESTS) as pool:
-            names = {"domain_id": "default", "name": scenario.PROJECT}
-            account = {"domain_id": "default", "name": scenario.USER, "password": scenario.USER_PASSWORD}
+            names = {"domain_id": "default", "name": wanted.project}
+            account = {"domain_id": "default", "name": wanted.user, "password": scenario.USER_PASSWORD}
             project = pool.submit(post, f"{identity}/projects", {"project": names})
             user = pool.submit(post, f"{identity}/users", {"user": account})
             external = pool.submit(get, f"{network}/networks", name=scenario.EXTERNAL)
             roles = pool.submit(get, f"{identity}/roles")
-            assigned = {pair: pool.submit(assign, *pair) for pair in sorted(scenario.ROLES)}
+            assigned = {pair: pool.submit(assign, *pair) for pair in sorted(wanted.roles)}
             rest: list[Future[Any]] = [
-                *(pool.submit(allocate, address) for address in scenario.ADDRESSES),
+                *(pool.submit(allocate, address) for address in wanted.addresses),
                 pool.submit(upload),
                 pool.submit(limit, f"{compute}/os-quota-sets", "quota_set", scenario.COMPUTE_QUOTA),
                 pool.submit(limit, f"{network}/quotas", "quota", scenario.NETWORK_QUOTA),
-                pool.submit(post, f"{compute}/flavors", {"flavor": scenario.FLAVOR}),
+                pool.submit(post, f"{compute}/flavors", {"flavor": scenario.SIZE | {"name": wanted.flavor}}),
                 pool.submit(set_key),
             ]
             for each in (*assigned.values(), *rest):
                 each.result()
-        self.write_clouds_file()
 
-    def write_clouds_file(self) -> None:
+    def write_clouds_file(self, path: Path) -> None:
         auth = {
             "auth_url": self.auth_url,
-            "username": scenario.USER,
+            "username": self.wanted.user,
             "password": scenario.USER_PASSWORD,
-            "project_name": scenario.PROJECT,
+            "project_name": self.wanted.project,
             "user_domain_name": "Default",
             "project_domain_name": "Default",
         }
-        content = {"clouds": {scenario.PROJECT: {"region_name": REGION, "auth": auth}}}
-        with open(os.open("clouds.yaml", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+        content = {"clouds": {self.wanted.project: {"region_name": REGION, "auth": auth}}}
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
             json.dump(content, file)
 
 
 if __name__ == "__main__":
-    floor = Floor(sys.argv[1])
-    assert Path(scenario.IMAGE).exists()
+    floor = Floor(sys.argv[1], scenario.MEASURED, Path(scenario.IMAGE))
     started = time.monotonic()
     floor.replay()
+    floor.write_clouds_file(Path("clouds.yaml"))
     print(time.monotonic() - started)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +21,40 @@ from tests.devcloud.qcow2 import qcow2
 
 SPEC = "openshift-lab.yaml"
 IMAGE = "rhcos.qcow2"
-PROJECT, USER = "ocp-tenant", "ocp-user"
+EXTERNAL = "external"
 USER_PASSWORD, TEMP_URL_KEY = "bench-password", "bench-key"
-ROLES = {("ocp-user", "member"), ("ocp-user", "admin"), ("ocp-user", "swiftoperator"), ("admin", "admin")}
 COMPUTE_QUOTA = {"cores": 40, "ram": 102400}
 NETWORK_QUOTA = {"security_group": 40, "security_group_rule": 500}
-FLAVOR = {"name": "master", "ram": 16384, "vcpus": 4, "disk": 25}
-EXTERNAL, ADDRESSES = "external", ("192.168.122.164", "192.168.122.180")
-WARM = {
+SIZE = {"ram": 16384, "vcpus": 4, "disk": 25}
+
+READING = {
     "identity": "/projects",
     "compute": "/flavors",
     "network": "/v2.0/networks",
     "image": "/v2/images",
     "block-storage": "/types",
     "object-store": "",
-}  # one reading request a service
+}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What is made, by its names; sizes and quotas are always the same."""
+
+    project: str
+    user: str
+    flavor: str
+    image: str
+    addresses: tuple[str, str]
+
+    @property
+    def roles(self) -> set[tuple[str, str]]:
+        """Who has which role in the project."""
+        return {(self.user, "member"), (self.user, "admin"), (self.user, "swiftoperator"), ("admin", "admin")}
+
+
+MEASURED = Scenario("ocp-tenant", "ocp-user", "master", "rhcos", ("192.168.122.164", "192.168.122.180"))
+REHEARSAL = Scenario("rehearsal", "rehearsal", "rehearsal", "rehearsal", ("192.168.122.201", "192.168.122.202"))
 
 
 class BenchError(Exception):
@@ -86,10 +106,10 @@ def endpoints(token: Any) -> dict[str, str]:
     }
 
 
-def warm(layout: Layout) -> None:
-    """Ask each service once: what a service does at its first request is nobody's merit."""
+def wake(layout: Layout) -> None:
+    """Ask each service once: Neutron may answer nonsense while two first requests load its policy at once."""
     admin = Client(layout.auth_url, "admin", PASSWORD, "admin")
-    for service, path in WARM.items():
+    for service, path in READING.items():
         admin.send("GET", service, path)
 
 
@@ -101,24 +121,28 @@ def check(layout: Layout, directory: Path) -> None:
 
 
 def _findings(admin: Client, directory: Path) -> Iterator[tuple[str, bool]]:
-    (project,) = admin.get("identity", "/projects", name=PROJECT)["projects"]
+    wanted = MEASURED
+    (project,) = admin.get("identity", "/projects", name=wanted.project)["projects"]
     here = project["id"]
-    yield "user", len(admin.get("identity", "/users", name=USER)["users"]) == 1
+    yield "user", len(admin.get("identity", "/users", name=wanted.user)["users"]) == 1
     assignments = {"scope.project.id": here, "include_names": True}
     assigned = admin.get("identity", "/role_assignments", **assignments)["role_assignments"]
-    yield "roles", {(each["user"]["name"], each["role"]["name"]) for each in assigned} == ROLES
+    yield "roles", {(each["user"]["name"], each["role"]["name"]) for each in assigned} == wanted.roles
     limits = admin.get("compute", f"/os-quota-sets/{here}")["quota_set"]
     yield "compute quota", COMPUTE_QUOTA.items() <= limits.items()
     limits = admin.get("network", f"/v2.0/quotas/{here}")["quota"]
     yield "network quota", NETWORK_QUOTA.items() <= limits.items()
     flavors = admin.get("compute", "/flavors/detail")["flavors"]
-    yield "flavor", sum(FLAVOR.items() <= each.items() for each in flavors) == 1
+    yield "flavor", [SIZE.items() <= each.items() for each in flavors if each["name"] == wanted.flavor] == [True]
     addresses = admin.get("network", "/v2.0/floatingips", project_id=here)["floatingips"]
-    yield "floating IPs", sorted(each["floating_ip_address"] for each in addresses) == sorted(ADDRESSES)
+    yield "floating IPs", sorted(each["floating_ip_address"] for each in addresses) == sorted(wanted.addresses)
     images = admin.get("image", "/v2/images", owner=here)["images"]
     md5 = hashlib.md5((directory / IMAGE).read_bytes(), usedforsecurity=False).hexdigest()
-    yield "image", [(each["name"], each["status"], each["checksum"]) for each in images] == [("rhcos", "active", md5)]
+    yield (
+        "image",
+        [(each["name"], each["status"], each["checksum"]) for each in images] == [(wanted.image, "active", md5)],
+    )
 
-    entry = yaml.safe_load((directory / "clouds.yaml").read_text())["clouds"][PROJECT]["auth"]
-    user = Client(entry["auth_url"], entry["username"], entry["password"], PROJECT)
+    entry = yaml.safe_load((directory / "clouds.yaml").read_text())["clouds"][wanted.project]["auth"]
+    user = Client(entry["auth_url"], entry["username"], entry["password"], wanted.project)
     yield "Temp-URL-Key", bool(user.send("HEAD", "object-store").headers.get("X-Account-Meta-Temp-Url-Key"))
