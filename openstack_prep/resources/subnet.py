@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from openstack_prep.errors import Mistake
-from openstack_prep.fields import Address, Cidr, Name, Reads
+from openstack_prep.fields import Address, Cidr, Name, Reads, address
 from openstack_prep.model import Observed, Resource
 from openstack_prep.resources.network import Network
 from openstack_prep.resources.neutron import NetworkResource
@@ -20,7 +20,9 @@ from openstack_prep.site import Site
 
 
 def pool(value: Any) -> Any:
-    """Read "first-last" into its canonical form."""
+    """Read a range of addresses, "first-last" or Neutron's own start and end."""
+    if isinstance(value, dict) and value.keys() == {"start", "end"}:
+        value = f"{value['start']}-{value['end']}"
     if not isinstance(value, str):
         return value
     try:
@@ -32,14 +34,32 @@ def pool(value: Any) -> Any:
     return f"{first}-{last}"
 
 
-AddressPool = Annotated[str, Reads(pool)]
+def gateway(value: Any) -> Any:
+    """Read the address of a gateway, or false or "none" for no gateway."""
+    return False if value == "none" else address(value)
+
+
+_POOL = {
+    "anyOf": [
+        {"type": "string", "description": "such as 10.0.0.10-10.0.0.99"},
+        {
+            "type": "object",
+            "properties": {"start": {"type": "string"}, "end": {"type": "string"}},
+            "required": ["start", "end"],
+            "additionalProperties": False,
+        },
+    ]
+}
+AddressPool = Annotated[str, Reads(pool, _POOL)]
+Gateway = Annotated[str | Literal[False], Reads(gateway)]
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Ipv6Mode = Literal["slaac", "dhcpv6-stateful", "dhcpv6-stateless"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """A route that DHCP tells the servers."""
+    """A route to a network by way of an address."""
 
     destination: Cidr
     """Network to reach."""
@@ -62,8 +82,8 @@ class Subnet(NetworkResource):
     """Name of the network it lies on; must be given to make it."""
     cidr: Cidr | None = None
     """Its addresses; must be given to make it."""
-    gateway_ip: Address | Literal[False] | None = None
-    """Address of the gateway; false for none, by default the first address."""
+    gateway_ip: Gateway | None = None
+    """Address of the gateway; false or none for no gateway, by default the first address."""
     enable_dhcp: bool | None = None
     """Whether Neutron hands out its addresses by DHCP."""
     dns_nameservers: tuple[Address, ...] | None = None
@@ -82,8 +102,9 @@ class Subnet(NetworkResource):
 
     def desired(self) -> dict[str, Any]:
         values = super().desired()
-        if self.allocation_pools is not None:
-            values["allocation_pools"] = frozenset(self.allocation_pools)
+        for unordered in ("allocation_pools", "host_routes"):
+            if unordered in values:
+                values[unordered] = frozenset(values[unordered])
         return values
 
     def body(self, site: Site, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,7 +119,7 @@ class Subnet(NetworkResource):
             ranges = (each.split("-") for each in sorted(body["allocation_pools"]))
             body["allocation_pools"] = [{"start": first, "end": last} for first, last in ranges]
         if "host_routes" in body:
-            body["host_routes"] = [vars(route) for route in body["host_routes"]]
+            body["host_routes"] = [vars(route) for route in sorted(body["host_routes"], key=str)]
         return body
 
     def values(self, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,7 +130,7 @@ class Subnet(NetworkResource):
             "gateway_ip": raw["gateway_ip"] or False,
             "dns_nameservers": tuple(raw["dns_nameservers"]),
             "allocation_pools": frozenset(f"{each['start']}-{each['end']}" for each in raw["allocation_pools"]),
-            "host_routes": tuple(Route(**route) for route in raw["host_routes"]),
+            "host_routes": frozenset(Route(**route) for route in raw["host_routes"]),
         }
 
     def outputs(self, raw: Mapping[str, Any]) -> dict[str, str]:
@@ -120,18 +141,30 @@ class Subnet(NetworkResource):
             yield self.mistake("does not exist, and network or cidr is not given", "give both, or correct the name")
         if self.cidr is not None:
             yield from self._check_ranges(ipaddress.ip_network(self.cidr))
+            yield from self._check_others(site, observed, ipaddress.ip_network(self.cidr))
 
-    def _check_ranges(self, whole: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Iterable[Mistake]:
+    def _check_ranges(self, whole: _Network) -> Iterable[Mistake]:
         pools = sorted((_ends(each) for each in self.allocation_pools or ()), key=lambda ends: int(ends[0]))
         gateway = ipaddress.ip_address(self.gateway_ip) if self.gateway_ip else None
-        for address in filter(None, (gateway, *itertools.chain(*pools))):
-            if address not in whole:
-                yield self.mistake(f"{address} lies outside {whole}", "choose one inside")
+        for each in filter(None, (gateway, *itertools.chain(*pools))):
+            if each not in whole:
+                yield self.mistake(f"{each} lies outside {whole}", "choose one inside")
         for lower, upper in itertools.pairwise(pools):
             if int(upper[0]) <= int(lower[1]):
                 yield self.mistake(f"allocation pools overlap at {upper[0]}", "keep them apart")
         if gateway and any(int(first) <= int(gateway) <= int(last) for first, last in pools):
             yield self.mistake(f"the gateway {gateway} lies in an allocation pool", "leave it out of the pools")
+
+    def _check_others(self, site: Site, observed: Observed | None, whole: _Network) -> Iterable[Mistake]:
+        """Yield the subnets of the network that share addresses with a new one, as far as the project sees them."""
+        network = site.look(self.sibling(Network, self.network)) if self.network else None
+        project_id = site.find_project_id(self.owner)
+        if observed is not None or network is None or project_id is None:
+            return
+        for other in self.listing(site, project_id):
+            if other["network_id"] == network.id and whole.overlaps(ipaddress.ip_network(other["cidr"])):
+                overlap = f"{whole} overlaps {other['cidr']} of subnet {other['name']} {other['id']}"
+                yield self.mistake(f"{overlap} on the same network", "choose another cidr")
 
 
 def _ends(pool: str) -> tuple[_Address, _Address]:
