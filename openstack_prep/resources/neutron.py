@@ -81,7 +81,7 @@ class NetworkResource(ByTenant):
         return self.observe(site, cloud.network.post(f"/{self.collection}", {self.member: body})[self.member])
 
     def maker(self, site: Site) -> tuple[Any, dict[str, str]]:
-        """Return who creates it, and what the body must then say of its owner."""
+        """Return who creates, changes and deletes it, and what a new one's body must say of its owner."""
         return site.worker(self.owner)
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
@@ -92,7 +92,7 @@ class NetworkResource(ByTenant):
 
     def put(self, site: Site, observed: Observed, body: Mapping[str, Any], verb: str = "") -> dict[str, Any]:
         """Change it unless somebody else did since we looked: 412 is read again by the executor."""
-        cloud, _ = site.worker(self.owner)
+        cloud, _ = self.maker(site)
         answer = cloud.network.put(
             f"/{self.collection}/{observed.id}{verb}",
             {self.member: body},
@@ -101,5 +101,5 @@ class NetworkResource(ByTenant):
         return dict(answer[self.member])
 
     def delete(self, site: Site, observed: Observed) -> None:
-        cloud, _ = site.worker(self.owner)
+        cloud, _ = self.maker(site)
         cloud.network.delete(f"/{self.collection}/{observed.id}")
