@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Count, Name
 from openstack_prep.model import Key, Observed
-from openstack_prep.resources.project import ByTenant
+from openstack_prep.resources.project import ByTenant, Project
 from openstack_prep.site import Site, only_one
 
 Policy = Literal["affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"]
@@ -41,7 +41,7 @@ class ServerGroup(ByTenant):
         found = {}
         for owner, mine in cls.by_project(wanted).items():
             project_id = site.find_project_id(owner)
-            listed = _listed(site, project_id) if project_id else []
+            listed = _listed(site, owner, project_id) if project_id else []
             for each in mine:
                 raw = only_one((one for one in listed if one["name"] == each.name), str(each.key))
                 if raw is not None:
@@ -63,14 +63,24 @@ class ServerGroup(ByTenant):
         return self._observed(site, compute.post("/os-server-groups", {"server_group": body})["server_group"])
 
     def delete(self, site: Site, observed: Observed) -> None:
-        site.tenant(self.owner).compute.delete(f"/os-server-groups/{observed.id}")
+        cloud = site.find_tenant(self.owner) or site.admin
+        cloud.compute.delete(f"/os-server-groups/{observed.id}")
 
 
-def _listed(site: Site, project_id: str) -> list[dict[str, Any]]:
-    """Return the groups of a project; those of another project than ours are an administrator's to read."""
-    everywhere = {} if project_id == site.admin.project_id else {"all_projects": True}
-    listed = site.once(
-        ("server groups", bool(everywhere)),
-        lambda: site.admin.compute.list("/os-server-groups", "server_groups", **everywhere),
-    )
+def _listed(site: Site, owner: Project | None, project_id: str) -> list[dict[str, Any]]:
+    """Return the groups of a project, as its user sees them, or else out of everybody's."""
+    tenant = site.find_tenant(owner)
+    if tenant is None:
+        listed = site.once("server groups", lambda: _everybodys(site))
+    else:
+        path = "/os-server-groups"
+        listed = site.once(("server groups", project_id), lambda: tenant.compute.list(path, "server_groups"))
     return [group for group in listed if group["project_id"] == project_id]
+
+
+def _everybodys(site: Site) -> list[dict[str, Any]]:
+    """Return the groups of all projects; this list has no links to its next pages."""
+    found: list[dict[str, Any]] = []
+    while page := site.admin.compute.get("/os-server-groups", all_projects=True, offset=len(found))["server_groups"]:
+        found += page
+    return found
