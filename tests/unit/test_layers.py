@@ -1,0 +1,90 @@
+"""Imports point down only, and start-up loads nothing heavy."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import openstack_prep
+
+LAYERS = [
+    ["cli"],
+    ["progress", "api", "plan_file"],
+    ["executor", "spec"],
+    ["planner", "resources"],
+    ["site", "clouds_yaml", "disk_format"],
+    ["cloud", "plan", "download", "yaml_places"],
+    ["text", "secret"],
+    ["model", "fields", "private_file"],
+    ["errors", "version"],
+]
+HEIGHT = {name: -depth for depth, layer in enumerate(LAYERS) for name in layer}
+
+ROOT = Path(openstack_prep.__path__[0])
+MODULES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+HEAVY = ["openstack", "keystoneauth1", "requests", "pydantic", "rich"]
+
+
+def room(path: Path) -> str:
+    """Return what the layers call a module: its name, or that of its folder."""
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def for_checkers_only(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def imported(node: ast.AST) -> Iterator[str]:
+    """Yield the full names of all that a piece of code imports, within functions too."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from (alias.name for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            assert child.level == 0, "write the whole name"
+            yield from (f"{child.module}.{alias.name}" for alias in child.names)
+        elif not for_checkers_only(child):
+            yield from imported(child)
+
+
+def imports_of(path: Path) -> list[str]:
+    return list(imported(ast.parse(path.read_text())))
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_point_down(path: Path) -> None:
+    for name in imports_of(path):
+        package, *rest = name.split(".")
+        if package == "openstack_prep" and rest:
+            assert rest[0] in HEIGHT, f"give {rest[0]} its place in LAYERS"
+            within = room(path) == rest[0] == "resources"
+            assert within or HEIGHT[rest[0]] < HEIGHT[room(path)], f"{name_of(path)} imports {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_one_module_alone_knows_the_sdk(path: Path) -> None:
+    libraries = {name.split(".")[0] for name in imports_of(path)}
+    assert room(path) == "cloud" or libraries.isdisjoint({"openstack", "keystoneauth1"})
+
+
+def test_the_layers_name_only_what_there_is() -> None:
+    assert set(HEIGHT) == {room(path) for path in MODULES}
+
+
+@pytest.mark.parametrize("start", ["import openstack_prep", "from openstack_prep.cli import main; main(['--version'])"])
+def test_nothing_heavy_is_loaded_at_the_start(start: str) -> None:
+    script = f"""
+import atexit, sys
+atexit.register(lambda: print(sorted(set({HEAVY}) & set(sys.modules))))
+{start}
+"""
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[-1] == "[]"
