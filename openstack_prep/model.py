@@ -104,7 +104,6 @@ class Resource:
     __pydantic_config__: ClassVar[dict[str, Any]] = {
         "extra": "forbid",
         "strict": True,  # YAML has types of its own: `yes` is no number and 010 no text
-        "use_attribute_docstrings": True,
     }
 
     if TYPE_CHECKING:  # a field of most kinds; others derive it

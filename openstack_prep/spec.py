@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -130,7 +131,12 @@ def _adapter() -> Any:
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a spec, for editors."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_adapter().json_schema()}
+    from pydantic import TypeAdapter
+
+    for described in (Resource, Sections):
+        # only here: pydantic parses the source of every kind for it, longer than load_spec takes
+        described.__pydantic_config__["use_attribute_docstrings"] = True
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(Sections).json_schema()}
 
 
 def load_spec(path: str | Path) -> Spec:
@@ -190,16 +196,26 @@ def _mistake(document: Document, error: Mapping[str, Any]) -> Mistake:
         return Mistake(where, "unknown key", f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}")
     if error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return Mistake(where, "is missing", "add it")
+    if error["type"] == "secret":
+        return Mistake(where, *_parted(error["msg"]))
     said = str(error["ctx"]["error"]) if error["type"] == "value_error" else _plain(error["msg"])
-    what, _, remedy = said.partition("; ")
+    what, remedy = _parted(said)
     return Mistake(where, f"{_shown(error['input'])} {what}", remedy)
 
 
+def _parted(said: str) -> tuple[str, str]:
+    what, _, remedy = said.partition("; ")
+    return what, remedy
+
+
 def _plain(message: str) -> str:
-    return message.removeprefix("Input ")
+    return re.sub(r"^(Input|String|Value|List|Tuple|Dictionary) ", "", message)
 
 
 def _shown(value: Any) -> str:
+    """Return a value as it stands in the spec; what is composed may hold a secret."""
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
     text = json.dumps(value, default=str)
     return text if len(text) <= 40 else text[:37] + "..."
 
