@@ -25,10 +25,14 @@ _SIZE = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,9})?)\s*([a-zA-Z]*)\s*")
 
 @dataclass(frozen=True)
 class Reads:
-    """Marks a field whose text is read by a function; that raises ValueError with the remedy."""
+    """Marks a field whose text is read by a function; that raises ValueError with the remedy.
+
+    ``schema`` tells what may be written in JSON Schema, ``besides`` what may be beside the plain value.
+    """
 
     read: Callable[[Any], Any]
     schema: dict[str, Any] | None = None
+    besides: dict[str, Any] | None = None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         from pydantic_core import core_schema
@@ -36,6 +40,8 @@ class Reads:
         return core_schema.no_info_before_validator_function(self.read, handler(source))
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> Any:
+        if self.besides is not None:
+            return {"anyOf": [handler(core_schema), self.besides]}
         return handler(core_schema) if self.schema is None else self.schema
 
     def __hash__(self) -> int:
@@ -184,13 +190,11 @@ def words(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) else value
 
 
-_PATTERN = r"^-?\d+(\.\d+)?\s*([KkMmGgTt][Ii])?[Bb]?$"
+_PATTERN = r"^\s*-?\d+(\.\d+)?\s*(([KkMmGgTt][Ii])?[Bb])?\s*$"
 
 
-def _sized(unit: str) -> dict[str, Any]:
-    number = {"type": "integer", "description": f"a number of {unit}"}
-    text = {"type": "string", "pattern": _PATTERN, "description": f"such as 16{unit}"}
-    return {"anyOf": [number, text]}
+def _size(unit: str) -> Reads:
+    return Reads(size(unit), besides={"type": "string", "pattern": _PATTERN, "description": f"such as 16{unit}"})
 
 
 _PUBLIC_KEY = {
@@ -206,14 +210,14 @@ _PUBLIC_KEY = {
 }
 
 # The ceilings are far above any cloud and far below a slipped unit (bytes written where MiB are meant).
-MiB = Annotated[int, Reads(size("MiB"), _sized("MiB")), Ge(0), Le(2**30)]
-GiB = Annotated[int, Reads(size("GiB"), _sized("GiB")), Ge(0), Le(2**22)]
-Bytes = Annotated[int, Reads(size("B"), _sized("B")), Ge(0), Le(2**60)]
-LimitMiB = Annotated[int, Reads(size("MiB"), _sized("MiB")), Ge(-1), Le(2**30)]
-LimitGiB = Annotated[int, Reads(size("GiB"), _sized("GiB")), Ge(-1), Le(2**30)]
+MiB = Annotated[int, Ge(0), Le(2**30), _size("MiB")]
+GiB = Annotated[int, Ge(0), Le(2**22), _size("GiB")]
+Bytes = Annotated[int, Ge(0), Le(2**60), _size("B")]
+LimitMiB = Annotated[int, Ge(-1), Le(2**30), _size("MiB")]
+LimitGiB = Annotated[int, Ge(-1), Le(2**30), _size("GiB")]
 Limit = Annotated[int, Ge(-1), Le(2**31 - 1)]
 Count = Annotated[int, Gt(0), Le(2**31 - 1)]
-Memory = Annotated[int, Reads(size("MiB"), _sized("MiB")), Gt(0), Le(2**30)]
+Memory = Annotated[int, Gt(0), Le(2**30), _size("MiB")]
 Vcpus = Annotated[int, Gt(0), Le(2**16)]
 Text = Annotated[str, Reads(words, {"type": ["string", "number", "boolean"]})]
 Name = Annotated[str, Len(1, 255)]

@@ -68,10 +68,13 @@ class Secret:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        from pydantic_core import core_schema
+        from pydantic_core import PydanticCustomError, core_schema
 
         def read(value: Any, info: Any) -> Secret:
-            return from_spec(value, **info.context)
+            try:
+                return from_spec(value, **info.context)
+            except ValueError as error:  # its own type, for the value must not be repeated
+                raise PydanticCustomError("secret", "{said}", {"said": str(error)}) from None
 
         return core_schema.with_info_plain_validator_function(read)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -18,7 +18,12 @@ MOST_PARTS = 100_000  # of a document with its aliases written out; a spec has h
 
 
 class _Loader(yaml.SafeLoader):
-    """Says where a scalar stands that is not what it claims to be, such as the date 2024-13-45."""
+    """Leaves dates as the texts they are, and says where a scalar is not what it claims to be."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
+        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         try:

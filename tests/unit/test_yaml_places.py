@@ -67,8 +67,8 @@ def test_the_place_of_a_merged_key_is_where_it_counts(path: Path) -> None:
 
 
 def test_the_data_is_what_yaml_says(path: Path) -> None:
-    data = read(path, "a: [1, yes, ~, x]\nb: &same {c: 1.5}\nd: *same\n").data
-    assert data == {"a": [1, True, None, "x"], "b": {"c": 1.5}, "d": {"c": 1.5}}
+    data = read(path, "a: [1, yes, ~, x, 2026-11-21]\nb: &same {c: 1.5}\nd: *same\n").data
+    assert data == {"a": [1, True, None, "x", "2026-11-21"], "b": {"c": 1.5}, "d": {"c": 1.5}}
 
 
 def test_merge_keys_work_and_are_no_repetition(path: Path) -> None:
@@ -109,7 +109,7 @@ def test_the_syntax_is_wrong(path: Path) -> None:
         ("a: 1\n? [b]\n: 2\n", 2),
         ("a: 1\n{b: c}: d\n", 2),
         ("a: *gone\n", 1),
-        ("a: 1\nb: 2024-13-45\n", 2),
+        ("a: 1\nb: !!timestamp 2024-13-45\n", 2),
         ("a: 1\nb: !!int five\n", 2),
     ],
 )
