@@ -1,7 +1,7 @@
 """One file per kind; KINDS is the explicit table of them."""
 
 from openstack_prep.model import Resource
-from openstack_prep.resources.application_credential import ApplicationCredential
+from openstack_prep.resources.application_credential import AccessRule, ApplicationCredential
 from openstack_prep.resources.clouds_entry import CloudsEntry
 from openstack_prep.resources.env_file import EnvFile
 from openstack_prep.resources.flavor import Flavor
@@ -45,6 +45,7 @@ KINDS: dict[str, type[Resource]] = {
 
 __all__ = [
     "KINDS",
+    "AccessRule",
     "ApplicationCredential",
     "CloudsEntry",
     "Domain",

@@ -1,0 +1,69 @@
+"""The project's account in the object store, on the real Swift."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from typing import Any
+
+import pytest
+import requests
+
+from openstack_prep import api
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import NotAllowed
+from openstack_prep.resources import ObjectStore
+from openstack_prep.secret import Secret
+from openstack_prep.spec import Spec
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.devcloud.tenant import Tenant
+
+
+@pytest.fixture
+def cloud(tenant: Tenant) -> Cloud:
+    return Cloud(tenant.connect())
+
+
+def store(**fields: Any) -> Spec:
+    return Spec("lab", (ObjectStore(**fields),))
+
+
+def temporary(cloud: Cloud, key: str) -> int:
+    """Return how Swift answers to a temporary URL signed with a key."""
+    until = int(time.time() + 60)
+    path = cloud.object_store.endpoint[cloud.object_store.endpoint.index("/v1/") :].rstrip("/") + "/box/thing"
+    sign = hmac.new(key.encode(), f"GET\n{until}\n{path}".encode(), hashlib.sha256).hexdigest()
+    url = cloud.object_store.endpoint.rstrip("/") + f"/box/thing?temp_url_sig={sign}&temp_url_expires={until}"
+    return requests.get(url, timeout=10).status_code
+
+
+def test_keys_sign_temporary_urls(cloud: Cloud) -> None:
+    cloud.object_store.request("PUT", "/box")
+    cloud.object_store.request("PUT", "/box/thing", data=b"x")
+    spec = store(temp_url_key=Secret("k1"), temp_url_key_2=Secret("k2"), metadata={"Owner": "me"})
+    api.apply(cloud, spec).raise_for_failures()
+    assert not api.plan(cloud, spec)
+    assert [temporary(cloud, key) for key in ("k1", "k2", "k3")] == [200, 200, 401]
+    newer = store(temp_url_key=Secret("k3"), temp_url_key_2=Secret("k2"), metadata={"owner": "you"})
+    plan = api.plan(cloud, newer)
+    assert [change.field for step in plan for change in step.changes] == ["temp_url_key", "metadata"]
+    api.apply(cloud, newer).raise_for_failures()
+    assert not api.plan(cloud, newer)
+    assert temporary(cloud, "k3") == 200
+    api.destroy(cloud, newer).raise_for_failures()
+    headers = cloud.object_store.request("HEAD", "").headers
+    assert not [name for name in headers if name.lower().startswith("x-account-meta")]
+
+
+def test_a_quota_is_a_resellers_to_set(cloud: Cloud, tenant: Tenant, devcloud: Devcloud) -> None:
+    report = api.apply(cloud, store(quota_bytes=1000))
+    assert isinstance(report.failed[0].error, NotAllowed)
+    assert "ResellerAdmin" in str(report.failed[0].error)
+    identity = devcloud.admin.identity
+    role = identity.find_role("ResellerAdmin") or identity.create_role(name="ResellerAdmin")
+    identity.assign_project_role_to_user(tenant.project_id, tenant.user_id, role)
+    reseller = Cloud(tenant.connect())
+    api.apply(reseller, store(quota_bytes=1000)).raise_for_failures()
+    assert not api.plan(cloud, store(quota_bytes=1000))
+    api.destroy(reseller, store(quota_bytes=1000)).raise_for_failures()
