@@ -25,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.debug:
         # requests that hold a secret are never logged; keystoneauth hides tokens itself
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
+    logging.getLogger("keystoneauth").addHandler(logging.NullHandler())  # what it warns of, our errors say
     try:
         return int(options.run(options))
     except PrepError as error:
@@ -37,6 +38,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
+        return 1
+    except Exception as error:  # noqa: BLE001 - nobody but us can read a traceback
+        if options.debug:
+            raise
+        what = f"{type(error).__name__}: {error}"
+        print(f"openstack-prep: internal error: {what}; --debug shows where; please report it", file=sys.stderr)
         return 1
 
 

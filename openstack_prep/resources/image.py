@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, Self
 from openstack_prep import disk_format
 from openstack_prep.cloud import Cloud
 from openstack_prep.download import Digests, Verified, local_path
-from openstack_prep.errors import DownloadError, Mistake, ResourceFailed
+from openstack_prep.errors import Mistake, PrepError, ResourceFailed
 from openstack_prep.fields import Checksum, GiB, MiB, Name, Source, Text
 from openstack_prep.model import Change, Key, Observed
 from openstack_prep.resources.project import ByTenant, InProject
@@ -144,7 +144,7 @@ class Image(ByTenant):
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         status = observed.values["status"] if observed else "incomplete"
-        other = observed is not None and self.checksum not in (None, observed.values["checksum"])
+        other = observed is not None and self.checksum not in (None, observed.values.get("checksum"))
         if status not in ("active", "incomplete"):
             yield self.mistake(f"is there, but {status}", "wait until it is active, reactivate it, or delete it")
         elif other and observed and not observed.ours:
@@ -228,8 +228,9 @@ class Image(ByTenant):
             )
             raw = maker.image.get(f"/images/{image_id}")
             self._compare(raw, content.digests)
-        except (DownloadError, ResourceFailed):
-            maker.image.delete(f"/images/{image_id}")
+        except PrepError as error:
+            if not getattr(error, "retryable", False):  # who tries again looks first, and finds it
+                maker.image.delete(f"/images/{image_id}")
             raise
         operations = [_operation(SEAL, content.digests.get("sha256"))]
         if self.protected is not None:
