@@ -16,6 +16,7 @@ import yaml
 
 from tests.devcloud.pytest_devcloud import Devcloud, devcloud, pytest_runtest_teardown, tenant
 from tests.devcloud.qcow2 import qcow2
+from tests.functional.lab import Lab
 
 __all__ = ["devcloud", "pytest_runtest_teardown", "tenant"]
 
@@ -70,7 +71,10 @@ class Prep:
     def openstack(self, *words: str, **environment: str) -> Any:
         """Ask the ``openstack`` command, as the administrator unless told otherwise."""
         out = subprocess.check_output(
-            [OPENSTACK, *words, "-f", "json"], cwd=self.folder, env=os.environ | self.environment | environment, text=True
+            [OPENSTACK, *words, "-f", "json"],
+            cwd=self.folder,
+            env=os.environ | self.environment | environment,
+            text=True,
         )
         return json.loads(out)
 
@@ -91,3 +95,12 @@ def prep(devcloud: Devcloud, tmp_path: Path) -> Iterator[Prep]:
     yield made
     if made.spec.exists():
         made.destroy()
+
+
+@pytest.fixture
+def lab(devcloud: Devcloud) -> Iterator[Lab]:
+    """A project with a user, for resources made in Python; destroyed at the end, with all that was declared."""
+    made = Lab(devcloud)
+    yield made
+    made.destroy()
+    assert made.admin.identity.find_project(made.name) is None

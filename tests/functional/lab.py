@@ -1,0 +1,75 @@
+"""A project of a test's own, with a user, to which the test adds what it is about."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from openstack.connection import Connection
+
+from openstack_prep import api
+from openstack_prep.cloud import Cloud
+from openstack_prep.model import Key, Resource, Status
+from openstack_prep.plan import Plan, Report
+from openstack_prep.resources import Project, RoleAssignment, User
+from openstack_prep.resources.project import InProject
+from openstack_prep.secret import Secret
+from openstack_prep.spec import Spec
+from tests.devcloud.pytest_devcloud import Devcloud
+
+
+class Lab:
+    """Applies resources within its project, as the administrator whose spec makes project and user."""
+
+    def __init__(self, devcloud: Devcloud) -> None:
+        self.devcloud = devcloud
+        self.name = f"lab{secrets.token_hex(3)}"
+        self.cloud = Cloud(devcloud.admin)
+        self.project = Project(name=self.name)
+        self.base = (
+            self.project,
+            User(name=self.name, password=Secret("of-the-lab")),
+            RoleAssignment(role="member", user=self.name, project=self.name),
+        )
+        self.declared: dict[Key, Resource] = {each.key: each for each in self.base}
+
+    @property
+    def admin(self) -> Connection:
+        return self.devcloud.admin
+
+    @property
+    def project_id(self) -> str:
+        return str(self.admin.identity.find_project(self.name, ignore_missing=False).id)
+
+    def spec(self, *more: Resource) -> Spec:
+        placed = [each.placed_in(self.project) if isinstance(each, InProject) else each for each in more]
+        self.declared |= {each.key: each for each in placed}
+        return Spec(self.name, (*self.base, *placed))
+
+    def plan(self, *more: Resource) -> Plan:
+        return api.plan(self.cloud, self.spec(*more))
+
+    def run(self, *more: Resource, **options: Any) -> Report:
+        return api.apply(self.cloud, self.spec(*more), **options)
+
+    def apply(self, *more: Resource, **options: Any) -> dict[str, str]:
+        """Apply, insist that it went well and that nothing is left to do, and return what was done."""
+        report = self.run(*more, **options)
+        report.raise_for_failures()
+        left = self.plan(*more)
+        assert not left, str(left)
+        return {str(result.step.key): result.step.action.value for result in report.changed}
+
+    def failure(self, *more: Resource) -> str:
+        """Apply, insist that one step failed, and return why."""
+        report = self.run(*more)
+        (result,) = [each for each in report.results if each.status is Status.FAILED]
+        return str(result.error)
+
+    def destroy(self, *only: Resource) -> set[str]:
+        """Take back what a test declared, or only some of it; return what went."""
+        spec = self.spec(*only) if only else Spec(self.name, tuple(self.declared.values()))
+        spec = Spec(self.name, spec.resources[len(self.base) :]) if only else spec
+        report = api.destroy(self.cloud, spec)
+        report.raise_for_failures()
+        return {str(result.step.key) for result in report.changed}
