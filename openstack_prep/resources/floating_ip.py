@@ -7,10 +7,11 @@ lost the answer, or died, finds them again.
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake
@@ -81,23 +82,36 @@ class FloatingIP(NetworkResource):
         at_address = (raw for raw in listed if self.address and raw["floating_ip_address"] == self.address)
         return next(iter(marked), None) or next(at_address, None)
 
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        """Read also what check will want to know of those that are not there, while other kinds are read."""
+        found = super().find(site, wanted)
+        missing = [each for each in wanted if each.address and each.key not in found]
+        if missing:
+            _ask_for_holders(site, sorted({each.address for each in missing if each.address}))
+        for name in {each.external_network for each in missing}:
+            _cidrs(site, name)
+        return found
+
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         if observed is not None:
             if not observed.ours and observed.handle["port_id"]:
                 serves = f"{self.address} serves port {observed.handle['port_id']}, and this spec did not put it there"
                 yield self.mistake(serves, "detach it first, or choose another address")
             return
-        network = site.look(ExternalNetwork(name=self.external_network))
-        if self.address is None or network is None:
+        if self.address is None or not site.look(ExternalNetwork(name=self.external_network)):
             return
-        if not any(ipaddress.ip_address(self.address) in cidr for cidr in _cidrs(site, network.id)):
+        if not any(ipaddress.ip_address(self.address) in cidr for cidr in _cidrs(site, self.external_network)):
             yield self.mistake(f"{self.address} lies in no subnet of {self.external_network}", "choose one that does")
         for other in _holders(site, self.address):
             belongs = f"{self.address} belongs to project {other['project_id']} already"
             yield self.mistake(belongs, "choose another, or have it released")
 
 
-def _cidrs(site: Site, network_id: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+def _cidrs(site: Site, external_network: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    network_id = site.find_id(ExternalNetwork(name=external_network))
+    if network_id is None:
+        return []
     subnets = site.once(
         ("subnets of", network_id),
         lambda: site.admin.network.list("/subnets", "subnets", network_id=network_id, fields="cidr"),
@@ -111,3 +125,13 @@ def _holders(site: Site, address: str) -> Sequence[Mapping[str, Any]]:
         ("floating ip", address),
         lambda: site.admin.network.list("/floatingips", "floatingips", floating_ip_address=address),
     )
+
+
+def _ask_for_holders(site: Site, addresses: Sequence[str]) -> None:
+    """Ask for many at once, as many as an URL takes, so that ``_holders`` need not ask for each."""
+    for start in range(0, len(addresses), 100):
+        some = addresses[start : start + 100]
+        listed = site.admin.network.list("/floatingips", "floatingips", floating_ip_address=some)
+        for address in some:
+            held = [raw for raw in listed if raw["floating_ip_address"] == address]
+            site.once(("floating ip", address), functools.partial(list, held))

@@ -135,6 +135,21 @@ def test_many_are_read_by_one_list(site: Site, services: requests_mock.Mocker, l
     ]
 
 
+def test_who_holds_the_addresses_is_asked_at_once(
+    site: Site, services: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    given = [
+        FloatingIP(name=f"a{number}", external_network="external", address=f"192.0.2.{number}") for number in (7, 8)
+    ]
+    assert len(plan(site, *given).pending) == 2
+    assert sorted(sent(services)) == [
+        "GET /v2.0/floatingips?floating_ip_address=192.0.2.7&floating_ip_address=192.0.2.8",
+        "GET /v2.0/floatingips?project_id=admin-project",
+        "GET /v2.0/networks?router%3aexternal=true",
+        "GET /v2.0/subnets?network_id=n1&fields=cidr",
+    ]
+
+
 def test_a_used_up_quota_is_said_at_once(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
     services.post(f"{NEUTRON}/floatingips", **failure(409, "Quota exceeded for resources: ['floatingip']."))
     report = executor.run(plan(site, ANY), site)
