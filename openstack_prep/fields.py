@@ -20,19 +20,16 @@ from typing import Annotated, Any
 from annotated_types import Ge, Gt, Le, Len
 
 _UNITS = {"": None, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+_PATTERN = r"^\s*-?\d+(\.\d+)?\s*(([KkMmGgTt][Ii])?[Bb])?\s*$"
 _SIZE = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,9})?)\s*([a-zA-Z]*)\s*")
 
 
 @dataclass(frozen=True)
 class Reads:
-    """Marks a field whose text is read by a function; that raises ValueError with the remedy.
-
-    ``schema`` tells what may be written in JSON Schema, ``besides`` what may be beside the plain value.
-    """
+    """Marks a field whose text is read by a function; that raises ValueError with the remedy."""
 
     read: Callable[[Any], Any]
     schema: dict[str, Any] | None = None
-    besides: dict[str, Any] | None = None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         from pydantic_core import core_schema
@@ -40,8 +37,6 @@ class Reads:
         return core_schema.no_info_before_validator_function(self.read, handler(source))
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> Any:
-        if self.besides is not None:
-            return {"anyOf": [handler(core_schema), self.besides]}
         return handler(core_schema) if self.schema is None else self.schema
 
     def __hash__(self) -> int:
@@ -88,6 +83,22 @@ def size(unit: str) -> Callable[[Any], Any]:
         return int(number)
 
     return read
+
+
+@dataclass(frozen=True)
+class Size:
+    """Marks a number of a unit, which may also be written as a text with another."""
+
+    unit: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_before_validator_function(size(self.unit), handler(source))
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> Any:
+        number = handler(core_schema) | {"description": f"a number of {self.unit}"}
+        return {"anyOf": [number, {"type": "string", "pattern": _PATTERN, "description": f"such as 16{self.unit}"}]}
 
 
 def address(value: Any) -> Any:
@@ -190,13 +201,6 @@ def words(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) else value
 
 
-_PATTERN = r"^\s*-?\d+(\.\d+)?\s*(([KkMmGgTt][Ii])?[Bb])?\s*$"
-
-
-def _size(unit: str) -> Reads:
-    return Reads(size(unit), besides={"type": "string", "pattern": _PATTERN, "description": f"such as 16{unit}"})
-
-
 _PUBLIC_KEY = {
     "anyOf": [
         {"type": "string", "description": "the key: type, base64, comment"},
@@ -210,14 +214,14 @@ _PUBLIC_KEY = {
 }
 
 # The ceilings are far above any cloud and far below a slipped unit (bytes written where MiB are meant).
-MiB = Annotated[int, Ge(0), Le(2**30), _size("MiB")]
-GiB = Annotated[int, Ge(0), Le(2**22), _size("GiB")]
-Bytes = Annotated[int, Ge(0), Le(2**60), _size("B")]
-LimitMiB = Annotated[int, Ge(-1), Le(2**30), _size("MiB")]
-LimitGiB = Annotated[int, Ge(-1), Le(2**30), _size("GiB")]
+MiB = Annotated[int, Ge(0), Le(2**30), Size("MiB")]
+GiB = Annotated[int, Ge(0), Le(2**22), Size("GiB")]
+Bytes = Annotated[int, Ge(0), Le(2**60), Size("B")]
+LimitMiB = Annotated[int, Ge(-1), Le(2**30), Size("MiB")]
+LimitGiB = Annotated[int, Ge(-1), Le(2**30), Size("GiB")]
 Limit = Annotated[int, Ge(-1), Le(2**31 - 1)]
 Count = Annotated[int, Gt(0), Le(2**31 - 1)]
-Memory = Annotated[int, Gt(0), Le(2**30), _size("MiB")]
+Memory = Annotated[int, Gt(0), Le(2**30), Size("MiB")]
 Vcpus = Annotated[int, Gt(0), Le(2**16)]
 Text = Annotated[str, Reads(words, {"type": ["string", "number", "boolean"]})]
 Name = Annotated[str, Len(1, 255)]

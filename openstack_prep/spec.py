@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
+import inspect
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +18,7 @@ from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.fields import Name
 from openstack_prep.model import Key, Resource
 from openstack_prep.resources import (
+    KINDS,
     ApplicationCredential,
     CloudsEntry,
     EnvFile,
@@ -136,7 +140,26 @@ def schema() -> dict[str, Any]:
     for described in (Resource, Sections):
         # only here: pydantic parses the source of every kind for it, longer than load_spec takes
         described.__pydantic_config__["use_attribute_docstrings"] = True
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(Sections).json_schema()}
+    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(Sections).json_schema()}
+    for owner, part in [(Sections, whole), *((kind, whole["$defs"][kind.__name__]) for kind in KINDS.values())]:
+        for base in owner.__mro__[:-1]:
+            for name, text in _docstrings(base).items():
+                part["properties"].get(name, {}).setdefault("description", text)
+    return whole
+
+
+def _docstrings(described: type) -> dict[str, str]:
+    """Return the docstrings of a class's fields; pydantic reads those of a kind, but not of its bases."""
+    (tree,) = ast.parse(inspect.getsource(described)).body
+    assert isinstance(tree, ast.ClassDef)
+    return {
+        field.target.id: str(text.value.value)
+        for field, text in pairwise(tree.body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+    }
 
 
 def load_spec(path: str | Path) -> Spec:
@@ -222,8 +245,7 @@ def _shown(value: Any) -> str:
 
 def _known_keys(where: Sequence[str | int]) -> Iterable[str]:
     """Return the keys that the schema allows at a place."""
-    whole = schema()
-    part = whole
+    whole = part = _adapter().json_schema()
     for step in where:
         options = [part, *part.get("anyOf", ())]
         for option in options:

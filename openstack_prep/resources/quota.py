@@ -89,8 +89,11 @@ class VolumeTypeQuota:
     """Limits of one volume type, beside those of all types together."""
 
     volumes: Limit | None = None
+    """Volumes."""
     snapshots: Limit | None = None
+    """Volume snapshots."""
     gigabytes: LimitGiB | None = None
+    """Volumes and snapshots together, GiB."""
 
 
 @dataclass(frozen=True, kw_only=True)

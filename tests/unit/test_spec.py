@@ -1,0 +1,340 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.model import Key
+from openstack_prep.resources import KINDS, Project, RoleAssignment
+from openstack_prep.spec import Clouds, Sections, Spec, load_spec, schema
+
+INSTALL_CONFIGS = Path(__file__).parents[2] / "install_configs"
+SHIPPED = sorted(INSTALL_CONFIGS.glob("*.yaml"))
+WORD = "correct-horse"
+
+Load = Callable[[str], Spec]
+Refused = Callable[[str], list[str]]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    """Read a spec of this text."""
+
+    def read(text: str) -> Spec:
+        (tmp_path / "spec.yaml").write_text(text)
+        return load_spec(tmp_path / "spec.yaml")
+
+    return read
+
+
+@pytest.fixture
+def refused(load: Load, tmp_path: Path) -> Refused:
+    """Read a spec that is wrong, and return its mistakes without the folder."""
+
+    def read(text: str) -> list[str]:
+        with pytest.raises(SpecError) as caught:
+            load(text)
+        return [str(each).replace(f"{tmp_path}/", "") for each in caught.value.mistakes]
+
+    return read
+
+
+# --- what it says -------------------------------------------------------------------------
+
+
+def test_the_least_spec(load: Load) -> None:
+    spec = load("name: ocp4\n")
+    assert (spec.name, spec.resources, spec.clouds, spec.warnings) == ("ocp4", (), Clouds(), ())
+
+
+def test_what_names_no_project_lies_in_that_of_the_spec(load: Load) -> None:
+    spec = load(
+        "name: ocp4\nproject: {name: p, domain: d}\nquota: {cores: 1}\nnetworks: [{name: n}, {name: o, project: q}]\n"
+    )
+    _, quota, n, o = spec.resources
+    assert (quota.project, quota.project_domain) == ("p", "d")
+    assert (n.project, o.project) == ("p", "q")
+
+
+def test_without_a_project_things_lie_in_that_of_the_connection(load: Load) -> None:
+    (quota,) = load("name: ocp4\nquota: {cores: 1}\n").resources
+    assert quota.project is None
+
+
+@pytest.mark.parametrize(
+    ("ram", "mib"), [("102400", 102400), ('"102400"', 102400), ("100GiB", 102400), ("100 gib", 102400), ("-1", -1)]
+)
+def test_sizes_with_and_without_a_unit(load: Load, ram: str, mib: int) -> None:
+    (quota,) = load(f"name: ocp4\nquota: {{ram: {ram}}}\n").resources
+    assert quota.ram == mib
+
+
+def test_a_date_is_a_text(load: Load) -> None:
+    (project,) = load("name: 2026-11-21\nproject: {name: p, description: 2026-11-21}\n").resources
+    assert project.description == "2026-11-21"
+
+
+def test_secrets_come_from_beside_the_spec(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "word").write_text(WORD)
+    monkeypatch.setenv("WORD", WORD)
+    monkeypatch.chdir("/")
+    spec = load("name: x\nusers: [{name: a, password: {file: word}}, {name: b, password: {env: WORD}}]\n")
+    assert [user.password.reveal() for user in spec.resources] == [WORD, WORD]
+    assert spec.warnings == ()
+
+
+def test_a_secret_in_the_spec_is_a_warning(load: Load) -> None:
+    (warning,) = load(f"name: x\nusers: [{{name: a, password: {WORD}}}]\n").warnings
+    assert "plain text" in warning
+
+
+def test_a_spec_shows_no_secret(load: Load) -> None:
+    assert WORD not in repr(load(f"name: x\nusers: [{{name: a, password: {WORD}}}]\n"))
+
+
+def test_every_resource_knows_its_line(load: Load, tmp_path: Path) -> None:
+    spec = load(
+        "name: x\nproject:\n  name: p\nflavors:\n  - {name: a}\n  - name: b\n".replace(
+            "{name: a}", "{name: a, ram: 1, vcpus: 1, disk: 1}"
+        ).replace("name: b", "{name: b, ram: 1, vcpus: 1, disk: 1}")
+    )
+    path = tmp_path / "spec.yaml"
+    assert spec.places == {
+        Key("project", "p"): f"{path}:2",
+        Key("flavor", "a"): f"{path}:5",
+        Key("flavor", "b"): f"{path}:6",
+    }
+    known, other = Mistake("flavor/b", "is too big"), Mistake("flavor/c", "is too big")
+    assert [each.where for each in spec.placed([known, other])] == [f"{path}:6: flavor/b", "flavor/c"]
+
+
+def test_there_is_a_section_for_every_kind() -> None:
+    declared = " ".join(str(each.type) for each in fields(Sections))
+    assert [kind.__name__ for kind in KINDS.values() if kind.__name__ not in declared] == []
+
+
+# --- mistakes -----------------------------------------------------------------------------
+
+MISTAKES = {
+    "empty": ("", ["spec.yaml:1: is empty; begin with `name: my-cluster`"]),
+    "a list": ("- name: x\n", ["spec.yaml:1: is not a mapping of sections; begin with `name: my-cluster`"]),
+    "a word": ("ocp4\n", ["spec.yaml:1: is not a mapping of sections; begin with `name: my-cluster`"]),
+    "no name": ("quota: {cores: 1}\n", ["spec.yaml:1: name: is missing; add it"]),
+    "an empty name": ('name: ""\n', ['spec.yaml:1: name: "" should have at least 1 character']),
+    "a number for a name": ("name: 4\n", ["spec.yaml:1: name: 4 should be a valid string"]),
+    "unknown section": ("name: x\nflavor: []\n", ["spec.yaml:2: flavor: unknown key; did you mean flavors?"]),
+    "unknown key in an item": (
+        "name: x\nnetworks:\n  - name: n\n    mtuu: 1\n",
+        ["spec.yaml:4: networks[0].mtuu: unknown key; did you mean mtu?"],
+    ),
+    "unknown key in a section": (
+        "name: x\nquota:\n  core: 1\n",
+        ["spec.yaml:3: quota.core: unknown key; did you mean cores?"],
+    ),
+    "unknown nested key": (
+        "name: x\nquota:\n  volume_types:\n    fast: {volume: 1}\n",
+        ["spec.yaml:4: quota.volume_types.fast.volume: unknown key; did you mean volumes?"],
+    ),
+    "nothing like it": (
+        "name: x\nclouds: {zzz: 1}\n",
+        ["spec.yaml:2: clouds.zzz: unknown key; known are admin, tenant"],
+    ),
+    "a list for a mapping": ("name: x\nquota: [1]\n", ["spec.yaml:2: quota: a list should be an object"]),
+    "a mapping for a list": (
+        "name: x\nflavors: {name: m}\n",
+        ["spec.yaml:2: flavors: a mapping should be a valid array"],
+    ),
+    "nothing for a list": ("name: x\nflavors:\n", ["spec.yaml:2: flavors: null should be a valid array"]),
+    "yes for a number": (
+        "name: x\nquota: {cores: yes}\n",
+        ["spec.yaml:2: quota.cores: true should be a valid integer"],
+    ),
+    "a text for a number": (
+        'name: x\nquota: {cores: "40"}\n',
+        ['spec.yaml:2: quota.cores: "40" should be a valid integer'],
+    ),
+    "infinity": ("name: x\nquota: {cores: .inf}\n", ["spec.yaml:2: quota.cores: Infinity should be a valid integer"]),
+    "below unlimited": (
+        "name: x\nquota: {cores: -2}\n",
+        ["spec.yaml:2: quota.cores: -2 should be greater than or equal to -1"],
+    ),
+    "an absurd size": (
+        "name: x\nquota:\n  ram: 107374182400\n",
+        ["spec.yaml:3: quota.ram: 107374182400 should be less than or equal to 1073741824"],
+    ),
+    "no size": (
+        "name: x\nquota: {ram: 100GB}\n",
+        ['spec.yaml:2: quota.ram: "100GB" is not a size; write a number of MiB, or one with a unit such as 16MiB'],
+    ),
+    "a date for a key": ("name: x\n2026-11-21: y\n", ["spec.yaml:2: 2026-11-21: unknown key"]),
+    "a number for a key": ("name: x\n5: y\n", ["spec.yaml:2: 5: unknown key"]),
+    "a bad address": (
+        "name: x\nfloating_ips:\n  - name: api\n    external_network: external\n    address: 192.168.122\n",
+        [
+            'spec.yaml:5: floating_ips[0].address: "192.168.122" is not an IP address; '
+            "write one such as 192.0.2.10 or 2001:db8::10"
+        ],
+    ),
+    "no environment variable": (
+        "name: x\nusers:\n  - name: u\n    password: {env: NO_SUCH_WORD}\n",
+        ["spec.yaml:4: users[0].password: the environment variable NO_SUCH_WORD is not set; export it"],
+    ),
+    "a key twice": (
+        "name: x\nquota:\n  cores: 1\n  cores: 2\n",
+        ["spec.yaml:4: cores stands here and in line 3; keep one of them"],
+    ),
+    "a name twice": (
+        "name: x\nnetworks:\n  - name: n\n  - name: o\n  - name: n\n",
+        ["spec.yaml:5: network/n stands here and at spec.yaml:3; give each a name of its own"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "mistakes"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_names_its_line_field_value_and_remedy(refused: Refused, text: str, mistakes: list[str]) -> None:
+    found = refused(text)
+    assert len(found) == len(mistakes)
+    assert all(said.startswith(expected) for said, expected in zip(found, mistakes, strict=True)), found
+
+
+def test_a_bad_network(refused: Refused) -> None:
+    (said,) = refused("name: x\nsubnets:\n  - {name: s, network: n, cidr: 10.0.0.1/24}\n")
+    assert said.startswith('spec.yaml:3: subnets[0].cidr: "10.0.0.1/24" is not a network in CIDR form')
+
+
+def test_a_secret_file_that_is_not_there(refused: Refused) -> None:
+    (said,) = refused("name: x\nusers:\n  - {name: u, password: {file: gone}}\n")
+    assert said.startswith("spec.yaml:3: users[0].password: gone cannot be read")
+
+
+def test_all_mistakes_are_told_at_once(refused: Refused) -> None:
+    said = refused("nam: x\nnetworks:\n  - {name: n, mtu: 0}\nquota:\n  cores: a lot\n  cores: 1.5\nfoo: 1\n")
+    assert sorted(each.partition(": ")[0] for each in said) == [
+        "spec.yaml:1",
+        "spec.yaml:1",
+        "spec.yaml:3",
+        "spec.yaml:6",
+        "spec.yaml:6",
+        "spec.yaml:7",
+    ]
+
+
+def test_all_names_given_twice_are_told_at_once(refused: Refused) -> None:
+    said = refused(
+        "name: x\nnetworks: [{name: n}, {name: n}]\nkeypairs: []\nserver_groups:\n"
+        "- {name: g, policy: affinity}\n- {name: g, policy: affinity}\n"
+    )
+    assert [each.partition(" stands")[0] for each in said] == ["spec.yaml:2: network/n", "spec.yaml:6: server_group/g"]
+
+
+HIDING = [
+    f"users: {{name: u, password: {WORD}}}",
+    f"users: [[{WORD}]]",
+    f"users: [{{name: u, password: [{WORD}]}}]",
+    f"users: [{{name: u, password: {{vault: {WORD}}}}}]",
+    f"users: [{{name: u, password: {{env: a, value: {WORD}}}}}]",
+    f"users: [{{name: u, passwort: {WORD}}}]",
+    f"users: [{{name: u, email: [{WORD}]}}]",
+    f"project: {{name: p, users: {{password: {WORD}}}}}",
+]
+
+
+@pytest.mark.parametrize("line", HIDING)
+def test_a_mistake_repeats_no_secret(refused: Refused, line: str) -> None:
+    assert WORD not in "".join(refused(f"name: x\n{line}\n"))
+
+
+def test_a_password_that_yaml_takes_for_a_number_is_not_repeated(refused: Refused) -> None:
+    (said,) = refused("name: x\nusers: [{name: u, password: 31415926}]\n")
+    assert "31415926" not in said
+    assert said.startswith("spec.yaml:2: users[0].password: is not a secret's source; write one of {env: NAME}")
+
+
+def test_a_spec_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"gone\.yaml: cannot be read: .*No such file"):
+        load_spec(tmp_path / "gone.yaml")
+
+
+def test_a_path_may_be_a_text(tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text("name: x\n")
+    assert load_spec(str(tmp_path / "spec.yaml")).name == "x"
+
+
+# --- the shipped ones, and the schema -----------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def whole() -> dict[str, Any]:
+    return schema()
+
+
+@pytest.fixture(scope="module")
+def judge(whole: dict[str, Any]) -> jsonschema.Draft202012Validator:
+    jsonschema.Draft202012Validator.check_schema(whole)
+    return jsonschema.Draft202012Validator(whole)
+
+
+def test_some_are_shipped() -> None:
+    assert {path.stem for path in SHIPPED} >= {"minimal", "openshift-lab"}
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_shipped_spec_is_right(path: Path) -> None:
+    spec = load_spec(path)
+    assert spec.warnings == ()
+    assert any(isinstance(each, Project) for each in spec.resources)
+    assert any(isinstance(each, RoleAssignment) for each in spec.resources)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_the_schema_accepts_a_shipped_spec(path: Path, judge: jsonschema.Draft202012Validator) -> None:
+    judge.validate(yaml.safe_load(path.read_text()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: x\nquota: {ram: 100GiB, gigabytes: 5TiB, cores: -1}\n",
+        'name: x\nflavors: [{name: m, ram: "16384", vcpus: 4, disk: 25}]\n',
+        "name: x\nquota: {volume_types: {fast: {volumes: 3}}}\n",
+        "name: x\nusers: [{name: u, password: {generate: x}}, {name: v, password: word}]\n",
+    ],
+)
+def test_the_schema_accepts_what_is_right(text: str, load: Load, judge: jsonschema.Draft202012Validator) -> None:
+    load(text)
+    judge.validate(yaml.safe_load(text))
+
+
+NOT_FOR_A_SCHEMA = {
+    "a key twice",
+    "a name twice",
+    "a bad address",
+    "no environment variable",
+    "a date for a key",
+    "a number for a key",
+}
+
+
+@pytest.mark.parametrize("name", [name for name in MISTAKES if name not in NOT_FOR_A_SCHEMA])
+def test_the_schema_rejects_what_is_wrong(name: str, judge: jsonschema.Draft202012Validator) -> None:
+    assert not judge.is_valid(yaml.safe_load(MISTAKES[name][0]))
+
+
+def described(definition: dict[str, Any]) -> list[str]:
+    return [name for name, field in definition.get("properties", {}).items() if not field.get("description")]
+
+
+def test_every_field_is_described(whole: dict[str, Any]) -> None:
+    missing = {name: described(definition) for name, definition in {**whole["$defs"], "spec": whole}.items()}
+    assert {name: without for name, without in missing.items() if without} == {}
+
+
+def test_the_schema_names_all_sections(whole: dict[str, Any]) -> None:
+    assert list(whole["properties"]) == [each.name for each in fields(Sections)]
+    assert whole["additionalProperties"] is False
