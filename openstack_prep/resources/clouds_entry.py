@@ -63,7 +63,7 @@ class InCloudsYaml(InProject):
             region=self.region or cloud.region,
             interface=self.interface or cloud.interface,
             cacert=self.cacert or cloud.config.get("cacert"),
-            verify=cloud.config.get("verify") if self.verify is None else self.verify,
+            verify=False if self.verify is None and cloud.config.get("verify") is False else self.verify,
         )
 
     def settings(self) -> dict[str, Any]:

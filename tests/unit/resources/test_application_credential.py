@@ -114,7 +114,6 @@ def test_the_secret_goes_into_clouds_yaml_and_nowhere_else(
         "identity_api_version": "3",
         "region_name": "one",
         "interface": "public",
-        "verify": True,
     }
     assert path.stat().st_mode & 0o777 == 0o600
     posted = next(each for each in keystone.services.request_history if each.path.endswith("credentials") and each.body)

@@ -53,7 +53,6 @@ def test_it_is_written_once_and_kept(site: Site, path: Path) -> None:
                 "identity_api_version": "3",
                 "region_name": "one",
                 "interface": "public",
-                "verify": True,
             }
         }
     }
