@@ -1,0 +1,96 @@
+"""Security groups and their rules on a real Neutron."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from openstack_prep.resources import SecurityGroup
+from openstack_prep.resources.security_group_rule import SecurityGroupRule as Rule
+from tests.devcloud.faults import Fault
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.functional.lab import Lab
+
+BALANCER = SecurityGroup(name="lb")
+EVERY_WAY = (
+    Rule(protocol="tcp", ports="80"),
+    Rule(protocol="tcp", ports="9000-9999", remote_ip_prefix="10.0.0.0/8", description="the API"),
+    Rule(protocol="tcp", ports="1-65535", remote_ip_prefix="::/0"),
+    Rule(protocol="udp", remote_group="lb"),
+    Rule(remote_group="self"),
+    Rule(protocol="icmp", icmp_type=8),
+    Rule(protocol="icmp", ethertype="IPv6"),
+    Rule(protocol="vrrp"),
+    Rule(protocol="112", ethertype="IPv6"),
+    Rule(protocol="200", remote_ip_prefix="10.0.0.0/8"),
+    Rule(direction="egress"),
+)
+WEB = SecurityGroup(name="web", description="of the web", rules=EVERY_WAY)
+
+
+def rules(lab: Lab, name: str = "web") -> list[Any]:
+    neutron = lab.admin.network
+    (group,) = neutron.security_groups(name=name, project_id=lab.project_id)
+    return list(neutron.security_group_rules(security_group_id=group.id))
+
+
+def test_from_create_to_destroy(lab: Lab) -> None:
+    lab.apply(WEB, BALANCER)
+    made = rules(lab)
+    assert len(made) == len(EVERY_WAY) + 1  # Neutron makes egress rules for both IP versions, one of them declared
+    assert {rule.project_id for rule in made} == {lab.project_id}
+    assert Counter(rule.protocol for rule in made) == {
+        "tcp": 3,
+        "udp": 1,
+        "icmp": 1,
+        "ipv6-icmp": 1,
+        "vrrp": 2,
+        "200": 1,
+        None: 3,
+    }
+    assert {"security_group/web", "security_group/lb"} <= lab.destroy()
+
+
+def test_drift_is_mended_and_what_others_made_stays(lab: Lab) -> None:
+    lab.apply(WEB, BALANCER)
+    neutron = lab.admin.network
+    (http,) = [rule for rule in rules(lab) if rule.port_range_min == 80]
+    neutron.delete_security_group_rule(http)
+    theirs = {"protocol": "tcp", "port_range_min": 22, "port_range_max": 22, "direction": "ingress"}
+    neutron.create_security_group_rule(security_group_id=http.security_group_id, project_id=lab.project_id, **theirs)
+    assert lab.apply(WEB, BALANCER) == {"security_group/web": "update"}
+    assert {22, 80} <= {rule.port_range_min for rule in rules(lab)}
+
+
+def test_rules_no_longer_declared_go(lab: Lab) -> None:
+    lab.apply(WEB, BALANCER)
+    fewer = replace(WEB, rules=(*EVERY_WAY[:1], Rule(protocol="tcp", ports="443")), description="x", stateful=False)
+    assert lab.apply(fewer, BALANCER) == {"security_group/web": "update"}
+    assert {rule.port_range_min for rule in rules(lab) if rule.direction == "ingress"} == {80, 443}
+    assert len([rule for rule in rules(lab) if rule.direction == "egress"]) == 2
+
+
+@pytest.mark.parametrize("path", ["/security-groups$", "/security-group-rules$"])
+def test_a_lost_answer_makes_nothing_twice(lab: Lab, devcloud: Devcloud, path: str) -> None:
+    with devcloud.faults(Fault("neutron", method="POST", path_regex=path, times=2, drop_answer=True)):
+        lab.apply(WEB, BALANCER)
+    assert len(rules(lab)) == len(EVERY_WAY) + 1
+
+
+def test_stopped_before_its_rules(lab: Lab, devcloud: Devcloud) -> None:
+    with devcloud.faults(Fault("neutron", method="POST", path_regex="group-rules$", status=400)):
+        lab.failure(WEB, BALANCER)
+    assert lab.apply(WEB, BALANCER) == {"security_group/web": "update"}
+
+
+def test_the_default_group_gives_back_our_rules_alone(lab: Lab) -> None:
+    default = SecurityGroup(name="default", rules=(Rule(protocol="tcp", ports="22"), Rule(remote_group="self")))
+    lab.apply()
+    before = len(rules(lab, "default"))
+    assert lab.apply(default) == {"security_group/default": "update"}
+    assert len(rules(lab, "default")) == before + 1
+    assert lab.destroy(default) == {"security_group/default"}
+    assert len(rules(lab, "default")) == before
