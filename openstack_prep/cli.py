@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 1
-    except Exception as error:  # noqa: BLE001 - nobody but us can read a traceback
+    except Exception as error:  # nobody but us can read a traceback
         if options.debug:
             raise
         what = f"{type(error).__name__}: {error}"
