@@ -64,17 +64,17 @@ def apply(
 ) -> Report:
     """Carry out a plan, or plan and carry out; the report says how each step went.
 
-    A plan that has become old is made again first.  Raises PlanRefused, before anything is changed,
-    when the plan has refusals or the cloud has moved since it was made.
+    A plan that has become old, or was carried out before, is made again first.  Raises PlanRefused,
+    before anything is changed, when the plan has refusals or the cloud has moved since it was made.
     """
     if not isinstance(wanted, Plan):
         wanted = plan(cloud, wanted, allow_replace=allow_replace, jobs=jobs, progress=progress)
     wanted.raise_for_refusals()
-    if wanted.age > FRESH:
+    if wanted.age > FRESH or (wanted.site and wanted.site.spent):
         wanted = _made_again(cloud, wanted, jobs, progress)
     site = wanted.site
     assert site is not None
-    site.progress = progress
+    site.progress, site.spent = progress, True
     return executor.run(wanted, site, jobs=jobs, tell=tell)
 
 

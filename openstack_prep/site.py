@@ -54,6 +54,7 @@ class Site:
         self.mark = mark
         self.progress = progress
         self.known: dict[Key, Observed] = {}
+        self.spent = False  # whether a plan made from what was read here has been carried out
         self._tenant = tenant
         self._actors = actors or {}
         self._logins: dict[tuple[Key, str], Future[Cloud]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,58 @@ def services() -> Iterator[requests_mock.Mocker]:
 @pytest.fixture
 def site(services: requests_mock.Mocker) -> Site:
     return Site(Cloud(connection()), Mark("lab"))
+
+
+CLOUDS = f"""
+clouds:
+  lab:
+    region_name: one
+    compute_api_version: "2"
+    identity_api_version: "3"
+    auth:
+      auth_url: {IDENTITY}
+      username: admin
+      password: admin-password
+      project_name: admin
+      user_domain_name: Default
+      project_domain_name: Default
+  other:
+    auth: {{auth_url: {IDENTITY}}}
+"""
+
+
+@pytest.fixture
+def clouds_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only clouds.yaml there is."""
+    path = tmp_path / "clouds.yaml"
+    path.write_text(CLOUDS)
+    for name in ("OS_CLOUD", "OS_AUTH_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+@pytest.fixture
+def flavors(services: requests_mock.Mocker) -> list[dict[str, Any]]:
+    """The flavors of a Nova that remembers what it is told."""
+    kept: list[dict[str, Any]] = []
+    nova = ENDPOINTS["compute"]
+
+    def create(request: Any, _: Any) -> dict[str, Any]:
+        kept.append({"id": f"f{len(kept) + 1}", "os-flavor-access:is_public": True} | request.json()["flavor"])
+        return {"flavor": kept[-1]}
+
+    def drop(request: Any, context: Any) -> str:
+        kept[:] = [each for each in kept if each["id"] != request.path.rpartition("/")[2]]
+        context.status_code = 204
+        return ""
+
+    services.get(f"{nova}/flavors/detail", json=lambda *_: {"flavors": kept})
+    services.post(f"{nova}/flavors", json=create)
+    services.delete(re.compile(f"{nova}/flavors/.*"), text=drop)
+    return kept
 
 
 @pytest.fixture

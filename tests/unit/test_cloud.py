@@ -16,42 +16,14 @@ from openstack_prep.cloud import RETRIES, TIMEOUT, Cloud, Service, connect, tran
 from openstack_prep.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded
 from openstack_prep.secret import Secret
 from openstack_prep.version import __version__
-from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, ENDPOINTS, IDENTITY, failure, sent, token
+from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, CLOUDS, ENDPOINTS, IDENTITY, failure, sent, token
 
 NOVA, NEUTRON, GLANCE = ENDPOINTS["compute"], ENDPOINTS["network"], ENDPOINTS["image"]
 TOKENS = f"{IDENTITY}/auth/tokens"
 NETWORKS = f"{NEUTRON}/v2.0/networks"
 OK = {"json": {"networks": []}}
 
-CLOUDS = f"""
-clouds:
-  lab:
-    region_name: one
-    compute_api_version: "2"
-    identity_api_version: "3"
-    auth:
-      auth_url: {IDENTITY}
-      username: admin
-      password: admin-password
-      project_name: admin
-      user_domain_name: Default
-      project_domain_name: Default
-  other:
-    auth: {{auth_url: {IDENTITY}}}
-"""
-
-
-@pytest.fixture(autouse=True)
-def clouds_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only clouds.yaml there is."""
-    path = tmp_path / "clouds.yaml"
-    path.write_text(CLOUDS)
-    for name in ("OS_CLOUD", "OS_AUTH_URL"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    return path
+pytestmark = pytest.mark.usefixtures("clouds_yaml")
 
 
 @pytest.fixture
