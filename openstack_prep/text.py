@@ -7,7 +7,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from openstack_prep.errors import PrepError
-from openstack_prep.model import Action, Key, Observed, Result, Status, Step
+from openstack_prep.model import Action, Change, Key, Observed, Result, Status, Step
 
 
 def show(value: Any) -> str:
@@ -49,8 +49,17 @@ def step_line(step: Step, width: int) -> str:
     if step.action is Action.CREATE:
         details = ", ".join(f"{name} {show(value)}" for name, value in step.resource.desired().items())
     elif step.changes:
-        details = ", ".join(f"{each.field} {show(each.before)} -> {show(each.after)}" for each in step.changes)
+        details = ", ".join(map(change_text, step.changes))
     return f"{step.action.mark:>3} {step.key!s:<{width}}  {details}".rstrip()
+
+
+def change_text(change: Change) -> str:
+    """Return "ram 1024 -> 2048"; of sets only what comes and goes: "rules +[ingress IPv4 tcp 22 from anywhere]"."""
+    before, after = change.before, change.after
+    if isinstance(before, frozenset) and isinstance(after, frozenset):
+        parts = [("+", after - before), ("-", before - after)]
+        return " ".join([change.field, *(sign + show(part) for sign, part in parts if part)])
+    return f"{change.field} {show(before)} -> {show(after)}"
 
 
 def result_line(result: Result, width: int) -> str:

@@ -153,3 +153,8 @@ def test_a_value_as_plain_data(value: Any, plain: Any) -> None:
 def test_a_change_from_nothing_is_said() -> None:
     step = Step(resource=CRATE, action=steps()["box/crate"].action, changes=(Change("size", None, 3),))
     assert text.step_line(step, 9) == "-/+ box/crate  size (unset) -> 3"
+
+
+def test_of_a_set_only_what_comes_and_goes_is_shown() -> None:
+    change = Change("rules", frozenset({"a", "b"}), frozenset({"b", "c", "d"}))
+    assert text.change_text(change) == "rules +[c, d] -[a]"
