@@ -37,10 +37,9 @@ def plan(
     spec, site = _open(cloud, wanted, jobs, progress)
     observed, mistakes = executor.examine(site, spec.resources, jobs=jobs)
     site.known.update(observed)
-    made = planner.plan_apply(
-        spec.name, spec.resources, observed, mistakes=spec.placed(mistakes), allow_replace=allow_replace
-    )
-    return replace(made, wanted=spec, site=site, made=time.monotonic())
+    made = planner.plan_apply(spec.name, spec.resources, observed, mistakes=mistakes, allow_replace=allow_replace)
+    refusals = spec.placed(made.refusals)
+    return replace(made, refusals=tuple(refusals), wanted=spec, site=site, made=time.monotonic())
 
 
 def plan_destroy(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Plan:

@@ -154,6 +154,7 @@ def _destroy(options: argparse.Namespace) -> int:
 
     cloud, spec = _open(options, options.spec)
     plan = api.plan_destroy(cloud, spec, jobs=options.jobs)
+    plan.raise_for_refusals()
     if plan and not options.yes:
         name = next((each.name for each in spec.resources if each.kind == "project"), spec.name)
         _ask(plan, f"Destroy this for good? Type the name {name}: ", name)
