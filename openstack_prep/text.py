@@ -71,8 +71,7 @@ def result_line(result: Result, width: int) -> str:
     elif result.status is Status.SKIPPED:
         details = f"skipped because of {result.cause}"
     elif result.observed is not None and result.step.action is not Action.DELETE:
-        outputs = (f"{name} {value}" for name, value in result.observed.outputs.items())
-        details = "  ".join((result.observed.id, *outputs))
+        details = "  ".join(_told(result.observed))
     return f"{mark:>3} {result.step.key!s:<{width}}  {details}".rstrip()
 
 
@@ -98,6 +97,12 @@ def observed_data(observed: Observed | None) -> dict[str, Any] | None:
     return {"id": observed.id, "ours": observed.ours, "outputs": dict(observed.outputs)}
 
 
+def _told(observed: Observed) -> Iterable[str]:
+    """Yield the id and what else is worth telling."""
+    yield observed.id
+    yield from (f"{name} {value}" for name, value in observed.outputs.items() if value not in observed.id)
+
+
 def observed_table(found: Mapping[Key, Observed | None]) -> str:
     """Return what exists, a line each: what it is called, its id, its addresses, and whose it is."""
     width = max((len(str(key)) for key in found), default=0)
@@ -105,8 +110,7 @@ def observed_table(found: Mapping[Key, Observed | None]) -> str:
     for key, observed in found.items():
         words = ["-"]
         if observed is not None:
-            outputs = (f"{name} {value}" for name, value in observed.outputs.items())
-            words = [observed.id, *outputs, *(() if observed.ours else ("(not made by this spec)",))]
+            words = [*_told(observed), *(() if observed.ours else ("(not made by this spec)",))]
         lines.append(f"{key!s:<{width}}  {'  '.join(words)}")
     return "\n".join(lines)
 
