@@ -7,6 +7,7 @@ import difflib
 import inspect
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -135,30 +136,36 @@ def _adapter() -> Any:
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a spec, for editors."""
-    from pydantic import TypeAdapter
-
-    for described in (Resource, Sections):
-        # only here: pydantic parses the source of every kind for it, longer than load_spec takes
-        described.__pydantic_config__["use_attribute_docstrings"] = True
-    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(Sections).json_schema()}
-    for owner, part in [(Sections, whole), *((kind, whole["$defs"][kind.__name__]) for kind in KINDS.values())]:
-        for base in owner.__mro__[:-1]:
-            for name, text in _docstrings(base).items():
-                part["properties"].get(name, {}).setdefault("description", text)
+    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **_adapter().json_schema()}
+    docstrings = _docstrings()
+    kinds = {kind.__name__: kind for kind in KINDS.values()}
+    for name, part in [(Sections.__name__, whole), *whole["$defs"].items()]:
+        for owner in [each.__name__ for each in kinds[name].__mro__] if name in kinds else [name]:
+            for field_name, text in docstrings.get(owner, {}).items():
+                part.get("properties", {}).get(field_name, {}).setdefault("description", text)
     return whole
 
 
-def _docstrings(described: type) -> dict[str, str]:
-    """Return the docstrings of a class's fields; pydantic reads those of a kind, but not of its bases."""
-    (tree,) = ast.parse(inspect.getsource(described)).body
-    assert isinstance(tree, ast.ClassDef)
+def _docstrings() -> dict[str, dict[str, str]]:
+    """Return the docstrings of fields by class.
+
+    pydantic can read them too, but parses a module anew for each class, and passes over base classes.
+    """
+    modules = [module for name, module in sys.modules.items() if name.startswith(f"{__package__}.resources.")]
+    classes = [
+        node for module in [sys.modules[__name__], *modules] for node in ast.parse(inspect.getsource(module)).body
+    ]
     return {
-        field.target.id: str(text.value.value)
-        for field, text in pairwise(tree.body)
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(text, ast.Expr)
-        and isinstance(text.value, ast.Constant)
+        node.name: {
+            field.target.id: str(text.value.value)
+            for field, text in pairwise(node.body)
+            if isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+        }
+        for node in classes
+        if isinstance(node, ast.ClassDef)
     }
 
 
