@@ -106,7 +106,8 @@ def _made_again(cloud: Cloud, old: Plan, jobs: int, progress: Progress) -> Plan:
 
 def _open(cloud: Cloud, wanted: Wanted, jobs: int, progress: Progress) -> tuple[Spec, Site]:
     spec = wanted if isinstance(wanted, Spec) else Spec(_name_of(wanted), tuple(wanted))
-    spec = replace(spec, resources=tuple(each.completed(spec.resources, cloud) for each in spec.resources))
+    completed = [each.completed(spec.resources, cloud) for each in spec.resources]
+    spec = replace(spec, resources=tuple(part for each in completed for part in each.parts()))
     tenant = connect(spec.clouds.tenant).allow_parallel(jobs) if spec.clouds.tenant else None
     cloud.allow_parallel(jobs).authenticate()  # before all else: a wrong password has one clear error
     return spec, Site(cloud, Mark(spec.name), tenant=tenant, actors=_actors(spec.resources), progress=progress)

@@ -115,6 +115,10 @@ class Resource:
     def key(self) -> Key:
         return Key(self.kind, self.name)
 
+    def parts(self) -> Iterable[Resource]:
+        """Return what stands for it in a plan: several when some of it must wait for what waits for the rest."""
+        return (self,)
+
     def desired(self) -> dict[str, Any]:
         """Return the fields to compare, those left unset taken out."""
         pairs = ((each.name, getattr(self, each.name)) for each in fields(self) if each.name not in self.identity)

@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from itertools import pairwise
@@ -134,9 +135,14 @@ def _adapter() -> Any:
     return TypeAdapter(Sections)
 
 
+@cache
+def _bare_schema() -> Any:
+    return _adapter().json_schema()
+
+
 def schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a spec, for editors."""
-    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **_adapter().json_schema()}
+    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **deepcopy(_bare_schema())}
     docstrings = _docstrings()
     kinds = {kind.__name__: kind for kind in KINDS.values()}
     for name, part in [(Sections.__name__, whole), *whole["$defs"].items()]:
@@ -198,7 +204,8 @@ def _assemble(document: Document, sections: Sections, warnings: Sequence[str]) -
         if resource.key in places:
             what = f"{resource.key} stands here and at {places[resource.key]}"
             mistakes.append(Mistake(place, what, "give each a name of its own"))
-        places.setdefault(resource.key, place)
+        for part in resource.parts():
+            places.setdefault(part.key, place)
         resources.append(resource)
     if mistakes:
         raise SpecError(mistakes)
@@ -252,7 +259,7 @@ def _shown(value: Any) -> str:
 
 def _known_keys(where: Sequence[str | int]) -> Iterable[str]:
     """Return the keys that the schema allows at a place."""
-    whole = part = _adapter().json_schema()
+    whole = part = _bare_schema()
     for step in where:
         options = [part, *part.get("anyOf", ())]
         for option in options:

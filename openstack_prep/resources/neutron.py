@@ -86,7 +86,7 @@ class NetworkResource(ByTenant):
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         body = self.body(site, {change.field: change.after for change in changes})
-        if "description" in body and site.mark.owns(observed.handle["description"]):
+        if "description" in body and observed.ours:
             body["description"] = site.mark.describe(self.name, self.description)
         return self.observe(site, self.put(site, observed, body))
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, cast
 
+from openstack_prep.errors import NotFound
 from openstack_prep.fields import Name
-from openstack_prep.model import Change, Observed, Resource
+from openstack_prep.model import Change, Key, Observed, Resource
 from openstack_prep.resources.neutron import NetworkResource
+from openstack_prep.resources.project import ByTenant
 from openstack_prep.resources.security_group_rule import SELF, SecurityGroupRule, in_words
 from openstack_prep.site import Site
 
@@ -23,97 +25,107 @@ class SecurityGroup(NetworkResource):
     """A security group of the project, which may be its "default", and rules to have in it.
 
     Rules of ours that are no longer declared are removed; those of others, and the egress rules
-    that Neutron makes, stay.  Two groups whose rules name each other cannot both be declared.
+    that Neutron makes, stay.
     """
 
     kind: ClassVar[str] = "security_group"
     collection: ClassVar[str] = "security-groups"
     member: ClassVar[str] = "security_group"
+    identity: ClassVar[frozenset[str]] = NetworkResource.identity | {"rules"}
 
     name: Name
     """Name of the group, unique in its project."""
     stateful: bool | None = None
     """Whether answers pass without a rule of their own; made so by default."""
     rules: tuple[SecurityGroupRule, ...] | None = None
+    """Rules to have; in a plan they are a resource of their own."""
+
+    def parts(self) -> Iterable[Resource]:
+        yield replace(self, rules=None)
+        if self.rules is not None:
+            yield self.sibling(SecurityGroupRules, self.name, rules=self.rules)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecurityGroupRules(ByTenant):
+    """The rules to have in a security group, made when all groups are: rules may name each other's groups.
+
+    Ours are those with our mark in their description; the group's own deletion takes them all.
+    """
+
+    kind: ClassVar[str] = "security_group_rules"
+
+    name: Name
+    """Name of the group."""
+    rules: tuple[SecurityGroupRule, ...]
     """Rules to have."""
 
+    @property
+    def group(self) -> SecurityGroup:
+        return cast(SecurityGroup, self.sibling(SecurityGroup, self.name))
+
     def references(self) -> Iterable[Resource]:
-        yield from super().references()
-        yield from self._remote_groups().values()
+        return (*super().references(), self.group, *self._remote_groups().values())
 
     def _remote_groups(self) -> dict[str, SecurityGroup]:
-        names = {rule.remote_group for rule in self.rules or () if rule.remote_group} - {SELF, self.name}
+        names = {rule.remote_group for rule in self.rules if rule.remote_group} - {SELF, self.name}
         return {name: self.sibling(SecurityGroup, name) for name in sorted(names)}
 
     # --- rules in words ---------------------------------------------------------------------
 
+    def desired(self) -> dict[str, Any]:
+        return {"rules": frozenset(self._declared())}
+
     def _declared(self) -> dict[str, SecurityGroupRule]:
-        return {in_words(rule.body(), self._remote(rule)): rule for rule in self.rules or ()}
+        return {in_words(rule.body(), self._remote(rule)): rule for rule in self.rules}
 
     def _remote(self, rule: SecurityGroupRule) -> str | None:
         return SELF if rule.remote_group == self.name else rule.remote_group
 
-    def _present(self, site: Site, raw: Raw) -> dict[str, Raw]:
+    def _present(self, site: Site, group: Raw) -> dict[str, Raw]:
         """Return the rules that a group has, by what they say in our words."""
-        names = {found.id: name for name, group in self._remote_groups().items() if (found := site.look(group))}
-        names[raw["id"]] = SELF
-
-        def remote(rule: Raw) -> str | None:
-            group_id = rule["remote_group_id"]
-            return names.get(group_id, group_id)
-
-        return {in_words(rule, remote(rule)): rule for rule in raw["security_group_rules"]}
-
-    def desired(self) -> dict[str, Any]:
-        values = super().desired()
-        if self.rules is not None:
-            values["rules"] = frozenset(self._declared())
-        return values
-
-    def values(self, site: Site, raw: Raw) -> dict[str, Any]:
-        declared = self._declared()
-        present = self._present(site, raw) if self.rules is not None else {}
-        concerns = (words for words, rule in present.items() if words in declared or self._is_ours(site, rule))
-        return super().values(site, raw) | {"rules": frozenset(concerns)}
-
-    def _is_ours(self, site: Site, rule: Raw) -> bool:
-        return site.mark.owns(rule["description"])
+        names = {found.id: name for name, remote in self._remote_groups().items() if (found := site.look(remote))}
+        names[group["id"]] = SELF
+        rules = group["security_group_rules"]
+        return {in_words(rule, names.get(rule["remote_group_id"], rule["remote_group_id"])): rule for rule in rules}
 
     # --- the verbs --------------------------------------------------------------------------
 
-    def observe(self, site: Site, raw: Raw) -> Observed:
-        observed = super().observe(site, raw)
-        ours = observed.ours or any(self._is_ours(site, rule) for rule in raw["security_group_rules"])
-        return replace(observed, ours=ours)
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        groups = SecurityGroup.find(site, [each.group for each in wanted])
+        return {
+            each.key: each._observed(site, groups[each.group.key].handle) for each in wanted if each.group.key in groups
+        }
 
-    def body(self, site: Site, values: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in values.items() if name != "rules"}
+    def _observed(self, site: Site, group: Raw) -> Observed:
+        declared, present = self._declared(), self._present(site, group)
+        ours = {words for words, rule in present.items() if site.mark.owns(rule["description"])}
+        return Observed(
+            id=group["id"],
+            ours=bool(ours) or site.mark.owns(group["description"]),
+            values={"rules": frozenset(ours | (present.keys() & declared.keys()))},
+            handle=group,
+        )
 
     def create(self, site: Site) -> Observed:
-        return self._ensure_rules(site, super().create(site))
+        group = site.look(self.group)
+        if group is None:
+            raise NotFound(f"{self.group.key} is neither in the spec nor in the cloud")
+        return self.update(site, self._observed(site, group.handle), ())
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        own = [change for change in changes if change.field != "rules"]
-        if own:
-            observed = super().update(site, observed, own)
-        return self._ensure_rules(site, observed)
-
-    def _ensure_rules(self, site: Site, observed: Observed) -> Observed:
         """Add the missing rules by one request, then take ours back that are no longer declared."""
-        if self.rules is None:
-            return observed
         declared, present = self._declared(), self._present(site, observed.handle)
         missing = [rule for words, rule in declared.items() if words not in present]
         cloud, owner = site.worker(self.owner)
         if missing:
-            bodies = [self._rule_body(site, observed.id, rule) | owner for rule in missing]
+            bodies = [self._body(site, observed.id, rule) | owner for rule in missing]
             cloud.network.post("/security-group-rules", {"security_group_rules": bodies})
-        for words, rule in present.items():
-            if words not in declared and self._is_ours(site, rule):
-                cloud.network.delete(f"/security-group-rules/{rule['id']}")
-        return replace(observed, values={**observed.values, "rules": frozenset(declared)})
+        self._remove(site, (rule for words, rule in present.items() if words not in declared))
+        return replace(observed, ours=True, values=self.desired())
 
-    def _rule_body(self, site: Site, group_id: str, rule: SecurityGroupRule) -> dict[str, Any]:
+    def _body(self, site: Site, group_id: str, rule: SecurityGroupRule) -> dict[str, Any]:
         remote = self._remote(rule)
         remote_id = group_id if remote == SELF else remote and site.id(self.sibling(SecurityGroup, remote))
         return rule.body() | {
@@ -123,11 +135,12 @@ class SecurityGroup(NetworkResource):
         }
 
     def delete(self, site: Site, observed: Observed) -> None:
-        """Delete it, or, when others made it, the rules of ours in it."""
-        if site.mark.owns(observed.handle["description"]):
-            super().delete(site, observed)
-            return
+        if not site.mark.owns(observed.handle["description"]):
+            self._remove(site, observed.handle["security_group_rules"])
+
+    def _remove(self, site: Site, rules: Iterable[Raw]) -> None:
+        """Delete those of ours."""
         cloud, _ = site.worker(self.owner)
-        for rule in observed.handle["security_group_rules"]:
-            if self._is_ours(site, rule):
+        for rule in rules:
+            if site.mark.owns(rule["description"]):
                 cloud.network.delete(f"/security-group-rules/{rule['id']}")

@@ -61,14 +61,14 @@ def test_drift_is_mended_and_what_others_made_stays(lab: Lab) -> None:
     neutron.delete_security_group_rule(http)
     theirs = {"protocol": "tcp", "port_range_min": 22, "port_range_max": 22, "direction": "ingress"}
     neutron.create_security_group_rule(security_group_id=http.security_group_id, project_id=lab.project_id, **theirs)
-    assert lab.apply(WEB, BALANCER) == {"security_group/web": "update"}
+    assert lab.apply(WEB, BALANCER) == {"security_group_rules/web": "update"}
     assert {22, 80} <= {rule.port_range_min for rule in rules(lab)}
 
 
 def test_rules_no_longer_declared_go(lab: Lab) -> None:
     lab.apply(WEB, BALANCER)
     fewer = replace(WEB, rules=(*EVERY_WAY[:1], Rule(protocol="tcp", ports="443")), description="x", stateful=False)
-    assert lab.apply(fewer, BALANCER) == {"security_group/web": "update"}
+    assert lab.apply(fewer, BALANCER) == {"security_group/web": "update", "security_group_rules/web": "update"}
     assert {rule.port_range_min for rule in rules(lab) if rule.direction == "ingress"} == {80, 443}
     assert len([rule for rule in rules(lab) if rule.direction == "egress"]) == 2
 
@@ -83,14 +83,24 @@ def test_a_lost_answer_makes_nothing_twice(lab: Lab, devcloud: Devcloud, path: s
 def test_stopped_before_its_rules(lab: Lab, devcloud: Devcloud) -> None:
     with devcloud.faults(Fault("neutron", method="POST", path_regex="group-rules$", status=400)):
         lab.failure(WEB, BALANCER)
-    assert lab.apply(WEB, BALANCER) == {"security_group/web": "update"}
+    assert lab.apply(WEB, BALANCER) == {"security_group_rules/web": "update"}
 
 
 def test_the_default_group_gives_back_our_rules_alone(lab: Lab) -> None:
     default = SecurityGroup(name="default", rules=(Rule(protocol="tcp", ports="22"), Rule(remote_group="self")))
     lab.apply()
     before = len(rules(lab, "default"))
-    assert lab.apply(default) == {"security_group/default": "update"}
+    assert lab.apply(default) == {"security_group_rules/default": "update"}
     assert len(rules(lab, "default")) == before + 1
-    assert lab.destroy(default) == {"security_group/default"}
+    assert lab.destroy(default) == {"security_group_rules/default"}
     assert len(rules(lab, "default")) == before
+
+
+def test_groups_may_name_each_other(lab: Lab) -> None:
+    masters = SecurityGroup(name="masters", rules=(Rule(remote_group="workers"), Rule(remote_group="self")))
+    workers = SecurityGroup(name="workers", rules=(Rule(remote_group="masters"),))
+    lab.apply(masters, workers)
+    groups = {group.id: group.name for group in lab.admin.network.security_groups(project_id=lab.project_id)}
+    remotes = {groups[rule.remote_group_id] for rule in rules(lab, "masters") if rule.remote_group_id}
+    assert remotes == {"masters", "workers"}
+    assert {"security_group/masters", "security_group/workers"} <= lab.destroy()

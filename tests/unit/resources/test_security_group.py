@@ -8,13 +8,13 @@ import pytest
 import requests_mock
 
 from openstack_prep import executor, planner
-from openstack_prep.errors import SpecError
-from openstack_prep.model import Resource, Step
+from openstack_prep.cloud import Cloud
+from openstack_prep.model import Mark, Step
 from openstack_prep.plan import Plan, Report
 from openstack_prep.resources.security_group import SecurityGroup
 from openstack_prep.resources.security_group_rule import SecurityGroupRule as Rule
 from openstack_prep.site import Site
-from tests.unit.conftest import ENDPOINTS, sent
+from tests.unit.conftest import ENDPOINTS, connection, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 OURS, THEIRS = "[openstack-prep:lab/web]", "made by hand"
@@ -80,8 +80,10 @@ def neutron(services: requests_mock.Mocker) -> Neutron:
 
 
 def plan(site: Site, *groups: SecurityGroup) -> Plan:
-    observed, mistakes = executor.examine(site, groups)
-    return planner.plan_apply("lab", groups, observed, mistakes=mistakes)
+    resources = [part for group in groups for part in group.parts()]
+    observed, mistakes = executor.examine(site, resources)
+    site.known.update(observed)
+    return planner.plan_apply("lab", resources, observed, mistakes=mistakes)
 
 
 def apply(site: Site, *groups: SecurityGroup) -> Report:
@@ -92,8 +94,14 @@ def apply(site: Site, *groups: SecurityGroup) -> Report:
     return report
 
 
-def pending(site: Site, *groups: Resource) -> tuple[Step, ...]:
-    return plan(site.fresh(), *groups).pending  # type: ignore[arg-type]
+def pending(*groups: SecurityGroup) -> dict[str, Step]:
+    """Return what another run would do."""
+    return {str(step.key): step for step in plan(Site(Cloud(connection()), Mark("lab")), *groups).pending}
+
+
+def destroy(site: Site, group: SecurityGroup) -> None:
+    resources = list(group.parts())
+    executor.run(planner.plan_destroy("lab", resources, executor.observe(site, resources)), site).raise_for_failures()
 
 
 def test_it_is_made_by_two_requests(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
@@ -108,19 +116,18 @@ def test_it_is_made_by_two_requests(site: Site, services: requests_mock.Mocker, 
         "POST /v2.0/security-groups",
         "POST /v2.0/security-group-rules",
     ]
-    assert not pending(site, group)
+    assert not pending(group)
 
 
 def test_what_is_missing_is_added_and_foreign_rules_stay(site: Site, neutron: Neutron) -> None:
     neutron.group(rules=[neutron.rule(THEIRS, protocol="udp"), neutron.rule(OURS)])
     group = SecurityGroup(name="web", rules=(HTTP, Rule(), Rule(protocol="udp")))
-    (step,) = pending(site, group)
-    (change,) = step.changes
+    (change,) = pending(group)["security_group_rules/web"].changes
     assert change.after - change.before == {"ingress IPv4 tcp 80 from anywhere"}
     apply(site, group)
     (rule,) = neutron.rule_posts.last_request.json()["security_group_rules"]
     assert rule["protocol"] == "tcp"
-    assert not pending(site, group)
+    assert not pending(group)
 
 
 def test_ours_goes_when_it_is_no_longer_declared(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
@@ -133,7 +140,7 @@ def test_ours_goes_when_it_is_no_longer_declared(site: Site, services: requests_
 
 def test_rules_unset_are_left_alone(site: Site, neutron: Neutron) -> None:
     neutron.group(rules=[neutron.rule(OURS, protocol="tcp")])
-    assert not pending(site, SecurityGroup(name="web"))
+    assert not pending(SecurityGroup(name="web"))
 
 
 def test_a_rule_that_is_there_by_now_counts(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
@@ -166,10 +173,9 @@ def test_a_lost_answer_adds_no_rule_twice(site: Site, services: requests_mock.Mo
 def test_a_rule_of_another_group(site: Site, neutron: Neutron) -> None:
     balancer = SecurityGroup(name="lb")
     web = SecurityGroup(name="web", rules=(Rule(remote_group="lb"),))
-    report = apply(site, web, balancer)
-    assert [str(result.step.key) for result in report.results if result.step.needs] == ["security_group/web"]
+    apply(site, web, balancer)
     assert neutron.rule_posts.last_request.json()["security_group_rules"][0]["remote_group_id"] == "lb-id"
-    assert not pending(site, web, balancer)
+    assert not pending(web, balancer)
 
 
 def test_a_rule_of_a_group_that_nobody_has_is_a_mistake(site: Site, neutron: Neutron) -> None:
@@ -177,11 +183,14 @@ def test_a_rule_of_a_group_that_nobody_has_is_a_mistake(site: Site, neutron: Neu
     assert "security_group/lb does not exist" in str(refusal)
 
 
-def test_groups_that_name_each_other_are_refused(site: Site, neutron: Neutron) -> None:
+def test_groups_may_name_each_other(site: Site, neutron: Neutron) -> None:
     one = SecurityGroup(name="one", rules=(Rule(remote_group="two"),))
     two = SecurityGroup(name="two", rules=(Rule(remote_group="one"),))
-    with pytest.raises(SpecError, match="security_group/one"):
-        plan(site, one, two)
+    apply(site, one, two)
+    sent_rules = [request.json()["security_group_rules"][0] for request in neutron.rule_posts.request_history]
+    pairs = {(rule["security_group_id"], rule["remote_group_id"]) for rule in sent_rules}
+    assert pairs == {("one-id", "two-id"), ("two-id", "one-id")}
+    assert not pending(one, two)
 
 
 def test_a_foreign_group_gives_back_only_our_rules(
@@ -189,8 +198,7 @@ def test_a_foreign_group_gives_back_only_our_rules(
 ) -> None:
     neutron.group("default", "Default security group", rules=[neutron.rule(OURS), neutron.rule(THEIRS, protocol="tcp")])
     services.delete(f"{NEUTRON}/security-group-rules/rule-1", status_code=204)
-    group = SecurityGroup(name="default", rules=(Rule(),))
-    executor.run(planner.plan_destroy("lab", [group], executor.observe(site, [group])), site).raise_for_failures()
+    destroy(site, SecurityGroup(name="default", rules=(Rule(),)))
     assert [each for each in sent(services) if each.startswith("DELETE")] == [
         "DELETE /v2.0/security-group-rules/rule-1"
     ]
@@ -209,6 +217,5 @@ def test_a_foreign_group_with_our_rules_gets_no_mark(
 def test_our_own_group_goes_with_its_rules(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
     neutron.group(rules=[neutron.rule(OURS)])
     services.delete(f"{NEUTRON}/security-groups/web-id", status_code=204)
-    group = SecurityGroup(name="web")
-    executor.run(planner.plan_destroy("lab", [group], executor.observe(site, [group])), site).raise_for_failures()
-    assert sent(services)[-1] == "DELETE /v2.0/security-groups/web-id"
+    destroy(site, SecurityGroup(name="web", rules=(Rule(),)))
+    assert [each for each in sent(services) if each.startswith("DELETE")] == ["DELETE /v2.0/security-groups/web-id"]
