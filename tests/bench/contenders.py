@@ -55,6 +55,7 @@ class Contender:
         """Return all that a contender knows: no configuration of the user's own."""
         return {
             "PATH": f"{self.programs}{os.pathsep}{os.environ['PATH']}",
+            "PWD": str(directory),
             "HOME": str(directory.parent),  # shared, so that caches are warm after the first round
             "LC_ALL": "C.UTF-8",
             "OS_CLIENT_CONFIG_FILE": str(layout.clouds_file),
