@@ -122,9 +122,8 @@ def _plan(options: argparse.Namespace) -> int:
 
     cloud, spec = _open(options, options.spec)
     plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
-    _print(options, plan, _plan_data(plan))
-    if plan.refusals:  # they stand in what was printed
-        return 1 if options.detailed_exitcode else 2
+    _print(options, plan.table, _plan_data(plan))
+    plan.raise_for_refusals()
     if options.out:
         plan_file.save(options.out, plan, options.spec, cloud.name)
     return 2 if options.detailed_exitcode and plan else 0

@@ -66,11 +66,15 @@ class Plan:
         if self.refusals:
             raise PlanRefused(self.refusals)
 
-    def __str__(self) -> str:
+    @property
+    def table(self) -> str:
+        """The steps, a line each, and how many of what."""
         width = text.width_of(self.steps)
         lines = [text.step_line(step, width) for step in self.steps]
-        lines += [f"  ! {refusal}" for refusal in self.refusals]
         return "\n".join([*lines, f"{self.purpose} {self.spec}: {text.counts(self.steps)}"])
+
+    def __str__(self) -> str:
+        return "\n".join([self.table, *(f"  ! {refusal}" for refusal in self.refusals)])
 
 
 def differences(before: Iterable[dict[str, Any]], after: Iterable[dict[str, Any]]) -> list[str]:

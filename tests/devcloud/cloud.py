@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.devcloud import clouds_file, config, faults, processes, state, venv
 from tests.devcloud.build import Builder
-from tests.devcloud.fill import fill_cloud
+from tests.devcloud.fill import fill_cloud, warm_up
 from tests.devcloud.layout import HOSTED, SERVICES, DevcloudError, Layout
 from tests.devcloud.progress import say, timed
 
@@ -48,6 +48,7 @@ def _up(layout: Layout, *, fresh: bool) -> None:
     with timed("started the services"):
         processes.start(layout, missing)
         processes.wait(layout, SERVICES)
+        warm_up(layout)
 
 
 def _build(layout: Layout) -> None:

@@ -86,6 +86,19 @@ def fill_identity(layout: Layout) -> None:
             )
 
 
+def warm_up(layout: Layout) -> None:
+    """Ask each service something: they read their policies at the first request, and while Keystone does,
+    requests beside it are answered 403."""
+    client = Client(layout)
+    for service, path in (
+        ("keystone", "/v3/projects"),
+        ("nova", "/v2.1/flavors"),
+        ("neutron", "/v2.0/networks"),
+        ("glance", "/v2/images"),
+    ):
+        client("GET", service, path)
+
+
 def fill_cloud(layout: Layout) -> None:
     """What the administrator of a lab cloud would have made: a provider network and flavors."""
     client = Client(layout)
