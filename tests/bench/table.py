@@ -53,7 +53,7 @@ class Goal:
     most: float | None = None
 
     def line(self, runs: Mapping[Row, Sequence[Run]]) -> str:
-        measured = _seconds(runs[self.over]) / _seconds(runs[self.under])
+        measured = _ratio(runs[self.over], runs[self.under])
         met = (self.least is None or measured >= self.least) and (self.most is None or measured <= self.most)
         wanted = f"at least {self.least:g}" if self.least is not None else f"at most {self.most:g}"
         return f"| {self.what} | {wanted} | {measured:.1f} | {'yes' if met else 'no'} |"
@@ -80,8 +80,8 @@ def _measured(runs: Mapping[Row, Sequence[Run]]) -> Iterator[str]:
         if row not in runs:
             continue
         times = [run.seconds for run in runs[row]]
-        ours = OURS_OF.get(row)
-        ratio = f"{median(times) / _seconds(runs[ours]):.1f}" if ours in runs and ours is not None else ""
+        ours = runs.get(OURS_OF[row]) if row in OURS_OF else None
+        ratio = f"{_ratio(runs[row], ours):.1f}" if ours else ""
         requests = round(median(run.requests for run in runs[row]))
         span = f"{min(times):.2f} - {max(times):.2f}"
         yield f"| {row.value} | {median(times):.2f} | {span} | {requests} | {ratio} |"
@@ -99,8 +99,9 @@ def _goals(runs: Mapping[Row, Sequence[Run]]) -> Iterator[str]:
         yield f"| requests of a second apply | at most {REQUESTS_AGAIN} | {most} | {met} |"
 
 
-def _seconds(runs: Sequence[Run]) -> float:
-    return median(run.seconds for run in runs)
+def _ratio(over: Sequence[Run], under: Sequence[Run]) -> float:
+    """Return the median of the rounds' ratios: a machine that slows down does so in both runs of a round."""
+    return median(one.seconds / other.seconds for one, other in zip(over, under, strict=True))
 
 
 def insert(document: str, tables: str) -> str:
