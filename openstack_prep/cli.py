@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import gc
 import logging
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,7 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
     logging.getLogger("keystoneauth").addHandler(logging.NullHandler())  # what it warns of, our errors say
     try:
-        return int(options.run(options))
+        code = int(options.run(options))
+        sys.stdout.flush()
+        return code
     except PrepError as error:
         if options.debug:
             logging.getLogger("openstack_prep").debug("", exc_info=error)
@@ -39,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("openstack-prep: interrupted; run it again to go on", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        sys.stderr.close()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is flushed at the exit
         return 1
     except Exception as error:  # nobody but us can read a traceback
         if options.debug:
