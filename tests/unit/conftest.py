@@ -14,6 +14,7 @@ import pytest
 import requests_mock
 from openstack.connection import Connection
 
+from openstack_prep import executor
 from openstack_prep.cloud import Cloud
 from openstack_prep.model import Mark
 from openstack_prep.site import Site
@@ -60,6 +61,12 @@ def connection(username: str = "admin", password: str = "admin-password") -> Con
     auth |= {"project_name": "admin", "project_domain_name": "Default"}
     versions = {"identity_api_version": "3", "compute_api_version": "2"}
     return openstack.connect(load_yaml_config=False, load_envvars=False, region_name="one", auth=auth, **versions)
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits long before the second attempt."""
+    monkeypatch.setattr(executor, "PAUSE", 0.001)
 
 
 @pytest.fixture

@@ -17,11 +17,6 @@ from openstack_prep.planner import plan_apply, plan_destroy
 from tests.unit.box import BROKEN, LOST, Box, Shelf
 
 
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor, "PAUSE", 0.001)
-
-
 @pytest.fixture
 def shelf() -> Shelf:
     return Shelf()
