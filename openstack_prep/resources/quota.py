@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
-from openstack_prep.cloud import Cloud, Service
+from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Limit, LimitGiB, LimitMiB, Name
 from openstack_prep.model import Change, Key, Observed
 from openstack_prep.resources.project import InProject
+from openstack_prep.service import Service
 from openstack_prep.site import Site
 
 

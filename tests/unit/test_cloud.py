@@ -12,9 +12,10 @@ import pytest
 import requests
 import requests_mock
 
-from openstack_prep.cloud import RETRIES, TIMEOUT, Cloud, Service, connect, translate
+from openstack_prep.cloud import TIMEOUT, Cloud, connect
 from openstack_prep.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded
 from openstack_prep.secret import Secret
+from openstack_prep.service import RETRIES, Service, translate
 from openstack_prep.version import __version__
 from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, CLOUDS, ENDPOINTS, IDENTITY, failure, sent, token
 
