@@ -101,6 +101,7 @@ def _reset(layout: Layout) -> None:
     state.restore(layout)
     processes.signal_all(layout, processes.START_SERVICE, HOSTED)
     processes.wait(layout, SERVICES)
+    warm_up(layout)
 
 
 def status(layout: Layout) -> bool:
