@@ -54,7 +54,6 @@ def one(layout: Layout, contender: Contender, directory: Path) -> list[tuple[Row
     """Let one contender do all its runs, on a cloud in its first state."""
     cloud.reset(layout)
     scenario.lay_out(directory)
-    scenario.wake(layout)
     # what a service does at its first request of a kind is nobody's merit or fault
     Floor(layout.auth_url, scenario.REHEARSAL, directory / scenario.IMAGE).replay()
     done = []
@@ -82,6 +81,8 @@ def caption(rounds: int) -> str:
 
 def run(options: argparse.Namespace) -> None:
     layout = Layout(options.port_base, default_root())
+    if os.getloadavg()[0] > (os.cpu_count() or 1):
+        say("this machine has more to do than it has cores; the figures will tell little")
     cloud.up(layout)
     try:
         entered = [each for each in contenders(layout) if each.called(options.only or [""])]

@@ -27,15 +27,6 @@ COMPUTE_QUOTA = {"cores": 40, "ram": 102400}
 NETWORK_QUOTA = {"security_group": 40, "security_group_rule": 500}
 SIZE = {"ram": 16384, "vcpus": 4, "disk": 25}
 
-READING = {
-    "identity": "/projects",
-    "compute": "/flavors",
-    "network": "/v2.0/networks",
-    "image": "/v2/images",
-    "block-storage": "/types",
-    "object-store": "",
-}
-
 
 @dataclass(frozen=True)
 class Scenario:
@@ -104,13 +95,6 @@ def endpoints(token: Any) -> dict[str, str]:
         for endpoint in service["endpoints"]
         if endpoint["interface"] == "public"
     }
-
-
-def wake(layout: Layout) -> None:
-    """Ask each service once: Neutron may answer nonsense while two first requests load its policy at once."""
-    admin = Client(layout.auth_url, "admin", PASSWORD, "admin")
-    for service, path in READING.items():
-        admin.send("GET", service, path)
 
 
 def check(layout: Layout, directory: Path) -> None:
