@@ -161,7 +161,7 @@ class RoleAssignment(InProject):
     def _observed(self, site: Site, ids: tuple[str, str, str]) -> Observed:
         ends = [site.look(each) for each in (self.holder, self.scope) if each is not None]
         ours = any(end is not None and end.ours for end in ends)
-        return Observed(id="{}@{}/{}".format(*ids), ours=ours, handle={"path": self._path(*ids)})
+        return Observed(id=ids[-1], ours=ours, handle={"path": self._path(*ids)})  # an assignment has no id: the role's
 
     def _path(self, holder: str, scope: str, role: str) -> str:
         where = f"/{'domains' if self.domain else 'projects'}/{scope}"

@@ -46,8 +46,8 @@ def test_one_list_a_project_tells_all(site: Site, services: requests_mock.Mocker
     ]
     found = RoleAssignment.find(site, wanted)
     assert {str(key): (each.id, each.ours) for key, each in found.items()} == {
-        "role_assignment/user:ocp@project:lab/member": ("u1@p1/r1", True),
-        "role_assignment/user:person@project:lab/reader (inherited)": ("u2@p1/r2", False),
+        "role_assignment/user:ocp@project:lab/member": ("r1", True),
+        "role_assignment/user:person@project:lab/reader (inherited)": ("r2", False),
     }
     assert sent(services).count("GET /v3/role_assignments?scope.project.id=p1") == 1
     assert len(sent(services)) == 5
