@@ -78,9 +78,10 @@ class Box(Resource):
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         shelf = cls._shelf(site)
-        names = [each.name for each in wanted if each.name in shelf.boxes]
-        found = shelf.work("find", lambda: {name: dict(shelf.boxes[name]) for name in names})
-        return {Key("box", name): cls._observed(name, box) for name, box in found.items()}
+        listed = site.once(
+            "boxes", lambda: shelf.work("find", lambda: {name: dict(box) for name, box in shelf.boxes.items()})
+        )
+        return {each.key: cls._observed(each.name, listed[each.name]) for each in wanted if each.name in listed}
 
     @staticmethod
     def _observed(name: str, box: dict[str, Any]) -> Observed:

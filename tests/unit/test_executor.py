@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import _thread
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -72,7 +72,9 @@ def test_a_replacement_deletes_and_makes_anew(shelf: Shelf) -> None:
 def test_later_steps_know_what_earlier_ones_made(shelf: Shelf) -> None:
     site, a = shelf.site(), Box(name="a")
     executor.run(plan(shelf, a), site)
+    shelf.asked.clear()
     assert site.id(a) == "id-a"
+    assert shelf.asked == []
 
 
 def test_results_stand_in_the_order_of_the_plan(shelf: Shelf) -> None:
@@ -256,8 +258,8 @@ def test_a_deletion_never_takes_what_somebody_else_has_put_there_since(shelf: Sh
 
 
 def interrupt() -> None:
-    """Raise KeyboardInterrupt in the main thread, as SIGINT does, and let it take effect."""
-    _thread.interrupt_main()
+    """Send the main thread a SIGINT, as a terminal does, and let it take effect."""
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
     time.sleep(0.05)
 
 
@@ -299,6 +301,17 @@ def test_an_interrupt_ends_the_pauses_between_attempts(shelf: Shelf, monkeypatch
     report = apply(shelf, Box(name="a"))
     assert shelf.asked == ["create a"]
     assert result(report, "a").error is LOST
+
+
+def test_an_interrupt_in_such_a_pause_ends_it(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor, "PAUSE", 2)
+
+    def stopped_a_moment_later() -> None:
+        threading.Timer(0.05, interrupt).start()
+        raise LOST
+
+    shelf.before["create a"] = [stopped_a_moment_later]
+    assert apply(shelf, Box(name="a")).seconds < 1
 
 
 def test_after_a_run_an_interrupt_is_an_exception_again(shelf: Shelf) -> None:
