@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 
 from openstack_prep import clouds_yaml
 from openstack_prep.cloud import Cloud
-from openstack_prep.errors import Mistake, NotAllowed
+from openstack_prep.errors import CloudError, Mistake, NotAllowed
 from openstack_prep.fields import Count, File, Name, Timestamp, timestamp
 from openstack_prep.model import Change, Key, Observed
 from openstack_prep.private_file import PRIVATE, mode
@@ -243,8 +243,13 @@ class ApplicationCredential(InCloudsYaml):
             body["unrestricted"] = self.unrestricted
         if self.access_rules is not None:
             body["access_rules"] = [vars(rule) for rule in self.access_rules]
-        # the answer holds the secret
-        answer = tenant.identity.post(_path(tenant.user_id), {"application_credential": body}, log=False)
+        try:  # the answer holds the secret
+            answer = tenant.identity.post(_path(tenant.user_id), {"application_credential": body}, log=False)
+        except CloudError as error:
+            if error.status == 400 and "role assignment" in str(error):
+                # Keystone remembers for a while which roles there were before the latest
+                raise CloudError(str(error), retryable=True, status=400) from error
+            raise
         return dict(answer["application_credential"])
 
     def _write(self, auth: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
 from tests.functional.conftest import Prep

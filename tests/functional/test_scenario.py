@@ -6,6 +6,7 @@ import secrets
 from typing import Any
 
 import pytest
+
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
 

@@ -158,6 +158,13 @@ def test_a_lost_secret_is_renewed_in_one_apply(site: Site, keystone: Keystone, p
     assert (auth(path)["application_credential_secret"], keystone.names) == ("s3cret-2", ["app"])
 
 
+def test_keystone_may_learn_of_roles_a_moment_late(site: Site, keystone: Keystone, path: Path) -> None:
+    late = failure(400, "Invalid application credential: Could not find role assignment with role: r1")
+    keystone.services.post(CREDENTIALS, [late, {"json": keystone.create, "status_code": 201}])
+    apply(site, credential(site, path))
+    assert keystone.names == ["app"]
+
+
 @pytest.mark.parametrize("dies", ["put", "drop"])
 def test_killed_between_its_writes_it_converges(
     site: Site, keystone: Keystone, path: Path, monkeypatch: pytest.MonkeyPatch, dies: str
