@@ -167,5 +167,5 @@ def _sort(error: Exception, status: int | None, said: str) -> tuple[type[CloudEr
         return NotFound, False
     if status is None:
         unreachable = (ksa.RetriableConnectionFailure, ksa.UnknownConnectionError, ksa.DiscoveryFailure)
-        return CloudError, isinstance(error, unreachable) and not isinstance(error, ksa.SSLError)
+        return CloudError, isinstance(error, unreachable)
     return CloudError, status in RETRIABLE_LATER
