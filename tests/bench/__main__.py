@@ -65,6 +65,14 @@ def one(layout: Layout, contender: Contender, directory: Path) -> list[tuple[Row
     return done
 
 
+def busy() -> str:
+    """Return a warning when others use the machine, too; a run alone makes a load of about one a core."""
+    load = os.getloadavg()[1]
+    if load < 1.5 * (os.cpu_count() or 1):
+        return ""
+    return f"The machine was busy with other work (load {load:.1f}), so these figures tell little."
+
+
 def caption(rounds: int) -> str:
     """Return what was measured with what."""
     cores = {1: "one core", 2: "two cores", 4: "four cores"}.get(os.cpu_count() or 0, f"{os.cpu_count()} cores")
@@ -75,14 +83,14 @@ def caption(rounds: int) -> str:
         f"(openstacksdk {environments.version('shell', 'openstacksdk')}); "
         f"Ansible {environments.version('ansible', 'ansible')} "
         f"(openstacksdk {environments.version('ansible', 'openstacksdk')}); "
-        f"openstack_prep {__version__} (openstacksdk {version('openstacksdk')})."
-    )
+        f"openstack_prep {__version__} (openstacksdk {version('openstacksdk')}). {busy()}"
+    ).rstrip()
 
 
 def run(options: argparse.Namespace) -> None:
     layout = Layout(options.port_base, default_root())
-    if os.getloadavg()[0] > (os.cpu_count() or 1):
-        say("this machine has more to do than it has cores; the figures will tell little")
+    if busy():
+        say(busy())
     cloud.up(layout)
     try:
         entered = [each for each in contenders(layout) if each.called(options.only or [""])]

@@ -56,7 +56,7 @@ class Goal:
         measured = _ratio(runs[self.over], runs[self.under])
         met = (self.least is None or measured >= self.least) and (self.most is None or measured <= self.most)
         wanted = f"at least {self.least:g}" if self.least is not None else f"at most {self.most:g}"
-        return f"| {self.what} | {wanted} | {measured:.1f} | {'yes' if met else 'no'} |"
+        return f"| {self.what} | {wanted} | {measured:.2f} | {'yes' if met else 'no'} |"
 
 
 GOALS = (

@@ -39,8 +39,8 @@ def test_what_was_not_run_is_left_out() -> None:
 
 def test_goals() -> None:
     text = render(RUNS, "")
-    assert line(text, "the shell script takes")[1:] == ["at least 12", "13.0", "yes"]
-    assert line(text, "we take times")[1:] == ["at most 2", "1.6", "yes"]
+    assert line(text, "the shell script takes")[1:] == ["at least 12", "13.00", "yes"]
+    assert line(text, "we take times")[1:] == ["at most 2", "1.60", "yes"]
 
 
 def test_second_apply_counts_by_its_worst_run() -> None:
