@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from openstack_prep import text
 from openstack_prep.errors import ApplyFailed, Mistake, PlanRefused
-from openstack_prep.model import INTERRUPT, Action, Result, Status, Step
+from openstack_prep.model import INTERRUPT, Action, Change, Result, Status, Step
 
 if TYPE_CHECKING:
     from openstack_prep.site import Site
@@ -52,7 +52,7 @@ class Plan:
                 "id": step.observed.id if step.observed else None,
                 "changes": [
                     {"field": each.field, "before": text.plain(each.before), "after": text.plain(each.after)}
-                    for each in step.changes
+                    for each in _changes(step)
                 ],
             }
             for step in self.steps
@@ -75,6 +75,12 @@ class Plan:
 
     def __str__(self) -> str:
         return "\n".join([self.table, *(f"  ! {refusal}" for refusal in self.refusals)])
+
+
+def _changes(step: Step) -> Iterable[Change]:
+    if step.action is Action.CREATE:
+        return [Change(name, None, value) for name, value in step.resource.desired().items()]
+    return step.changes
 
 
 def differences(before: Iterable[dict[str, Any]], after: Iterable[dict[str, Any]]) -> list[str]:

@@ -80,7 +80,7 @@ class Secret:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
-        def source(name: str, kind: str, description: str) -> dict[str, Any]:
+        def source(name: str, kind: str | list[str], description: str) -> dict[str, Any]:
             value = {"type": kind, "description": description}
             return {"type": "object", "properties": {name: value}, "required": [name], "additionalProperties": False}
 
@@ -88,7 +88,7 @@ class Secret:
             "anyOf": [
                 source("env", "string", "environment variable that holds it"),
                 source("file", "string", "file whose first line it is"),
-                source("prompt", "boolean", "ask for it on the terminal"),
+                source("prompt", ["boolean", "string"], "ask for it on the terminal, by these words if any"),
                 source("generate", "string", "file (0600) to keep it in; made at random when there is none yet"),
                 {"type": "string", "description": "the secret itself; anybody who reads the spec has it"},
             ]
@@ -138,11 +138,11 @@ def _from_prompt(wanted: Any, base: Path) -> Secret:
     import getpass
     import sys
 
-    if wanted is not True:
-        raise ValueError("write {prompt: true}")
+    if wanted is not True and not (isinstance(wanted, str) and wanted):
+        raise ValueError("write {prompt: true}, or {prompt: WHAT TO ASK FOR}")
     if not sys.stdin.isatty():
         raise ValueError(f"there is no terminal to ask on; write {SOURCES.replace('{prompt: true} or ', '')}")
-    return Secret(getpass.getpass("Password: "))
+    return Secret(getpass.getpass("Password: " if wanted is True else f"{wanted}: "))
 
 
 _generating = threading.Lock()  # two secrets may name one file

@@ -172,6 +172,7 @@ def test_a_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("getpass.getpass", lambda *_: WORD)
     assert from_spec({"prompt": True}, base=tmp_path).reveal() == WORD
+    assert from_spec({"prompt": "Password of ocp-user"}, base=tmp_path).reveal() == WORD
 
 
 def test_in_the_spec_itself_with_a_warning(tmp_path: Path) -> None:
