@@ -118,6 +118,12 @@ class Cloud:
         }
         return {name: domain_id for name, domain_id in found.items() if name and domain_id}
 
+    @property
+    def user(self) -> tuple[str, str]:
+        """Names of our user and of its domain."""
+        access = self._access()
+        return str(access.username), str(access.user_domain_name)
+
     def authenticate(self) -> Self:
         """Get a token now; raises NotAllowed when these credentials give none."""
         self._access()

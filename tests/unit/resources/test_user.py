@@ -208,3 +208,9 @@ def test_destroy_takes_only_what_is_ours(site: Site, services: requests_mock.Moc
     }
     executor.run(plan, site).raise_for_failures()
     assert sent(services) == ["DELETE /v3/users/u1"]
+
+
+def test_our_own_user_is_known_from_our_token(site: Site, services: requests_mock.Mocker) -> None:
+    me = User(name="admin-user")
+    assert executor.observe(site, [me])[me.key].id == "admin-user"
+    assert sent(services) == []
