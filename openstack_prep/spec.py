@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.fields import Name
+from openstack_prep.install_config import Pool
 from openstack_prep.model import Key, Resource
 from openstack_prep.resources import (
     KINDS,
@@ -27,6 +28,7 @@ from openstack_prep.resources import (
     Flavor,
     FloatingIP,
     Image,
+    InstallConfig,
     Keypair,
     Network,
     ObjectStore,
@@ -97,6 +99,8 @@ class Sections:
     """Entries to write into clouds.yaml files."""
     env_file: EnvFile | None = None
     """A file of shell variables to write."""
+    install_config: InstallConfig | None = None
+    """An install-config.yaml to write."""
 
     def placed(self) -> Iterator[tuple[tuple[str | int, ...], Resource]]:
         """Yield every resource and its place."""
@@ -144,7 +148,7 @@ def schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a spec, for editors."""
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **deepcopy(_bare_schema())}
     docstrings = _docstrings()
-    kinds = {kind.__name__: kind for kind in KINDS.values()}
+    kinds: dict[str, type[Any]] = {kind.__name__: kind for kind in (*KINDS.values(), Pool)}
     for name, part in [(Sections.__name__, whole), *whole["$defs"].items()]:
         for owner in [each.__name__ for each in kinds[name].__mro__] if name in kinds else [name]:
             for field_name, text in docstrings.get(owner, {}).items():
@@ -157,7 +161,8 @@ def _docstrings() -> dict[str, dict[str, str]]:
 
     pydantic can read them too, but parses a module anew for each class, and passes over base classes.
     """
-    modules = [module for name, module in sys.modules.items() if name.startswith(f"{__package__}.resources.")]
+    places = (f"{__package__}.resources.", f"{__package__}.install_config.model")
+    modules = [module for name, module in sys.modules.items() if name.startswith(places)]
     classes = [
         node for module in [sys.modules[__name__], *modules] for node in ast.parse(inspect.getsource(module)).body
     ]

@@ -7,6 +7,7 @@ from openstack_prep.resources.env_file import EnvFile
 from openstack_prep.resources.flavor import Flavor
 from openstack_prep.resources.floating_ip import FloatingIP
 from openstack_prep.resources.image import Image
+from openstack_prep.resources.install_config import InstallConfig
 from openstack_prep.resources.keypair import Keypair
 from openstack_prep.resources.network import ExternalNetwork, Network
 from openstack_prep.resources.object_store import ObjectStore
@@ -40,6 +41,7 @@ KINDS: dict[str, type[Resource]] = {
         ApplicationCredential,
         CloudsEntry,
         EnvFile,
+        InstallConfig,
     )
 }
 
@@ -54,6 +56,7 @@ __all__ = [
     "Flavor",
     "FloatingIP",
     "Image",
+    "InstallConfig",
     "Keypair",
     "Network",
     "ObjectStore",

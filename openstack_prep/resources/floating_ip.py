@@ -44,6 +44,9 @@ class FloatingIP(NetworkResource):
     def references(self) -> Iterable[Resource]:
         return (*super().references(), ExternalNetwork(name=self.external_network))
 
+    def provides(self) -> Iterable[Key]:
+        return (self.key, given_address(self.address)) if self.address else (self.key,)
+
     def needs(self) -> Iterable[Key]:
         # the administrator asks for given addresses, and need not wait for the tenant's roles
         return () if self.address else super().needs()
@@ -106,6 +109,11 @@ class FloatingIP(NetworkResource):
         for other in _holders(site, self.address):
             belongs = f"{self.address} belongs to project {other['project_id']} already"
             yield self.mistake(belongs, "choose another, or have it released")
+
+
+def given_address(address: str) -> Key:
+    """Return the key that the floating IP with a given address provides."""
+    return Key("address", address)
 
 
 def _cidrs(site: Site, external_network: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:

@@ -1,0 +1,34 @@
+"""install-config.yaml of OpenShift on OpenStack, for every release from 4.2 to 4.21: pure, data in, text out."""
+
+from openstack_prep.install_config.document import document
+from openstack_prep.install_config.model import (
+    Capabilities,
+    Cluster,
+    Contents,
+    Machines,
+    Mirror,
+    Pool,
+    Proxy,
+    Reference,
+    RootVolume,
+)
+from openstack_prep.install_config.reading import findings
+from openstack_prep.install_config.render import dump, render
+from openstack_prep.install_config.rules import mistakes
+
+__all__ = [
+    "Capabilities",
+    "Cluster",
+    "Contents",
+    "Machines",
+    "Mirror",
+    "Pool",
+    "Proxy",
+    "Reference",
+    "RootVolume",
+    "document",
+    "dump",
+    "findings",
+    "mistakes",
+    "render",
+]

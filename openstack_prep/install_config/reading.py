@@ -1,0 +1,115 @@
+"""Read an install-config that is there already, and say what a release makes of its fields.
+
+Source: the OpenShift installer decodes Go JSON, which matches keys in any case, and upconverts old
+names; what it does with unknown ones is in ``FATE``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from openstack_prep.errors import Mistake
+from openstack_prep.install_config import releases
+from openstack_prep.install_config.releases import FIELDS, INNER, Field, Spelling
+
+FATE = ((11, "the installer ignores it and warns of one such"), (10, "the installer stops"), (0, "it is ignored"))
+
+
+def findings(document: Mapping[str, Any], release: str) -> list[Mistake]:
+    """Return the fields that a release does not know, or knows by a newer name; keys in any case.
+
+    Raises ValueError for a release that we do not know.
+    """
+    number = releases.minor(release)
+    return [*_walk(document, "", "", number), *_contradictions(document)]
+
+
+@cache
+def _known() -> dict[str, tuple[str, Field | None, Spelling | None]]:
+    """Return by small-letter path how it is written, its field and its spelling; a mere folder has neither."""
+    known: dict[str, tuple[str, Field | None, Spelling | None]] = {}
+    for field in (*FIELDS, *INNER):
+        for spelling in field.spellings:
+            steps = spelling.path.split(".")
+            for end in range(1, len(steps)):
+                folder = ".".join(steps[:end])
+                known.setdefault(_key(folder), (folder, None, None))
+            known[_key(spelling.path)] = (spelling.path, field, spelling)
+    return known
+
+
+def _key(path: str) -> str:
+    return path.replace("[]", "").lower()
+
+
+def _walk(node: Any, path: str, shown: str, release: int) -> Iterator[Mistake]:
+    """Yield findings below a path; ``shown`` is the same as it stands in the document."""
+    if isinstance(node, list):
+        for index, each in enumerate(node):
+            yield from _walk(each, path, f"{shown}[{index}]", release)
+    if not isinstance(node, Mapping) or not _below(path):
+        return
+    for name, value in node.items():
+        where, here = f"{path}.{name}".lstrip(".").lower(), f"{shown}.{name}".lstrip(".")
+        if where not in _known():
+            yield Mistake(here, f"is unknown to 4.{release}: {_fate(release)}", _nearest(path, str(name), release))
+            continue
+        _, field, spelling = _known()[where]
+        if field is not None and spelling is not None and release < spelling.since:
+            older = field.spelling(release)
+            remedy = f"write {older.path}" if older else "leave it out"
+            yield Mistake(here, f"is unknown to 4.{release}, came with 4.{spelling.since}: {_fate(release)}", remedy)
+            continue
+        if field is not None and spelling is not None and release >= spelling.until:
+            yield _deprecated(here, field, spelling, release)
+        yield from _walk(value, where, here, release)
+
+
+def _below(path: str) -> list[str]:
+    """Return the names known below a path, as they are written."""
+    prefix = f"{path}." if path else ""
+    paths = (each for each in _known() if each.startswith(prefix) and "." not in each[len(prefix) :])
+    return [_known()[each][0].rpartition(".")[2].removesuffix("[]") for each in paths]
+
+
+def _nearest(path: str, name: str, release: int) -> str:
+    names = {each.lower(): each for each in _below(path)}
+    close = difflib.get_close_matches(name.lower(), names, n=1)
+    return f"did you mean {names[close[0]]}?" if close else "take it out"
+
+
+def _fate(release: int) -> str:
+    return next(text for since, text in FATE if release >= since)
+
+
+def _deprecated(here: str, field: Field, spelling: Spelling, release: int) -> Mistake:
+    newer = field.spelling(release)
+    since = f"since 4.{spelling.until}" if spelling.until > releases.OLDEST else "from before 4.2"
+    if newer is None:
+        return Mistake(here, f"is ignored {since}", "take it out")
+    return Mistake(here, f"is deprecated {since}", f"write {newer.path}")
+
+
+def _contradictions(document: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield fields that stand there under two names with different values, which the installer refuses."""
+    for field in FIELDS:
+        said = {each.path: _value(document, each.path) for each in field.spellings}
+        said = {path: value for path, value in said.items() if value is not None}
+        plain = {path: value if isinstance(value, list) else [value] for path, value in said.items()}
+        values = list(plain.values())
+        simple = all(not isinstance(each, Mapping) for value in values for each in value)
+        if simple and any(value != values[0] for value in values[1:]):
+            yield Mistake(" and ".join(plain), "are one field, and differ", "keep the first")
+
+
+def _value(node: Any, path: str) -> Any:
+    for step in path.split("."):
+        node = node[0] if isinstance(node, list) and node else node
+        if not isinstance(node, Mapping):
+            return None
+        named = {str(name).lower(): value for name, value in node.items()}
+        node = named.get(step.removesuffix("[]").lower())
+    return node
