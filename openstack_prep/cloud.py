@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TIMEOUT = 60.0  # seconds without a byte from a service; clouds.yaml's api_timeout overrides it
 # 2.64 (Rocky) is what the OpenShift installer asks for too: flavor descriptions (2.55), server group policy (2.64)
 COMPUTE_MICROVERSION = "2.64"
+CHECK_ENTRY = "check that entry of clouds.yaml: address, user, password, project and their domains"
 
 
 class Cloud:
@@ -132,8 +133,9 @@ class Cloud:
     def _access(self) -> Any:
         try:
             return cast(Any, self.session.auth).get_access(self.session)
-        except Exception as error:  # noqa: BLE001 - as above
-            raise translate(error, f"authenticate to {self.auth_url} as cloud {self.name!r}") from None
+        except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
+            doing = f"authenticate to {self.auth_url} as cloud {self.name!r}"
+            raise translate(error, doing, remedy=CHECK_ENTRY) from None
 
     def has(self, service_type: str) -> bool:
         """Whether the catalogue lists that service."""

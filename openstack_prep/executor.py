@@ -30,7 +30,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Event:
-    """What a progress display is told: a step has ``started``, is being tried ``again``, or has ended."""
+    """What a progress display is told: a step has ``started``, is being tried ``again``, or has ``ended``.
+
+    When the user interrupts the run, each running step is ``awaited``.
+    """
 
     step: Step
     phase: str
@@ -68,8 +71,12 @@ def examine(
     with ThreadPoolExecutor(jobs) as pool:
         checks = list(pool.map(lambda each: list(each.check(site, observed.get(each.key))), resources))
     mistakes = [
-        Mistake(_users_of(key, resources), f"{key} does not exist", "declare it in the spec, or correct the name")
-        for key in outside
+        Mistake(
+            _users_of(key, resources),
+            f"{key} does not exist",
+            "declare it in the spec, or correct the name" if each.declarable else "correct the name",
+        )
+        for key, each in outside.items()
         if key not in observed
     ]
     return observed, mistakes + [mistake for found in checks for mistake in found]
@@ -95,14 +102,15 @@ def run(plan: Plan, site: Site, *, jobs: int = JOBS, tell: Callable[[Event], Non
     """Carry a plan out, independent steps in parallel.
 
     A step that fails skips its dependents and only those.  An interrupt (SIGINT) lets the running
-    steps end and skips the rest.  Never raises for a step: the report says how each went.
+    steps end and skips the rest; a second one raises KeyboardInterrupt at once.  Never raises for a
+    step: the report says how each went.
     """
     return _Run(plan, site, tell).run(jobs)
 
 
 @contextlib.contextmanager
 def _interrupt_calls(stop: Callable[[], None]) -> Iterator[None]:
-    """Let SIGINT call a function, where else Python would raise in the middle of anything.
+    """Let the first SIGINT call a function, where else Python would raise in the middle of anything.
 
     Only signals' own thread, the main one, can arrange that; a handler of the caller's stays.
     """
@@ -110,11 +118,30 @@ def _interrupt_calls(stop: Callable[[], None]) -> Iterator[None]:
     if not mine or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    signal.signal(signal.SIGINT, lambda *_: stop())
+
+    def first(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        stop()
+
+    signal.signal(signal.SIGINT, first)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextlib.contextmanager
+def _abandoned_on_interrupt(jobs: int) -> Iterator[ThreadPoolExecutor]:
+    """A pool whose steps are waited for, unless the user insists on leaving now."""
+    pool = ThreadPoolExecutor(jobs, thread_name_prefix="step")
+    waiting = True
+    try:
+        yield pool
+    except KeyboardInterrupt:
+        waiting = False
+        raise
+    finally:
+        pool.shutdown(wait=waiting, cancel_futures=not waiting)
 
 
 class _Run:
@@ -122,6 +149,7 @@ class _Run:
         self.plan, self.site, self.tell = plan, site, tell
         self.results: dict[Key, Result] = {}
         self.stop = threading.Event()
+        self.under_way: dict[Key, Step] = {}
 
     def run(self, jobs: int) -> Report:
         started = time.monotonic()
@@ -129,7 +157,7 @@ class _Run:
         order = graphlib.TopologicalSorter({key: step.needs & steps.keys() for key, step in steps.items()})
         order.prepare()
         running: set[Future[Result]] = set()
-        with _interrupt_calls(self.stop.set), ThreadPoolExecutor(jobs, thread_name_prefix="step") as pool:
+        with _interrupt_calls(self._interrupted), _abandoned_on_interrupt(jobs) as pool:
             while order.is_active():
                 while ready := order.get_ready():
                     for key in ready:
@@ -142,6 +170,11 @@ class _Run:
                 for future in ended:
                     self._note(future.result(), order)
         return Report(tuple(self.results[key] for key in steps), time.monotonic() - started)
+
+    def _interrupted(self) -> None:
+        self.stop.set()
+        for step in list(self.under_way.values()):
+            self.tell(Event(step, "awaited"))
 
     def _note(self, result: Result, order: graphlib.TopologicalSorter[Key]) -> None:
         self.results[result.step.key] = result
@@ -161,12 +194,15 @@ class _Run:
         if self.stop.is_set():
             return Result(step=step, status=Status.SKIPPED, cause=INTERRUPT)
         started = time.monotonic()
+        self.under_way[step.key] = step
         self.tell(Event(step, "started"))
         try:
             observed = self._converge(step)
         except Exception as error:  # noqa: BLE001 - whatever it is, it stands in the report
             _log.debug("%s failed", step.key, exc_info=error)
             return Result(step=step, status=Status.FAILED, error=error, seconds=time.monotonic() - started)
+        finally:
+            del self.under_way[step.key]
         return Result(step=step, status=Status.DONE, observed=observed, seconds=time.monotonic() - started)
 
     def _converge(self, step: Step) -> Observed | None:

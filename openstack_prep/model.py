@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Self
+from urllib.parse import quote
 
 from openstack_prep.errors import Mistake
 
@@ -45,21 +46,26 @@ class Mark:
 
     @property
     def tag(self) -> str:
-        return f"openstack-prep:{self.spec}"
+        return f"openstack-prep:{_word(self.spec)}"
 
     def describe(self, name: str, text: str | None = None) -> str:
         """Return a description that carries the mark behind the user's own text."""
-        return f"{text or ''} [{self.tag}/{name}]".lstrip()
+        return f"{text or ''} [{self.tag}/{_word(name)}]".lstrip()
 
     def owns(self, description: str | None, name: str | None = None) -> bool:
         """Whether a description carries our mark, and, if given, for just this name."""
         found = self._PATTERN.search(description or "")
-        return found is not None and found[1] == self.spec and name in (None, found[2])
+        return found is not None and found[1] == _word(self.spec) and (name is None or found[2] == _word(name))
 
     @classmethod
     def strip(cls, description: str | None) -> str:
         """Return the user's own text of a description."""
         return cls._PATTERN.sub("", description or "")
+
+
+def _word(name: str) -> str:
+    """Return a name without what ends a mark, or what tags may not hold: as in a URL."""
+    return quote(name, safe="")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +104,8 @@ class Resource:
     kind: ClassVar[str]
     identity: ClassVar[frozenset[str]] = frozenset({"name", "project"})
     """Fields that say which one it is; they are never compared."""
+    declarable: ClassVar[bool] = True
+    """Whether a spec can declare one; others are only referred to."""
     immutable: ClassVar[frozenset[str]] = frozenset()
     """Fields that the API cannot change: another value means a replacement, by consent only."""
 

@@ -79,7 +79,7 @@ def plan_destroy(spec: str, resources: Sequence[Resource], observed: Mapping[Key
         found = observed.get(resource.key)
         if found is None:
             continue
-        step = Step(resource=resource, action=Action.KEEP, observed=found, reason="not made by this spec")
+        step = Step(resource=resource, action=Action.KEEP, observed=found, reason="carries no mark of this spec")
         if found.ours:
             step = Step(
                 resource=resource,

@@ -21,7 +21,7 @@ class Lines:
         self.out = out
         self.width = text.width_of(plan)
         self._told: dict[Key, float] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # an interrupt may come in the middle of a line
 
     def __enter__(self) -> Self:
         return self
@@ -31,7 +31,9 @@ class Lines:
 
     def tell(self, event: Event) -> None:
         if event.phase == "again":
-            self._print(f"  . {event.step.key!s:<{self.width}}  no clear answer; looking again")
+            self._print(f"  . {event.step.key!s:<{self.width}}  not done yet; looking again")
+        elif event.phase == "awaited":
+            self._print(f"  . {event.step.key!s:<{self.width}}  is waited for; interrupt again to leave at once")
         elif event.result is not None and not _untouched(event):
             self._print(f"{text.result_line(event.result, self.width)}  ({event.result.seconds:.1f} s)")
 

@@ -122,7 +122,7 @@ def _relative(link: str, path: str) -> str:
     return path + "?" + link.partition("?")[2]
 
 
-def translate(error: Exception, doing: str, hidden: Iterable[str] = ()) -> Exception:
+def translate(error: Exception, doing: str, hidden: Iterable[str] = (), remedy: str = "") -> Exception:
     """Return our error for one of keystoneauth's or the SDK's: terminal or retryable, decided here once."""
     from keystoneauth1 import exceptions as ksa
     from openstack import exceptions as sdk
@@ -133,7 +133,9 @@ def translate(error: Exception, doing: str, hidden: Iterable[str] = ()) -> Excep
     for value in hidden:
         said = said.replace(value, HIDDEN)
     status = getattr(error, "http_status", None) or getattr(error, "status_code", None)
-    message = f"{doing}: {status} {said}" if status else f"{doing}: {said}"
+    if isinstance(error, ksa.EndpointNotFound):
+        remedy = "check region_name and interface of that entry of clouds.yaml"
+    message = "; ".join(filter(None, (f"{doing}: {status} {said}" if status else f"{doing}: {said}", remedy)))
     kind, retryable = _sort(error, status, said)
     return kind(message, retryable=retryable, status=status, request_id=getattr(error, "request_id", None))
 
@@ -149,7 +151,11 @@ def _said(error: Exception) -> str:
         said = " ".join(response.text.split())[:500]
         with contextlib.suppress(ValueError, AttributeError, KeyError, TypeError):  # then as it stands
             said = str(next(iter(response.json().values()))["message"])
-    return said
+    return _POOL.sub(lambda found: found[1] or found[0], said)
+
+
+_POOL = re.compile(r"HTTPS?ConnectionPool\(.*?(\[Errno[^\]]*\] [\w ]+)?['\")]*$", re.DOTALL)
+"""What urllib3 says of a connection, around what the system says of it."""
 
 
 # a policy's refusal may name a rule such as update_quota

@@ -110,7 +110,7 @@ def observed_table(found: Mapping[Key, Observed | None]) -> str:
     for key, observed in found.items():
         words = ["-"]
         if observed is not None:
-            words = [*_told(observed), *(() if observed.ours else ("(not made by this spec)",))]
+            words = [*_told(observed), *(() if observed.ours else ("(carries no mark of this spec)",))]
         lines.append(f"{key!s:<{width}}  {'  '.join(words)}")
     return "\n".join(lines)
 

@@ -1,11 +1,12 @@
 """YAML that remembers where everything stood.
 
-Source: YAML 1.1 as PyYAML reads it; a key given twice, which YAML forbids and PyYAML lets pass, is
-a mistake here.
+Source: YAML 1.1 as PyYAML reads it, but for dates, which stay texts, and truth values, which are those
+of YAML 1.2.  A key given twice, which YAML forbids and PyYAML lets pass, is a mistake here.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,11 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":bool"))]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+# as YAML 1.2 has it: NO is a country, and on a word
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("true|True|TRUE|false|False|FALSE"), list("tTfF"))
 
 
 def _parts(node: Any, known: dict[int, int]) -> int:

@@ -38,6 +38,7 @@ class ExternalNetwork(Resource):
     """A provider's network that floating IPs and gateways come from; only ever referred to."""
 
     kind: ClassVar[str] = "external_network"
+    declarable: ClassVar[bool] = False
 
     name: Name
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
+
+from annotated_types import Len
 
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Name
@@ -22,6 +24,7 @@ class Domain(Resource):
     """A domain of Keystone; only ever referred to."""
 
     kind: ClassVar[str] = "domain"
+    declarable: ClassVar[bool] = False
 
     name: Name = DEFAULT_DOMAIN
 
@@ -49,8 +52,8 @@ class Project(Resource):
     kind: ClassVar[str] = "project"
     identity: ClassVar[frozenset[str]] = frozenset({"name", "domain"})
 
-    name: Name
-    """Name of the project, unique in its domain."""
+    name: Annotated[str, Len(1, 64)]
+    """Name of the project, unique in its domain; Keystone takes 64 characters."""
     domain: Name = DEFAULT_DOMAIN
     """Name of the domain it lies in."""
     description: str | None = None

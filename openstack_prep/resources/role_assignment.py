@@ -23,6 +23,7 @@ class Group(Resource):
     """A group of users; only ever referred to."""
 
     kind: ClassVar[str] = "group"
+    declarable: ClassVar[bool] = False
 
     name: Name
     domain: Name = DEFAULT_DOMAIN
@@ -49,6 +50,7 @@ class Role(Resource):
     """A role of the cloud, not one of a domain; only ever referred to."""
 
     kind: ClassVar[str] = "role"
+    declarable: ClassVar[bool] = False
 
     name: Name
 
@@ -69,8 +71,8 @@ def unknown_role(site: Site, name: str) -> tuple[str, str] | None:
     known = sorted(roles(site))
     if name in known:
         return None
-    near = difflib.get_close_matches(name, known, n=3) or known
-    return f"there is no role {name}", f"known are {', '.join(near)}"
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"there is no role {name}", f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ asks of passwords.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -18,6 +19,7 @@ from openstack_prep.secret import Secret
 from openstack_prep.site import Actor, Site, only_one
 
 DIFFERS = "(differs)"
+REVOKED_FOR = 1.1  # seconds: with a password go all tokens of that second, those got after it too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +113,10 @@ class User(Resource):
         body = {change.field: change.after for change in changes}
         if "description" in body and observed.ours:
             body["description"] = site.mark.describe(self.name, self.description)
-        return self._send(site, "PATCH", f"/users/{observed.id}", body)
+        changed = self._send(site, "PATCH", f"/users/{observed.id}", body)
+        if "password" in body:
+            time.sleep(REVOKED_FOR)
+        return changed
 
     def _send(self, site: Site, method: str, path: str, body: dict[str, Any]) -> Observed:
         if "default_project" in body:

@@ -14,6 +14,7 @@ import requests_mock
 import yaml
 
 from openstack_prep.cli import main
+from openstack_prep.cloud import CHECK_ENTRY
 from openstack_prep.spec import load_spec, schema
 from openstack_prep.version import __version__
 from tests.unit.conftest import CLOUDS, ENDPOINTS, IDENTITY, failure
@@ -371,7 +372,7 @@ def test_debug_shows_requests_and_tracebacks_but_no_secret(
 def test_without_debug_the_libraries_say_nothing(prep: Prep, services: requests_mock.Mocker) -> None:
     services.post(f"{IDENTITY}/auth/tokens", **failure(401, "no"))
     said = prep("plan", "spec.yaml")
-    assert said.err == f"openstack-prep: authenticate to {IDENTITY} as cloud 'lab': 401 no\n"
+    assert said.err == f"openstack-prep: authenticate to {IDENTITY} as cloud 'lab': 401 no; {CHECK_ENTRY}\n"
 
 
 def test_examples_are_listed(prep: Prep) -> None:

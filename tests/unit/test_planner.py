@@ -149,7 +149,7 @@ def test_destroy_goes_the_other_way_round() -> None:
 def test_destroy_keeps_what_is_not_ours_and_says_so() -> None:
     (step,) = plan_destroy("lab", [A], seen(ours=False))
     assert step.action is Action.KEEP
-    assert step.reason == "not made by this spec"
+    assert step.reason == "carries no mark of this spec"
 
 
 def test_destroy_passes_over_what_is_not_there() -> None:

@@ -70,7 +70,7 @@ def test_a_failure_is_told_even_of_what_was_to_be_kept(plan: Plan, shown: Shown)
 
 def test_a_doubtful_answer_is_told(plan: Plan, shown: Shown) -> None:
     said = shown(lambda display: display.tell(Event(plan.steps[1], "again")))
-    assert ". box/image  no clear answer; looking again" in said
+    assert ". box/image  not done yet; looking again" in said
 
 
 def test_what_looks_like_markup_is_shown_as_it_is(plan: Plan, shown: Shown) -> None:

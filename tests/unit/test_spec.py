@@ -151,8 +151,8 @@ MISTAKES = {
         ["spec.yaml:2: flavors: a mapping should be a valid array"],
     ),
     "nothing for a list": ("name: x\nflavors:\n", ["spec.yaml:2: flavors: null should be a valid array"]),
-    "yes for a number": (
-        "name: x\nquota: {cores: yes}\n",
+    "true for a number": (
+        "name: x\nquota: {cores: true}\n",
         ["spec.yaml:2: quota.cores: true should be a valid integer"],
     ),
     "a text for a number": (

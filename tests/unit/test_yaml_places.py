@@ -67,8 +67,8 @@ def test_the_place_of_a_merged_key_is_where_it_counts(path: Path) -> None:
 
 
 def test_the_data_is_what_yaml_says(path: Path) -> None:
-    data = read(path, "a: [1, yes, ~, x, 2026-11-21]\nb: &same {c: 1.5}\nd: *same\n").data
-    assert data == {"a": [1, True, None, "x", "2026-11-21"], "b": {"c": 1.5}, "d": {"c": 1.5}}
+    data = read(path, "a: [1, true, ~, yes, 2026-11-21]\nb: &same {c: 1.5}\nd: *same\n").data
+    assert data == {"a": [1, True, None, "yes", "2026-11-21"], "b": {"c": 1.5}, "d": {"c": 1.5}}
 
 
 def test_merge_keys_work_and_are_no_repetition(path: Path) -> None:

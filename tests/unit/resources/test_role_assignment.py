@@ -84,7 +84,7 @@ def test_an_unknown_role_is_a_mistake_that_names_the_nearest(site: Site, service
     services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": []})
     role = RoleAssignment(role="membr", user="ocp", project="lab")
     _, (mistake,) = executor.examine(site, [role])
-    assert str(mistake) == ("role_assignment/user:ocp@project:lab/membr: there is no role membr; known are member")
+    assert str(mistake) == ("role_assignment/user:ocp@project:lab/membr: there is no role membr; did you mean member?")
 
 
 def test_an_unknown_user_is_a_mistake(site: Site, services: requests_mock.Mocker) -> None:

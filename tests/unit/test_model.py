@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import pytest
+
+from openstack_prep.model import Mark
+
+
+@pytest.mark.parametrize("spec", ["lab", "lab/one", "o,c]p [x]", "käse"])
+@pytest.mark.parametrize("name", ["api", "api]", "a/b", "a b"])
+def test_a_mark_is_found_again_whatever_the_names(spec: str, name: str) -> None:
+    description = Mark(spec).describe(name, "text [of] the user")
+    assert Mark(spec).owns(description, name)
+    assert Mark(spec).owns(description)
+    assert not Mark(spec).owns(description, name + "x")
+    assert not Mark(spec + "x").owns(description)
+    assert Mark.strip(description) == "text [of] the user"
+
+
+def test_a_tag_holds_nothing_that_keystone_refuses() -> None:
+    assert not set(Mark("o,c/p x").tag) & set(",/ ")
