@@ -137,7 +137,7 @@ class Report:
     def summary(self) -> str:
         kept = len(self.results) - len(self.changed) - len(self.failed) - len(self.skipped)
         if kept == len(self.results):
-            return f"nothing to do: {kept} unchanged"
+            return f"nothing to do: {kept} unchanged" if kept else "nothing to do"
         counts = f"{len(self.changed)} done, {len(self.failed)} failed, {len(self.skipped)} skipped, {kept} unchanged"
         return f"{counts} in {self.seconds:.1f} s"
 

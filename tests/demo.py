@@ -27,7 +27,7 @@ def run(*command: str, **variables: str) -> None:
 
 
 def main() -> int:
-    cloud = Layout(DEFAULT_BASE, default_root())
+    cloud, repository = Layout(DEFAULT_BASE, default_root()), os.getcwd()
     print("A real OpenStack on loopback; the first time its servers are installed (some minutes) and built (a minute).")
     run(sys.executable, "-m", "tests.devcloud", "up")
     place = cloud.root / "demo"
@@ -45,13 +45,14 @@ def main() -> int:
     tenant = {"OS_CLIENT_CONFIG_FILE": str(place / "clouds.yaml"), "OS_CLOUD": "ocp-tenant"}
     run("openstack", "floating", "ip", "list", **tenant)
     print(f"""
-The cloud goes on running. Look around, as the new user or as the administrator:
-  cd {place} && . ./ocp4.env && openstack floating ip list
-  OS_CLIENT_CONFIG_FILE={cloud.clouds_file} OS_CLOUD=devcloud-admin openstack project list
-  ({os.path.dirname(sys.executable)} has the commands openstack and openstack-prep)
+The cloud goes on running. Look around, as the new user and as the administrator:
+  export PATH={os.path.dirname(sys.executable)}:$PATH
+  cd {place} && (. ./ocp4.env && openstack floating ip list)
+  export OS_CLIENT_CONFIG_FILE={cloud.clouds_file} OS_CLOUD=devcloud-admin
+  openstack project list
 Take it all back, and stop the cloud:
-  OS_CLIENT_CONFIG_FILE={cloud.clouds_file} OS_CLOUD=devcloud-admin openstack-prep destroy {place / SPEC}
-  tox -e devcloud -- down""")
+  openstack-prep destroy {place / SPEC}
+  cd {repository} && python -m tests.devcloud down""")
     return 0
 
 
