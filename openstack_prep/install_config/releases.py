@@ -192,7 +192,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     *_machines("machines", f"{OPENSTACK}.defaultMachinePlatform"),
     _one("publish", "publish", 3),
-    _one("fips", "fips", 3),
+    _one("fips", "fips", 3),  # #2594, after publish
     _one("proxy.http", "proxy.httpProxy"),
     _one("proxy.https", "proxy.httpsProxy"),
     _one("proxy.exceptions", "proxy.noProxy", form=_joined),
@@ -203,7 +203,7 @@ FIELDS: tuple[Field, ...] = (
             Spelling("imageContentSources", until=14, form=_mirrors),
         ),
     ),
-    _one("capabilities.baseline", "capabilities.baselineCapabilitySet", 11),
+    _one("capabilities.baseline", "capabilities.baselineCapabilitySet", 11),  # release notes of 4.11
     _one("capabilities.additional", "capabilities.additionalEnabledCapabilities", 11),
     _one("cpu_partitioning", "cpuPartitioningMode", 13),  # #6430
     _one("feature_set", "featureSet", 13),
@@ -232,9 +232,7 @@ INNER: tuple[Field, ...] = (
     *(_one("", f"{OPENSTACK}.controlPlanePort.fixedIPs[].subnet.{name}") for name in ("id", "name")),
     *(_one("", f"{sources}[].source") for sources in ("imageDigestSources", "imageContentSources")),
     *(_one("", f"{sources}[].mirrors") for sources in ("imageDigestSources", "imageContentSources")),
-    _one("", "credentialsMode", 6),
-    _one("", "bootstrapInPlace", 8),
-    _one("", "featureGates", 14),
-    _one("", "operatorPublishingStrategy", 16),
+    # known now; since when, the sources at hand do not say
+    *(_one("", name) for name in ("credentialsMode", "bootstrapInPlace", "featureGates", "operatorPublishingStrategy")),
 )
 """What may stand there besides: parts of what we write whole, and what we do not write."""

@@ -159,7 +159,9 @@ class InstallConfig(InProject, Cluster):
         for each in install_config.mistakes(known, self._contents()):
             if not (each.where in unread and _text(getattr(self, f"{each.where}_file")) is None):
                 yield self.mistake(f"{each.where}: {each.what}", each.remedy)
-        if observed is not None and self._differs(observed):
+        if self.kept.exists() and not _is_ours(_read(self.kept), site.mark):
+            yield self.mistake(f"{self.kept} is not of this spec", "name another file, or remove it")
+        elif observed is not None and self._differs(observed):
             if not observed.ours:
                 yield self.mistake(f"{observed.id} is not of this spec", "name another file, or remove it")
             elif self._consumed():

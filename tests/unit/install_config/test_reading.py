@@ -83,6 +83,12 @@ def test_old_names_of_networks() -> None:
     ]
 
 
+def test_the_old_name_of_mirrors() -> None:
+    document = {"imageContentSources": [{"source": "quay.io/okd", "mirrors": ["mirror.example.com/okd"]}]}
+    assert told("4.13", document) == []
+    assert told("4.14", document) == ["imageContentSources: is deprecated since 4.14; write imageDigestSources"]
+
+
 def test_the_type_of_a_root_volume() -> None:
     pool = {"name": "worker", "platform": {"openstack": {"rootVolume": {"size": 100, "type": "fast"}}}}
     assert told("4.13", {"compute": [pool]}) == []

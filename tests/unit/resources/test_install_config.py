@@ -154,6 +154,19 @@ def test_somebody_elses_file_is_left_alone(site: Site, make: Make, text: str) ->
     assert step.action is Action.KEEP
 
 
+@pytest.mark.parametrize("used", [False, True])
+def test_somebody_elses_copy_is_left_alone(site: Site, make: Make, used: bool) -> None:
+    file = make()
+    applied(site, file)
+    if used:
+        eaten(file)
+    file.kept.write_text("mine\n")
+    assert refusals(site, file) == [f"{file.kept} is not of this spec; name another file, or remove it"]
+    plan = planner.plan_destroy("lab", [file], executor.observe(site, [file]))
+    executor.run(plan, site).raise_for_failures()
+    assert file.kept.read_text() == "mine\n"
+
+
 def test_somebody_elses_file_that_says_the_same_will_do(site: Site, make: Make) -> None:
     file = make()
     applied(site, file)

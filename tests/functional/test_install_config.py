@@ -1,0 +1,43 @@
+"""A shipped spec, applied: what the installer needs is there, and its install-config names it."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+import yaml
+
+from openstack_prep.install_config import findings
+from tests.functional.conftest import Prep
+
+SECRET = "Zm9vOmJhcg=="
+
+
+def spec_without_addresses(folder: Path) -> dict[str, object]:
+    """Return the shipped spec whose floating IPs are the next free ones, with the files it wants beside it."""
+    (folder / "pull-secret.json").write_text(f'{{"auths": {{"quay.io": {{"auth": "{SECRET}"}}}}}}')
+    (folder / "id_ed25519.pub").write_text("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJMBZg lab\n")
+    shipped = resources.files("openstack_prep.install_configs") / "openshift-current.yaml"
+    spec: dict[str, object] = yaml.safe_load(shipped.read_text())
+    spec["floating_ips"] = [{"name": name, "external_network": "external"} for name in ("api", "ingress")]
+    return spec
+
+
+def test_an_install_config_names_what_apply_has_made(prep: Prep) -> None:
+    prep.write(spec_without_addresses(prep.folder))
+    steps = prep.apply()
+    assert SECRET not in str(steps)
+    file = prep.folder / "ocp4" / "install-config.yaml"
+    document = yaml.safe_load(file.read_text())
+    platform = document["platform"]["openstack"]
+    made = {name: steps[f"floating_ip/{name}"]["outputs"]["address"] for name in ("api", "ingress")}
+    assert {"api": platform["apiFloatingIP"], "ingress": platform["ingressFloatingIP"]} == made
+    assert findings(document, "4.20") == []
+    mine = {"OS_CLIENT_CONFIG_FILE": str(prep.folder / "clouds.yaml"), "OS_CLOUD": platform["cloud"]}
+    listed = prep.openstack("floating", "ip", "list", **mine)
+    assert {each["Floating IP Address"] for each in listed} == set(made.values())
+    assert prep.changes() == set()
+
+    file.unlink()  # as the installer does
+    (file.parent / ".openshift_install_state.json").write_text("{}")
+    assert prep.changes() == set()
