@@ -114,3 +114,28 @@ def inventory(devcloud: Devcloud) -> dict[str, set[str]]:
         "quotas": admin.network.quotas(),
     }
     return {kind: {str(each.id or each.to_dict()) for each in found} for kind, found in listings.items()}
+
+
+def test_a_new_password_and_work_as_the_user_in_one_apply(applied: Prep, name: str) -> None:
+    applied.environment["PREP_PASSWORD"] = "another-password-of-the-test"
+    applied.write(scenario(name) | {"networks": [{"name": "nodes"}]})
+    report = applied.apply()
+    assert report[f"user/{name}-user"]["action"] == "update"
+    assert report["network/nodes"]["status"] == "done"
+    assert applied.changes() == set()
+
+
+def test_names_that_would_end_our_mark(prep: Prep, devcloud: Devcloud) -> None:
+    name = f"o,c/p ]{secrets.token_hex(3)}"
+    prep.write(
+        {
+            "name": name,
+            "project": {"name": "a strange [one]"},
+            "networks": [{"name": "n]/1"}],
+            "floating_ips": [{"name": "api]", "external_network": "external"}],
+        }
+    )
+    prep.apply()
+    assert prep.changes() == set()
+    prep.destroy()
+    assert devcloud.admin.identity.find_project("a strange [one]") is None
