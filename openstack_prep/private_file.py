@@ -1,10 +1,11 @@
-"""Writing a file that holds secrets: 0600 from its first byte, whole or not at all."""
+"""Writing a file whole or not at all; one that holds secrets is 0600 from its first byte."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from openstack_prep.errors import PrepError
@@ -25,6 +26,33 @@ def write_private(path: Path, text: str) -> None:
     disk or a kill leaves the old one as it was.  A link is followed: what it points to is replaced.
     A mode stricter than 0600 stays.  Raises PrepError.
     """
+    _replace(path, text, _keep_stricter_mode)
+
+
+def write_shared(path: Path, text: str) -> None:
+    """Write a file that others read, in the same way; mode and owner of an old one stay, a new one is 0644.
+
+    Raises PrepError, also when its owner is another and we may not give files away.
+    """
+    _replace(path, text, _keep_mode_and_owner)
+
+
+def _keep_stricter_mode(path: Path, handle: int) -> None:
+    if path.exists() and not path.stat().st_mode & 0o177:
+        os.fchmod(handle, path.stat().st_mode & 0o777)
+
+
+def _keep_mode_and_owner(path: Path, handle: int) -> None:
+    if not path.exists():
+        os.fchmod(handle, 0o644)
+        return
+    old, new = path.stat(), os.fstat(handle)
+    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+        os.fchown(handle, old.st_uid, old.st_gid)
+    os.fchmod(handle, old.st_mode & 0o7777)  # chown may have taken bits away
+
+
+def _replace(path: Path, text: str, prepare: Callable[[Path, int], None]) -> None:
     path = Path(os.path.realpath(path))  # resolve() fails on a link to itself
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -32,9 +60,8 @@ def write_private(path: Path, text: str) -> None:
     except OSError as error:
         raise PrepError(f"{path} cannot be written: {error}") from error
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            if path.exists() and not path.stat().st_mode & 0o177:
-                os.fchmod(handle, path.stat().st_mode & 0o777)
+        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
+            prepare(path, handle)
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

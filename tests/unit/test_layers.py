@@ -20,7 +20,7 @@ LAYERS = [
     ["site", "clouds_yaml", "disk_format", "install_config"],
     ["cloud", "download", "yaml_places"],
     ["service", "plan"],
-    ["text", "secret"],
+    ["text", "secret", "hosts"],
     ["model", "fields", "private_file"],
     ["errors", "version"],
 ]
