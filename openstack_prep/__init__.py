@@ -43,6 +43,7 @@ from openstack_prep.model import (
 )
 from openstack_prep.plan import Plan, Report
 from openstack_prep.resources import (
+    AddressPairs,
     ApplicationCredential,
     CloudsEntry,
     Domain,
@@ -50,6 +51,7 @@ from openstack_prep.resources import (
     ExternalNetwork,
     Flavor,
     FloatingIP,
+    FloatingIPAttachment,
     Image,
     InstallConfig,
     Keypair,
@@ -72,6 +74,7 @@ from openstack_prep.version import __version__
 
 __all__ = [
     "Action",
+    "AddressPairs",
     "ApplicationCredential",
     "ApplyFailed",
     "Change",
@@ -86,6 +89,7 @@ __all__ = [
     "ExternalNetwork",
     "Flavor",
     "FloatingIP",
+    "FloatingIPAttachment",
     "Image",
     "InstallConfig",
     "Key",

@@ -119,6 +119,25 @@ def cidr(value: Any) -> Any:
         raise ValueError(f"is not a network in CIDR form ({error}); write one such as 192.0.2.0/24") from None
 
 
+def block(value: Any) -> Any:
+    """Read an address or a network; a network of one address becomes that address."""
+    if not isinstance(value, str):
+        return value
+    try:
+        found = ipaddress.ip_network(value)
+    except ValueError as error:
+        raise ValueError(f"is no address and no network ({error}); write 192.0.2.10 or 192.0.2.0/24") from None
+    return str(found[0] if found.num_addresses == 1 else found)
+
+
+def mac(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if not re.fullmatch("([0-9a-f]{2}:){5}[0-9a-f]{2}", value.lower()):
+        raise ValueError("is not a MAC address; write one such as fa:16:3e:00:00:01")
+    return value.lower()
+
+
 def file_path(value: Any, base: Path) -> Any:
     """Return the absolute path of a file named in a spec."""
     if not isinstance(value, str):
@@ -232,4 +251,6 @@ PublicKey = Annotated[str, ReadsBeside(public_key, _PUBLIC_KEY)]
 Timestamp = Annotated[str, Reads(timestamp)]
 Address = Annotated[str, Reads(address)]
 Cidr = Annotated[str, Reads(cidr)]
+Block = Annotated[str, Reads(block)]
+Mac = Annotated[str, Reads(mac)]
 Port = Annotated[int, Ge(1), Le(65535)]

@@ -22,11 +22,13 @@ from openstack_prep.install_config import Pool
 from openstack_prep.model import Key, Resource
 from openstack_prep.resources import (
     KINDS,
+    AddressPairs,
     ApplicationCredential,
     CloudsEntry,
     EnvFile,
     Flavor,
     FloatingIP,
+    FloatingIPAttachment,
     Image,
     InstallConfig,
     Keypair,
@@ -91,6 +93,10 @@ class Sections:
     """Server groups."""
     floating_ips: tuple[FloatingIP, ...] = ()
     """Floating IPs."""
+    floating_ip_attachments: tuple[FloatingIPAttachment, ...] = ()
+    """Floating IPs on ports that exist already."""
+    address_pairs: tuple[AddressPairs, ...] = ()
+    """Addresses that ports may use besides their own."""
     object_store: ObjectStore | None = None
     """The project's account in the object store."""
     application_credentials: tuple[ApplicationCredential, ...] = ()

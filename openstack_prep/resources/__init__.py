@@ -1,11 +1,13 @@
 """One file per kind; KINDS is the explicit table of them."""
 
 from openstack_prep.model import Resource
+from openstack_prep.resources.address_pairs import AddressPairs
 from openstack_prep.resources.application_credential import AccessRule, ApplicationCredential
 from openstack_prep.resources.clouds_entry import CloudsEntry
 from openstack_prep.resources.env_file import EnvFile
 from openstack_prep.resources.flavor import Flavor
 from openstack_prep.resources.floating_ip import FloatingIP
+from openstack_prep.resources.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.image import Image
 from openstack_prep.resources.install_config import InstallConfig
 from openstack_prep.resources.keypair import Keypair
@@ -37,6 +39,8 @@ KINDS: dict[str, type[Resource]] = {
         SecurityGroup,
         ServerGroup,
         FloatingIP,
+        FloatingIPAttachment,
+        AddressPairs,
         ObjectStore,
         ApplicationCredential,
         CloudsEntry,
@@ -48,6 +52,7 @@ KINDS: dict[str, type[Resource]] = {
 __all__ = [
     "KINDS",
     "AccessRule",
+    "AddressPairs",
     "ApplicationCredential",
     "CloudsEntry",
     "Domain",
@@ -55,6 +60,7 @@ __all__ = [
     "ExternalNetwork",
     "Flavor",
     "FloatingIP",
+    "FloatingIPAttachment",
     "Image",
     "InstallConfig",
     "Keypair",

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Address, Name
-from openstack_prep.model import Key, Observed, Resource
+from openstack_prep.model import Key, Mark, Observed, Resource
 from openstack_prep.resources.network import ExternalNetwork
 from openstack_prep.resources.neutron import NetworkResource
 from openstack_prep.site import Site
@@ -98,7 +98,8 @@ class FloatingIP(NetworkResource):
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         if observed is not None:
-            if not observed.ours and observed.handle["port_id"]:
+            by_us = observed.ours or attached_mark(site).owns(observed.handle["description"])
+            if not by_us and observed.handle["port_id"]:
                 serves = f"{self.address} serves port {observed.handle['port_id']}, and this spec did not put it there"
                 yield self.mistake(serves, "detach it first, or choose another address")
             return
@@ -114,6 +115,14 @@ class FloatingIP(NetworkResource):
 def given_address(address: str) -> Key:
     """Return the key that the floating IP with a given address provides."""
     return Key("address", address)
+
+
+ATTACHED = "~attached"
+
+
+def attached_mark(site: Site) -> Mark:
+    """Return the mark of floating IPs that are not ours, but that we put on their ports."""
+    return Mark(f"{site.mark.spec}{ATTACHED}")
 
 
 def _cidrs(site: Site, external_network: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:

@@ -192,3 +192,22 @@ def test_what_is_no_public_key(said: Any, why: str, base: Path) -> None:
 def test_a_private_key_is_not_repeated_to_the_user_as_a_whole(base: Path) -> None:
     (base / "id").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nhush\n")
     assert "hush" not in refused(fields.PublicKey, {"file": "id"}, base)
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("10.0.0.5", "10.0.0.5"),
+        ("10.0.0.5/32", "10.0.0.5"),
+        ("10.0.0.0/8", "10.0.0.0/8"),
+        ("2001:DB8::5/128", "2001:db8::5"),
+    ],
+)
+def test_blocks(said: str, value: str) -> None:
+    assert read(fields.Block, said) == value
+
+
+def test_what_is_no_block_or_mac() -> None:
+    assert "has host bits set" in refused(fields.Block, "10.0.0.5/8")
+    assert "is not a MAC address" in refused(fields.Mac, "fa163e000001")
+    assert read(fields.Mac, "FA:16:3E:00:00:01") == "fa:16:3e:00:00:01"

@@ -21,7 +21,7 @@ LAYERS = [
     ["cloud", "download", "yaml_places"],
     ["service", "plan"],
     ["text", "secret", "hosts"],
-    ["model", "fields", "private_file"],
+    ["model", "fields", "private_file", "openshift_names"],
     ["errors", "version"],
 ]
 HEIGHT = {name: -depth for depth, layer in enumerate(LAYERS) for name in layer}

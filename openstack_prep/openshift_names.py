@@ -1,0 +1,67 @@
+"""What the OpenShift installer calls the things of a cluster, in every era: pure.
+
+Source: OpenShift installer docs/source, "What gets created, names and tags".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+Role = Literal["master", "worker", "bootstrap"]
+
+TAG = "openshiftClusterID"
+_INFRA_ID = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?-[a-z0-9]{5}")
+_ROLE = re.compile(r"(?:^|-)(master|worker|bootstrap)(?:-|$)")
+
+
+def is_infra_id(text: str) -> bool:
+    """Whether it looks like one: the cluster's name, cut to 21 letters, a hyphen and five random ones."""
+    return len(text) <= 27 and _INFRA_ID.fullmatch(text) is not None
+
+
+def tag(infra_id: str) -> str:
+    """Return the tag of nearly everything in a cluster; it comes a second or two after the thing itself."""
+    return f"{TAG}={infra_id}"
+
+
+def api_port(infra_id: str) -> str:
+    return f"{infra_id}-api-port"
+
+
+def ingress_port(infra_id: str) -> str:
+    return f"{infra_id}-ingress-port"
+
+
+def is_virtual(port: Mapping[str, Any], infra_id: str) -> bool:
+    """Whether a port only reserves a virtual address; of dual-stack clusters users make it, with a tag."""
+    named = port["name"] in (api_port(infra_id), ingress_port(infra_id))
+    return named or f"{infra_id}-dual-stack-vips-port" in port["tags"]
+
+
+def role(name: str, infra_id: str = "") -> Role | None:
+    """Return the role in a port's name.
+
+    Masters' are ``ID-master-port-N`` (4.2), ``ID-master-N`` (to 4.16) and ``ID-master-N-0`` (since 4.17,
+    where the bootstrap's is ``ID-bootstrap-0``); machine-api calls a worker's as its machine,
+    ``ID-worker-M-xxxxx``, later with ``-0`` behind it.
+    """
+    found = _ROLE.search(name.removeprefix(f"{infra_id}-") if infra_id else name)
+    return found[1] if found else None  # type: ignore[return-value]  # the pattern knows no other
+
+
+def is_node(port: Mapping[str, Any], infra_id: str) -> bool:
+    """Whether a port is that of a master, a worker or the bootstrap machine.
+
+    The tag decides; machine sets of other names are known by the server that their port serves.
+    """
+    if tag(infra_id) not in port["tags"] or is_virtual(port, infra_id):
+        return False
+    return role(port["name"], infra_id) is not None or port["device_owner"].startswith("compute:")
+
+
+def foreign_tags(tags: list[str], wanted: str) -> list[str]:
+    """Return the tags by which a thing belongs to another cluster: the same key, another value."""
+    key = wanted.partition("=")[0] + "="
+    return [each for each in tags if each.startswith(key) and each != wanted]

@@ -1,0 +1,73 @@
+"""Ports, as other kinds read them: one list a project.
+
+Source: Networking API v2.0, "Ports".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tenacity
+
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import Mistake, PlanRefused, WaitTimeout
+from openstack_prep.openshift_names import foreign_tags
+from openstack_prep.site import Site, only_one
+
+FIELDS = (
+    "id",
+    "name",
+    "network_id",
+    "mac_address",
+    "device_owner",
+    "fixed_ips",
+    "allowed_address_pairs",
+    "port_security_enabled",
+    "tags",
+    "revision_number",
+)
+PAUSE = 1.0  # seconds between two looks for a port that is to come
+
+
+def ports_of(site: Site, project_id: str | None) -> Sequence[Mapping[str, Any]]:
+    """Return all ports of a project; none when it does not exist yet."""
+    if project_id is None:
+        return ()
+    return site.once(
+        ("ports", project_id),
+        lambda: site.admin.network.list("/ports", "ports", project_id=project_id, fields=FIELDS),
+    )
+
+
+def wait_for_port(cloud: Cloud, name: str, *, tag: str, seconds: float) -> Mapping[str, Any]:
+    """Return the port of exactly that name in the connection's own project, as soon as it is there.
+
+    Its tag may come a moment later.  Raises WaitTimeout, PlanRefused when the port carries another
+    cluster's tag, NotUnique when two have the name.
+    """
+
+    def look() -> Mapping[str, Any] | None:
+        project_id = cloud.project_id
+        listed = cloud.network.list("/ports", "ports", project_id=project_id, name=name, fields=FIELDS)
+        return only_one(listed, f"port {name}")
+
+    port = tenacity.Retrying(
+        retry=tenacity.retry_if_result(lambda found: found is None),
+        stop=tenacity.stop_after_delay(seconds),
+        wait=tenacity.wait_fixed(PAUSE),
+        retry_error_callback=lambda state: None,
+    )(look)
+    if port is None:
+        raise WaitTimeout(
+            f"no port {name} in project {cloud.project_id} after {seconds:.0f} s; the installer makes it in its "
+            "first minutes: is the infraID right, and the cloud entry that of the cluster's project?"
+        )
+    if foreign := foreign_tags(port["tags"], tag):
+        raise PlanRefused([of_another(f"port {name}", port, foreign)])
+    return port
+
+
+def of_another(where: str, port: Mapping[str, Any], foreign: Sequence[str]) -> Mistake:
+    """Return what is wrong with a port that has the name we want and belongs to another cluster."""
+    return Mistake(where, f"{port['id']} carries {', '.join(foreign)}: another cluster's", "correct the infraID")
