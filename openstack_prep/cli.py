@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep.errors import ConfigError, PrepError
+from openstack_prep.hooks.post_ipi import add_command as add_post_ipi
 from openstack_prep.version import __version__
 
 INTERRUPTED = 130
@@ -83,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     apply.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="the spec, a YAML file")
     for each in (plan, destroy, show):
         each.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file")
+    add_post_ipi(command, _carry_out)
     command("schema", _schema, "print the JSON Schema of a spec, for your editor", plain)
     example = command("example", _example, "print a ready-made spec, or list them", plain)
     example.add_argument("name", nargs="?", metavar="NAME")
@@ -147,7 +149,13 @@ def _apply(options: argparse.Namespace) -> int:
     if saved:
         saved.check(plan, cloud.name)
     plan.raise_for_refusals()
-    if plan and not options.yes and not saved:
+    return _run(options, cloud, plan) if saved else _carry_out(options, cloud, plan)
+
+
+def _carry_out(options: argparse.Namespace, cloud: Any, plan: Any) -> int:
+    """Apply a plan that has no refusals, by consent."""
+    plan.raise_for_refusals()
+    if plan and not options.yes:
         _ask(plan, "Apply this plan? Type yes: ", "yes")
     return _run(options, cloud, plan)
 

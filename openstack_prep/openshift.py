@@ -1,0 +1,148 @@
+"""A cluster by its metadata.json or its infraID, and what to put right after the installer.
+
+Source: OpenShift installer docs/source, "What gets created, names and tags"; docs/user/troubleshooting.md
+for a lost metadata.json.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from openstack_prep import openshift_names
+from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.fields import block
+from openstack_prep.model import Resource
+from openstack_prep.resources import AddressPairs, FloatingIPAttachment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metadata:
+    """What the installer leaves about a cluster in metadata.json, before it makes anything."""
+
+    infra_id: str
+    """Begins the names of all that belongs to the cluster."""
+    cluster_name: str
+    """Name in install-config.yaml."""
+    cluster_id: str = ""
+    """The cluster's UUID; unknown when rebuilt."""
+    cloud: str | None = None
+    """Entry of clouds.yaml that the installer worked with."""
+
+    @property
+    def text(self) -> str:
+        """A metadata.json that ``openshift-install destroy cluster`` can use."""
+        identifier = {openshift_names.TAG: self.infra_id}
+        data = {
+            "clusterName": self.cluster_name,
+            "clusterID": self.cluster_id,
+            "infraID": self.infra_id,
+            "openstack": {"cloud": self.cloud or "", "identifier": identifier},
+        }
+        return json.dumps(data, indent=2) + "\n"
+
+
+def rebuild_metadata(infra_id: str, *, cloud: str | None = None, cluster_name: str | None = None) -> Metadata:
+    """Return the metadata of a cluster whose metadata.json is lost.
+
+    The name is that in the infraID, which the installer cuts to 21 letters.  Raises SpecError.
+    """
+    if not openshift_names.is_infra_id(infra_id):
+        raise SpecError([Mistake("infraID", f"{infra_id!r} is none", _REMEDY)])
+    return Metadata(infra_id=infra_id, cluster_name=cluster_name or infra_id.rpartition("-")[0], cloud=cloud)
+
+
+_REMEDY = "write the cluster's name, a hyphen and its five random letters, such as dev-x7k2p"
+
+
+def read_metadata(path: str | Path) -> Metadata:
+    """Return what a metadata.json says; raises SpecError that lists every mistake in it."""
+    path = Path(path)
+    lost = "name the installer's folder, or give the infraID"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecError([Mistake(str(path), f"cannot be read: {error.strerror}", lost)]) from error
+    except ValueError as error:
+        raise SpecError([Mistake(str(path), f"is not JSON ({error})", lost)]) from error
+    if not isinstance(data, dict):
+        raise SpecError([Mistake(str(path), "is not a mapping", lost)])
+    mistakes = list(_mistakes(path, data))
+    if mistakes:
+        raise SpecError(mistakes)
+    return Metadata(
+        infra_id=data["infraID"],
+        cluster_name=data["clusterName"],
+        cluster_id=data.get("clusterID") or "",
+        cloud=data["openstack"].get("cloud") or None,
+    )
+
+
+def _mistakes(path: Path, data: Mapping[str, Any]) -> Iterator[Mistake]:
+    for key in ("clusterName", "infraID"):
+        if not isinstance(data.get(key), str):
+            yield Mistake(f"{path}: {key}", "is missing, or no text", "take the file that the installer wrote")
+    infra_id = data.get("infraID")
+    if isinstance(infra_id, str) and not openshift_names.is_infra_id(infra_id):
+        yield Mistake(f"{path}: infraID", f"{infra_id!r} is none", _REMEDY)
+    platform = data.get("openstack")
+    if not isinstance(platform, dict):
+        yield Mistake(f"{path}: openstack", "is missing, or no mapping", "take that of a cluster on OpenStack")
+        return
+    identifier = platform.get("identifier")
+    named = identifier.get(openshift_names.TAG) if isinstance(identifier, dict) else None
+    if named != infra_id:
+        what = f"{openshift_names.TAG} is {named!r}, but infraID {infra_id!r}"
+        yield Mistake(f"{path}: openstack.identifier", what, "take the file that the installer wrote")
+
+
+def repairs(
+    metadata: Metadata,
+    *,
+    ingress_floating_ip: str | None = None,
+    api_floating_ip: str | None = None,
+    vips: Sequence[str] = (),
+    move: bool = False,
+) -> tuple[Resource, ...]:
+    """Return what has to stand after the installer: floating IPs on the virtual ports, pairs on all nodes.
+
+    Floating IPs are given by address or id.  The installer attaches that of the API, and since 4.6
+    that of ingress when it is in install-config.yaml.  Raises SpecError.
+    """
+    infra_id = metadata.infra_id
+    ports = {
+        openshift_names.api_port(infra_id): api_floating_ip,
+        openshift_names.ingress_port(infra_id): ingress_floating_ip,
+    }
+    found: list[Resource] = [
+        FloatingIPAttachment(port=port, tag=openshift_names.tag(infra_id), move=move, **_by_address_or_id(given))
+        for port, given in ports.items()
+        if given
+    ]
+    if vips:
+        found.append(AddressPairs(name=infra_id, infra_id=infra_id, addresses=_blocks(vips)))
+    return tuple(found)
+
+
+def _by_address_or_id(given: str) -> dict[str, str]:
+    try:
+        return {"address": str(ipaddress.ip_address(given))}
+    except ValueError:
+        return {"floating_ip_id": given}
+
+
+def _blocks(given: Sequence[str]) -> tuple[str, ...]:
+    mistakes, found = [], []
+    for each in given:
+        try:
+            found.append(str(block(each)))
+        except ValueError as error:
+            what, _, remedy = str(error).partition("; ")
+            mistakes.append(Mistake("vips", f"{each!r} {what}", remedy))
+    if mistakes:
+        raise SpecError(mistakes)
+    return tuple(dict.fromkeys(found))

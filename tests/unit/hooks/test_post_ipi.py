@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.cli import main
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import NotUnique, PlanRefused, SpecError, WaitTimeout
+from openstack_prep.hooks import post_ipi
+from openstack_prep.resources import port as ports
+from tests.unit.conftest import ENDPOINTS, connection, sent
+
+NEUTRON = ENDPOINTS["network"] + "/v2.0"
+ID = "dev-x7k2p"
+TAG = f"openshiftClusterID={ID}"
+
+
+@pytest.fixture
+def neutron(services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> list[list[dict[str, Any]]]:
+    """What each list of ports answers, the last one again and again."""
+    monkeypatch.setattr(ports, "PAUSE", 0.01)
+    answers: list[list[dict[str, Any]]] = [[{"id": "p1", "name": f"{ID}-ingress-port", "tags": []}]]
+    ip = {"id": "f1", "floating_ip_address": "192.0.2.5", "description": "", "port_id": None, "revision_number": 1}
+
+    def change(request: Any, _: Any) -> dict[str, Any]:
+        ip.update(request.json()["floatingip"])
+        return {"floatingip": ip}
+
+    services.get(f"{NEUTRON}/ports", json=lambda *_: {"ports": answers.pop(0) if len(answers) > 1 else answers[0]})
+    services.get(f"{NEUTRON}/floatingips", json=lambda *_: {"floatingips": [ip]})
+    services.put(f"{NEUTRON}/floatingips/f1", json=change)
+    return answers
+
+
+Answers = list[list[dict[str, Any]]]
+
+
+def test_it_waits_for_the_port(neutron: Answers) -> None:
+    neutron[:0] = [[], []]
+    report = post_ipi(Cloud(connection()), infra_id=ID, ingress_floating_ip="192.0.2.5", wait=5)
+    assert report.outputs == {f"floating_ip_attachment/{ID}-ingress-port": "192.0.2.5"}
+    again = post_ipi(Cloud(connection()), infra_id=ID, ingress_floating_ip="192.0.2.5", wait=5)
+    assert again.summary == "nothing to do: 1 unchanged"
+
+
+def test_what_is_missing_at_the_deadline_is_said(neutron: Answers) -> None:
+    neutron[:] = [[]]
+    with pytest.raises(WaitTimeout, match=rf"no port {ID}-api-port in project admin-project after 0 s; the installer"):
+        post_ipi(Cloud(connection()), infra_id=ID, api_floating_ip="192.0.2.5", wait=0.02)
+
+
+def test_the_wrong_port_ends_the_wait(neutron: Answers) -> None:
+    neutron[0][0]["tags"] = ["openshiftClusterID=other-aaaaa"]
+    with pytest.raises(PlanRefused, match=r"carries openshiftClusterID=other-aaaaa: another cluster's"):
+        post_ipi(Cloud(connection()), infra_id=ID, ingress_floating_ip="192.0.2.5", wait=5)
+    neutron[0] += [neutron[0][0] | {"id": "p2"}]
+    with pytest.raises(NotUnique, match="p1, p2"):
+        post_ipi(Cloud(connection()), infra_id=ID, ingress_floating_ip="192.0.2.5", wait=5)
+
+
+def test_nothing_is_asked_when_nothing_is_wanted(services: requests_mock.Mocker) -> None:
+    with pytest.raises(SpecError, match="has nothing to do; give an address for ingress or the API"):
+        post_ipi(Cloud(connection()), infra_id=ID)
+    with pytest.raises(SpecError, match=r"give its metadata\.json or its infraID"):
+        post_ipi(Cloud(connection()), ingress_floating_ip="192.0.2.5")
+    assert sent(services) == []
+
+
+# --- the command --------------------------------------------------------------------------
+
+
+def metadata(folder: Path, cloud: str = "lab") -> Path:
+    platform = {"cloud": cloud, "identifier": {"openshiftClusterID": ID}}
+    path = folder / "metadata.json"
+    path.write_text(json.dumps({"clusterName": "dev", "infraID": ID, "openstack": platform}))
+    return path
+
+
+def test_the_command_takes_cluster_and_cloud_from_metadata_json(
+    clouds_yaml: Path, neutron: Answers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metadata(clouds_yaml.parent)
+    assert main(["post-ipi", "--yes", "--ingress-ip", "192.0.2.5"]) == 0
+    assert f"+ floating_ip_attachment/{ID}-ingress-port  f1  address 192.0.2.5" in capsys.readouterr().out
+    assert main(["post-ipi", "--yes", "--ingress-ip", "192.0.2.5", "--format", "json"]) == 0
+    (step,) = json.loads(capsys.readouterr().out)["steps"]
+    assert step["action"] == "keep"
+
+
+def test_without_consent_the_plan_is_not_carried_out(
+    clouds_yaml: Path, neutron: Answers, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["post-ipi", "--os-cloud", "lab", "--infra-id", ID, "--ingress-ip", "192.0.2.5"]
+    assert main(words) == 2
+    assert "give --yes" in capsys.readouterr().err
+    assert not [each for each in sent(services) if each.startswith("PUT")]
+
+
+def test_no_cluster(clouds_yaml: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["post-ipi", "--ingress-ip", "192.0.2.5"]) == 2
+    assert "there is no metadata.json here; give --metadata FILE or --infra-id ID" in capsys.readouterr().err
+
+
+def test_the_file_of_another_cluster(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"metadata.json: is that of dev-x7k2p, not of dev2-q9m4t"):
+        post_ipi(Cloud(connection()), metadata=metadata(tmp_path), infra_id="dev2-q9m4t", vips=("10.0.0.5",))
