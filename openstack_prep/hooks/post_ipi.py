@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ def post_ipi(
     infra_id: str | None = None,
     ingress_floating_ip: str | None = None,
     api_floating_ip: str | None = None,
-    vips: tuple[str, ...] = (),
+    vips: Sequence[str] = (),
     wait: float = 0,
     move: bool = False,
 ) -> Report:

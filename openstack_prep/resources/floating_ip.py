@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Address, Name
-from openstack_prep.model import Key, Mark, Observed, Resource
+from openstack_prep.model import Key, Observed, Resource
 from openstack_prep.resources.network import ExternalNetwork
 from openstack_prep.resources.neutron import NetworkResource
 from openstack_prep.site import Site
@@ -98,8 +98,7 @@ class FloatingIP(NetworkResource):
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         if observed is not None:
-            by_us = observed.ours or attached_mark(site).owns(observed.handle["description"])
-            if not by_us and observed.handle["port_id"]:
+            if not observed.ours and observed.handle["port_id"] and not attachment_declared(site, observed.id):
                 serves = f"{self.address} serves port {observed.handle['port_id']}, and this spec did not put it there"
                 yield self.mistake(serves, "detach it first, or choose another address")
             return
@@ -117,12 +116,12 @@ def given_address(address: str) -> Key:
     return Key("address", address)
 
 
-ATTACHED = "~attached"
+def attachment_declared(site: Site, floating_ip_id: str, found: bool = False) -> bool:
+    """Whether this spec says which port a floating IP serves; that attachment's ``find`` says it is so.
 
-
-def attached_mark(site: Site) -> Mark:
-    """Return the mark of floating IPs that are not ours, but that we put on their ports."""
-    return Mark(f"{site.mark.spec}{ATTACHED}")
+    All finds come before the first check.
+    """
+    return site.once(("attachment declared", floating_ip_id), lambda: found)
 
 
 def _cidrs(site: Site, external_network: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:

@@ -15,12 +15,13 @@ from openstack_prep.errors import Mistake, NotFound, PlanRefused, SpecError
 from openstack_prep.fields import Address, Name
 from openstack_prep.model import Change, Key, Mark, Observed, Resource
 from openstack_prep.openshift_names import foreign_tags
-from openstack_prep.resources.floating_ip import ATTACHED, FloatingIP, attached_mark
+from openstack_prep.resources.floating_ip import FloatingIP, attachment_declared
 from openstack_prep.resources.port import of_another, ports_of
 from openstack_prep.resources.project import ByTenant
 from openstack_prep.site import Site, only_one
 
 LONGEST_DESCRIPTION = 255
+ATTACHED = "~attached"
 
 Raw = Mapping[str, Any]
 
@@ -85,6 +86,7 @@ class FloatingIPAttachment(ByTenant):
             raw = each._floating_ip(site)
             if raw is not None and raw["port_id"]:
                 found[each.key] = each._observe(site, raw)
+                attachment_declared(site, raw["id"], True)
             each._port(site)  # two of the name are refused before all else
         return found
 
@@ -105,7 +107,7 @@ class FloatingIPAttachment(ByTenant):
     def _observe(self, site: Site, raw: Raw) -> Observed:
         port = self._port(site)
         here = port is not None and raw["port_id"] == port["id"]
-        noted = attached_mark(site).owns(raw["description"], self.port) or site.mark.owns(raw["description"])
+        noted = _attached_mark(site).owns(raw["description"], self.port) or site.mark.owns(raw["description"])
         return Observed(
             id=raw["id"],
             ours=here and noted,
@@ -157,7 +159,7 @@ class FloatingIPAttachment(ByTenant):
         return self.create(site)
 
     def delete(self, site: Site, observed: Observed) -> None:
-        raw, note = observed.handle, attached_mark(site)
+        raw, note = observed.handle, _attached_mark(site)
         mine = note.owns(raw["description"], self.port)
         self._put(site, raw, None, note.strip(raw["description"]) if mine else raw["description"])
 
@@ -165,7 +167,7 @@ class FloatingIPAttachment(ByTenant):
         """Return a description that says who attached it, unless it carries a spec's mark already."""
         text = raw["description"] or ""
         plain = Mark.strip(text)
-        noted = attached_mark(site).describe(self.port, plain)
+        noted = _attached_mark(site).describe(self.port, plain)
         owned = plain != text and f"{ATTACHED}/" not in text.removeprefix(plain)
         return text if owned or len(noted) > LONGEST_DESCRIPTION else noted
 
@@ -178,3 +180,8 @@ class FloatingIPAttachment(ByTenant):
             headers={"If-Match": f"revision_number={raw['revision_number']}"},
         )
         return dict(answer["floatingip"])
+
+
+def _attached_mark(site: Site) -> Mark:
+    """Return the mark of floating IPs that are not ours, but that we put on their ports."""
+    return Mark(f"{site.mark.spec}{ATTACHED}")

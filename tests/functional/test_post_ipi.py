@@ -16,6 +16,7 @@ from openstack_prep.errors import PlanRefused
 from openstack_prep.hooks import post_ipi
 from openstack_prep.resources import AddressPairs, FloatingIP, FloatingIPAttachment
 from openstack_prep.spec import Spec
+from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
 from tests.functional.cluster import VIPS, make_cluster
@@ -114,7 +115,11 @@ def test_kinds_from_a_spec_and_back(devcloud: Devcloud, tenant: Tenant) -> None:
         ),
     )
     cloud = Cloud(tenant.connect())
-    report = api.apply(cloud, spec)
+    lost = (
+        Fault("neutron", method="PUT", path_regex=f"/{each}/", drop_answer=True) for each in ("floatingips", "ports")
+    )
+    with devcloud.faults(*lost):
+        report = api.apply(cloud, spec)
     report.raise_for_failures()
     assert not api.plan(cloud, spec)
     assert served(connection, report.outputs["floating_ip/api"]) == f"{DEV}-api-port"

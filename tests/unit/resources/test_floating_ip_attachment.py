@@ -177,6 +177,20 @@ def test_an_adopted_one_is_attached_and_detached_but_stays(cloud: Cloud, neutron
     assert (neutron.ips[0]["port_id"], neutron.ips[0]["description"]) == (None, "Ingress")
 
 
+def test_one_that_the_installer_attached_already_is_adopted_as_it_is(cloud: Cloud, neutron: Neutron) -> None:
+    neutron.ips[0]["port_id"] = "p1"
+    assert "serves port p1" in str(api.plan(cloud, Spec("lab", (OWN,))).refusals[0])
+    made = api.plan(cloud, Spec("lab", (OWN, BY_NAME)))
+    assert not made
+    assert not made.refusals
+
+
+def test_one_that_serves_another_port_is_refused_once(cloud: Cloud, neutron: Neutron) -> None:
+    neutron.ips[0]["port_id"] = "p9"
+    (said,) = api.plan(cloud, Spec("lab", (OWN, BY_NAME))).refusals
+    assert said.where == f"floating_ip_attachment/{PORT}"
+
+
 def test_destroy_leaves_what_others_attached(cloud: Cloud, neutron: Neutron) -> None:
     neutron.ips[0]["port_id"] = "p1"
     assert not api.plan_destroy(cloud, Spec("lab", (INGRESS,)))
