@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from openstack_prep import executor, planner
 from openstack_prep.cloud import Cloud, connect
-from openstack_prep.errors import Mistake, NotAllowed, PlanRefused
+from openstack_prep.errors import Mistake, NotAllowed, PlanRefused, PrepError
 from openstack_prep.executor import JOBS, Event, silent
 from openstack_prep.model import Key, Mark, Observed, Resource
 from openstack_prep.plan import Plan, Report, differences
@@ -20,10 +20,10 @@ from openstack_prep.spec import Spec
 FRESH = 10.0  # seconds for which a plan is taken to be still true
 
 Wanted = Spec | Sequence[Resource]
-Progress = Callable[[Key, int, int | None], None]
+Progress = Callable[[Key, int, int | None, int | None], None]
 
 
-def _no_progress(key: Key, done: int, total: int | None) -> None:
+def _no_progress(key: Key, done: int, total: int | None, unpacked: int | None) -> None:
     """Show nothing."""
 
 
@@ -37,8 +37,10 @@ def plan(
     """
     spec, site = _open(cloud, wanted, jobs, progress)
     with _reading(cloud):
-        observed, mistakes = executor.examine(site, spec.resources, jobs=jobs)
+        spec, unread = _informed(spec)
+    observed, mistakes = executor.examine(site, spec.resources, jobs=jobs)
     site.known.update(observed)
+    mistakes = unread + mistakes
     made = planner.plan_apply(spec.name, spec.resources, observed, mistakes=mistakes, allow_replace=allow_replace)
     refusals = spec.placed(made.refusals)
     return replace(made, refusals=tuple(refusals), wanted=spec, site=site, made=time.monotonic())
@@ -126,6 +128,17 @@ def _open(cloud: Cloud, wanted: Wanted, jobs: int, progress: Progress) -> tuple[
     tenant = connect(spec.clouds.tenant).allow_parallel(jobs) if spec.clouds.tenant else None
     cloud.allow_parallel(jobs).authenticate()  # before all else: a wrong password has one clear error
     return spec, Site(cloud, Mark(spec.name), tenant=tenant, actors=_actors(spec.resources), progress=progress)
+
+
+def _informed(spec: Spec) -> tuple[Spec, list[Mistake]]:
+    resources, mistakes = [], []
+    for each in spec.resources:
+        try:
+            resources.append(each.informed())
+        except PrepError as error:
+            resources.append(each)
+            mistakes.append(Mistake(str(each.key), str(error)))
+    return replace(spec, resources=tuple(resources)), mistakes
 
 
 def _name_of(resources: Sequence[Resource]) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from openstack_prep.download import open_source, shown
-from openstack_prep.errors import DownloadError
+from openstack_prep.compression import Compression, open_packed, unpacked
 
 HEAD = 40 * 2**10  # bytes that are enough to tell
 
@@ -18,7 +17,6 @@ _MAGIC = (
     (0x40, b"\x7f\x10\xda\xbe", "vdi"),
     (0x8001, b"CD001", "iso"),
 )
-_COMPRESSED = ((b"\x1f\x8b", "gzip"), (b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2"))
 
 
 def guess(head: bytes) -> str:
@@ -26,24 +24,16 @@ def guess(head: bytes) -> str:
     return next((name for place, magic, name in _MAGIC if head[place : place + len(magic)] == magic), "raw")
 
 
-def compression(head: bytes) -> str | None:
-    return next((name for magic, name in _COMPRESSED if head.startswith(magic)), None)
+def of_source(where: str, compression: Compression | None = None) -> str:
+    """Return the format of a file or URL, or of what is compressed in it; raises DownloadError."""
+    return guess(_head(where, compression))
 
 
-def of_source(where: str) -> str:
-    """Return the format of a file or URL; raises DownloadError when it is compressed."""
-    head = _head(where)
-    packed = compression(head)
-    if packed:
-        raise DownloadError(f"{shown(where)} is compressed ({packed}); unpack it first, or give its disk_format")
-    return guess(head)
-
-
-def _head(where: str) -> bytes:
+def _head(where: str, compression: Compression | None) -> bytes:
     head = b""
-    chunks, _ = open_source(where)
+    chunks, _, found = open_packed(where, compression)
     with contextlib.closing(chunks):
-        for chunk in chunks:
+        for chunk in unpacked(chunks, found, where):
             head += chunk
             if len(head) >= HEAD:
                 break

@@ -1,13 +1,11 @@
-"""Bytes from a file or a URL, in chunks, with their sums: as much memory for a gigabyte as for a byte.
+"""Bytes from a file or a URL, in chunks: as much memory for a gigabyte as for a byte.
 
 Proxies, CA bundles and ~/.netrc are taken from the environment, as ``requests`` does.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -144,74 +142,3 @@ def _reason(error: Exception) -> str:
     """Return why a request failed without its address, which the library's own text repeats in full."""
     inner = getattr(error.args[0], "reason", None) if error.args else None
     return str(inner or type(error).__name__)
-
-
-# --- sums ---------------------------------------------------------------------------------
-
-
-class Digests:
-    """The sums of what passes by; each is computed in a thread of its own while the chunk is sent on."""
-
-    def __init__(self, algorithms: Iterable[str]) -> None:
-        self._hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
-        self.size = 0
-
-    def through(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        with ThreadPoolExecutor(len(self._hashes)) as pool:
-            pending: list[Future[None]] = []
-            for chunk in chunks:
-                _finish(pending)
-                pending = [pool.submit(each.update, chunk) for each in self._hashes.values()]
-                self.size += len(chunk)
-                yield chunk
-            _finish(pending)
-
-    def get(self, algorithm: str) -> str | None:
-        """Return a sum in hexadecimal, if it was asked for."""
-        return self._hashes[algorithm].hexdigest() if algorithm in self._hashes else None
-
-
-def _finish(pending: Iterable[Future[None]]) -> None:
-    for future in pending:
-        future.result()
-
-
-class Verified:
-    """The content of a source as the body of a request: read anew each time it is iterated.
-
-    When its sum is not the one expected, iterating ends with DownloadError instead of simply
-    ending, so that a chunked upload never gets its closing chunk.  Afterwards ``digests`` are those
-    of what was read.
-    """
-
-    def __init__(
-        self,
-        source: str,
-        checksum: str | None = None,
-        *,
-        algorithms: Iterable[str] = ("sha256",),
-        progress: Callable[[int, int | None], None] = lambda done, total: None,
-    ) -> None:
-        self.source = source
-        self.algorithm, _, self.expected = (checksum or "").partition(":")
-        self.algorithms = {*algorithms, self.algorithm} - {""}
-        self.progress = progress
-        self.digests = Digests(self.algorithms)
-
-    def __iter__(self) -> Iterator[bytes]:
-        self.digests = Digests(self.algorithms)
-        chunks, size = open_source(self.source)
-        for chunk in self.digests.through(chunks):
-            yield chunk
-            self.progress(self.digests.size, size)
-        self._verify()
-
-    def _verify(self) -> None:
-        if not self.digests.size:
-            raise DownloadError(f"{shown(self.source)} is empty")
-        found = self.digests.get(self.algorithm)
-        if found is not None and found != self.expected:
-            raise DownloadError(
-                f"{shown(self.source)} has {self.algorithm} {found} instead of {self.expected}; "
-                "correct the checksum, or get the right file"
-            )

@@ -136,6 +136,10 @@ class Resource:
         """Return the same resource with what it takes from others of its spec, or from the connection."""
         return self
 
+    def informed(self) -> Self:
+        """Return the same resource with what it takes from elsewhere than the cloud, for an apply; raises PrepError."""
+        return self
+
     def references(self) -> Iterable[Resource]:
         """Bare resources that must exist before this one: in the spec, or in the cloud already."""
         return ()

@@ -37,18 +37,22 @@ class Lines:
         elif event.result is not None and not _untouched(event):
             self._print(f"{text.result_line(event.result, self.width)}  ({event.result.seconds:.1f} s)")
 
-    def progress(self, key: Key, done: int, total: int | None) -> None:
+    def progress(self, key: Key, done: int, total: int | None, unpacked: int | None = None) -> None:
         now = time.monotonic()
         with self._lock:
             if now - self._told.setdefault(key, now) < EVERY:
                 return
             self._told[key] = now
         part = f" of {total / 2**20:.0f}" if total else ""
-        self._print(f"  . {key!s:<{self.width}}  {done / 2**20:.0f}{part} MiB")
+        self._print(f"  . {key!s:<{self.width}}  {done / 2**20:.0f}{part} MiB{_unpacked(unpacked)}")
 
     def _print(self, line: str) -> None:
         with self._lock:
             print(line, file=self.out, flush=True)
+
+
+def _unpacked(size: int | None) -> str:
+    return "" if size is None else f", unpacked {size / 2**20:.0f} MiB"
 
 
 def _untouched(event: Event) -> bool:
@@ -98,11 +102,12 @@ class Live(Lines):
             if transfer is not None:
                 self._bytes.remove_task(transfer)
 
-    def progress(self, key: Key, done: int, total: int | None) -> None:
+    def progress(self, key: Key, done: int, total: int | None, unpacked: int | None = None) -> None:
         with self._lock:
             if key not in self._transfers:
                 self._transfers[key] = self._bytes.add_task(str(key), total=total)
-        self._bytes.update(self._transfers[key], completed=done, total=total)
+        shown = f"{key}{_unpacked(unpacked)}"
+        self._bytes.update(self._transfers[key], completed=done, total=total, description=shown)
 
     def _print(self, line: str) -> None:
         self._live.console.print(line, markup=False, soft_wrap=True)

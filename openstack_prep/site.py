@@ -38,7 +38,7 @@ class Site:
 
     ``admin`` is the connection we were given.  ``tenant`` is one scoped to the project itself: an
     entry of clouds.yaml, or the user whom the spec makes (``actors``, by project name).
-    ``progress`` is told of long work: (key, bytes done, bytes in all or None).
+    ``progress`` is told of long work: (key, bytes done, bytes in all or None, bytes unpacked or None).
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Site:
         *,
         tenant: Cloud | None = None,
         actors: Mapping[str | None, Actor] | None = None,
-        progress: Callable[[Key, int, int | None], None] = lambda key, done, total: None,
+        progress: Callable[[Key, int, int | None, int | None], None] = lambda key, done, total, unpacked: None,
     ) -> None:
         self.admin = admin
         self.mark = mark

@@ -15,6 +15,7 @@ from openstack_prep.resources.network import ExternalNetwork, Network
 from openstack_prep.resources.object_store import ObjectStore
 from openstack_prep.resources.project import Domain, Project
 from openstack_prep.resources.quota import Quota, VolumeTypeQuota
+from openstack_prep.resources.rhcos_source import Rhcos
 from openstack_prep.resources.role_assignment import RoleAssignment
 from openstack_prep.resources.router import Router
 from openstack_prep.resources.security_group import SecurityGroup
@@ -68,6 +69,7 @@ __all__ = [
     "ObjectStore",
     "Project",
     "Quota",
+    "Rhcos",
     "RoleAssignment",
     "Router",
     "SecurityGroup",

@@ -85,8 +85,8 @@ def test_lines_tell_of_long_work_now_and_then(plan: Plan, monkeypatch: pytest.Mo
     lines = display(plan, out)
     for done in range(4):
         lines.progress(IMAGE, done * 10 * MIB, 40 * MIB)
-    lines.progress(IMAGE, 35 * MIB, None)
-    assert out.getvalue().splitlines() == ["  . box/image  20 of 40 MiB", "  . box/image  35 MiB"]
+    lines.progress(IMAGE, 35 * MIB, None, 70 * MIB)
+    assert out.getvalue().splitlines() == ["  . box/image  20 of 40 MiB", "  . box/image  35 MiB, unpacked 70 MiB"]
 
 
 def test_a_terminal_shows_a_bar_for_each_transfer_while_it_lasts(plan: Plan) -> None:
@@ -97,6 +97,8 @@ def test_a_terminal_shows_a_bar_for_each_transfer_while_it_lasts(plan: Plan) -> 
         live.progress(IMAGE, 20 * MIB, 40 * MIB)
         (bar,) = live._bytes.tasks
         assert (bar.description, bar.completed, bar.total) == ("box/image", 20 * MIB, 40 * MIB)
+        live.progress(IMAGE, 30 * MIB, 40 * MIB, 80 * MIB)
+        assert bar.description == "box/image, unpacked 80 MiB"
         live.tell(ended(plan, "image"))
         assert live._bytes.tasks == []
         assert live._steps.tasks[0].completed == 1

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import hashlib
 import itertools
 import json
@@ -10,11 +11,13 @@ import pytest
 import requests_mock
 from pydantic import TypeAdapter, ValidationError
 
-from openstack_prep import executor, planner
+import openstack_prep as prep
+from openstack_prep import Rhcos, executor, planner
+from openstack_prep.cloud import Cloud
 from openstack_prep.errors import DownloadError, NotUnique, PlanRefused, ResourceFailed
 from openstack_prep.model import Action, Observed
 from openstack_prep.plan import Plan, Report
-from openstack_prep.resources.image import NAME, SEAL, SPEC, Image
+from openstack_prep.resources.image import NAME, PACKED, SEAL, SPEC, Image
 from openstack_prep.site import Site
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS
 
@@ -150,12 +153,12 @@ def settle(site: Site, glance: Glance, image: Image) -> Observed:
 
 def test_it_is_uploaded_verified_and_sealed(site: Site, glance: Glance, disk: Path) -> None:
     progress: list[Any] = []
-    site.progress = lambda key, done, total: progress.append((str(key), done, total))
+    site.progress = lambda key, *numbers: progress.append((str(key), *numbers))
     checksum = f"sha256:{sha256(NEW)}"
     extra = {"properties": {"hw_disk_bus": "scsi"}, "tags": ("a",), "min_disk": 16, "protected": True}
     settle(site, glance, Image(name="rhcos", source=str(disk), checksum=checksum, **extra))  # type: ignore[arg-type]
     assert glance.asked == ["create rhcos", "upload rhcos", f"patch rhcos {SEAL} protected"]
-    assert progress == [("image/rhcos", len(NEW), len(NEW))]
+    assert progress == [("image/rhcos", len(NEW), len(NEW), None)]
     (made,) = glance.images.values()
     expected = {"visibility": "private", "disk_format": "qcow2", "container_format": "bare", "min_disk": 16}
     assert made.items() >= (expected | {"hw_disk_bus": "scsi", SPEC: "lab", NAME: "rhcos"}).items()
@@ -311,6 +314,159 @@ def test_destroy_takes_all_of_ours(site: Site, glance: Glance, image: Image) -> 
     assert not glance.images
 
 
+# --- compressed sources -------------------------------------------------------------------
+
+
+def test_it_is_unpacked_on_the_way(site: Site, glance: Glance, disk: Path) -> None:
+    packed = gzip.compress(NEW)
+    disk.write_bytes(packed)
+    sums = {"checksum": f"sha256:{sha256(NEW)}", "compressed_checksum": f"sha256:{sha256(packed)}"}
+    settle(site, glance, Image(name="rhcos", source=str(disk), **sums))  # type: ignore[arg-type]
+    (made,) = glance.images.values()
+    assert (made["disk_format"], made["size"], made[PACKED]) == ("qcow2", len(NEW), f"sha256:{sha256(packed)}")
+    disk.unlink()  # the right content is kept, whatever the file it came in
+    assert not plan(site, Image(name="rhcos", source=str(disk), **(sums | {"compressed_checksum": "md5:" + "0" * 32})))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["checksum", "compressed_checksum"])
+def test_a_wrong_sum_of_either_kind_leaves_nothing(site: Site, glance: Glance, disk: Path, name: str) -> None:
+    packed = gzip.compress(NEW)
+    disk.write_bytes(packed)
+    sums = {"checksum": f"sha256:{sha256(NEW)}", "compressed_checksum": f"sha256:{sha256(packed)}"}
+    (result,) = apply(site, Image(name="rhcos", source=str(disk), **(sums | {name: f"sha256:{sha256(OLD)}"}))).failed  # type: ignore[arg-type]
+    assert isinstance(result.error, DownloadError)
+    assert not glance.images
+
+
+def test_the_sum_of_the_file_alone_tells_a_new_release(site: Site, glance: Glance, disk: Path) -> None:
+    for content in (OLD, NEW):
+        disk.write_bytes(gzip.compress(content))
+        image = Image(
+            name="rhcos",
+            source=str(disk),
+            compressed_checksum=f"sha512:{hashlib.sha512(disk.read_bytes()).hexdigest()}",
+        )
+        apply(site, image).raise_for_failures()
+        assert not plan(site, image)
+    settle(site, glance, image)
+    assert glance.asked.count("upload rhcos-new") == 1
+    glance.images.clear()
+    glance.image("rhcos", NEW)
+    with pytest.raises(PlanRefused, match="no sha512 that is known"):
+        apply(site, image)
+
+
+@pytest.mark.parametrize("fields", [{"container_format": "compressed"}, {"compression": "none"}])
+def test_what_shall_stay_compressed(site: Site, glance: Glance, disk: Path, fields: dict[str, Any]) -> None:
+    disk.write_bytes(gzip.compress(NEW))
+    checksum = f"sha256:{sha256(disk.read_bytes())}"
+    apply(site, Image(name="rhcos", source=str(disk), disk_format="qcow2", checksum=checksum, **fields))
+    (made,) = glance.images.values()
+    assert made[SEAL] == sha256(disk.read_bytes())
+
+
+# --- RHCOS --------------------------------------------------------------------------------
+
+LOCATION = "https://rhcos.test/art/rhcos-4.11.qcow2.gz"
+
+
+class Releases:
+    """Stream metadata in a file, and a server for what they speak of; ``downloads`` counts its requests."""
+
+    def __init__(self, services: requests_mock.Mocker, folder: Path) -> None:
+        self.services = services
+        self.path = folder / "stream.json"
+
+    def publish(self, content: bytes, url: str = LOCATION) -> None:
+        packed = gzip.compress(content)
+        disk = {"location": LOCATION, "sha256": sha256(packed), "uncompressed-sha256": sha256(content)}
+        artifact = {"release": "411.85", "formats": {"qcow2.gz": {"disk": disk}}}
+        self.path.write_text(json.dumps({"architectures": {"x86_64": {"artifacts": {"openstack": artifact}}}}))
+        self.server = self.services.get(url, content=packed)
+
+    @property
+    def downloads(self) -> int:
+        return self.server.call_count
+
+
+@pytest.fixture
+def releases(services: requests_mock.Mocker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Releases:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return Releases(services, tmp_path)
+
+
+@pytest.fixture
+def cloud(site: Site) -> Cloud:
+    return site.admin
+
+
+@pytest.fixture
+def coreos(releases: Releases) -> Image:
+    return Image(name="rhcos", rhcos=Rhcos(stream=str(releases.path)))
+
+
+def test_an_image_by_stream_metadata(cloud: Cloud, glance: Glance, releases: Releases, coreos: Image) -> None:
+    releases.publish(OLD)
+    prep.apply(cloud, [coreos]).raise_for_failures()
+    (made,) = glance.images.values()
+    assert (made["disk_format"], made[SEAL], made["name"]) == ("qcow2", sha256(OLD), "rhcos")
+    assert releases.downloads == 1
+    assert not prep.plan(cloud, [coreos])
+    assert releases.downloads == 1
+
+    releases.publish(NEW)
+    (step,) = prep.plan(cloud, [coreos])
+    assert (step.action, [change.field for change in step.changes]) == (Action.UPDATE, ["checksum"])
+    prep.apply(cloud, [coreos]).raise_for_failures()
+    (left,) = glance.images.values()
+    assert (left["name"], left[SEAL]) == ("rhcos", sha256(NEW))
+    assert releases.downloads == 1
+
+
+def test_from_a_mirror(cloud: Cloud, glance: Glance, releases: Releases) -> None:
+    releases.publish(NEW, "http://mirror.test/rhcos/art/rhcos-4.11.qcow2.gz")
+    image = Image(name="rhcos", rhcos=Rhcos(stream=str(releases.path), mirror="http://mirror.test/rhcos"))
+    prep.apply(cloud, [image]).raise_for_failures()
+    assert releases.downloads == 1
+
+
+def test_from_the_cache_of_the_installer(
+    cloud: Cloud, glance: Glance, releases: Releases, coreos: Image, tmp_path: Path
+) -> None:
+    releases.publish(NEW)
+    path = tmp_path / "cache" / "openshift-installer" / "image_cache" / "rhcos-4.11.qcow2"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(NEW)
+    prep.apply(cloud, [coreos]).raise_for_failures()
+    (made,) = glance.images.values()
+    assert made[SEAL] == sha256(NEW)
+    assert PACKED not in made
+    assert releases.downloads == 0
+    assert not prep.plan(cloud, [coreos])
+
+
+def test_metadata_that_cannot_be_read_are_a_refusal(
+    cloud: Cloud, glance: Glance, releases: Releases, coreos: Image
+) -> None:
+    with pytest.raises(PlanRefused) as caught:
+        prep.apply(cloud, [coreos, Image(name="other", source="/nowhere/disk")])
+    said = [str(mistake) for mistake in caught.value.mistakes]
+    assert len(said) == 2
+    assert said[0].startswith("image/rhcos: ")
+    assert "stream.json cannot be read" in said[0]
+
+
+def test_destroy_needs_no_metadata(cloud: Cloud, glance: Glance, coreos: Image) -> None:
+    glance.image("rhcos", OLD, owner="others", visibility="public")
+    glance.ours("rhcos", NEW, of="rhcos")[SPEC] = "rhcos"  # that is what a plain list is called
+    prep.destroy(cloud, [coreos]).raise_for_failures()
+    assert prep.show(cloud, [coreos]) == {coreos.key: None}
+    assert [each["owner"] for each in glance.images.values()] == ["others"]
+
+
+# --- the spec -----------------------------------------------------------------------------
+
+
 def read(base: Path, **fields: Any) -> Image:
     text = json.dumps({"name": "rhcos", **fields})
     return TypeAdapter(Image).validate_json(text, context={"base": base})
@@ -320,6 +476,8 @@ def test_as_a_spec_says_it(tmp_path: Path) -> None:
     assert read(tmp_path, source="disks/a.qcow2").source == str(tmp_path / "disks/a.qcow2")
     assert read(tmp_path, source="https://host/a.qcow2").source == "https://host/a.qcow2"
     assert read(tmp_path, checksum=sha256(NEW).upper()).checksum == f"sha256:{sha256(NEW)}"
+    assert read(tmp_path, rhcos={"stream": "a.json"}).rhcos == Rhcos(stream=str(tmp_path / "a.json"))
+    assert read(tmp_path, rhcos={"installer": "bin/oi"}).rhcos == Rhcos(installer=str(tmp_path / "bin" / "oi"))
     assert read(tmp_path, properties={"os_version": 9, "x": True}).properties == {"os_version": "9", "x": "true"}
 
 
@@ -331,6 +489,13 @@ def test_as_a_spec_says_it(tmp_path: Path) -> None:
         {"checksum": "sha256:abc"},
         {"disk_format": "qcow3"},
         {"min_disk": -1},
+        {"source": "a.xz", "compression": "lzma"},
+        {"rhcos": {}},
+        {"rhcos": {"stream": "a.json", "installer": "openshift-install"}},
+        {"rhcos": {"stream": "a.json", "arch": "amd64"}},
+        {"rhcos": {"stream": "a.json", "mirror": "/srv/mirror"}},
+        {"rhcos": {"stream": "a.json"}, "source": "a"},
+        {"rhcos": {"stream": "a.json"}, "compressed_checksum": "0" * 64},
     ],
 )
 def test_mistakes(tmp_path: Path, fields: dict[str, Any]) -> None:

@@ -1,0 +1,43 @@
+"""What a spec says of an image of RHCOS instead of a source and sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from openstack_prep.download import shown
+from openstack_prep.fields import File, Source
+from openstack_prep.model import Resource
+from openstack_prep.rhcos import Arch, Release, ask_installer, find_release, mirrored, read_stream
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rhcos:
+    """The image of RHCOS, or of OKD's SCOS, that belongs to an installer."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = Resource.__pydantic_config__
+
+    stream: Source | None = None
+    """CoreOS stream metadata, or the rhcos.json of 4.1 to 4.4: a URL, or a path relative to the spec."""
+    installer: File | None = None
+    """An openshift-install to ask for its stream metadata instead."""
+    arch: Arch = "x86_64"
+    """Architecture of the nodes."""
+    mirror: Source | None = None
+    """URL that stands for the host from which the image is downloaded; the path stays."""
+
+    def __post_init__(self) -> None:
+        if (self.stream is None) == (self.installer is None):
+            raise ValueError("names not just one of stream and installer; name one")
+        if self.mirror is not None and "://" not in self.mirror:
+            raise ValueError("has a mirror that is no URL; write an http, https or file URL")
+
+    def read(self) -> Release:
+        """Return where the image is, and its sums; raises DownloadError."""
+        if self.installer is not None:
+            return find_release(ask_installer(self.installer), self.arch, self.installer)
+        assert self.stream is not None
+        return find_release(read_stream(self.stream), self.arch, shown(self.stream))
+
+    def locate(self, release: Release) -> str:
+        return mirrored(release.location, self.mirror) if self.mirror else release.location

@@ -1,0 +1,197 @@
+"""RHCOS and OKD's SCOS for OpenStack: where a release's image is, and its sums.
+
+Source: OpenShift installer docs/source, "RHCOS image": the file of the 4.1 to 4.4 era (other
+architectures had it longer), CoreOS stream metadata since, and the installer's cache of images.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, get_args
+from urllib.parse import unquote, urlsplit
+
+from openstack_prep.compression import Compression
+from openstack_prep.download import open_source, shown
+from openstack_prep.errors import DownloadError
+
+Arch = Literal["x86_64", "aarch64", "ppc64le", "s390x"]
+
+LARGEST = 16 * 2**20  # bytes of metadata; today's files have 30 KiB
+PATIENCE = 60.0  # seconds for the installer to print what it has in itself
+
+_FORMATS: dict[str, Compression] = {"qcow2.gz": "gz", "qcow2.xz": "xz", "qcow2.zst": "zst", "qcow2": "none"}
+_SHA256 = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """One release's qcow2 image for OpenStack."""
+
+    release: str
+    """The build, such as 410.84.202201251203-0."""
+    arch: str
+    """Architecture, in the kernel's words."""
+    location: str
+    """URL of the file."""
+    sha256: str
+    """Sum of the file."""
+    uncompressed_sha256: str
+    """Sum of the image in it."""
+    size: int | None = None
+    """Bytes of the file; the older era alone tells."""
+    uncompressed_size: int | None = None
+    """Bytes of the image; the older era alone tells."""
+    compression: Compression | None = None
+    """What the file is compressed with; None when only its first bytes tell."""
+
+
+# --- metadata -----------------------------------------------------------------------------
+
+
+def read_stream(where: str) -> Any:
+    """Return the metadata in a file or at a URL; raises DownloadError."""
+    text = b""
+    chunks, _ = open_source(where)
+    with contextlib.closing(chunks):
+        for chunk in chunks:
+            text += chunk
+            if len(text) > LARGEST:
+                raise DownloadError(f"{shown(where)} is too large for stream metadata")
+    return _parsed(text, shown(where))
+
+
+def ask_installer(path: str) -> Any:
+    """Return the metadata that an ``openshift-install`` has in itself; raises DownloadError."""
+    command = [path, "coreos", "print-stream-json"]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=True)
+    except OSError as error:
+        raise DownloadError(f"{path} cannot be run: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise DownloadError(f"{' '.join(command)} did not end within {PATIENCE:.0f} seconds") from error
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode(errors="replace").strip()
+        raise DownloadError(f"{' '.join(command)} failed ({error.returncode}): {said}") from error
+    return _parsed(done.stdout, " ".join(command))
+
+
+def _parsed(text: bytes, origin: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise DownloadError(f"{origin} is no JSON: {error}") from error
+
+
+def find_release(metadata: Any, arch: str, origin: str) -> Release:
+    """Return the image of an architecture; raises DownloadError that names ``origin`` and what it lacks."""
+    if isinstance(metadata, Mapping) and "baseURI" in metadata:
+        return _of_old_era(metadata, arch, origin)
+    artifact = _at(metadata, origin, "architectures", arch, "artifacts", "openstack")
+    formats = _at(artifact, origin, "formats")
+    known = next((name for name in _FORMATS if name in formats), None)
+    if known is None:
+        there = ", ".join(map(str, formats))
+        raise DownloadError(f"{origin}: its OpenStack image for {arch} has the formats {there}, and no qcow2")
+    disk = _at(formats, origin, known, "disk")
+    sha256, uncompressed_sha256 = _sums(disk, _FORMATS[known], origin)
+    return Release(
+        release=str(_at(artifact, origin, "release")),
+        arch=arch,
+        location=_url(_at(disk, origin, "location"), origin),
+        sha256=sha256,
+        uncompressed_sha256=uncompressed_sha256,
+        compression=_FORMATS[known],
+    )
+
+
+def _of_old_era(metadata: Mapping[str, Any], arch: str, origin: str) -> Release:
+    """Return the image of a file that is for one architecture, named at the end of its baseURI."""
+    base = _url(metadata["baseURI"], origin).rstrip("/")
+    last = base.rpartition("/")[2]
+    only = last if last in get_args(Arch) else "x86_64"
+    if arch != only:
+        raise DownloadError(f"{origin}: is for {only} alone, and not for {arch}")
+    image = _at(metadata, origin, "images", "openstack")
+    path = str(_at(image, origin, "path"))
+    # files named .qcow2 were gz for a while, which the servers then undid
+    compression = next((kind for kind in ("gz", "xz") if path.endswith(f".{kind}")), None)
+    sha256, uncompressed_sha256 = _sums(image, compression, origin)
+    return Release(
+        release=str(_at(metadata, origin, "buildid")),
+        arch=arch,
+        location=f"{base}/{path}",
+        sha256=sha256,
+        uncompressed_sha256=uncompressed_sha256,
+        size=_number(image.get("size"), origin),
+        uncompressed_size=_number(image.get("uncompressed-size"), origin),
+        compression=compression,  # type: ignore[arg-type] # one of its values
+    )
+
+
+def _sums(entry: Mapping[str, Any], compression: str | None, origin: str) -> tuple[str, str]:
+    """Return the sums of the file and of its content; what is not compressed may have one for both."""
+    packed = _at(entry, origin, "sha256")
+    if compression in (None, "none"):
+        plain = entry.get("uncompressed-sha256", packed)
+    else:
+        plain = _at(entry, origin, "uncompressed-sha256")
+    for value in (packed, plain):
+        if not isinstance(value, str) or not _SHA256.fullmatch(value):
+            raise DownloadError(f"{origin}: {value!r} is no sha256")
+    return packed, plain
+
+
+def _number(value: Any, origin: str) -> int | None:
+    if value is not None and type(value) is not int:
+        raise DownloadError(f"{origin}: {value!r} is no size")
+    return value
+
+
+def _url(value: Any, origin: str) -> str:
+    if not isinstance(value, str) or not value.startswith(("http://", "https://", "file:///")):
+        raise DownloadError(f"{origin}: {value!r} is no http, https or file URL")
+    return value
+
+
+def _at(data: Any, origin: str, *path: str) -> Any:
+    """Return what stands at a path; the error names the part that is missing, and what is there instead."""
+    for depth, step in enumerate(path, 1):
+        if not isinstance(data, Mapping) or step not in data:
+            there = ", ".join(sorted(map(str, data))) if isinstance(data, Mapping) else ""
+            raise DownloadError(f"{origin}: has no {'.'.join(path[:depth])}; it has {there or 'nothing'} there")
+        data = data[step]
+    return data
+
+
+# --- where else the file is ---------------------------------------------------------------
+
+
+def mirrored(location: str, mirror: str) -> str:
+    """Return the URL of the same path below a mirror."""
+    parts = urlsplit(location)
+    return mirror.rstrip("/") + parts.path + (f"?{parts.query}" if parts.query else "")
+
+
+def cached(location: str, sha256: str) -> str | None:
+    """Return the path of a URL's image, unpacked, in the installer's cache, if it is there and right.
+
+    Its name is that of the file without .gz or .xz; in older releases the md5 of the URL, to which
+    the installer adds the sum.
+    """
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "openshift-installer" / "image_cache"
+    name = PurePosixPath(unquote(urlsplit(location).path)).name.removesuffix(".xz").removesuffix(".gz")
+    older = hashlib.md5(f"{location}?sha256={sha256}".encode(), usedforsecurity=False).hexdigest()
+    for path in (folder / each for each in (name, older) if each):
+        if path.is_file() and os.access(path, os.R_OK):
+            with path.open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() == sha256:
+                    return str(path)
+    return None

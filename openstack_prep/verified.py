@@ -1,0 +1,163 @@
+"""What is sent on is what it should be: contents with their sums, unpacked on the way.
+
+Everything is one pass: reading, the sum of the file, unpacking, the sums of the content and sending
+run in threads of their own, each a few chunks ahead of the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+
+from openstack_prep.compression import Compression, open_packed, unpacked
+from openstack_prep.download import Chunks, shown
+from openstack_prep.errors import DownloadError
+
+AHEAD = 4  # chunks that wait between two stages
+
+Progress = Callable[[int, int | None, int | None], None]
+
+
+class Digests:
+    """The sums of what passes by; each is computed in a thread of its own while the chunk is sent on."""
+
+    def __init__(self, algorithms: Iterable[str]) -> None:
+        self._hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
+        self.size = 0
+
+    def through(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        with ThreadPoolExecutor(len(self._hashes) or 1) as pool:
+            pending: list[Future[None]] = []
+            for chunk in chunks:
+                _finish(pending)
+                pending = [pool.submit(each.update, chunk) for each in self._hashes.values()]
+                self.size += len(chunk)
+                yield chunk
+            _finish(pending)
+
+    def get(self, algorithm: str) -> str | None:
+        """Return a sum in hexadecimal, if it was asked for."""
+        return self._hashes[algorithm].hexdigest() if algorithm in self._hashes else None
+
+
+def _finish(pending: Iterable[Future[None]]) -> None:
+    for future in pending:
+        future.result()
+
+
+class Ahead:
+    """Chunks that a thread of its own reads, at most AHEAD before whoever iterates.
+
+    ``close`` is for whoever gives up: the thread then ends, at the latest with the read it is in.
+    """
+
+    def __init__(self, chunks: Chunks) -> None:
+        self._chunks = chunks
+        self._room = threading.Semaphore(AHEAD)
+        self._ready: SimpleQueue[bytes | BaseException | None] = SimpleQueue()
+        self._closed = threading.Event()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        end: BaseException | None = None
+        try:
+            with contextlib.closing(self._chunks):
+                for chunk in self._chunks:
+                    self._room.acquire()
+                    if self._closed.is_set():
+                        break
+                    self._ready.put(chunk)
+        except BaseException as error:  # noqa: BLE001 - whoever iterates gets it
+            end = error
+        self._ready.put(end)
+
+    def __iter__(self) -> Iterator[bytes]:
+        while (item := self._ready.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            self._room.release()
+            yield item
+
+    def close(self) -> None:
+        self._closed.set()
+        self._room.release()
+
+
+class Verified:
+    """The content of a source as the body of a request: read anew each time it is iterated.
+
+    ``checksum`` is that of the content, ``compressed_checksum`` that of the file when it is
+    compressed; ``size`` is that of the content.  When one of them is not as expected, iterating ends
+    with DownloadError instead of simply ending, so that a chunked upload never gets its closing
+    chunk.  Afterwards ``digests`` are those of the content.  ``progress`` is told how many bytes of
+    the file are read, how many it has, and, if it is compressed, how many they were when unpacked.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        checksum: str | None = None,
+        *,
+        compression: Compression | None = None,
+        compressed_checksum: str | None = None,
+        size: int | None = None,
+        algorithms: Iterable[str] = ("sha256",),
+        progress: Progress = lambda done, total, unpacked: None,
+    ) -> None:
+        self.source = source
+        self.checksum, self.compressed_checksum, self.size = checksum, compressed_checksum, size
+        self.compression = compression
+        self.algorithms = {*algorithms, *_algorithm(checksum)}
+        self.progress = progress
+        self.digests = Digests(self.algorithms)
+
+    def __iter__(self) -> Iterator[bytes]:
+        self.digests = Digests(self.algorithms)
+        packed = Digests(_algorithm(self.compressed_checksum))
+        chunks, total, compression = open_packed(self.source, self.compression)
+        with contextlib.ExitStack() as stack:
+            file = stack.enter_context(contextlib.closing(Ahead(chunks)))
+            content: Iterable[bytes] = packed.through(file)
+            if compression != "none":
+                plain = unpacked(content, compression, self.source)
+                content = stack.enter_context(contextlib.closing(Ahead(plain)))
+            for chunk in self.digests.through(content):
+                self._check_size(self.digests.size)
+                yield chunk
+                done = self.digests.size
+                if compression == "none":
+                    self.progress(done, total, None)
+                else:
+                    self.progress(packed.size, total, done)
+        self._verify(packed)
+
+    def _check_size(self, so_far: int) -> None:
+        if self.size is not None and so_far > self.size:
+            raise DownloadError(f"{shown(self.source)} holds more than the {self.size} bytes that it should")
+
+    def _verify(self, packed: Digests) -> None:
+        """Raise DownloadError unless all is as expected; a wrong file is said before its wrong content."""
+        where = shown(self.source)
+        if not self.digests.size:
+            raise DownloadError(f"{where} is empty")
+        _compare(where, packed, self.compressed_checksum)
+        if self.size not in (None, self.digests.size):
+            raise DownloadError(f"{where} holds {self.digests.size} bytes instead of {self.size}")
+        _compare(f"the content of {where}" if self.compressed_checksum else where, self.digests, self.checksum)
+
+
+def _algorithm(checksum: str | None) -> set[str]:
+    return {checksum.partition(":")[0]} if checksum else set()
+
+
+def _compare(what: str, digests: Digests, checksum: str | None) -> None:
+    algorithm, _, expected = (checksum or "").partition(":")
+    found = digests.get(algorithm)
+    if found is not None and found != expected:
+        raise DownloadError(
+            f"{what} has {algorithm} {found} instead of {expected}; correct the checksum, or get the right file"
+        )
