@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from openstack_prep import executor, planner
 from openstack_prep.cloud import Cloud, connect
-from openstack_prep.errors import Mistake, NotAllowed, PlanRefused, PrepError
+from openstack_prep.errors import Mistake, NotAllowed, PlanRefused, PrepError, SpecError
 from openstack_prep.executor import JOBS, Event, silent
 from openstack_prep.model import Key, Mark, Observed, Resource
 from openstack_prep.plan import Plan, Report, differences
@@ -36,11 +36,11 @@ def plan(
     Raises CloudError when the cloud cannot be read, SpecError when resources contradict each other.
     """
     spec, site = _open(cloud, wanted, jobs, progress)
+    spec, unread = _informed(spec)
     with _reading(cloud):
-        spec, unread = _informed(spec)
-    observed, mistakes = executor.examine(site, spec.resources, jobs=jobs)
+        observed, found = executor.examine(site, spec.resources, jobs=jobs)
     site.known.update(observed)
-    mistakes = unread + mistakes
+    mistakes = unread + found
     made = planner.plan_apply(spec.name, spec.resources, observed, mistakes=mistakes, allow_replace=allow_replace)
     refusals = spec.placed(made.refusals)
     return replace(made, refusals=tuple(refusals), wanted=spec, site=site, made=time.monotonic())
@@ -123,7 +123,10 @@ def _reading(cloud: Cloud) -> Iterator[None]:
 
 def _open(cloud: Cloud, wanted: Wanted, jobs: int, progress: Progress) -> tuple[Spec, Site]:
     spec = wanted if isinstance(wanted, Spec) else Spec(_name_of(wanted), tuple(wanted))
-    completed = [each.completed(spec.resources, cloud) for each in spec.resources]
+    try:
+        completed = [each.completed(spec.resources, cloud) for each in spec.resources]
+    except SpecError as error:
+        raise SpecError(spec.placed(error.mistakes)) from None
     spec = replace(spec, resources=tuple(part for each in completed for part in each.parts()))
     tenant = connect(spec.clouds.tenant).allow_parallel(jobs) if spec.clouds.tenant else None
     cloud.allow_parallel(jobs).authenticate()  # before all else: a wrong password has one clear error
