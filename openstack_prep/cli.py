@@ -186,10 +186,16 @@ def _run(options: argparse.Namespace, cloud: Any, plan: Any) -> int:
     from openstack_prep.progress import display
 
     people = options.format == "text"
-    with display(plan, sys.stdout if people else sys.stderr) as shown:
-        report = api.apply(cloud, plan, jobs=options.jobs, tell=shown.tell, progress=shown.progress)
+    try:
+        with display(plan, sys.stdout if people else sys.stderr) as shown:
+            report = api.apply(cloud, plan, jobs=options.jobs, tell=shown.tell, progress=shown.progress)
+    except KeyboardInterrupt:  # the second: nobody waits for the running steps, nor may their threads hold us
+        print("openstack-prep: left at once; what was under way may be done; run it again to go on", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
     _print(options, report.summary, report.data())
     if report.interrupted:
+        print("openstack-prep: interrupted; run it again to go on", file=sys.stderr)
         return INTERRUPTED
     return 1 if report.failed or report.skipped else 0
 

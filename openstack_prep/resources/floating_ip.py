@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from openstack_prep.cloud import Cloud
-from openstack_prep.errors import Mistake
+from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.fields import Address, Name
 from openstack_prep.model import Key, Observed, Resource
 from openstack_prep.resources.network import ExternalNetwork
@@ -40,6 +40,14 @@ class FloatingIP(NetworkResource):
     """Name of the external network it comes from."""
     address: Address | None = None
     """The address wanted; without it the next free one.  Asking for one is an administrator's right."""
+
+    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
+        """Return the same; two that want one address would silently become the same floating IP."""
+        twins = (each for each in others if isinstance(each, FloatingIP) and each.name < self.name)
+        for twin in twins:
+            if self.address is not None and twin.address == self.address:
+                raise SpecError([self.mistake(f"{self.address} is wanted by {twin.key} too", "choose another address")])
+        return super().completed(others, cloud)
 
     def references(self) -> Iterable[Resource]:
         return (*super().references(), ExternalNetwork(name=self.external_network))

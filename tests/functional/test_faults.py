@@ -134,3 +134,23 @@ def test_services_that_refuse_for_a_while(prep: Prep, name: str, devcloud: Devcl
         prep.apply()
     assert set(names_in(devcloud, name).values()) == {1}
     assert prep.changes() == set()
+
+
+def test_interrupts(prep: Prep, name: str, devcloud: Devcloud) -> None:
+    """The first waits for what is under way and says so, the second leaves at once; then it goes on."""
+    prep.write({"name": name, "networks": [{"name": f"{name}-nodes"}]})
+    slow = Fault("neutron", method="POST", path_regex="/networks", delay=20)
+    with devcloud.faults(slow):
+        mark = time.monotonic()
+        process = prep.start("apply", "--yes", prep.spec.name)
+        assert process.stdout is not None
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        assert "is waited for; interrupt again to leave at once" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=15)
+        assert process.returncode == 130
+        assert "run it again" in said
+        assert time.monotonic() - mark < 15
+    prep.apply()
+    assert prep.changes() == set()

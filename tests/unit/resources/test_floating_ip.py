@@ -6,6 +6,7 @@ import pytest
 import requests_mock
 
 from openstack_prep import executor, planner
+from openstack_prep.errors import SpecError
 from openstack_prep.model import Action, Key
 from openstack_prep.plan import Plan
 from openstack_prep.resources.floating_ip import FloatingIP
@@ -159,3 +160,10 @@ def test_a_used_up_quota_is_said_at_once(site: Site, services: requests_mock.Moc
 
 def test_key() -> None:
     assert API.key == Key("floating_ip", "api")
+
+
+def test_two_may_not_want_one_address(site: Site) -> None:
+    twin = FloatingIP(name="ingress", external_network="external", address=API.address)
+    assert API.completed([API, twin], site.admin) == API
+    with pytest.raises(SpecError, match=r"floating_ip/ingress: 192\.0\.2\.10 is wanted by floating_ip/api too"):
+        twin.completed([API, twin], site.admin)
