@@ -28,6 +28,7 @@ MUST = {
     "openstack_prep/install_configs/openshift-lab.yaml",
     f"{INFO}/licenses/LICENSE",
     f"{INFO}/entry_points.txt",
+    *(str(path.relative_to(ROOT)) for path in (ROOT / "openstack_prep").rglob("*.py")),
 }
 
 
@@ -113,6 +114,5 @@ def test_it_works_where_it_is_installed(wheel: Path, tmp_path: Path) -> None:
         str(tmp_path / "site/openstack_prep/__init__.py"),
         "True",
         "[]",
-        "minimal",
-        "openshift-lab",
+        *sorted(path.stem for path in (ROOT / "install_configs").glob("*.yaml")),
     ]
