@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import json
 import os
 import signal
 import threading
@@ -16,7 +18,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.errors import PlanRefused
-from openstack_prep.resources import Image
+from openstack_prep.resources import Image, Rhcos
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
@@ -227,3 +229,104 @@ def test_memory_does_not_grow_with_the_image(lab: Lab, prep: Prep) -> None:
         peaks[name] = usage.ru_maxrss  # KiB
         prep.destroy()
     assert peaks["large"] - peaks["small"] < 20 * 1024
+
+
+# --- RHCOS by stream metadata -------------------------------------------------------------
+
+
+def hexadecimal(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def today(content: bytes, packed: bytes) -> dict[str, Any]:
+    """Return CoreOS stream metadata of an image."""
+    disk = {"location": "https://rhcos.invalid/disk", "sha256": hexadecimal(packed)}
+    formats = {"qcow2.gz": {"disk": disk | {"uncompressed-sha256": hexadecimal(content)}}}
+    return {"architectures": {"x86_64": {"artifacts": {"openstack": {"release": "418.94", "formats": formats}}}}}
+
+
+def in_2019(content: bytes, packed: bytes) -> dict[str, Any]:
+    """Return metadata of the 4.1 to 4.4 era, with a gz file that is named .qcow2."""
+    image = {"path": "disk", "sha256": hexadecimal(packed), "size": len(packed)}
+    more = {"uncompressed-sha256": hexadecimal(content), "uncompressed-size": len(content)}
+    base = "https://rhcos.invalid/"
+    return {"baseURI": base, "buildid": "42.80.20191002.0", "images": {"openstack": image | more}}
+
+
+@pytest.mark.parametrize("era", [today, in_2019])
+def test_a_release_of_either_era_and_the_next_one(
+    lab: Lab, tmp_path: Path, era: Callable[[bytes, bytes], dict[str, Any]]
+) -> None:
+    stream = tmp_path / "stream.json"
+    with serve(Web(b"")) as web:
+        mirror = web.url.removesuffix("/disk")
+        image = Image(name=f"{lab.name}-rhcos", rhcos=Rhcos(stream=str(stream), mirror=mirror), min_disk=1)
+
+        def publish(content: bytes) -> None:
+            web.content = gzip.compress(content)
+            web.asked.clear()
+            stream.write_text(json.dumps(era(content, web.content)))
+
+        publish(SMALL)
+        lab.apply(image)  # which also sees that a second one would do nothing
+        (first,) = images(lab)
+        assert (first.status, first.disk_format) == ("active", "qcow2")
+        assert lab.admin.image.download_image(first).content == SMALL
+        assert len(web.asked) == 1
+        assert lab.apply(replace(image, tags=("kept",))) == {str(image.key): "update"}
+        assert len(web.asked) == 1
+
+        publish(LARGE)
+        assert lab.apply(image) == {str(image.key): "update"}
+        (second,) = images(lab)
+        assert (second.name, lab.admin.image.download_image(second).content) == (image.name, LARGE)
+        assert len(web.asked) == 1
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["compressed", "uncompressed"])
+def test_a_wrong_sum_of_either_kind(lab: Lab, tmp_path: Path, devcloud: Devcloud, number: int) -> None:
+    stream = tmp_path / "stream.json"
+    packed = gzip.compress(SMALL)
+    said = json.dumps(today(SMALL, packed))
+    stream.write_text(said.replace(hexadecimal([packed, SMALL][number]), "0" * 64))
+    with serve(Web(packed)) as web:
+        mirror = web.url.removesuffix("/disk")
+        failure = lab.failure(Image(name=f"{lab.name}-rhcos", rhcos=Rhcos(stream=str(stream), mirror=mirror)))
+    assert "instead of 0000" in failure
+    assert not images(lab)
+    time.sleep(0.5)  # for Glance to see the end of the broken upload
+    assert not images(lab)
+
+
+def test_memory_does_not_grow_with_what_is_unpacked(lab: Lab, prep: Prep) -> None:
+    peaks = {}
+    for name, size in {"small": 2**20, "large": 2**28}.items():
+        with gzip.open(prep.folder / name, "wb", compresslevel=1) as file:
+            for _ in range(size // 2**20):
+                file.write(bytes(2**20))
+        with serve(Web((prep.folder / name).read_bytes())) as web:
+            prep.write(spec(lab.name, source=web.url, disk_format="raw"))
+            process = prep.start("apply", "--yes", prep.spec.name)
+            _, status, usage = os.wait4(process.pid, 0)
+        assert status == 0
+        peaks[name] = usage.ru_maxrss  # KiB
+        prep.destroy()
+    assert peaks["large"] - peaks["small"] < 32 * 1024
+
+
+def test_from_an_installer_as_a_user_runs_it(lab: Lab, prep: Prep) -> None:
+    """The installer is a stand-in: a script that prints what the real one has in itself."""
+    packed = gzip.compress(SMALL)
+    (prep.folder / "stream.json").write_text(json.dumps(today(SMALL, packed)))
+    installer = prep.folder / "openshift-install"
+    installer.write_text(f"#!/bin/sh\nexec cat {prep.folder}/stream.json\n")
+    with serve(Web(packed)) as web:
+        prep.write(spec(lab.name, rhcos={"installer": "openshift-install", "mirror": web.url.removesuffix("/disk")}))
+        refused = prep.run("plan", prep.spec.name, code=2)
+        assert "openshift-install cannot be run: Permission denied" in refused.stdout + refused.stderr
+        installer.chmod(0o700)
+        prep.apply()
+        assert len(web.asked) == 1
+    (made,) = images(lab)
+    assert lab.admin.image.download_image(made).content == SMALL
+    assert not prep.changes()
