@@ -157,7 +157,7 @@ def test_role_assignments_of_every_sort(lab: Lab) -> None:
     )
     assert lab.apply(*more)["role_assignment"] in ("create", "keep")
     wrong = lab.spec(RoleAssignment(role="reder", user=lab.name, project=lab.name))
-    assert "known are reader" in str(api.plan(lab.cloud, wrong).refusals[0])
+    assert "did you mean reader?" in str(api.plan(lab.cloud, wrong).refusals[0])
     lab.spec(*more)
     lab.devcloud.admin.identity.delete_group(group)
 
