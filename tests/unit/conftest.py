@@ -17,6 +17,7 @@ from openstack.connection import Connection
 from openstack_prep import executor
 from openstack_prep.cloud import Cloud
 from openstack_prep.model import Mark
+from openstack_prep.resources import user
 from openstack_prep.site import Site
 
 IDENTITY = "http://keystone/v3"
@@ -65,8 +66,9 @@ def connection(username: str = "admin", password: str = "admin-password") -> Con
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits long before the second attempt."""
+    """Nobody waits long before the second attempt, nor for a second that only a real Keystone counts."""
     monkeypatch.setattr(executor, "PAUSE", 0.001)
+    monkeypatch.setattr(user, "REVOKED_FOR", 0.0)
 
 
 @pytest.fixture
