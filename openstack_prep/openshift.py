@@ -100,6 +100,19 @@ def _mistakes(path: Path, data: Mapping[str, Any]) -> Iterator[Mistake]:
         yield Mistake(f"{path}: openstack.identifier", what, "take the file that the installer wrote")
 
 
+def cluster(metadata: str | Path | None, infra_id: str | None) -> Metadata:
+    """Return the cluster meant; of both given, the file must speak of that infraID."""
+    if metadata is None and infra_id is None:
+        raise SpecError([Mistake("cluster", "is not named", "give its metadata.json or its infraID")])
+    if metadata is None:
+        return rebuild_metadata(infra_id or "")
+    found = read_metadata(metadata)
+    if infra_id not in (None, found.infra_id):
+        what = f"is that of {found.infra_id}, not of {infra_id}"
+        raise SpecError([Mistake(str(metadata), what, "give one of them, or the right file")])
+    return found
+
+
 def repairs(
     metadata: Metadata,
     *,

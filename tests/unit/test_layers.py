@@ -14,6 +14,7 @@ import openstack_prep
 
 LAYERS = [
     ["cli"],
+    ["commands"],
     ["hooks"],
     ["progress", "api", "plan_file"],
     ["executor", "spec", "openshift"],

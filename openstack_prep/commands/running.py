@@ -1,0 +1,87 @@
+"""What commands share: opening a spec and its cloud, asking for consent, carrying out, printing."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from openstack_prep.errors import ConfigError
+
+INTERRUPTED = 130
+
+
+def open_spec(options: argparse.Namespace, path: Path) -> tuple[Any, Any]:
+    with no_garbage():
+        from openstack_prep.cloud import connect
+        from openstack_prep.spec import load_spec
+
+        spec = load_spec(path)
+        for warning in spec.warnings:
+            print(f"openstack-prep: warning: {path}: {warning}", file=sys.stderr)
+        return connect(options.os_cloud or spec.clouds.admin), spec
+
+
+@contextlib.contextmanager
+def no_garbage() -> Iterator[None]:
+    """Spare what is made meanwhile from the collector: the libraries stay, and searching them costs a tenth."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def carry_out(options: argparse.Namespace, cloud: Any, plan: Any) -> int:
+    """Apply a plan that has no refusals, by consent."""
+    plan.raise_for_refusals()
+    if plan and not options.yes:
+        ask(plan, "Apply this plan? Type yes: ", "yes")
+    return run_plan(options, cloud, plan)
+
+
+def run_plan(options: argparse.Namespace, cloud: Any, plan: Any) -> int:
+    from openstack_prep import api
+    from openstack_prep.progress import display
+
+    people = options.format == "text"
+    try:
+        with display(plan, sys.stdout if people else sys.stderr) as shown:
+            report = api.apply(cloud, plan, jobs=options.jobs, tell=shown.tell, progress=shown.progress)
+    except KeyboardInterrupt:  # the second: nobody waits for the running steps, nor may their threads hold us
+        print("openstack-prep: left at once; what was under way may be done; run it again to go on", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
+    print_result(options, report.summary, report.data())
+    if report.interrupted:
+        print("openstack-prep: interrupted; run it again to go on", file=sys.stderr)
+        return INTERRUPTED
+    return 1 if report.failed or report.skipped else 0
+
+
+def ask(plan: Any, question: str, wanted: str) -> None:
+    if not sys.stdin.isatty():
+        raise ConfigError("there is no terminal to ask for consent on; give --yes")
+    print(plan, file=sys.stderr)
+    print(question, end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip() != wanted:
+        raise ConfigError("not confirmed; nothing was changed")
+
+
+def print_result(options: argparse.Namespace, for_people: object, data: Any) -> None:
+    if options.format == "json":
+        import json
+
+        print(json.dumps(data, indent=2))
+    elif options.format == "yaml":
+        import yaml
+
+        print(yaml.safe_dump(data, sort_keys=False), end="")
+    else:
+        print(for_people)

@@ -1,0 +1,90 @@
+"""``plan``, ``apply``, ``destroy`` and ``show``: the verbs on a spec."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from openstack_prep.commands.running import ask, carry_out, open_spec, print_result, run_plan
+from openstack_prep.errors import ConfigError
+
+
+def add(command: Any) -> None:
+    """Add the four to the parser."""
+    plan = command("plan", _plan, "show what apply would do")
+    plan.add_argument("-o", "--out", type=Path, metavar="FILE", help="keep the plan for apply --plan")
+    plan.add_argument("--detailed-exitcode", action="store_true", help="0 nothing to do, 1 error, 2 changes pending")
+    apply = command("apply", _apply, "make it so")
+    apply.add_argument("--plan", type=Path, metavar="FILE", help="apply a kept plan; refused when it is stale")
+    destroy = command("destroy", _destroy, "take back what this spec made, and nothing else")
+    show = command("show", _show, "show what exists of a spec, with ids and addresses")
+    for each in (plan, apply):
+        each.add_argument("--allow-replace", action="store_true", help="consent to delete and make again what differs")
+    for each in (apply, destroy):
+        each.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    apply.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="the spec, a YAML file")
+    for each in (plan, destroy, show):
+        each.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file")
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from openstack_prep import api, plan_file
+
+    cloud, spec = open_spec(options, options.spec)
+    plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
+    print_result(options, plan.table, _plan_data(plan))
+    plan.raise_for_refusals()
+    if options.out:
+        plan_file.save(options.out, plan, options.spec, cloud.name)
+    return 2 if options.detailed_exitcode and plan else 0
+
+
+def _plan_data(plan: Any) -> dict[str, Any]:
+    return {
+        "spec": plan.spec,
+        "purpose": plan.purpose,
+        "changes_pending": bool(plan),
+        "steps": plan.data(),
+        "refusals": [str(each) for each in plan.refusals],
+    }
+
+
+def _apply(options: argparse.Namespace) -> int:
+    from openstack_prep import api
+    from openstack_prep.plan_file import SavedPlan
+
+    if (options.spec is None) == (options.plan is None):
+        raise ConfigError("apply: give either a SPEC or --plan FILE")
+    saved = SavedPlan(options.plan) if options.plan else None
+    if saved:
+        saved.check_spec()
+    cloud, spec = open_spec(options, saved.spec if saved else options.spec)
+    allow = saved.allow_replace if saved else options.allow_replace
+    plan = api.plan(cloud, spec, allow_replace=allow, jobs=options.jobs)
+    if saved:
+        saved.check(plan, cloud.name)
+    plan.raise_for_refusals()
+    return run_plan(options, cloud, plan) if saved else carry_out(options, cloud, plan)
+
+
+def _destroy(options: argparse.Namespace) -> int:
+    from openstack_prep import api
+
+    cloud, spec = open_spec(options, options.spec)
+    plan = api.plan_destroy(cloud, spec, jobs=options.jobs)
+    plan.raise_for_refusals()
+    if plan and not options.yes:
+        name = next((each.name for each in spec.resources if each.kind == "project"), spec.name)
+        ask(plan, f"Destroy this for good? Type the name {name}: ", name)
+    return run_plan(options, cloud, plan)
+
+
+def _show(options: argparse.Namespace) -> int:
+    from openstack_prep import api, text
+
+    cloud, spec = open_spec(options, options.spec)
+    found = api.show(cloud, spec, jobs=options.jobs)
+    data = {str(key): text.observed_data(each) for key, each in found.items()}
+    print_result(options, text.observed_table(found), data)
+    return 0
