@@ -1,0 +1,47 @@
+"""What is checked: a cluster that is to be installed, and the project that it is to be installed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from openstack_prep.cloud import Cloud
+from openstack_prep.install_config import Cluster, Contents
+from openstack_prep.model import Mark
+from openstack_prep.site import Site
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """An install-config, the cloud as its cluster will see it, and what was read of both.
+
+    Several checks want the same list: ``once`` reads it for all of them.
+    """
+
+    cloud: Cloud
+    """Connection by the entry of clouds.yaml that the installer will use."""
+    cluster: Cluster
+    """What install-config.yaml says, in the words of today's release."""
+    contents: Contents
+    """Pull secret, SSH key and CA bundle that stand in it."""
+    path: Path
+    """The install-config.yaml; the installer will be run with its folder as --dir."""
+    hosts: Path = Path("/etc/hosts")
+    """The hosts file of the machine that the installer will run on."""
+    site: Site = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "site", Site(self.cloud, Mark("check")))
+
+    @property
+    def release(self) -> int:
+        """The minor number: 18 for OpenShift 4.18."""
+        return int(self.cluster.release.partition(".")[2])
+
+    def once(self, name: Hashable, read: Callable[[], T]) -> T:
+        """Return what ``read`` returns; it is called once, whichever check comes first."""
+        return self.site.once(name, read)
