@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -21,11 +20,11 @@ from urllib.parse import unquote, urlsplit
 from openstack_prep.compression import Compression
 from openstack_prep.download import open_source, shown
 from openstack_prep.errors import DownloadError
+from openstack_prep.installer import asked
 
 Arch = Literal["x86_64", "aarch64", "ppc64le", "s390x"]
 
 LARGEST = 16 * 2**20  # bytes of metadata; today's files have 30 KiB
-PATIENCE = 60.0  # seconds for the installer to print what it has in itself
 
 _FORMATS: dict[str, Compression] = {"qcow2.gz": "gz", "qcow2.xz": "xz", "qcow2.zst": "zst", "qcow2": "none"}
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -69,18 +68,9 @@ def read_stream(where: str) -> Any:
 
 
 def ask_installer(path: str) -> Any:
-    """Return the metadata that an ``openshift-install`` has in itself; raises DownloadError."""
-    command = [path, "coreos", "print-stream-json"]
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=True)
-    except OSError as error:
-        raise DownloadError(f"{path} cannot be run: {error.strerror}") from error
-    except subprocess.TimeoutExpired as error:
-        raise DownloadError(f"{' '.join(command)} did not end within {PATIENCE:.0f} seconds") from error
-    except subprocess.CalledProcessError as error:
-        said = error.stderr.decode(errors="replace").strip()
-        raise DownloadError(f"{' '.join(command)} failed ({error.returncode}): {said}") from error
-    return _parsed(done.stdout, " ".join(command))
+    """Return the metadata that an ``openshift-install`` has in itself; raises PrepError."""
+    words = ("coreos", "print-stream-json")
+    return _parsed(asked(Path(path), *words), " ".join([path, *words]))
 
 
 def _parsed(text: bytes, origin: str) -> Any:

@@ -33,7 +33,7 @@ class Rhcos:
             raise ValueError("has a mirror that is no URL; write an http, https or file URL")
 
     def read(self) -> Release:
-        """Return where the image is, and its sums; raises DownloadError."""
+        """Return where the image is, and its sums; raises PrepError."""
         if self.installer is not None:
             return find_release(ask_installer(self.installer), self.arch, self.installer)
         assert self.stream is not None

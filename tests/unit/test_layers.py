@@ -22,7 +22,7 @@ LAYERS = [
     ["site", "clouds_yaml", "disk_format", "verified", "rhcos", "install_config"],
     ["cloud", "compression", "yaml_places"],
     ["service", "plan", "download"],
-    ["text", "secret", "hosts"],
+    ["text", "secret", "hosts", "installer"],
     ["model", "fields", "private_file", "openshift_names"],
     ["errors", "version"],
 ]
