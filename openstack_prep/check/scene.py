@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TypeVar
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.install_config import Cluster, Contents
+from openstack_prep.install_config.releases import FIELDS
 from openstack_prep.model import Mark
 from openstack_prep.site import Site
 
@@ -45,3 +47,12 @@ class Scene:
     def once(self, name: Hashable, read: Callable[[], T]) -> T:
         """Return what ``read`` returns; it is called once, whichever check comes first."""
         return self.site.once(name, read)
+
+    def place(self, of: str) -> str:
+        """Return where in install-config.yaml this release writes what we call so."""
+        field = next(each for each in FIELDS if each.of == of)
+        return (field.spelling(self.release) or field.spellings[0]).path.replace("[]", "")
+
+    def openstack(self, *words: str) -> str:
+        """Return a line for the shell: the client's command, with the installer's own entry of clouds.yaml."""
+        return shlex.join(["openstack", "--os-cloud", self.cloud.name, *words])
