@@ -74,15 +74,8 @@ class Project(Resource):
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {}
-        for each in wanted:
-            domain_id = site.find_id(Domain(name=each.domain))
-            if domain_id is None:
-                continue
-            project = only_one(_listed(site, domain_id, each.name), str(each.key))
-            if project is not None:
-                found[each.key] = each._observed(site, project)
-        return found
+        named = ((each, in_domain(site, "projects", each, each.domain)) for each in wanted)
+        return {each.key: each._observed(site, project) for each, project in named if project is not None}
 
     def _observed(self, site: Site, project: Mapping[str, Any]) -> Observed:
         tags = frozenset(project.get("tags", ()))
@@ -130,11 +123,19 @@ class Project(Resource):
         site.admin.identity.delete(f"/projects/{observed.id}")
 
 
-def _listed(site: Site, domain_id: str, name: str) -> list[dict[str, Any]]:
-    return site.once(
-        ("projects", domain_id, name),
-        lambda: site.admin.identity.list("/projects", "projects", name=name, domain_id=domain_id),
+def in_domain(site: Site, plural: str, wanted: Resource, domain: str) -> Mapping[str, Any] | None:
+    """Return what Keystone knows by that name in a domain; raises NotUnique.
+
+    Asked by name: a whole domain may hold thousands, and LDAP cuts its lists short.
+    """
+    domain_id = site.find_id(Domain(name=domain))
+    if domain_id is None:
+        return None
+    which = {"name": wanted.name, "domain_id": domain_id}
+    listed = site.once(
+        (plural, domain_id, wanted.name), lambda: site.admin.identity.list(f"/{plural}", plural, **which)
     )
+    return only_one(listed, str(wanted.key))
 
 
 def _contents(site: Site, project_id: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:

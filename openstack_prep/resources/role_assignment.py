@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Self
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Name
 from openstack_prep.model import Key, Observed, Resource
-from openstack_prep.resources.project import DEFAULT_DOMAIN, Domain, InProject, Project, access
+from openstack_prep.resources.project import DEFAULT_DOMAIN, Domain, InProject, Project, access, in_domain
 from openstack_prep.resources.user import User
-from openstack_prep.site import Site, only_one
+from openstack_prep.site import Site
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,16 +33,8 @@ class Group(Resource):
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {}
-        for each in wanted:
-            domain_id = site.find_id(Domain(name=each.domain))
-            if domain_id is None:
-                continue
-            listed = site.admin.identity.list("/groups", "groups", name=each.name, domain_id=domain_id)
-            group = only_one(listed, str(each.key))
-            if group is not None:
-                found[each.key] = Observed(id=group["id"])
-        return found
+        named = ((each, in_domain(site, "groups", each, each.domain)) for each in wanted)
+        return {each.key: Observed(id=group["id"]) for each, group in named if group is not None}
 
 
 @dataclass(frozen=True, kw_only=True)

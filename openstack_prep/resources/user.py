@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Self
 from openstack_prep.errors import CloudError, Mistake, NotAllowed
 from openstack_prep.fields import Name
 from openstack_prep.model import Change, Key, Observed, Resource
-from openstack_prep.resources.project import DEFAULT_DOMAIN, Domain, Project
+from openstack_prep.resources.project import DEFAULT_DOMAIN, Domain, Project, in_domain
 from openstack_prep.secret import Secret
-from openstack_prep.site import Actor, Site, only_one
+from openstack_prep.site import Actor, Site
 
 DIFFERS = "(differs)"
 REVOKED_FOR = 1.1  # seconds: with a password go all tokens of that second, those got after it too
@@ -63,8 +63,7 @@ class User(Resource):
             if not each.desired() and (each.name, each.domain) == site.admin.user:
                 found[each.key] = Observed(id=site.admin.user_id)  # only referred to, and our token tells its id
                 continue
-            domain_id = site.find_id(Domain(name=each.domain))
-            user = only_one(_listed(site, domain_id, each.name), str(each.key)) if domain_id else None
+            user = in_domain(site, "users", each, each.domain)
             if user is not None:
                 password = each._known_password(site, user) if each.password else None
                 found[each.key] = each._observed(site, user, password)
@@ -138,11 +137,3 @@ class User(Resource):
 
     def delete(self, site: Site, observed: Observed) -> None:
         site.admin.identity.delete(f"/users/{observed.id}")
-
-
-def _listed(site: Site, domain_id: str, name: str) -> list[dict[str, Any]]:
-    """Return users by name: a whole domain may hold thousands, and LDAP cuts its lists short."""
-    return site.once(
-        ("users", domain_id, name),
-        lambda: site.admin.identity.list("/users", "users", name=name, domain_id=domain_id),
-    )

@@ -14,7 +14,7 @@ from openstack_prep.model import Key
 from openstack_prep.resources import KINDS, Project, RoleAssignment
 from openstack_prep.spec import Clouds, Sections, Spec, load_spec, schema
 
-INSTALL_CONFIGS = Path(__file__).parents[2] / "install_configs"
+INSTALL_CONFIGS = Path(__file__).parents[3] / "install_configs"
 SHIPPED = sorted(INSTALL_CONFIGS.glob("*.yaml"))
 WORD = "correct-horse"
 

@@ -1,0 +1,48 @@
+"""What pydantic found wrong, in our words: place, value and remedy."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from openstack_prep.errors import Mistake
+from openstack_prep.spec.schema import known_keys
+from openstack_prep.yaml_places import Document
+
+
+def mistake(document: Document, error: Mapping[str, Any]) -> Mistake:
+    """Return pydantic's finding in our words."""
+    loc = error["loc"]
+    dotted = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in loc).lstrip(".")
+    where = f"{document.place(loc)}: {dotted}"
+    if error["type"] == "unexpected_keyword_argument":
+        known = sorted(known_keys(loc[:-1]))
+        close = difflib.get_close_matches(str(loc[-1]), known, n=1)
+        return Mistake(where, "unknown key", f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}")
+    if error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
+        return Mistake(where, "is missing", "add it")
+    if error["type"] == "secret":
+        return Mistake(where, *_parted(error["msg"]))
+    said = str(error["ctx"]["error"]) if error["type"] == "value_error" else _plain(error["msg"])
+    what, remedy = _parted(said)
+    return Mistake(where, f"{_shown(error['input'])} {what}", remedy)
+
+
+def _parted(said: str) -> tuple[str, str]:
+    what, _, remedy = said.partition("; ")
+    return what, remedy
+
+
+def _plain(message: str) -> str:
+    return re.sub(r"^(Input|String|Value|List|Tuple|Dictionary) ", "", message)
+
+
+def _shown(value: Any) -> str:
+    """Return a value as it stands in the spec; what is composed may hold a secret."""
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,76 @@
+"""The JSON Schema of a spec, with the docstrings of its fields."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from openstack_prep.install_config import Pool
+from openstack_prep.resources import KINDS
+from openstack_prep.spec import sections
+
+
+@cache
+def _bare_schema() -> Any:
+    return sections.adapter().json_schema()
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of a spec, for editors."""
+    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **deepcopy(_bare_schema())}
+    docstrings = _docstrings()
+    kinds: dict[str, type[Any]] = {kind.__name__: kind for kind in (*KINDS.values(), Pool)}
+    for name, part in [(sections.Sections.__name__, whole), *whole["$defs"].items()]:
+        for owner in [each.__name__ for each in kinds[name].__mro__] if name in kinds else [name]:
+            for field_name, text in docstrings.get(owner, {}).items():
+                part.get("properties", {}).get(field_name, {}).setdefault("description", text)
+    return whole
+
+
+def _docstrings() -> dict[str, dict[str, str]]:
+    """Return the docstrings of fields by class.
+
+    pydantic can read them too, but parses a module anew for each class, and passes over base classes.
+    """
+    places = ("openstack_prep.resources.", "openstack_prep.install_config.model")
+    modules = [module for name, module in sys.modules.items() if name.startswith(places)]
+    classes = [node for module in [sections, *modules] for node in ast.parse(inspect.getsource(module)).body]
+    return {
+        node.name: {
+            field.target.id: str(text.value.value)
+            for field, text in pairwise(node.body)
+            if isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+        }
+        for node in classes
+        if isinstance(node, ast.ClassDef)
+    }
+
+
+def known_keys(where: Sequence[str | int]) -> Iterable[str]:
+    """Return the keys that the schema allows at a place."""
+    whole = part = _bare_schema()
+    for step in where:
+        options = [part, *part.get("anyOf", ())]
+        for option in options:
+            option = _resolved(whole, option)
+            if isinstance(step, int) and "items" in option:
+                part = option["items"]
+            elif step in option.get("properties", {}):
+                part = option["properties"][step]
+            elif isinstance(option.get("additionalProperties"), dict):
+                part = option["additionalProperties"]
+    options = [_resolved(whole, option) for option in (part, *part.get("anyOf", ()))]
+    return {key for option in options for key in option.get("properties", {})}
+
+
+def _resolved(whole: Mapping[str, Any], part: Mapping[str, Any]) -> Any:
+    return whole["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part

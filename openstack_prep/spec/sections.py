@@ -1,0 +1,113 @@
+"""What may stand in a spec: one declaration for reading, for the schema and for docs/spec.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any, ClassVar
+
+from openstack_prep.fields import Name
+from openstack_prep.model import Resource
+from openstack_prep.resources import (
+    AddressPairs,
+    ApplicationCredential,
+    CloudsEntry,
+    EnvFile,
+    Flavor,
+    FloatingIP,
+    FloatingIPAttachment,
+    Image,
+    InstallConfig,
+    Keypair,
+    Network,
+    ObjectStore,
+    Project,
+    Quota,
+    RoleAssignment,
+    Router,
+    SecurityGroup,
+    ServerGroup,
+    Subnet,
+    User,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clouds:
+    """Which entries of clouds.yaml to work with."""
+
+    admin: Name | None = None
+    """Entry for an administrator's work; --os-cloud is stronger, OS_CLOUD weaker."""
+    tenant: Name | None = None
+    """Entry scoped to the project, for the project's own work; default: the user the spec makes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sections:
+    """What stands in a spec, in the order in which it is reported."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = Resource.__pydantic_config__ | {"title": "openstack_prep spec"}
+
+    name: Name
+    """Name of the cluster; marks everything made from this spec, so do not change it later."""
+    clouds: Clouds = Clouds()
+    """Which entries of clouds.yaml to work with."""
+    project: Project | None = None
+    """The project; without it everything is made in the one that the cloud entry is scoped to."""
+    users: tuple[User, ...] = ()
+    """Users; the first with a password and a role in the project does the project's own work."""
+    role_assignments: tuple[RoleAssignment, ...] = ()
+    """Who may do what where."""
+    quota: Quota | None = None
+    """Limits of the project."""
+    flavors: tuple[Flavor, ...] = ()
+    """Sizes of servers."""
+    images: tuple[Image, ...] = ()
+    """Images to upload."""
+    keypairs: tuple[Keypair, ...] = ()
+    """SSH public keys."""
+    networks: tuple[Network, ...] = ()
+    """Networks."""
+    subnets: tuple[Subnet, ...] = ()
+    """Subnets."""
+    routers: tuple[Router, ...] = ()
+    """Routers."""
+    security_groups: tuple[SecurityGroup, ...] = ()
+    """Security groups and their rules."""
+    server_groups: tuple[ServerGroup, ...] = ()
+    """Server groups."""
+    floating_ips: tuple[FloatingIP, ...] = ()
+    """Floating IPs."""
+    floating_ip_attachments: tuple[FloatingIPAttachment, ...] = ()
+    """Floating IPs on ports that exist already."""
+    address_pairs: tuple[AddressPairs, ...] = ()
+    """Addresses that ports may use besides their own."""
+    object_store: ObjectStore | None = None
+    """The project's account in the object store."""
+    application_credentials: tuple[ApplicationCredential, ...] = ()
+    """Application credentials, each with the clouds.yaml entry that keeps its secret."""
+    clouds_yaml: tuple[CloudsEntry, ...] = ()
+    """Entries to write into clouds.yaml files."""
+    env_file: EnvFile | None = None
+    """A file of shell variables to write."""
+    install_config: InstallConfig | None = None
+    """An install-config.yaml to write."""
+
+    def placed(self) -> Iterator[tuple[tuple[str | int, ...], Resource]]:
+        """Yield every resource and its place."""
+        for section in fields(self):
+            value = getattr(self, section.name)
+            if isinstance(value, Resource):
+                yield (section.name,), value
+            elif isinstance(value, tuple):
+                for index, resource in enumerate(value):
+                    yield (section.name, index), resource
+
+
+@cache
+def adapter() -> Any:
+    """Return what pydantic made of the sections; it takes a while."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Sections)
