@@ -1,6 +1,8 @@
 """install-config.yaml of OpenShift on OpenStack, for every release from 4.2 to 4.21: pure, data in, text out."""
 
+from openstack_prep.install_config.cluster_of import read
 from openstack_prep.install_config.document import document
+from openstack_prep.install_config.given import Given
 from openstack_prep.install_config.model import (
     Capabilities,
     Cluster,
@@ -20,6 +22,7 @@ __all__ = [
     "Capabilities",
     "Cluster",
     "Contents",
+    "Given",
     "Machines",
     "Mirror",
     "Pool",
@@ -30,5 +33,6 @@ __all__ = [
     "dump",
     "findings",
     "mistakes",
+    "read",
     "render",
 ]

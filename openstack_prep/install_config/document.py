@@ -41,7 +41,7 @@ def values(cluster: Cluster, contents: Contents) -> dict[str, Any]:
     for pool in ("control_plane", "compute"):  # the installer's CRD wants it there, though its program does not
         if cluster.machines.flavor is not None:
             said.setdefault(f"{pool}.flavor", cluster.machines.flavor)
-    said["network_type"] = cluster.network_type or _default_network_type(cluster.release)
+    said["network_type"] = cluster.network_type or default_network_type(cluster.release)
     said["cluster_networks"] = [
         {"cidr": each, "hostPrefix": HOST_PREFIX_IPV6 if ":" in each else cluster.host_prefix}
         for each in cluster.cluster_networks
@@ -51,7 +51,7 @@ def values(cluster: Cluster, contents: Contents) -> dict[str, Any]:
     return said
 
 
-def _default_network_type(release: str) -> str:
+def default_network_type(release: str) -> str:
     return "OVNKubernetes" if releases.minor(release) >= releases.OVN_SINCE else "OpenShiftSDN"
 
 

@@ -106,10 +106,26 @@ def _contradictions(document: Mapping[str, Any]) -> Iterator[Mistake]:
 
 
 def _value(node: Any, path: str) -> Any:
+    found = find(node, path)
+    return found[1] if found else None
+
+
+def find(node: Any, path: str) -> tuple[tuple[str | int, ...], Any] | None:
+    """Return where a field stands in a document, as its keys are written there, and its value; None without it.
+
+    Keys match in any case, as in Go; of a list it is the first element.
+    """
+    steps: list[str | int] = []
     for step in path.split("."):
-        node = node[0] if isinstance(node, list) and node else node
+        if isinstance(node, list) and node:
+            node = node[0]
+            steps.append(0)
         if not isinstance(node, Mapping):
             return None
-        named = {str(name).lower(): value for name, value in node.items()}
-        node = named.get(step.removesuffix("[]").lower())
-    return node
+        name = step.removesuffix("[]").lower()
+        key = next((each for each in node if str(each).lower() == name), None)
+        if key is None:
+            return None
+        node = node[key]
+        steps.append(key)
+    return tuple(steps), node

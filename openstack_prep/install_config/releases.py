@@ -7,7 +7,7 @@ and the pull requests that changed them.  A release is its minor number: 18 is O
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,17 +32,25 @@ def minor(release: str) -> int:
 
 
 @dataclass(frozen=True)
+class Form:
+    """A shape that a value has in the file: ``write`` brings ours into it, ``read`` gives it back."""
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
 class Spelling:
     """One way to write a field: its ``path``, with ``[]`` behind what is a list, and the releases that take it.
 
-    From ``until`` on it is deprecated or ignored.  ``form`` brings our value into its shape;
-    ``single`` is one that holds one value where a later one holds a list.
+    From ``until`` on it is deprecated or ignored.  ``single`` is one that holds one value where a later
+    one holds a list.
     """
 
     path: str
     since: int = OLDEST
     until: int = NEVER
-    form: Callable[[Any], Any] | None = None
+    form: Form | None = None
     single: bool = False
 
     @property
@@ -51,8 +59,13 @@ class Spelling:
 
     def shaped(self, value: Any) -> Any:
         value = value[0] if self.single else value
-        value = self.form(value) if self.form else value
+        value = self.form.write(value) if self.form else value
         return list(value) if isinstance(value, tuple) else value
+
+    def given(self, value: Any) -> Any:
+        """Return what was shaped; raises AttributeError, KeyError, TypeError, ValueError for another shape."""
+        value = self.form.read(value) if self.form else value
+        return [value] if self.single else value
 
 
 @dataclass(frozen=True)
@@ -71,42 +84,46 @@ class Field:
 
 
 # --- forms --------------------------------------------------------------------------------
-
-
-def _cidrs(values: Iterable[str]) -> list[dict[str, Any]]:
-    return [{"cidr": each} for each in values]
-
-
-def _digit(value: bool) -> str:
-    return str(int(value))
-
-
-def _joined(values: Iterable[str]) -> str:
-    return ",".join(values)
+#
+# What is read are values of JSON, in names of ours: the model says whether they are of the right type.
 
 
 def _reference(value: Any) -> dict[str, str]:
     return {"id": value.id} if value.id else {"name": value.name}
 
 
-def _fixed_ips(values: Iterable[Any]) -> list[dict[str, Any]]:
-    return [{"subnet": _reference(each)} for each in values]
+def _named(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return the members of those names, which Go JSON takes in any case."""
+    by_letters = {str(name).lower(): each for name, each in value.items()}
+    return {name: by_letters[name.lower()] for name in names if by_letters.get(name.lower()) is not None}
 
 
-def _id(value: Any) -> str | None:
-    return str(value.id) if value.id else None
+def _truth(value: Any) -> bool:
+    return {"0": False, "1": True}[str(value)]
 
 
-def _mirrors(values: Iterable[Any]) -> list[dict[str, Any]]:
-    return [{"source": each.source, "mirrors": list(each.mirrors)} for each in values]
+CIDRS = Form(
+    lambda values: [{"cidr": each} for each in values],
+    lambda values: [_named(each, "cidr")["cidr"] for each in values],
+)
+DIGIT = Form(lambda value: str(int(value)), _truth)
+JOINED = Form(",".join, lambda value: [name for each in value.split(",") if (name := each.strip())])
+REFERENCE = Form(_reference, lambda value: _named(value, "id", "name"))
+FIXED_IPS = Form(
+    lambda values: [{"subnet": _reference(each)} for each in values],
+    lambda values: [_named(_named(each, "subnet")["subnet"], "id", "name") for each in values],
+)
+ID = Form(lambda value: str(value.id) if value.id else None, lambda value: {"id": value})
+MIRRORS = Form(
+    lambda values: [{"source": each.source, "mirrors": list(each.mirrors)} for each in values],
+    lambda values: [_named(each, "source", "mirrors") for each in values],
+)
 
 
 # --- the table, in the order in which it is written ---------------------------------------
 
 
-def _one(
-    of: str, path: str, since: int = OLDEST, until: int = NEVER, form: Callable[[Any], Any] | None = None
-) -> Field:
+def _one(of: str, path: str, since: int = OLDEST, until: int = NEVER, form: Form | None = None) -> Field:
     return Field(of, (Spelling(path, since, until, form),))
 
 
@@ -145,7 +162,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "machine_networks",
         (
-            Spelling("networking.machineNetwork", 4, form=_cidrs),  # #2896
+            Spelling("networking.machineNetwork", 4, form=CIDRS),  # #2896
             Spelling("networking.machineCIDR", until=4, single=True),
         ),
     ),
@@ -173,19 +190,19 @@ FIELDS: tuple[Field, ...] = (
         "ingress_vips",
         (Spelling(f"{OPENSTACK}.ingressVIPs", 12), Spelling(f"{OPENSTACK}.ingressVIP", 5, 12, single=True)),
     ),
-    _one("machines_network", f"{OPENSTACK}.controlPlanePort.network", 14, form=_reference),
+    _one("machines_network", f"{OPENSTACK}.controlPlanePort.network", 14, form=REFERENCE),
     Field(  # #3398, #6797
         "machines_subnets",
         (
-            Spelling(f"{OPENSTACK}.controlPlanePort.fixedIPs", 14, form=_fixed_ips),
-            Spelling(f"{OPENSTACK}.machinesSubnet", 5, 14, form=_id, single=True),
+            Spelling(f"{OPENSTACK}.controlPlanePort.fixedIPs", 14, form=FIXED_IPS),
+            Spelling(f"{OPENSTACK}.machinesSubnet", 5, 14, form=ID, single=True),
         ),
     ),
     _one("load_balancer", f"{OPENSTACK}.loadBalancer.type", 13),  # #6812
     _one("cluster_os_image", f"{OPENSTACK}.clusterOSImage", 4),
     _one("cluster_os_image_properties", f"{OPENSTACK}.clusterOSImageProperties", 7),
-    _one("trunks", f"{OPENSTACK}.trunkSupport", until=6, form=_digit),
-    _one("octavia", f"{OPENSTACK}.octaviaSupport", until=6, form=_digit),
+    _one("trunks", f"{OPENSTACK}.trunkSupport", until=6, form=DIGIT),
+    _one("octavia", f"{OPENSTACK}.octaviaSupport", until=6, form=DIGIT),
     Field(  # both are known before 4.7, but that one must be there
         "machines.flavor",
         (Spelling(f"{OPENSTACK}.computeFlavor", until=7), Spelling(f"{OPENSTACK}.defaultMachinePlatform.type")),
@@ -195,12 +212,12 @@ FIELDS: tuple[Field, ...] = (
     _one("fips", "fips", 3),  # #2594, after publish
     _one("proxy.http", "proxy.httpProxy"),
     _one("proxy.https", "proxy.httpsProxy"),
-    _one("proxy.exceptions", "proxy.noProxy", form=_joined),
+    _one("proxy.exceptions", "proxy.noProxy", form=JOINED),
     Field(
         "image_mirrors",
         (
-            Spelling("imageDigestSources", 14, form=_mirrors),  # #6235
-            Spelling("imageContentSources", until=14, form=_mirrors),
+            Spelling("imageDigestSources", 14, form=MIRRORS),  # #6235
+            Spelling("imageContentSources", until=14, form=MIRRORS),
         ),
     ),
     _one("capabilities.baseline", "capabilities.baselineCapabilitySet", 11),  # release notes of 4.11

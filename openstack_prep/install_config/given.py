@@ -1,0 +1,46 @@
+"""An install-config that was given: by its file, or as what was read of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.install_config.reading import find
+from openstack_prep.install_config.releases import OPENSTACK
+from openstack_prep.yaml_places import Document
+
+
+class Given:
+    """What stands in an install-config, and where."""
+
+    def __init__(self, source: str | Path | Mapping[str, Any]) -> None:
+        """Read it; raises SpecError when it cannot be read, is no YAML, or is for another platform."""
+        self._document = None if isinstance(source, Mapping) else Document(Path(source))
+        self.data: Any = source if self._document is None else self._document.data
+        self.repeated: list[Mistake] = self._document.repeated if self._document else []
+        if not isinstance(self.value(OPENSTACK), Mapping):
+            platform = self.value("platform")
+            there = ", ".join(map(str, platform)) if isinstance(platform, Mapping) else ""
+            what = f"is missing; there is {there}" if there and not find(self.data, OPENSTACK) else "is missing"
+            raise SpecError([Mistake(self.place(OPENSTACK), what, "give an install-config.yaml for OpenStack")])
+
+    def value(self, path: str) -> Any:
+        """Return what stands at a path, keys in any case; None when nothing does."""
+        found = find(self.data, path)
+        return found[1] if found else None
+
+    def place(self, path: str) -> str:
+        """Return "FILE:LINE: path", the line of what is nearest around it if it is not there."""
+        if self._document is None:
+            return path
+        return f"{self._document.place(self._steps(path))}: {path}"
+
+    def _steps(self, path: str) -> tuple[str | int, ...]:
+        while path:
+            found = find(self.data, path)
+            if found:
+                return found[0]
+            path = path.rpartition(".")[0]
+        return ()
