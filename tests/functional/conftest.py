@@ -6,16 +6,19 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests import standin
 from tests.devcloud.pytest_devcloud import Devcloud, devcloud, pytest_runtest_teardown, tenant
 from tests.devcloud.qcow2 import qcow2
+from tests.devcloud.tenant import Tenant
 from tests.functional.lab import Lab
 
 __all__ = ["devcloud", "pytest_runtest_teardown", "tenant"]
@@ -104,3 +107,9 @@ def lab(devcloud: Devcloud) -> Iterator[Lab]:
     yield made
     made.destroy()
     assert made.admin.identity.find_project(made.name) is None
+
+
+@pytest.fixture
+def standin_cluster(tenant: Tenant) -> Callable[..., standin.Cluster]:
+    """Make clusters, by the stand-in for the installer, in the tenant's project: ``standin_cluster("dev-x7k2p")``."""
+    return partial(standin.make, tenant.connect())

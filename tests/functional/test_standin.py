@@ -1,0 +1,122 @@
+"""The stand-in leaves on a real OpenStack what a real run of the installer (4.21) left there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tests import standin
+from tests.devcloud.qcow2 import qcow2
+from tests.devcloud.tenant import Tenant
+
+REAL_RUN = json.loads((Path(standin.__file__).with_name("real_run.json")).read_text())
+INFRA_ID = "demo-fc79k"
+
+
+def looked_at(connection: Any, project: str) -> dict[str, list[Any]]:
+    """Return what stands in a project, in the form of real_run.json: without ids, times and random addresses."""
+    neutron, nova = connection.network, connection.compute
+
+    def listed(kind: str) -> Iterable[dict[str, Any]]:
+        found: dict[str, Any] = neutron.get(f"/{kind}", params={"project_id": project}).json()
+        return next(iter(found.values()))
+
+    groups = {each["id"]: each["name"] for each in listed("security-groups")}
+    servers = {each.id: each for each in nova.servers()}
+    nova_groups = nova.get("/os-server-groups", microversion="2.64").json()["server_groups"]
+    described = [nova.get(f"/servers/{each}", microversion="2.64").json()["server"] for each in servers]
+    found = {
+        "networks": ([each["name"], each["description"], each["tags"]] for each in listed("networks")),
+        "subnets": (
+            [
+                *(each["name"], each["description"], each["tags"]),
+                *(each["cidr"], each["allocation_pools"], each["dns_nameservers"]),
+            ]
+            for each in listed("subnets")
+        ),
+        "routers": ([each["name"], each["description"], each["tags"]] for each in listed("routers")),
+        "ports": (
+            [
+                *(each["name"], each["description"], each["tags"], each["status"], each["device_owner"]),
+                sorted(groups[group] for group in each["security_groups"]),
+                sorted(pair["ip_address"] for pair in each["allowed_address_pairs"]),
+            ]
+            for each in listed("ports")
+        ),
+        "floatingips": (
+            [each["description"], each["tags"], each["status"], (each["port_details"] or {}).get("name")]
+            for each in listed("floatingips")
+        ),
+        "groups": (
+            [each["name"], each["description"], each["tags"], len(each["security_group_rules"])]
+            for each in listed("security-groups")
+        ),
+        "rules": (
+            [
+                *(groups[each["security_group_id"]], each["direction"], each["ethertype"], each["protocol"] or ""),
+                *(each["port_range_min"] or 0, each["port_range_max"] or 0),
+                *(each["remote_ip_prefix"] or "", each["description"] or ""),
+            ]
+            for each in listed("security-group-rules")
+            if groups[each["security_group_id"]] != "default"
+        ),
+        "server_groups": (
+            [each["name"], each["policy"], sorted(servers[member].name for member in each["members"])]
+            for each in nova_groups
+        ),
+        "servers": (
+            [
+                *(each["name"], each["status"], each["metadata"], each["tags"]),
+                [group["name"] for group in each["security_groups"]],
+            ]
+            for each in described
+        ),
+        "images": (
+            [each.name, each.disk_format, each.container_format, each.visibility, each.tags]
+            for each in connection.image.images(owner=project)
+            if each.name != "rhcos"
+        ),
+    }
+    return {kind: sorted(each) for kind, each in found.items()}
+
+
+def test_it_leaves_what_a_real_run_left(tenant: Tenant) -> None:
+    connection = tenant.connect()
+    external = connection.network.find_network("external", ignore_missing=False)
+    api, ingress = (
+        connection.network.create_ip(floating_network_id=external.id, description=f"{name} demo.example.com")
+        for name in ("API", "Ingress")
+    )
+    connection.image.create_image("rhcos", data=qcow2(1), disk_format="qcow2", container_format="bare")
+    standin.make(
+        connection,
+        INFRA_ID,
+        bootstrap=True,
+        image="rhcos",
+        external_dns=("192.168.122.1",),
+        api_floating_ip=api.floating_ip_address,
+        ingress_floating_ip=ingress.floating_ip_address,
+        workers=0,
+    )
+    assert looked_at(connection, tenant.project_id) == REAL_RUN
+    standin.remove(connection, INFRA_ID)
+    left = looked_at(connection, tenant.project_id)
+    assert {kind for kind, each in left.items() if each} == {"floatingips", "groups"}
+    assert left["floatingips"] == [[f"{name} demo.example.com", [], "DOWN", None] for name in ("API", "Ingress")]
+    assert [each[0] for each in left["groups"]] == ["default"]
+
+
+def test_names_of_the_earlier_era(tenant: Tenant) -> None:
+    dev = standin.make(tenant.connect(), "dev-x7k2p", release=2, servers=False, workers=1, names=("abcde",))
+    assert {each.name for each in dev.nodes()} == {
+        *(f"dev-x7k2p-master-port-{number}" for number in range(3)),
+        "dev-x7k2p-worker-0-abcde",
+    }
+    assert all(pairs == {"10.0.0.5", "10.0.0.6", "10.0.0.7"} for pairs in dev.pairs().values())
+    (network,) = dev.connection.network.networks(tags="openshiftClusterID=dev-x7k2p")
+    assert (network.name, set(network.tags)) == (
+        "dev-x7k2p-openshift",
+        {"openshiftClusterID=dev-x7k2p", "dev-x7k2p-primaryClusterNetwork"},
+    )

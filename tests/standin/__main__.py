@@ -1,0 +1,165 @@
+"""A STAND-IN for the program openshift-install: not the installer.
+
+It makes on OpenStack what the real one makes, and nothing that would be a cluster.  Environment:
+STANDIN_RELEASE (4.18), STANDIN_SECONDS (3: how long its pauses take in all), STANDIN_FAIL (STAGE or
+STAGE:CODE: end there with that exit code).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+from tests.standin.folder import Folder
+from tests.standin.maker import Maker
+from tests.standin.recipe import ERAS
+from tests.standin.remover import remove
+
+CONFIG_REFUSED, INTERRUPT = 3, 8
+SIGNALS_SINCE = 16
+"""The first minor release that ends by itself when interrupted; those before die of the signal."""
+
+
+class Stage(NamedTuple):
+    """One stretch of an installation."""
+
+    name: str
+    share: float
+    """Of the time that all pauses take, before it begins."""
+    said: str
+    code: int
+    """Exit code of an installation that fails there."""
+    steps: tuple[Callable[[Maker], None], ...] = ()
+
+
+STAGES = (
+    Stage("groups", 0.05, "Creating infrastructure resources...", 4, (Maker.make_image, Maker.make_groups)),
+    Stage("network", 0.3, "Started local control plane with envtest", 4, (Maker.make_network,)),
+    Stage(
+        "ports",
+        0.1,
+        "Waiting up to 15m0s for network infrastructure to become ready...",
+        4,
+        (Maker.make_virtual_ports, Maker.attach_floating_ips),
+    ),
+    Stage(
+        "machines",
+        0.05,
+        "Network infrastructure is ready",
+        4,
+        (Maker.make_ignition, Maker.make_control_plane, Maker.make_bootstrap),
+    ),
+    Stage("bootstrap", 0.2, "Waiting up to 20m0s for the Kubernetes API...", 5),
+    Stage(
+        "install",
+        0.1,
+        "Destroying the bootstrap resources...",
+        6,
+        (Maker.remove_bootstrap, Maker.make_workers, Maker.wait_for_servers),
+    ),
+)
+
+
+class Ended(Exception):
+    """The program ends with an exit code."""
+
+    def __init__(self, code: int, said: str) -> None:
+        self.code = code
+        super().__init__(said)
+
+
+def log(level: str, text: str) -> None:
+    print(f'level={level} msg="[stand-in] {text}"', file=sys.stderr, flush=True)
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    everywhere = argparse.ArgumentParser(add_help=False)
+    everywhere.add_argument("--dir", type=Path, default=argparse.SUPPRESS, metavar="DIR", help="assets directory")
+    everywhere.add_argument("--log-level", default=argparse.SUPPRESS, metavar="LEVEL", help="is ignored")
+    parser = argparse.ArgumentParser(prog="openshift-install", description=__doc__, parents=[everywhere])
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    create = commands.add_parser("create", parents=[everywhere], help="make what the installer makes (stand-in)")
+    create.add_argument("what", choices=("cluster",))
+    create.add_argument("--era", choices=sorted(ERAS), help="of names, instead of STANDIN_RELEASE")
+    create.add_argument("--workers", type=int, metavar="N", help="how many workers come, if not as many as declared")
+    destroy = commands.add_parser("destroy", parents=[everywhere], help="remove it again (stand-in)")
+    destroy.add_argument("what", choices=("cluster",))
+    wait = commands.add_parser("wait-for", parents=[everywhere], help="look whether it is there (stand-in)")
+    wait.add_argument("what", choices=("bootstrap-complete", "install-complete"))
+    commands.add_parser("version", parents=[everywhere], help="print a version (stand-in)")
+    return parser.parse_args(arguments)
+
+
+def release(era: str | None = None) -> int:
+    return ERAS[era] if era else int(os.environ.get("STANDIN_RELEASE", "4.18").split(".")[1])
+
+
+def pause(share: float) -> None:
+    time.sleep(share * float(os.environ.get("STANDIN_SECONDS", "3")))
+
+
+def create(folder: Folder, number: int, workers: int | None) -> None:
+    """Eat the install-config, leave state and metadata.json, then make everything."""
+    fail_at, _, code = os.environ.get("STANDIN_FAIL", "").partition(":")
+    if fail_at == "config":
+        raise Ended(int(code or CONFIG_REFUSED), "failed to load asset: invalid install-config")
+    recipe = folder.consume(number, workers)
+    log("info", f"Consuming Install Config from target directory ({recipe.infra_id})")
+    maker = Maker(folder.connect(), recipe, pause=pause)
+    for stage in STAGES:
+        log("info", stage.said)
+        pause(stage.share)
+        if fail_at == stage.name:
+            raise Ended(int(code or stage.code), f"failed at {stage.name}, as asked for by STANDIN_FAIL")
+        for step in stage.steps:
+            step(maker)
+    log("info", "Install complete!")
+
+
+def run(options: argparse.Namespace) -> None:
+    folder = Folder(getattr(options, "dir", Path()))
+    match options.command:
+        case "version":
+            print(f"openshift-install 4.{release()}.0-standin\nbuilt from nothing: a stand-in, not the installer")
+        case "create":
+            create(folder, release(options.era), options.workers)
+        case "wait-for":
+            log("info", f"Waiting up to 40m0s for {options.what}...")
+            pause(0.2)
+            log("info", f"Cluster {folder.infra_id} is taken to be complete")
+        case "destroy":
+            remove(folder.connect(), folder.infra_id)
+            folder.purge()
+            log("info", "Uninstallation complete!")
+
+
+def interrupted(_number: int, _frame: FrameType | None) -> None:
+    raise Ended(INTERRUPT, "Received interrupt signal")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Return the exit code, those of the real one."""
+    options = parse(arguments)
+    gentle = release(getattr(options, "era", None)) >= SIGNALS_SINCE
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupted if gentle else signal.SIG_DFL)
+    try:
+        run(options)
+    except Ended as error:
+        log("warning" if error.code == INTERRUPT else "fatal", str(error))
+        return error.code
+    except Exception as error:  # noqa: BLE001 - the installer, too, says any error in a line of its log
+        log("fatal", f"{type(error).__name__}: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
