@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+from openstack_prep.check import external_network, floating_ips, names, networks, ovn, own_subnet, vips
 from openstack_prep.check.finding import Finding
 from openstack_prep.check.scene import Scene
 from openstack_prep.errors import CloudError
@@ -16,7 +17,15 @@ __all__ = ["CHECKS", "Finding", "Scene", "check"]
 
 Check = Callable[[Scene], Iterator[Finding]]
 
-CHECKS: tuple[Check, ...] = ()
+CHECKS: tuple[Check, ...] = (
+    external_network.external_network,
+    floating_ips.floating_ips,
+    networks.networks,
+    own_subnet.own_subnet,
+    vips.vips,
+    names.names,
+    ovn.ovn,
+)
 
 
 def check(scene: Scene, *, jobs: int = 8) -> list[Finding]:

@@ -1,0 +1,90 @@
+"""What Neutron says of the networks that a cluster is to lie in: read once, for all checks that want it.
+
+Source: Networking API v2.0; OpenShift installer docs/user/openstack/customization.md.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from openstack_prep.check.scene import Scene
+from openstack_prep.install_config import Reference
+from openstack_prep.resources.router import INTERFACES
+
+Raw = Mapping[str, Any]
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Block = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+DNS_VIP_UNTIL = 6
+"""Up to 4.5 a third virtual address serves names within the cluster."""
+OWN_NETWORKS = ("machine_networks", "cluster_networks", "service_networks")
+
+
+def listed(scene: Scene, kind: str, **query: Any) -> Sequence[Raw]:
+    """Return what Neutron lists of a kind, such as subnets."""
+    name = (kind, *sorted(query.items()))
+    return scene.once(name, lambda: scene.cloud.network.list(f"/{kind}", kind, **query))
+
+
+def named_networks(scene: Scene) -> Sequence[Raw]:
+    """Return the networks that have the external network's name: the installer looks by that alone."""
+    name = scene.cluster.external_network
+    return listed(scene, "networks", name=name) if name else ()
+
+
+def external_network(scene: Scene) -> Raw | None:
+    """Return the external network, when it is clear which."""
+    external = [each for each in named_networks(scene) if each["router:external"]]
+    return external[0] if len(external) == 1 else None
+
+
+def matches(scene: Scene, kind: str, reference: Reference) -> Sequence[Raw]:
+    """Return the networks or subnets that an install-config means by an id or a name."""
+    query = {"id": reference.id} if reference.id else {"name": reference.name}
+    return listed(scene, kind, **query)
+
+
+def own_subnets(scene: Scene) -> list[Raw]:
+    """Return the subnets of the user's own for the machines, those that are clear."""
+    found = (matches(scene, "subnets", each) for each in scene.cluster.machines_subnets)
+    return [subnets[0] for subnets in found if len(subnets) == 1]
+
+
+def router_interfaces(scene: Scene, network_id: str) -> list[Raw]:
+    """Return the ports by which routers reach a network, those that these credentials see."""
+    return [port for port in listed(scene, "ports", network_id=network_id) if port["device_owner"] in INTERFACES]
+
+
+def addresses_of(port: Raw) -> list[Address]:
+    return [ipaddress.ip_address(each["ip_address"]) for each in port["fixed_ips"]]
+
+
+def blocks(given: Iterable[str]) -> list[Block]:
+    return [ipaddress.ip_network(each) for each in given]
+
+
+def holding(scene: Scene, address: Address) -> tuple[str, Block] | None:
+    """Return which network inside the cluster an address lies in, with the field that says so."""
+    for of in OWN_NETWORKS[1:]:
+        for block in blocks(getattr(scene.cluster, of)):
+            if address in block:
+                return scene.place(of), block
+    return None
+
+
+def virtual_addresses(scene: Scene) -> dict[str, list[Address]]:
+    """Return the addresses of API, ingress and (up to 4.5) DNS, the given ones or the installer's defaults."""
+    cluster = scene.cluster
+    first = ipaddress.ip_network(cluster.machine_networks[0]).network_address
+    found = {
+        "api_vips": [ipaddress.ip_address(each) for each in cluster.api_vips] or [first + 5],
+        "ingress_vips": [ipaddress.ip_address(each) for each in cluster.ingress_vips] or [first + 7],
+    }
+    return found | ({"DNS": [first + 6]} if scene.release < DNS_VIP_UNTIL else {})
+
+
+def machines(scene: Scene) -> int:
+    """Return how many machines are there at the same time: all replicas, and the bootstrap machine."""
+    return scene.cluster.control_plane.replicas + scene.cluster.compute.replicas + 1
