@@ -21,8 +21,8 @@ def glance(layout: Layout) -> Config:
             "file": {"filesystem_store_datadir": files / "images"},
             "os_glance_staging_store": {"filesystem_store_datadir": files / "staging"},
             "os_glance_tasks_store": {"filesystem_store_datadir": files / "tasks"},
-            # web-download may fetch from the ports that tests serve images on
-            "import_filtering_opts": {"allowed_ports": "[]"},
+            # web-download may fetch from where tests serve images: loopback, which it refuses otherwise, and any port
+            "import_filtering_opts": {"allowed_hosts": f"[{HOST}]", "allowed_ports": "[]"},
             "paste_deploy": {
                 "flavor": "keystone",
                 "config_file": layout.venv / "etc/glance/glance-api-paste.ini",
