@@ -1,0 +1,48 @@
+"""``verify``: the way from outside to a cluster's API and to its routers, link by link."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from openstack_prep.commands.of_cluster import METADATA, add_cluster_options, chosen_cluster
+from openstack_prep.commands.running import no_garbage, print_result
+
+
+def add(command: Any) -> None:
+    """Add it to the parser."""
+    parser = command(
+        "verify", _run, "after post-ipi: is the way to the API and to the console right? 1: a link is broken"
+    )
+    add_cluster_options(parser)
+    parser.add_argument("--ingress-ip", metavar="ADDR", help="floating IP of the routers (that of their port)")
+    parser.add_argument("--api-ip", metavar="ADDR", help="floating IP of the API (that of its port)")
+    parser.add_argument("--install-config", type=Path, metavar="FILE", help="takes domain and addresses from it")
+    parser.add_argument("--base-domain", metavar="DOMAIN", help="baseDomain of the cluster, to look its names up")
+    parser.add_argument("--cluster-name", metavar="NAME", help="its name, if the infraID has cut it")
+    parser.add_argument("--hosts", type=Path, metavar="FILE", help="a hosts file to look into before the resolver")
+    parser.add_argument("--from", dest="source", metavar="ADDR", help="address or network that requests come from")
+
+
+def _run(options: argparse.Namespace) -> int:
+    with no_garbage():
+        from openstack_prep import verify
+        from openstack_prep.cloud import connect
+
+    if options.metadata is None and options.infra_id is None and not METADATA.exists():
+        chosen_cluster(options)
+    what = verify.wanted(
+        metadata=options.metadata or (METADATA if options.infra_id is None else None),
+        infra_id=options.infra_id,
+        api_floating_ip=options.api_ip,
+        ingress_floating_ip=options.ingress_ip,
+        install_config=options.install_config,
+        base_domain=options.base_domain,
+        cluster_name=options.cluster_name,
+        source=options.source,
+    )
+    cloud = connect(options.os_cloud or what.metadata.cloud)
+    seen = verify.look(cloud, what, hosts=options.hosts, jobs=options.jobs)
+    print_result(options, seen, seen.data())
+    return 0 if seen.ok else 1

@@ -1,0 +1,205 @@
+"""What is asked: which two ways lead into which cluster, by what the user gives and install-config.yaml says."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from openstack_prep import openshift, openshift_names
+from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.openshift import Metadata
+from openstack_prep.verify.rules import Network
+
+ROUTES = ("console-openshift-console", "oauth-openshift")
+"""First labels below ``apps`` that are looked up: a person's way to the console needs both."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """One of the two ways into a cluster."""
+
+    name: Literal["api", "ingress"]
+    port: str
+    """Name of the port of its virtual address."""
+    option: str
+    """What ``post-ipi`` calls its floating IP."""
+    tcp: tuple[int, ...]
+    """TCP ports that answer."""
+    roles: tuple[str, ...]
+    """Which machines can hold the virtual address."""
+    hosts: tuple[str, ...]
+    """Names by which it is called; none when the domain is unknown."""
+    given: str | None
+    """The floating IP, by address or id, that is said to serve it."""
+    virtual: tuple[str, ...] = ()
+    """Its virtual addresses, when install-config.yaml says them."""
+
+    @property
+    def url(self) -> str:
+        port = ":6443" if self.name == "api" else ""
+        return f"https://{self.hosts[0]}{port}" if self.hosts else f"TCP {', '.join(map(str, self.tcp))}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What to verify."""
+
+    metadata: Metadata
+    targets: tuple[Target, ...]
+    user_managed: bool = False
+    """Whether install-config.yaml says that somebody else balances load."""
+    source: Network | None = None
+    """From where requests come; None: from anywhere."""
+
+
+def wanted(
+    *,
+    metadata: str | Path | None = None,
+    infra_id: str | None = None,
+    api_floating_ip: str | None = None,
+    ingress_floating_ip: str | None = None,
+    install_config: Path | None = None,
+    base_domain: str | None = None,
+    cluster_name: str | None = None,
+    source: str | None = None,
+) -> Wanted:
+    """Return what to verify; raises SpecError that lists all mistakes in what was given."""
+    mistakes: list[Mistake] = []
+    cluster, said, caller = None, Said(), None
+    try:
+        cluster = openshift.cluster(metadata, infra_id)
+    except SpecError as error:
+        mistakes += error.mistakes
+    try:
+        said = read_install_config(install_config) if install_config else said
+    except SpecError as error:
+        mistakes += error.mistakes
+    try:
+        caller = ipaddress.ip_network(source, strict=False) if source else None
+    except ValueError:
+        mistakes.append(Mistake("from", f"{source!r} is neither an address nor a network", "write 203.0.113.7"))
+    mistakes += _contradictions(cluster, said)
+    if mistakes or cluster is None:
+        raise SpecError(mistakes)
+    name = cluster_name or said.cluster_name or cluster.cluster_name
+    domain = base_domain or said.base_domain
+    targets = _targets(cluster.infra_id, f"{name}.{domain.strip('.')}" if domain else None, said)
+    floating = {"api": _address(api_floating_ip), "ingress": _address(ingress_floating_ip)}
+    return Wanted(
+        metadata=cluster,
+        targets=tuple(make(floating[name]) for name, make in targets.items()),
+        user_managed=said.user_managed,
+        source=caller,
+    )
+
+
+def _targets(infra_id: str, domain: str | None, said: Said) -> Mapping[str, Any]:
+    def api(given: str | None) -> Target:
+        return Target(
+            name="api",
+            port=openshift_names.api_port(infra_id),
+            option="--api-ip",
+            tcp=(6443,),
+            roles=("master", "bootstrap"),
+            hosts=(f"api.{domain}",) if domain else (),
+            given=given or said.api_floating_ip,
+            virtual=said.api_vips,
+        )
+
+    def ingress(given: str | None) -> Target:
+        return Target(
+            name="ingress",
+            port=openshift_names.ingress_port(infra_id),
+            option="--ingress-ip",
+            tcp=(80, 443),
+            roles=("worker",),
+            hosts=tuple(f"{route}.apps.{domain}" for route in ROUTES) if domain else (),
+            given=given or said.ingress_floating_ip,
+            virtual=said.ingress_vips,
+        )
+
+    return {"api": api, "ingress": ingress}
+
+
+def _address(given: str | None) -> str | None:
+    """Return an address in its plain form, or an id as it is."""
+    try:
+        return str(ipaddress.ip_address(given)) if given else None
+    except ValueError:
+        return given
+
+
+def _contradictions(cluster: Metadata | None, said: Said) -> Iterator[Mistake]:
+    if cluster is None or not said.cluster_name:
+        return
+    stem = cluster.infra_id.rpartition("-")[0]
+    if said.cluster_name[: len(stem)] != stem and said.cluster_name.replace(".", "-")[: len(stem)] != stem:
+        what = f"is that of a cluster {said.cluster_name}, not of {cluster.infra_id}"
+        yield Mistake("install-config", what, "give the file of this cluster")
+
+
+# --- install-config.yaml ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """What an install-config says of the ways into its cluster."""
+
+    cluster_name: str | None = None
+    base_domain: str | None = None
+    api_floating_ip: str | None = None
+    ingress_floating_ip: str | None = None
+    api_vips: tuple[str, ...] = ()
+    ingress_vips: tuple[str, ...] = ()
+    user_managed: bool = False
+
+
+def read_install_config(path: Path) -> Said:
+    """Return what an install-config of any release says; raises SpecError."""
+    remedy = "name the install-config.yaml of the cluster, or its copy install-config.yaml.kept"
+    try:
+        document = yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except OSError as error:
+        raise SpecError([Mistake(str(path), f"cannot be read: {error.strerror}", remedy)]) from error
+    except yaml.YAMLError as error:
+        place = getattr(error, "problem_mark", None)
+        where = f"{path}:{place.line + 1}" if place else str(path)
+        raise SpecError([Mistake(where, "is not YAML", remedy)]) from None  # its text holds the pull secret
+    if not isinstance(document, Mapping):
+        raise SpecError([Mistake(str(path), "is not a mapping", remedy)])
+    return Said(
+        cluster_name=_text(document, "metadata.name"),
+        base_domain=_text(document, "baseDomain"),
+        api_floating_ip=_text(document, f"{PLATFORM}.apiFloatingIP") or _text(document, f"{PLATFORM}.lbFloatingIP"),
+        ingress_floating_ip=_text(document, f"{PLATFORM}.ingressFloatingIP"),
+        api_vips=_texts(document, f"{PLATFORM}.apiVIPs") or _texts(document, f"{PLATFORM}.apiVIP"),
+        ingress_vips=_texts(document, f"{PLATFORM}.ingressVIPs") or _texts(document, f"{PLATFORM}.ingressVIP"),
+        user_managed=_text(document, f"{PLATFORM}.loadBalancer.type") == "UserManaged",
+    )
+
+
+PLATFORM = "platform.openstack"
+
+
+def _value(node: Any, path: str) -> Any:
+    """Return what stands at a path; the installer takes keys in any case."""
+    for step in path.split("."):
+        if not isinstance(node, Mapping):
+            return None
+        node = next((value for name, value in node.items() if str(name).lower() == step.lower()), None)
+    return node
+
+
+def _text(document: Any, path: str) -> str | None:
+    value = _value(document, path)
+    return value if isinstance(value, str) and value else None
+
+
+def _texts(document: Any, path: str) -> tuple[str, ...]:
+    value = _value(document, path)
+    return tuple(each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str))
