@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, cast, get_args
 
 from openstack_prep.download import CHUNK, Chunks, open_source, shown
@@ -18,7 +18,6 @@ from openstack_prep.errors import DownloadError
 
 Compression = Literal["gz", "xz", "zst", "none"]
 
-SLICE = 2**18  # bytes handed to a decoder at once, so that what it leaves over is soon copied
 MEMORY = 2**28  # bytes that an xz file may ask of its decoder; xz -9 asks for 65 MiB
 
 _MAGIC = ((b"\x1f\x8b", "gz"), (b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zst"), (b"BZh", "bzip2"))
@@ -64,7 +63,7 @@ def unpacked(chunks: Iterable[bytes], compression: Compression, where: str) -> C
     new, broken = _decoder(compression)
     decoder = new()
     try:
-        for piece in _pieces(chunks):
+        for piece in chunks:
             while piece or not (decoder.eof or decoder.needs_input):
                 if decoder.eof:
                     decoder = new()
@@ -76,12 +75,6 @@ def unpacked(chunks: Iterable[bytes], compression: Compression, where: str) -> C
         raise DownloadError(f"{shown(where)} is no sound {compression} file: {error}") from error
     if not decoder.eof:
         raise DownloadError(f"{shown(where)} is no sound {compression} file: it ends too early")
-
-
-def _pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    for chunk in chunks:
-        for start in range(0, len(chunk), SLICE):
-            yield chunk[start : start + SLICE]
 
 
 def _decoder(compression: Compression) -> tuple[Callable[[], Any], type[Exception]]:

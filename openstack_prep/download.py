@@ -14,7 +14,7 @@ from openstack_prep.errors import DownloadError
 if TYPE_CHECKING:
     import requests
 
-CHUNK = 2**20
+CHUNK = 2**18  # bytes; larger ones leave the processors' caches before the next stage has them
 TIMEOUT = (10.0, 60.0)  # seconds to connect, seconds without a byte
 ATTEMPTS = 5
 PAUSE = 0.5  # seconds before the second attempt; grows, at random

@@ -10,43 +10,42 @@ import contextlib
 import hashlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 
 from openstack_prep.compression import Compression, open_packed, unpacked
 from openstack_prep.download import Chunks, shown
 from openstack_prep.errors import DownloadError
 
-AHEAD = 4  # chunks that wait between two stages
+AHEAD = 16  # chunks that wait between two stages
 
 Progress = Callable[[int, int | None, int | None], None]
 
 
 class Digests:
-    """The sums of what passes by; each is computed in a thread of its own while the chunk is sent on."""
+    """The sums of what passes by."""
 
     def __init__(self, algorithms: Iterable[str]) -> None:
         self._hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
         self.size = 0
 
-    def through(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        with ThreadPoolExecutor(len(self._hashes) or 1) as pool:
-            pending: list[Future[None]] = []
-            for chunk in chunks:
-                _finish(pending)
-                pending = [pool.submit(each.update, chunk) for each in self._hashes.values()]
-                self.size += len(chunk)
-                yield chunk
-            _finish(pending)
+    def through(self, chunks: Iterable[bytes], stage: Callable[[Chunks], Iterable[bytes]]) -> Chunks:
+        """Let chunks pass by one sum after the other; ``stage`` gives each a thread of its own."""
+        for each in self._hashes.values():
+            chunks = stage(_passing(each.update, chunks))
+        return _passing(self._count, chunks)
+
+    def _count(self, chunk: bytes) -> None:
+        self.size += len(chunk)
 
     def get(self, algorithm: str) -> str | None:
         """Return a sum in hexadecimal, if it was asked for."""
         return self._hashes[algorithm].hexdigest() if algorithm in self._hashes else None
 
 
-def _finish(pending: Iterable[Future[None]]) -> None:
-    for future in pending:
-        future.result()
+def _passing(see: Callable[[bytes], object], chunks: Iterable[bytes]) -> Chunks:
+    for chunk in chunks:
+        see(chunk)
+        yield chunk
 
 
 class Ahead:
@@ -119,13 +118,15 @@ class Verified:
         self.digests = Digests(self.algorithms)
         packed = Digests(_algorithm(self.compressed_checksum))
         chunks, total, compression = open_packed(self.source, self.compression)
-        with contextlib.ExitStack() as stack:
-            file = stack.enter_context(contextlib.closing(Ahead(chunks)))
-            content: Iterable[bytes] = packed.through(file)
+        with contextlib.ExitStack() as stages:
+
+            def stage(chunks: Chunks) -> Iterable[bytes]:
+                return stages.enter_context(contextlib.closing(Ahead(chunks)))
+
+            content: Iterable[bytes] = packed.through(stage(chunks), stage)
             if compression != "none":
-                plain = unpacked(content, compression, self.source)
-                content = stack.enter_context(contextlib.closing(Ahead(plain)))
-            for chunk in self.digests.through(content):
+                content = stage(unpacked(content, compression, self.source))
+            for chunk in self.digests.through(content, stage):
                 self._check_size(self.digests.size)
                 yield chunk
                 done = self.digests.size

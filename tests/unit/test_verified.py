@@ -38,7 +38,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_sums_of_what_passes_by() -> None:
     digests = Digests(["sha256", "sha512", "md5"])
-    assert b"".join(digests.through([CONTENT[:100], CONTENT[100:]])) == CONTENT
+    assert b"".join(digests.through([CONTENT[:100], CONTENT[100:]], Ahead)) == CONTENT
     assert digests.size == len(CONTENT)
     assert f"sha256:{digests.get('sha256')}" == sha256(CONTENT)
     assert digests.get("sha512") == hashlib.sha512(CONTENT).hexdigest()
