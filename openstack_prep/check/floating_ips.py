@@ -6,6 +6,7 @@ Source: Networking API v2.0, "Floating IPs"; the OpenShift installer's validatio
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from openstack_prep.check.finding import Finding
@@ -87,7 +88,8 @@ def _missing(scene: Scene) -> Iterator[Finding]:
         )
     if not cluster.ingress_floating_ip:
         fixed = "the installer attaches none before 4.6" if scene.release < INGRESS_SINCE else "none is named"
-        later = "openstack-prep post-ipi --ingress-ip ADDRESS --wait 3600"
+        later = f"openstack-prep post-ipi --metadata {shlex.quote(str(scene.path.with_name('metadata.json')))}"
+        later += " --ingress-ip ADDRESS --wait 3600"
         yield Finding(
             where=scene.place("ingress_floating_ip") if scene.release >= INGRESS_SINCE else "ingress",
             what=fixed,
