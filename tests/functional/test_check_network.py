@@ -322,10 +322,14 @@ def test_names_that_lead_elsewhere_and_nowhere(room: Room) -> None:
     assert [each.what for each in swapped] == [
         f"leads to {ingress}, not to {api}",
         f"leads to {api}, not to {ingress}",
-        f"leads to {api}, not to {ingress}",
     ]
+    room.hosts.write_text("\n".join(hosts_lines(room.names("10.0.0.5", "10.0.0.7"))))
+    assert [each.level for each in room.findings()] == ["warning", "warning"]
+    assert room.found(external_network=None, api_floating_ip=None, ingress_floating_ip=None)[1:] == []
     room.hosts.write_text("127.0.0.1 localhost\n")
     nowhere, nobody = room.findings()
     assert nowhere.where == "names: api.dev.example.com"
     assert nobody.level == "warning"
-    assert f"openstack-prep names --install-config {room.folder}/install-config.yaml" in nowhere.remedy
+    assert nowhere.remedy == (
+        f"openstack-prep names --install-config {room.folder}/install-config.yaml --as hosts --write {room.hosts}"
+    )
