@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-import yaml
+from typing import Literal
 
 from openstack_prep import openshift, openshift_names
 from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.install_config import Given
+from openstack_prep.install_config.releases import OPENSTACK
 from openstack_prep.openshift import Metadata
 from openstack_prep.verify.rules import Network
 
@@ -87,46 +87,46 @@ def wanted(
     if mistakes or cluster is None:
         raise SpecError(mistakes)
     name = cluster_name or said.cluster_name or cluster.cluster_name
-    domain = base_domain or said.base_domain
-    targets = _targets(cluster.infra_id, f"{name}.{domain.strip('.')}" if domain else None, said)
-    floating = {"api": _address(api_floating_ip), "ingress": _address(ingress_floating_ip)}
+    parent = base_domain or said.base_domain
+    domain = f"{name}.{parent.strip('.')}" if parent else None
     return Wanted(
         metadata=cluster,
-        targets=tuple(make(floating[name]) for name, make in targets.items()),
+        targets=(
+            _api(cluster.infra_id, domain, said, api_floating_ip),
+            _ingress(cluster.infra_id, domain, said, ingress_floating_ip),
+        ),
         user_managed=said.user_managed,
         source=caller,
     )
 
 
-def _targets(infra_id: str, domain: str | None, said: Said) -> Mapping[str, Any]:
-    def api(given: str | None) -> Target:
-        return Target(
-            name="api",
-            port=openshift_names.api_port(infra_id),
-            option="--api-ip",
-            tcp=(6443,),
-            roles=("master", "bootstrap"),
-            hosts=(f"api.{domain}",) if domain else (),
-            given=given or said.api_floating_ip,
-            virtual=said.api_vips,
-        )
-
-    def ingress(given: str | None) -> Target:
-        return Target(
-            name="ingress",
-            port=openshift_names.ingress_port(infra_id),
-            option="--ingress-ip",
-            tcp=(80, 443),
-            roles=("worker",),
-            hosts=tuple(f"{route}.apps.{domain}" for route in ROUTES) if domain else (),
-            given=given or said.ingress_floating_ip,
-            virtual=said.ingress_vips,
-        )
-
-    return {"api": api, "ingress": ingress}
+def _api(infra_id: str, domain: str | None, said: Said, given: str | None) -> Target:
+    return Target(
+        name="api",
+        port=openshift_names.api_port(infra_id),
+        option="--api-ip",
+        tcp=(6443,),
+        roles=("master", "bootstrap"),
+        hosts=(f"api.{domain}",) if domain else (),
+        given=_plain(given or said.api_floating_ip),
+        virtual=said.api_vips,
+    )
 
 
-def _address(given: str | None) -> str | None:
+def _ingress(infra_id: str, domain: str | None, said: Said, given: str | None) -> Target:
+    return Target(
+        name="ingress",
+        port=openshift_names.ingress_port(infra_id),
+        option="--ingress-ip",
+        tcp=(80, 443),
+        roles=("worker",),
+        hosts=tuple(f"{route}.apps.{domain}" for route in ROUTES) if domain else (),
+        given=_plain(given or said.ingress_floating_ip),
+        virtual=said.ingress_vips,
+    )
+
+
+def _plain(given: str | None) -> str | None:
     """Return an address in its plain form, or an id as it is."""
     try:
         return str(ipaddress.ip_address(given)) if given else None
@@ -161,45 +161,22 @@ class Said:
 
 def read_install_config(path: Path) -> Said:
     """Return what an install-config of any release says; raises SpecError."""
-    remedy = "name the install-config.yaml of the cluster, or its copy install-config.yaml.kept"
-    try:
-        document = yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except OSError as error:
-        raise SpecError([Mistake(str(path), f"cannot be read: {error.strerror}", remedy)]) from error
-    except yaml.YAMLError as error:
-        place = getattr(error, "problem_mark", None)
-        where = f"{path}:{place.line + 1}" if place else str(path)
-        raise SpecError([Mistake(where, "is not YAML", remedy)]) from None  # its text holds the pull secret
-    if not isinstance(document, Mapping):
-        raise SpecError([Mistake(str(path), "is not a mapping", remedy)])
+    given = Given(path)
+
+    def text(name: str) -> str | None:
+        value = given.value(name)
+        return value if isinstance(value, str) and value else None
+
+    def texts(*names: str) -> tuple[str, ...]:
+        found = next((value for name in names if (value := given.value(f"{OPENSTACK}.{name}"))), ())
+        return tuple(map(str, found if isinstance(found, list) else [found] if found else ()))
+
     return Said(
-        cluster_name=_text(document, "metadata.name"),
-        base_domain=_text(document, "baseDomain"),
-        api_floating_ip=_text(document, f"{PLATFORM}.apiFloatingIP") or _text(document, f"{PLATFORM}.lbFloatingIP"),
-        ingress_floating_ip=_text(document, f"{PLATFORM}.ingressFloatingIP"),
-        api_vips=_texts(document, f"{PLATFORM}.apiVIPs") or _texts(document, f"{PLATFORM}.apiVIP"),
-        ingress_vips=_texts(document, f"{PLATFORM}.ingressVIPs") or _texts(document, f"{PLATFORM}.ingressVIP"),
-        user_managed=_text(document, f"{PLATFORM}.loadBalancer.type") == "UserManaged",
+        cluster_name=text("metadata.name"),
+        base_domain=text("baseDomain"),
+        api_floating_ip=text(f"{OPENSTACK}.apiFloatingIP") or text(f"{OPENSTACK}.lbFloatingIP"),
+        ingress_floating_ip=text(f"{OPENSTACK}.ingressFloatingIP"),
+        api_vips=texts("apiVIPs", "apiVIP"),
+        ingress_vips=texts("ingressVIPs", "ingressVIP"),
+        user_managed=text(f"{OPENSTACK}.loadBalancer.type") == "UserManaged",
     )
-
-
-PLATFORM = "platform.openstack"
-
-
-def _value(node: Any, path: str) -> Any:
-    """Return what stands at a path; the installer takes keys in any case."""
-    for step in path.split("."):
-        if not isinstance(node, Mapping):
-            return None
-        node = next((value for name, value in node.items() if str(name).lower() == step.lower()), None)
-    return node
-
-
-def _text(document: Any, path: str) -> str | None:
-    value = _value(document, path)
-    return value if isinstance(value, str) and value else None
-
-
-def _texts(document: Any, path: str) -> tuple[str, ...]:
-    value = _value(document, path)
-    return tuple(each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str))
