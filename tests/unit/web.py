@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass
 class Web:
-    """One file under every path, and what goes wrong with it."""
+    """One file under every path, or several by their paths, and what goes wrong with them."""
 
     content: bytes
     url: str = ""
@@ -27,6 +27,10 @@ class Web:
     """Tags of the first answer, the second ...; none after the last."""
     asked: list[dict[str, str]] = field(default_factory=list)
     """Headers of each request."""
+    files: dict[str, bytes] = field(default_factory=dict)
+    """Contents by path, in place of the one; others are not found."""
+    paths: list[str] = field(default_factory=list)
+    """Path of each request."""
 
 
 @contextmanager
@@ -52,20 +56,25 @@ def serve(web: Web) -> Iterator[Web]:
 
 def _answer(web: Web, request: BaseHTTPRequestHandler) -> None:
     web.asked.append(dict(request.headers))
+    web.paths.append(request.path)
     if web.refusals:
         request.send_error(web.refusals.pop(0))
         return
+    if web.files and request.path not in web.files:
+        request.send_error(404)
+        return
+    content = web.files.get(request.path, web.content)
     tag = web.etags.pop(0) if web.etags else ""
     wanted = re.fullmatch(r"bytes=(\d+)-", request.headers.get("Range", ""))
     unchanged = request.headers.get("If-Range", tag) == tag
     start = int(wanted[1]) if wanted and web.ranges and unchanged else 0
     request.send_response(206 if start else 200)
     if start:
-        request.send_header("Content-Range", f"bytes {start}-{len(web.content) - 1}/{len(web.content)}")
+        request.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
     if web.length:
-        request.send_header("Content-Length", str(len(web.content) - start))
+        request.send_header("Content-Length", str(len(content) - start))
     if tag:
         request.send_header("ETag", tag)
     request.end_headers()
     end = start + web.breaks.pop(0) if web.breaks else None
-    request.wfile.write(web.content[start:end])
+    request.wfile.write(content[start:end])
