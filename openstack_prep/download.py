@@ -1,13 +1,19 @@
 """Bytes from a file or a URL, in chunks: as much memory for a gigabyte as for a byte.
 
-Proxies, CA bundles and ~/.netrc are taken from the environment, as ``requests`` does.
+The environment has its say as it has for curl: proxies by http_proxy, https_proxy and no_proxy; CAs
+by REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE or SSL_CERT_FILE, in this order; user names and passwords by
+~/.netrc (or NETRC), though those of the URL are stronger.  They do not follow a redirect to another
+host, and https does not become http.
 """
 
 from __future__ import annotations
 
+import logging
+import os
+import threading
 from collections.abc import Generator
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, unquote_to_bytes, urlsplit, urlunsplit
 
 from openstack_prep.errors import DownloadError
 
@@ -19,6 +25,14 @@ TIMEOUT = (10.0, 60.0)  # seconds to connect, seconds without a byte
 ATTEMPTS = 5
 PAUSE = 0.5  # seconds before the second attempt; grows, at random
 PASSING = (408, 429, 500, 502, 503, 504)
+REMEDIES = {
+    401: "give user and password in the URL or in ~/.netrc",
+    403: "give user and password in the URL or in ~/.netrc, or a signature that has not expired",
+    404: "correct the URL",
+    407: "give user and password in the proxy's URL",
+    410: "correct the URL",
+}
+CA_BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
 
 Chunks = Generator[bytes, None, None]
 
@@ -89,7 +103,7 @@ def _body(url: str, answer: requests.Response, size: int | None) -> Chunks:
         if broke is None and size in (None, done):
             return
         if done <= begun or (size is not None and done > size):
-            raise DownloadError(f"{shown(url)} broke off after {done} of {size} bytes: {broke}") from broke
+            raise DownloadError(f"{shown(url)} broke off after {done} of {size} bytes: {_reason(broke)}") from broke
         begun = done
         answer = _get(url, {"Range": f"bytes={done}-", **unchanged})
         if not answer.headers.get("Content-Range", "").startswith(f"bytes {done}-"):
@@ -110,12 +124,6 @@ def _get(url: str, headers: dict[str, str] | None = None) -> requests.Response:
     import requests
     import tenacity
 
-    # what the file is, not what it decompresses to: sums are of the file
-    asked = {"Accept-Encoding": "identity", **(headers or {})}
-
-    def ask() -> requests.Response:
-        return requests.get(url, stream=True, timeout=TIMEOUT, headers=asked)
-
     def passing(error: BaseException) -> bool:
         return isinstance(error, requests.ConnectionError | requests.Timeout) and not isinstance(
             error, requests.exceptions.SSLError
@@ -129,16 +137,68 @@ def _get(url: str, headers: dict[str, str] | None = None) -> requests.Response:
         retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,
     )
     try:
-        answer: requests.Response = retry(ask)
+        answer: requests.Response = retry(_ask, url, headers or {})
     except requests.RequestException as error:
-        raise DownloadError(f"{shown(url)} cannot be downloaded: {_reason(error)}") from error
+        # without the library's error, which repeats the address in full
+        raise DownloadError(f"{shown(url)} cannot be downloaded: {_reason(error)}") from None
     if not answer.ok:
         answer.close()
-        raise DownloadError(f"{shown(url)} cannot be downloaded: {answer.status_code} {answer.reason}")
+        said = "; ".join(filter(None, (f"{answer.status_code} {answer.reason}", REMEDIES.get(answer.status_code))))
+        raise DownloadError(f"{shown(url)} cannot be downloaded: {said}")
     return answer
 
 
-def _reason(error: Exception) -> str:
+def _ask(url: str, headers: dict[str, str]) -> requests.Response:
+    import requests
+
+    parts = urlsplit(url)
+    login = [unquote_to_bytes(each or "") for each in (parts.username, parts.password)]
+    _this_thread.asks = True
+    try:
+        return requests.get(
+            url,
+            stream=True,
+            timeout=TIMEOUT,
+            # what the file is, not what it decompresses to: sums are of the file
+            headers={"Accept-Encoding": "identity", **headers},
+            auth=requests.auth.HTTPBasicAuth(*login) if any(login) else None,  # requests finds ~/.netrc stronger
+            verify=next(filter(None, map(os.environ.get, CA_BUNDLES)), True),
+            hooks={"response": _refuse_downgrade},
+        )
+    except requests.RequestException:
+        raise
+    except OSError as error:  # no such CA bundle
+        raise DownloadError(f"{shown(url)} cannot be downloaded: {error}") from None
+    finally:
+        _this_thread.asks = False
+
+
+def _refuse_downgrade(answer: requests.Response, *_: object, **__: object) -> None:
+    """Raise DownloadError when a redirect leaves TLS: what is sent and what comes could be read and changed."""
+    target = answer.headers.get("Location", "")
+    if answer.is_redirect and answer.url.startswith("https://") and target.lower().startswith("http://"):
+        answer.close()
+        raise DownloadError(
+            f"{shown(answer.url)} redirects to {shown(target)}, without TLS; give that URL itself if you trust it"
+        )
+
+
+def _reason(error: Exception | None) -> str:
     """Return why a request failed without its address, which the library's own text repeats in full."""
-    inner = getattr(error.args[0], "reason", None) if error.args else None
-    return str(inner or type(error).__name__)
+    import requests
+    import urllib3
+
+    if error is None:
+        return "the server sent no more"
+    if isinstance(error, requests.ReadTimeout | urllib3.exceptions.ReadTimeoutError):
+        return f"nothing came for {TIMEOUT[1]:g} seconds"
+    inner = error.args[0] if error.args else None
+    said = str(getattr(inner, "reason", None) or type(error).__name__)
+    if isinstance(error, requests.exceptions.SSLError):
+        said += f"; name a file with its CA in {CA_BUNDLES[0]}"
+    return said
+
+
+_this_thread = threading.local()
+logging.getLogger("urllib3.connectionpool").addFilter(lambda _: not getattr(_this_thread, "asks", False))
+"""urllib3 logs addresses with their queries, in which signatures stand."""

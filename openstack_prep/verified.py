@@ -17,6 +17,8 @@ from openstack_prep.download import Chunks, shown
 from openstack_prep.errors import DownloadError
 
 AHEAD = 16  # chunks that wait between two stages
+UNTOLD = 2**36  # bytes that any file may unpack to when nobody said how many it should be,
+EXPANSION = 100  # and how many times its own size, if that is more: disks are large and empty, but not bombs
 
 Progress = Callable[[int, int | None, int | None], None]
 
@@ -90,10 +92,11 @@ class Verified:
     """The content of a source as the body of a request: read anew each time it is iterated.
 
     ``checksum`` is that of the content, ``compressed_checksum`` that of the file when it is
-    compressed; ``size`` is that of the content.  When one of them is not as expected, iterating ends
-    with DownloadError instead of simply ending, so that a chunked upload never gets its closing
-    chunk.  Afterwards ``digests`` are those of the content.  ``progress`` is told how many bytes of
-    the file are read, how many it has, and, if it is compressed, how many they were when unpacked.
+    compressed; ``size`` is that of the content, in bytes.  When one of them is not as expected,
+    iterating ends with DownloadError instead of simply ending, so that a chunked upload never gets
+    its closing chunk; so does a file without a size that unpacks to more than a disk may hold.
+    Afterwards ``digests`` are those of the content.  ``progress`` is told how many bytes of the file
+    are read, how many it has, and, if it is compressed, how many they were when unpacked.
     """
 
     def __init__(
@@ -127,7 +130,7 @@ class Verified:
             if compression != "none":
                 content = stage(unpacked(content, compression, self.source))
             for chunk in self.digests.through(content, stage):
-                self._check_size(self.digests.size)
+                self._check_size(self.digests.size, packed.size)
                 yield chunk
                 done = self.digests.size
                 if compression == "none":
@@ -136,9 +139,11 @@ class Verified:
                     self.progress(packed.size, total, done)
         self._verify(packed)
 
-    def _check_size(self, so_far: int) -> None:
-        if self.size is not None and so_far > self.size:
-            raise DownloadError(f"{shown(self.source)} holds more than the {self.size} bytes that it should")
+    def _check_size(self, so_far: int, packed: int) -> None:
+        most = max(UNTOLD, EXPANSION * packed) if self.size is None else self.size
+        if so_far > most:
+            remedy = "correct the size, or get the right file" if self.size else "give its size if that is right"
+            raise DownloadError(f"{shown(self.source)} holds more than {most} bytes; {remedy}")
 
     def _verify(self, packed: Digests) -> None:
         """Raise DownloadError unless all is as expected; a wrong file is said before its wrong content."""

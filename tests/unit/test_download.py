@@ -1,15 +1,21 @@
 from __future__ import annotations
 
 import gzip
+import logging
 import os
+import socket
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import trustme
 
 from openstack_prep import disk_format, download
 from openstack_prep.download import CHUNK, open_source, shown
 from openstack_prep.errors import DownloadError
+from tests.unit import distant
+from tests.unit.distant import Distant, Proxy, basic, forward
 from tests.unit.web import Web, serve
 
 CONTENT = os.urandom(3 * CHUNK + 12345)
@@ -110,6 +116,172 @@ def test_nobody_listens() -> None:
 def test_what_is_shown_of_a_url() -> None:
     assert shown("https://me:pw@host:8443/a/disk?sig=x#y") == "https://host:8443/a/disk"
     assert shown("/a/disk") == "/a/disk"
+
+
+# --- logins and redirects -----------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing of the tester's own environment has a say."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("NETRC", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", *download.CA_BUNDLES):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+
+
+@pytest.fixture
+def guarded() -> Iterator[Distant]:
+    with distant.serve(Distant(CONTENT, login="me:p@ss wörd")) as serving:
+        yield serving
+
+
+@pytest.fixture
+def netrc(tmp_path: Path) -> Path:
+    """It has what the guarded server takes, and what no other may get."""
+    path = tmp_path / ".netrc"
+    path.write_text("machine 127.0.0.1 login me password not-this\nmachine localhost login it password own\n")
+    path.chmod(0o600)
+    return path
+
+
+def test_a_login_in_the_url_is_stronger_than_netrc(guarded: Distant, netrc: Path) -> None:
+    assert read(f"http://me:p%40ss%20w%C3%B6rd@127.0.0.1:{guarded.port}/disk") == CONTENT
+
+
+def test_a_login_in_netrc(guarded: Distant, netrc: Path) -> None:
+    guarded.login = "me:not-this"
+    assert read(f"http://127.0.0.1:{guarded.port}/disk") == CONTENT
+
+
+def test_a_login_that_is_wrong(guarded: Distant) -> None:
+    with pytest.raises(DownloadError, match="401 Unauthorized; give user and password in the URL or") as caught:
+        read(f"http://me:not-this@127.0.0.1:{guarded.port}/disk")
+    assert "not-this" not in str(caught.value)
+
+
+@pytest.mark.parametrize("with_netrc", [False, True])
+def test_a_login_does_not_follow_to_another_host(
+    guarded: Distant, netrc: Path, with_netrc: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not with_netrc:
+        netrc.unlink()
+    with distant.serve(Distant(CONTENT)) as other:
+        guarded.redirects = {"/disk": f"http://localhost:{other.port}/there"}
+        assert read(f"http://me:secret@127.0.0.1:{guarded.port}/disk") == CONTENT
+        assert other.asked == [("/there", basic("it:own") if with_netrc else "")]
+
+
+def test_it_follows_on_its_own_host(guarded: Distant) -> None:
+    guarded.redirects = {"/disk": "/there"}
+    assert read(f"http://me:p%40ss%20w%C3%B6rd@127.0.0.1:{guarded.port}/disk") == CONTENT
+
+
+def test_signatures_are_not_logged(web: Web, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    web.refusals = [503]
+    read(f"{web.url}?signature=secret")
+    with pytest.raises(DownloadError) as caught:
+        open_source("http://me:secret@127.0.0.1:1/disk?signature=secret")
+    chain = caplog.handler.format(logging.makeLogRecord({"exc_info": (DownloadError, caught.value, caught.tb)}))
+    assert "DownloadError" in chain
+    assert "secret" not in caplog.text + chain.replace("me:secret@127.0.0.1:1/disk?signature=secret", "")
+
+
+# --- TLS and proxies ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ca() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def bundle(ca: trustme.CA, tmp_path: Path) -> str:
+    ca.cert_pem.write_to_path(tmp_path / "ca.pem")
+    return str(tmp_path / "ca.pem")
+
+
+@pytest.fixture
+def safe(ca: trustme.CA) -> Iterator[Distant]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ca.issue_cert("localhost", "mirror.invalid").configure_cert(context)
+    with distant.serve(Distant(CONTENT), context) as serving:
+        yield serving
+
+
+@pytest.mark.parametrize("name", download.CA_BUNDLES)
+def test_a_private_ca(safe: Distant, bundle: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"https://localhost:{safe.port}/disk"
+    with pytest.raises(DownloadError, match=r"CERTIFICATE_VERIFY_FAILED.*; name a file with its CA in REQUESTS_CA_BUN"):
+        open_source(url)
+    monkeypatch.setenv(name, bundle)
+    assert read(url) == CONTENT
+
+
+def test_a_bundle_that_is_not_there(safe: Distant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/ca.pem")
+    with pytest.raises(DownloadError, match=r"/disk cannot be downloaded: .*/nowhere/ca\.pem"):
+        open_source(f"https://localhost:{safe.port}/disk")
+
+
+def test_tls_is_not_left(safe: Distant, bundle: str, netrc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", bundle)
+    with distant.serve(Distant(CONTENT)) as other:
+        safe.redirects = {"/disk": f"http://localhost:{other.port}/disk?signature=secret"}
+        with pytest.raises(DownloadError, match=r"redirects to http://localhost:\d+/disk, without TLS"):
+            open_source(f"https://localhost:{safe.port}/disk")
+        assert other.asked == []
+
+
+def test_through_a_proxy(guarded: Distant, monkeypatch: pytest.MonkeyPatch) -> None:
+    guarded.login = ""
+    with forward(Proxy(guarded.port, login="me:of-the-proxy")) as proxy:
+        monkeypatch.setenv("http_proxy", f"http://me:of-the-proxy@127.0.0.1:{proxy.port}")
+        assert read("http://mirror.invalid/disk") == CONTENT
+        assert proxy.asked == ["GET http://mirror.invalid/disk"]
+        monkeypatch.setenv("no_proxy", "127.0.0.1,.invalid")
+        assert read(f"http://127.0.0.1:{guarded.port}/disk") == CONTENT
+        with pytest.raises(DownloadError, match=r"[Rr]esol"):
+            open_source("http://mirror.invalid/disk")
+        assert len(proxy.asked) == 1
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_refuses_us(guarded: Distant, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with forward(Proxy(guarded.port, login="me:of-the-proxy")) as proxy:
+        monkeypatch.setenv(f"{scheme}_proxy", f"http://me:wrong-one@127.0.0.1:{proxy.port}")
+        with pytest.raises(DownloadError, match="407 Proxy Authentication Required") as caught:
+            open_source(f"{scheme}://mirror.invalid/disk")
+        assert "wrong-one" not in str(caught.value)
+
+
+def test_tls_through_a_proxy(safe: Distant, bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", bundle)
+    with forward(Proxy(safe.port)) as proxy:
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{proxy.port}")
+        assert read("https://mirror.invalid/disk") == CONTENT
+        assert proxy.asked == ["CONNECT mirror.invalid:443"]
+
+
+# --- servers that hang --------------------------------------------------------------------
+
+
+def test_a_pause_too_long_is_a_broken_connection(guarded: Distant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "TIMEOUT", (10.0, 0.2))
+    guarded.login, guarded.stalls = "", 1
+    assert read(f"http://127.0.0.1:{guarded.port}/disk") == CONTENT
+    assert len(guarded.asked) == 2
+
+
+def test_a_server_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "TIMEOUT", (10.0, 0.02))
+    # the kernel takes the connection, and nobody the request
+    with (
+        socket.create_server(("127.0.0.1", 0)) as mute,
+        pytest.raises(DownloadError, match=r"/disk cannot be downloaded: nothing came for 0\.02 seconds"),
+    ):
+        open_source(f"http://127.0.0.1:{mute.getsockname()[1]}/disk")
 
 
 # --- formats ------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep import download
+from openstack_prep import download, verified
 from openstack_prep.download import CHUNK, Chunks
 from openstack_prep.errors import DownloadError
 from openstack_prep.verified import AHEAD, Ahead, Digests, Verified
@@ -113,6 +113,14 @@ def test_a_bomb_is_broken_off(tmp_path: Path) -> None:
         passed.extend(Verified(str(tmp_path / "bomb"), size=2 * CHUNK))
     assert passed
     assert sum(map(len, passed)) <= 2 * CHUNK
+
+
+def test_a_bomb_of_no_known_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verified, "UNTOLD", 8 * CHUNK)
+    (tmp_path / "bomb").write_bytes(gzip.compress(bytes(400 * CHUNK)))
+    with pytest.raises(DownloadError, match=r"holds more than \d+ bytes; give its size if that is right"):
+        list(Verified(str(tmp_path / "bomb")))
+    assert sum(map(len, Verified(str(tmp_path / "bomb"), size=400 * CHUNK))) == 400 * CHUNK
 
 
 @pytest.mark.parametrize("data", [b"", gzip.compress(b"")])
