@@ -13,12 +13,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from openstack_prep.commands import post_ipi, verbs, verify, writing
+from openstack_prep.commands import cleanup, post_ipi, tools, verbs, verify, writing
 from openstack_prep.commands.running import INTERRUPTED
 from openstack_prep.errors import PrepError
 from openstack_prep.version import __version__
 
-COMMANDS = (verbs, post_ipi, verify, writing)
+COMMANDS = (verbs, post_ipi, verify, cleanup, tools, writing)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,13 +58,15 @@ def _parser() -> argparse.ArgumentParser:
 
     plain = argparse.ArgumentParser(add_help=False)
     plain.add_argument("--debug", action="store_true", help="log every request without a secret, and show tracebacks")
-    work = argparse.ArgumentParser(add_help=False, parents=[plain])
+    printing = argparse.ArgumentParser(add_help=False, parents=[plain])
+    printing.add_argument("--format", choices=("text", "json", "yaml"), default="text", help="how to print (text)")
+    work = argparse.ArgumentParser(add_help=False, parents=[printing])
     work.add_argument("--os-cloud", metavar="NAME", help="entry of clouds.yaml; stronger than the spec and OS_CLOUD")
-    work.add_argument("--format", choices=("text", "json", "yaml"), default="text", help="how to print (text)")
     work.add_argument("--jobs", type=_positive, default=8, metavar="N", help="requests at a time (8)")
 
-    def command(name: str, run: Any, text: str, cloud: bool = True) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=text, description=text, parents=[work if cloud else plain])
+    def command(name: str, run: Any, text: str, cloud: bool = True, data: bool = False) -> argparse.ArgumentParser:
+        parent = work if cloud else printing if data else plain
+        added = commands.add_parser(name, help=text, description=text, parents=[parent])
         added.set_defaults(run=run)
         return added
 

@@ -10,12 +10,8 @@ from typing import Any
 from openstack_prep import openshift_names
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotAllowed
+from openstack_prep.resources.router import INTERFACES
 
-INTERFACES = (
-    "network:router_interface",
-    "network:ha_router_replicated_interface",
-    "network:router_interface_distributed",
-)
 CHUNK = 50
 """Ids in one query: addresses may be some thousand letters long."""
 

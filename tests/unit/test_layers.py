@@ -22,8 +22,8 @@ LAYERS = [
     ["site", "clouds_yaml", "disk_format", "verified", "rhcos", "install_config"],
     ["cloud", "compression", "yaml_places"],
     ["service", "plan", "download"],
-    ["text", "secret", "hosts", "resolver", "installer"],
-    ["model", "fields", "private_file", "openshift_names"],
+    ["text", "secret", "hosts", "resolver", "openshift_leftovers", "installer"],
+    ["model", "fields", "private_file", "openshift_names", "installer_cache", "qemu_img"],
     ["errors", "version"],
 ]
 HEIGHT = {name: -depth for depth, layer in enumerate(LAYERS) for name in layer}

@@ -1,0 +1,123 @@
+"""After ``openshift-install destroy cluster``, or instead of it: what is left of a cluster, and its removal."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from openstack_prep import api, executor, openshift, planner
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import NotAllowed
+from openstack_prep.model import Action, Mark, Step
+from openstack_prep.openshift_leftovers import Owned, infra_ids
+from openstack_prep.plan import Plan, Report
+from openstack_prep.resources.leftover import HOLDS, Leftover, listed
+from openstack_prep.site import Site
+from openstack_prep.spec import Spec
+
+OPTIONAL = ("container", "load_balancer", "volume", "volume_snapshot")
+"""What a project's user may have no right to list; then a cluster by these credentials has none."""
+
+Lists = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def cleanup(
+    cloud: Cloud,
+    *,
+    metadata: str | Path | None = None,
+    infra_id: str | None = None,
+    release: str | None = None,
+    jobs: int = executor.JOBS,
+) -> Report:
+    """Remove what is left of a cluster in the project that the connection is scoped to.
+
+    Floating IPs of the user's are taken off the cluster's ports and stay; those that carry the mark of
+    the spec ``release``, and serve nothing else, are released.  Raises SpecError, CloudError, and
+    PlanRefused when something of somebody else's hangs on the cluster's.
+    """
+    found, _ = plan_cleanup(cloud, openshift.cluster(metadata, infra_id).infra_id, release=release, jobs=jobs)
+    return api.apply(cloud, found, jobs=jobs)
+
+
+def plan_cleanup(
+    cloud: Cloud, infra_id: str, *, release: str | None = None, jobs: int = executor.JOBS
+) -> tuple[Plan, list[str]]:
+    """Return the plan that removes what is left of a cluster, and what could not be looked at."""
+    cloud.allow_parallel(jobs).authenticate()
+    site = Site(cloud, Mark(infra_id))
+    lists, unread = _read(site, infra_id, jobs)
+    leftovers = _named(list(_leftovers(lists, infra_id, release)))
+    observed = {each.key: each.observe(raw) for each, raw in leftovers}
+    spec = Spec(infra_id, tuple(each for each, _ in leftovers))
+    made = planner.plan_destroy(infra_id, spec.resources, observed)
+    refusals = tuple(executor.examine_deletes(site, made, jobs=jobs))
+    steps = tuple(map(_explained, made.steps))
+    return replace(made, steps=steps, refusals=refusals, wanted=spec, site=site, made=time.monotonic()), unread
+
+
+def _read(site: Site, infra_id: str, jobs: int) -> tuple[Lists, list[str]]:
+    """Read every kind's list at once."""
+    unread: list[str] = []
+
+    def read(thing: str) -> list[dict[str, Any]]:
+        try:
+            return listed(site, thing, infra_id)
+        except NotAllowed as error:
+            if thing not in OPTIONAL:
+                raise
+            unread.append(f"a {thing.replace('_', ' ')} would not be seen: {error}")
+            return []
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return dict(zip(HOLDS, pool.map(read, HOLDS), strict=False)), unread
+
+
+def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[tuple[Leftover, Mapping[str, Any]]]:
+    """Yield what belongs to the cluster; what is the user's own only as far as the cluster touched it."""
+    known = frozenset(infra_ids(raw for raws in lists.values() for raw in raws))
+    others = frozenset(each for each in known if each.startswith(f"{infra_id}-"))
+    owned = Owned(infra_id, others)
+    mine = {thing: [raw for raw in raws if owned.owns(thing, raw)] for thing, raws in lists.items()}
+    for thing, raws in mine.items():
+        for raw in raws:
+            yield _leftover(thing, raw, infra_id), raw
+    ports = {raw["id"] for raw in mine["port"]}
+    for raw in lists["floating_ip"]:
+        marked = release is not None and Mark(release).owns(raw["description"])
+        if raw in mine["floating_ip"]:
+            continue
+        if marked and (raw["port_id"] is None or raw["port_id"] in ports):
+            yield _leftover("floating_ip", raw, infra_id), raw
+        elif raw["port_id"] in ports:
+            yield replace(_leftover("floating_ip_attachment", raw, infra_id), detail=raw["port_id"]), raw
+    tag = f"{infra_id}-primaryClusterNetwork"
+    for raw in lists["network"]:
+        if tag in raw["tags"] and raw not in mine["network"]:
+            touched = _leftover("tag", raw, infra_id)
+            yield replace(touched, label=f"{tag} on {touched.label}", detail=tag), raw
+
+
+def _leftover(thing: str, raw: Mapping[str, Any], infra_id: str) -> Leftover:
+    label = raw.get("floating_ip_address") or raw.get("name") or raw["id"]
+    return Leftover(thing=thing, id=raw["id"], label=label, infra_id=infra_id)
+
+
+def _named(
+    leftovers: list[tuple[Leftover, Mapping[str, Any]]],
+) -> list[tuple[Leftover, Mapping[str, Any]]]:
+    """Return the same, with their ids in the labels of those that share a name."""
+    counts = Counter(each.key for each, _ in leftovers)
+    return [
+        (replace(each, label=f"{each.label} {each.id}") if counts[each.key] > 1 else each, raw)
+        for each, raw in leftovers
+    ]
+
+
+def _explained(step: Step) -> Step:
+    kept = {"floating_ip_attachment": "the floating IP itself stays", "tag": "the network itself stays"}
+    return replace(step, reason=kept.get(step.key.kind, "")) if step.action is Action.DELETE else step

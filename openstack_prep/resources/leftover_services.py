@@ -1,0 +1,221 @@
+"""How each kind of thing that a cluster leaves behind is listed, and how it is removed for good.
+
+Sources: Compute, Networking, Image, Block Storage, Object Store and Load Balancer API references.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import quote
+
+import tenacity
+
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import CloudError, NotFound, ResourceFailed, WaitTimeout
+from openstack_prep.model import Mark
+from openstack_prep.resources.router import INTERFACES
+
+Raw = Mapping[str, Any]
+
+GONE_SECONDS = 300.0
+"""How long a server, volume or load balancer may take to go."""
+PAUSE = 0.5
+"""Seconds between two looks whether it has gone, growing to four times that."""
+OBJECTS = 8
+"""Objects of a container removed at a time."""
+META = "x-container-meta-"
+
+NETWORK = {
+    "floating_ip": "floatingips",
+    "trunk": "trunks",
+    "port": "ports",
+    "router": "routers",
+    "subnet": "subnets",
+    "network": "networks",
+    "security_group": "security-groups",
+}
+VOLUME = {"volume_snapshot": "snapshots", "volume": "volumes"}
+
+
+# --- what there is ------------------------------------------------------------------------
+
+
+def listed(cloud: Cloud, thing: str, infra_id: str) -> list[dict[str, Any]]:
+    """Return all of a kind in the connection's project; none where the cloud has no such service.
+
+    Of containers only those whose names begin with the infraID: each costs a request.  Raises CloudError.
+    """
+    mine = cloud.project_id
+    if thing in NETWORK:
+        return _of_network(cloud, NETWORK[thing], mine)
+    if thing == "server":
+        return cloud.compute.list("/servers/detail", "servers")
+    if thing == "server_group":
+        return cloud.compute.list("/os-server-groups", "server_groups")
+    if thing == "image":
+        return cloud.image.list("/images", "images", owner=mine)
+    if thing in VOLUME:
+        plural = VOLUME[thing]
+        return cloud.volume.list(f"/{plural}/detail", plural) if cloud.has("block-storage") else []
+    if thing == "load_balancer":
+        path = "/lbaas/loadbalancers"
+        return cloud.load_balancer.list(path, "loadbalancers", project_id=mine) if cloud.has("load-balancer") else []
+    return _containers(cloud, infra_id) if cloud.has("object-store") else []
+
+
+def _of_network(cloud: Cloud, collection: str, project_id: str) -> list[dict[str, Any]]:
+    try:
+        return cloud.network.list(f"/{collection}", collection.replace("-", "_"), project_id=project_id)
+    except NotFound:
+        if collection != "trunks":
+            raise
+        return []  # an extension that this Neutron has not got
+
+
+def _containers(cloud: Cloud, infra_id: str) -> list[dict[str, Any]]:
+    """Return containers with their metadata, by small-letter keys."""
+    swift = cloud.object_store
+    found = swift.request("GET", "", params={"format": "json", "prefix": infra_id}).json()
+
+    def described(name: str) -> dict[str, Any]:
+        headers = swift.request("HEAD", f"/{quote(name, safe='')}", log=False).headers  # there may be Temp-URL keys
+        metadata = {key.lower().removeprefix(META): value for key, value in headers.items()}
+        return {"id": name, "name": name, "metadata": metadata}
+
+    with ThreadPoolExecutor(OBJECTS) as pool:
+        return list(pool.map(described, (each["name"] for each in found)))
+
+
+# --- and how it goes ----------------------------------------------------------------------
+
+
+def remove(cloud: Cloud, thing: str, raw: Raw) -> None:
+    """Remove one, and return when it is gone; what is not there any more counts as removed."""
+    special = _REMOVALS.get(thing)
+    if special:
+        special(cloud, raw)
+    elif thing in NETWORK:
+        cloud.network.delete(f"/{NETWORK[thing]}/{raw['id']}")
+    elif thing == "image":
+        cloud.image.delete(f"/images/{raw['id']}")
+    else:
+        cloud.compute.delete(f"/os-server-groups/{raw['id']}")
+
+
+def _server(cloud: Cloud, raw: Raw) -> None:
+    path = f"/servers/{raw['id']}"
+    cloud.compute.delete(path)
+    _until_gone(f"server {raw['name']}", lambda: str(cloud.compute.get(path)["server"]["status"]))
+
+
+def _volume(cloud: Cloud, raw: Raw, collection: str = "volumes") -> None:
+    path, member = f"/{collection}/{raw['id']}", collection.removesuffix("s")
+    what = f"{member} {raw['name'] or raw['id']}"
+
+    def status() -> str:
+        return str(cloud.volume.get(path)[member]["status"])
+
+    with contextlib.suppress(NotFound):
+        _until(f"{what}, which its server had", status, lambda now: now not in ("in-use", "detaching", "reserved"))
+        cloud.volume.delete(path)
+        _until_gone(what, status)
+
+
+def _snapshot(cloud: Cloud, raw: Raw) -> None:
+    _volume(cloud, raw, "snapshots")
+
+
+def _load_balancer(cloud: Cloud, raw: Raw) -> None:
+    path = f"/lbaas/loadbalancers/{raw['id']}"
+    with contextlib.suppress(NotFound):
+        cloud.load_balancer.request("DELETE", path, params={"cascade": "true"})
+    what = f"load balancer {raw['name'] or raw['id']}"
+    _until_gone(what, lambda: str(cloud.load_balancer.get(path)["loadbalancer"]["provisioning_status"]))
+
+
+def _router(cloud: Cloud, raw: Raw) -> None:
+    """Routes go first, then interfaces: each holds the next."""
+    neutron, path = cloud.network, f"/routers/{raw['id']}"
+    with contextlib.suppress(NotFound):
+        if raw["routes"]:
+            neutron.put(path, {"router": {"routes": []}})
+        for port in neutron.list("/ports", "ports", device_id=raw["id"], device_owner=list(INTERFACES)):
+            with contextlib.suppress(NotFound):
+                neutron.put(f"{path}/remove_router_interface", {"port_id": port["id"]}, once=True)
+        neutron.delete(path)
+
+
+def detach(cloud: Cloud, raw: Raw, note: Mark) -> None:
+    """Take a floating IP from its port; our note that we put it there goes, the user's own text stays."""
+    text = raw["description"] or ""
+    body = {"port_id": None, "description": note.strip(text) if note.owns(text) else text}
+    condition = {"If-Match": f"revision_number={raw['revision_number']}"}
+    with contextlib.suppress(NotFound):
+        cloud.network.put(f"/floatingips/{raw['id']}", {"floatingip": body}, headers=condition)
+
+
+def untag(cloud: Cloud, collection: str, raw: Raw, tag: str) -> None:
+    cloud.network.delete(f"/{collection}/{raw['id']}/tags/{quote(tag, safe='')}")
+
+
+def _container(cloud: Cloud, raw: Raw) -> None:
+    """Objects first, page by page; more may come while a registry still runs: then Swift says 409."""
+    swift, path = cloud.object_store, f"/{quote(raw['name'], safe='')}"
+
+    def remove_object(name: str) -> None:
+        swift.delete(f"{path}/{quote(name, safe='/')}")
+
+    marker = ""
+    with contextlib.suppress(NotFound), ThreadPoolExecutor(OBJECTS) as pool:
+        while page := swift.request("GET", path, params={"format": "json", "marker": marker}).json():
+            list(pool.map(remove_object, (each["name"] for each in page)))
+            marker = page[-1]["name"]
+    swift.delete(path)
+
+
+_REMOVALS: dict[str, Callable[[Cloud, Raw], None]] = {
+    "server": _server,
+    "volume": _volume,
+    "volume_snapshot": _snapshot,
+    "load_balancer": _load_balancer,
+    "router": _router,
+    "container": _container,
+}
+
+
+# --- waiting ------------------------------------------------------------------------------
+
+
+def _until_gone(what: str, status: Callable[[], str]) -> None:
+    with contextlib.suppress(NotFound):
+        _until(what, status, lambda now: now.upper() in ("DELETED", "SOFT_DELETED"))
+
+
+def _until(what: str, status: Callable[[], str], enough: Callable[[str], bool]) -> None:
+    """Look until a status is enough; raises NotFound when the thing is gone, WaitTimeout, ResourceFailed."""
+    last = ""
+
+    def look() -> bool:
+        nonlocal last
+        last = status()
+        if last.startswith("error_deleting"):
+            raise ResourceFailed(f"{what}: {last}; an administrator must reset it")
+        return enough(last)
+
+    tenacity.Retrying(
+        retry=tenacity.retry_if_result(lambda done: not done) | tenacity.retry_if_exception(_passing),
+        stop=tenacity.stop_after_delay(GONE_SECONDS),
+        wait=tenacity.wait_exponential(PAUSE, max=4 * PAUSE, min=PAUSE),
+        retry_error_callback=lambda state: _too_long(what, last),
+    )(look)
+
+
+def _passing(error: BaseException) -> bool:
+    return isinstance(error, CloudError) and error.retryable
+
+
+def _too_long(what: str, last: str) -> None:
+    raise WaitTimeout(f"{what} is still there after {GONE_SECONDS:.0f} s, in status {last}; look at it, and run again")
