@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.check.networks import networks
+from openstack_prep.install_config import Machines, Pool, Reference
+from tests.unit.check.neutron import NETWORK, SUBNET, Neutron
+
+
+@pytest.fixture
+def neutron(services: requests_mock.Mocker, tmp_path: Path) -> Neutron:
+    return Neutron(services, tmp_path)
+
+
+def test_the_default_networks(neutron: Neutron) -> None:
+    assert neutron.found(networks) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"machine_networks": ("192.0.2.128/25",)}, "error networking.machineNetwork: 192.0.2.128/25 overlaps"),
+        ({"service_networks": ("192.0.0.0/16",)}, "error networking.serviceNetwork: 192.0.0.0/16 overlaps"),
+        ({"cluster_networks": ("192.0.0.0/14",)}, "error networking.clusterNetwork: 192.0.0.0/14 overlaps"),
+        (
+            {"machine_networks": ("192.0.2.0/24",), "release": "4.2"},
+            "error networking.machineCIDR: 192.0.2.0/24 overlaps 192.0.2.0/24 of the external network 'external'",
+        ),
+        (
+            {"external_dns": ("172.30.0.10",)},
+            "error platform.openstack.externalDNS: DNS server 172.30.0.10 lies in 172.30.0.0/16 of "
+            "networking.serviceNetwork",
+        ),
+        ({"external_dns": ()}, "warning platform.openstack.externalDNS: is missing"),
+        (
+            {"host_prefix": 16},
+            "error networking.clusterNetwork: 10.128.0.0/14 has 4 parts of /16 (hostPrefix), and the cluster 6 nodes",
+        ),
+        (
+            {"cluster_networks": ("10.128.0.0/14", "fd01::/63")},
+            "error networking.clusterNetwork: fd01::/63 has 2 parts of /64 (hostPrefix), and the cluster 6 nodes",
+        ),
+        (
+            {"machine_networks": ("10.0.0.0/29",)},
+            "error networking.machineNetwork: 10.0.0.0/29 has 6 addresses, 11 are needed",
+        ),
+    ],
+)
+def test_what_cannot_work(neutron: Neutron, fields: dict[str, Any], found: str) -> None:
+    said = neutron.found(networks, **fields)
+    assert len(said) == 1
+    assert said[0].startswith(found)
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"cluster_networks": ("10.128.0.0/22",), "compute": Pool(replicas=0)}, 1),  # two parts of /23 for three
+        ({"cluster_networks": ("10.128.0.0/22", "10.132.0.0/22"), "compute": Pool(replicas=0)}, 0),
+        ({"machine_networks": ("10.0.0.0/28",)}, 0),  # fourteen for eleven
+        ({"external_dns": (), "release": "4.3"}, 0),  # it could not be written
+        ({"external_dns": (), "machines_subnets": (Reference(id="s1"),)}, 0),  # the subnet's own are another check's
+    ],
+)
+def test_what_is_just_enough(neutron: Neutron, fields: dict[str, Any], found: int) -> None:
+    assert len(neutron.found(networks, **fields)) == found
+
+
+def test_subnets_that_are_not_shown(neutron: Neutron) -> None:
+    neutron.kept["subnets"].clear()
+    (said,) = neutron.found(networks)
+    assert said.startswith("warning platform.openstack.externalNetwork: these credentials see no subnet of 'external'")
+
+
+def test_additional_networks(neutron: Neutron) -> None:
+    neutron.add("networks", NETWORK, id="n2", name="storage")
+    neutron.add("subnets", SUBNET, id="s2", network_id="n2", cidr="172.30.5.0/24")
+    said = neutron.found(
+        networks, compute=Pool(additional_networks=("n2",)), machines=Machines(additional_networks=("n3",))
+    )
+    assert said == [
+        "error platform.openstack.defaultMachinePlatform.additionalNetworkIDs: there is no network n3",
+        "error compute.platform.openstack.additionalNetworkIDs: 172.30.5.0/24 of network n2 overlaps 172.30.0.0/16 "
+        "of networking.serviceNetwork",
+    ]
