@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from typing import cast
 
 from openstack_prep.check.finding import Finding
 from openstack_prep.check.networks import overlaps
@@ -21,6 +20,8 @@ from openstack_prep.check.topology import (
     machines,
     matches,
     own_subnets,
+    pools,
+    pools_without,
     router_interfaces,
 )
 
@@ -87,11 +88,13 @@ def _way_out(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
         if subnet_id in [each["subnet_id"] for each in port["fixed_ips"]]
     ]
     if not subnet["gateway_ip"]:
+        gateway = ipaddress.ip_network(subnet["cidr"]).network_address + 1
+        apart = pools_without(subnet, [gateway])
         yield Finding(
             where=where,
             what=f"subnet {subnet_id} has no gateway",
             why="machines have no way out: they reach neither OpenStack nor a registry",
-            remedy=scene.openstack("subnet", "set", "--gateway", "auto", subnet_id),
+            remedy=scene.openstack("subnet", "set", *apart, "--gateway", str(gateway), subnet_id),
         )
     external = external_network(scene)
     if external is None:
@@ -105,9 +108,9 @@ def _way_out(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
             level="error" if mine else "warning",
         )
     for router in _routers(scene, interfaces):
-        gateway = (router["external_gateway_info"] or {}).get("network_id")
-        if gateway != external["id"]:
-            has = f"has its gateway on network {gateway}" if gateway else "has no external gateway"
+        beyond = (router["external_gateway_info"] or {}).get("network_id")
+        if beyond != external["id"]:
+            has = f"has its gateway on network {beyond}" if beyond else "has no external gateway"
             yield Finding(
                 where=where,
                 what=f"router {router['name']} {router['id']} of subnet {subnet_id} {has}",
@@ -147,12 +150,10 @@ def _around(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
 
 def _room(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
     """Yield when the allocation pools run out; ports of others that these credentials do not see count as free."""
-    pools = [(ipaddress.ip_address(each["start"]), ipaddress.ip_address(each["end"])) for each in _pools(subnet)]
     ports = listed(scene, "ports", network_id=subnet["network_id"])
     used = {int(each) for port in ports for each in addresses_of(port) if each.version == subnet["ip_version"]}
-    free = sum(
-        int(last) - int(first) + 1 - sum(int(first) <= each <= int(last) for each in used) for first, last in pools
-    )
+    ends = [(int(first), int(last)) for first, last in pools(subnet)]
+    free = sum(last - first + 1 - sum(first <= each <= last for each in used) for first, last in ends)
     if free < machines(scene):
         yield Finding(
             where=where,
@@ -161,10 +162,6 @@ def _room(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
             why="the last machines get none",
             remedy=scene.openstack("subnet", "set", "--allocation-pool", "start=ADDRESS,end=ADDRESS", subnet["id"]),
         )
-
-
-def _pools(subnet: Raw) -> list[dict[str, str]]:
-    return cast("list[dict[str, str]]", subnet["allocation_pools"])
 
 
 def _network(scene: Scene, where: str, subnets: list[Raw]) -> Iterator[Finding]:

@@ -12,7 +12,16 @@ from itertools import combinations
 
 from openstack_prep.check.finding import Finding
 from openstack_prep.check.scene import Scene
-from openstack_prep.check.topology import Address, Raw, addresses_of, listed, own_subnets, virtual_addresses
+from openstack_prep.check.topology import (
+    Address,
+    Raw,
+    addresses_of,
+    listed,
+    own_subnets,
+    pools,
+    pools_without,
+    virtual_addresses,
+)
 
 WHOSE = {"api_vips": "the API's", "ingress_vips": "ingress's", "DNS": "the cluster's DNS's"}
 
@@ -74,34 +83,17 @@ def _outside(scene: Scene, of: str, address: Address, subnets: list[Raw]) -> Ite
 
 
 def _in_pools(scene: Scene, addresses: dict[str, list[Address]], subnet: Raw) -> Iterator[Finding]:
-    pools = [tuple(map(ipaddress.ip_address, (each["start"], each["end"]))) for each in subnet["allocation_pools"]]
     every = [each for _, each in _each(addresses)]
+    remedy = scene.openstack("subnet", "set", *pools_without(subnet, every), subnet["id"])
     for of, each in _each(addresses):
-        for first, last in pools:
+        for first, last in pools(subnet):
             if first.version == each.version and int(first) <= int(each) <= int(last):
                 yield Finding(
                     where=_place(scene, of),
                     what=f"{_told(scene, of, each)} lies in the allocation pool {first}-{last} of {subnet['id']}",
                     why="Neutron may give it to another port first; the installer refuses it",
-                    remedy=_without(scene, subnet, pools, every),
+                    remedy=remedy,
                 )
-
-
-def _without(scene: Scene, subnet: Raw, pools: list[tuple[Address, ...]], taken: list[Address]) -> str:
-    """Return the command that leaves the virtual addresses out of the pools."""
-    words = []
-    for first, last in pools:
-        start, end = int(first), int(last)
-        for each in sorted(int(one) for one in taken if one.version == first.version):
-            if start <= each <= end:
-                words += _range(type(first), start, each - 1)
-                start = each + 1
-        words += _range(type(first), start, end)
-    return scene.openstack("subnet", "set", "--no-allocation-pool", *words, subnet["id"])
-
-
-def _range(kind: type[Address], start: int, end: int) -> list[str]:
-    return ["--allocation-pool", f"start={kind(start)},end={kind(end)}"] if start <= end else []
 
 
 def _taken(scene: Scene, addresses: dict[str, list[Address]], subnet: Raw) -> Iterator[Finding]:
