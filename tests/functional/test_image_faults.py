@@ -1,0 +1,151 @@
+"""Glance fails while it takes an image: nothing half-made stays, and what may pass is tried again."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import resource
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from openstack_prep.resources import Image
+from tests.devcloud import processes
+from tests.devcloud.faults import Fault
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.devcloud.qcow2 import qcow2
+from tests.functional.conftest import Prep
+from tests.functional.lab import Lab
+
+MIB = 2**20
+CONTENT = qcow2(1) + secrets.token_bytes(MIB) * 24
+PACKED = gzip.compress(CONTENT, 1)
+
+
+@pytest.fixture
+def image(lab: Lab, tmp_path: Path) -> Image:
+    """It is larger than what sockets buffer."""
+    (tmp_path / "disk.qcow2.gz").write_bytes(PACKED)
+    return Image(
+        name=f"{lab.name}-rhcos",
+        source=str(tmp_path / "disk.qcow2.gz"),
+        checksum=f"sha256:{hashlib.sha256(CONTENT).hexdigest()}",
+        compressed_checksum=f"sha256:{hashlib.sha256(PACKED).hexdigest()}",
+    )
+
+
+def images(lab: Lab) -> list[Any]:
+    return [each for each in lab.admin.image.images(visibility="all") if lab.name in each.name]
+
+
+@contextlib.contextmanager
+def full(devcloud: Devcloud, size: int) -> Iterator[None]:
+    """Let no file of Glance's grow beyond so many bytes: what its store meets then is a full disk."""
+    host = processes.running(devcloud.layout)["glance"]
+    (serving,) = Path(f"/proc/{host}/task/{host}/children").read_text().split()
+    soft, hard = resource.prlimit(int(serving), resource.RLIMIT_FSIZE)
+    resource.prlimit(int(serving), resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.prlimit(int(serving), resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_the_store_is_full(lab: Lab, devcloud: Devcloud, image: Image) -> None:
+    with full(devcloud, 16 * MIB):
+        said = lab.failure(image)
+    assert "413" in said
+    assert "storage media is full" in said
+    assert not images(lab)
+    lab.apply(image)
+
+
+@pytest.mark.parametrize(("method", "path"), [("PUT", "/file$"), ("GET", "/images/[^/]+$"), ("PATCH", "")])
+def test_a_token_that_ends(lab: Lab, devcloud: Devcloud, image: Image, method: str, path: str) -> None:
+    """Before the body is read, or when all is sent: a new one is got, and no image comes twice."""
+    mark = devcloud.mark()
+    with devcloud.faults(Fault("glance", method=method, path_regex=path, status=401)):
+        lab.apply(image)
+    assert [each for each in devcloud.requests_since(mark) if each.fault]
+    (made,) = images(lab)
+    assert (made.status, made.size) == ("active", len(CONTENT))
+
+
+@pytest.mark.parametrize("status", [413, 503, 507])
+def test_glance_refuses_without_reading(lab: Lab, devcloud: Devcloud, image: Image, status: int) -> None:
+    """It answers and hangs up, while the most is still to be sent."""
+    fault = Fault("glance", method="PUT", path_regex="/file$", status=status, times=9, body="no room for it")
+    with devcloud.faults(fault):
+        assert str(status) in lab.failure(image)
+    lab.apply(image)
+    assert [each.status for each in images(lab)] == ["active"]
+
+
+# --- a connection that is cut -------------------------------------------------------------
+
+
+class Relay:
+    """Stands before Glance as a load balancer does; cuts connections by which much is sent."""
+
+    def __init__(self, port: int) -> None:
+        self.behind = port
+        self.cuts: list[int] = []
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.port = self.server.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self) -> None:
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                client, _ = self.server.accept()
+                glance = socket.create_connection(("127.0.0.1", self.behind))
+                for pair in ((client, glance), (glance, client)):
+                    threading.Thread(target=self.copy, args=(*pair, pair[0] is client), daemon=True).start()
+
+    def copy(self, source: socket.socket, target: socket.socket, from_client: bool) -> None:
+        passed = 0
+        with contextlib.suppress(OSError):  # the other direction ended it
+            while data := source.recv(2**16):
+                passed += len(data)
+                if from_client and self.cuts and passed > self.cuts[0]:
+                    self.cuts.pop(0)
+                    break
+                target.sendall(data)
+        for each in (source, target):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture
+def relay(devcloud: Devcloud) -> Iterator[Relay]:
+    made = Relay(devcloud.layout.port("glance"))
+    yield made
+    made.server.close()
+
+
+def test_cut_in_the_middle(prep: Prep, devcloud: Devcloud, relay: Relay) -> None:
+    clouds = yaml.safe_load(devcloud.clouds_file.read_text())
+    clouds["clouds"]["devcloud-admin"]["image_endpoint_override"] = f"http://127.0.0.1:{relay.port}/v2"
+    (prep.folder / "clouds.yaml").write_text(yaml.safe_dump(clouds))
+    prep.environment["OS_CLIENT_CONFIG_FILE"] = str(prep.folder / "clouds.yaml")
+    (prep.folder / "disk.gz").write_bytes(PACKED)
+    name = f"cut{secrets.token_hex(3)}"
+    checksum = hashlib.sha256(CONTENT).hexdigest()
+    prep.write(
+        {"name": name, "project": {"name": name}, "images": [{"name": name, "source": "disk.gz", "checksum": checksum}]}
+    )
+    relay.cuts = [4 * MIB, 20 * MIB]
+    prep.apply()
+    assert not relay.cuts
+    time.sleep(0.5)  # for Glance to see the end of what was cut
+    (made,) = [each for each in devcloud.admin.image.images(visibility="all") if name in each.name]
+    assert (made.status, made.size) == ("active", len(CONTENT))
+    assert not prep.changes()
