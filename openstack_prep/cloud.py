@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from openstack_prep.errors import ConfigError
@@ -75,6 +76,10 @@ class Cloud:
         return self._service("object-store")
 
     @property
+    def load_balancer(self) -> Service:
+        return self._service("load-balancer")
+
+    @property
     def orchestration(self) -> Service:
         return self._service("orchestration")
 
@@ -125,6 +130,26 @@ class Cloud:
         access = self._access()
         return str(access.username), str(access.user_domain_name)
 
+    @property
+    def roles(self) -> frozenset[str]:
+        """Names of the roles that our token carries."""
+        return frozenset(self._access().role_names)
+
+    @property
+    def application_credential_id(self) -> str | None:
+        """The application credential that our token came from, if it did."""
+        return cast("str | None", self._access().application_credential_id)
+
+    @property
+    def endpoints(self) -> list[dict[str, str]]:
+        """What the catalogue lists: each with type, interface, region and url."""
+        catalog = self._access().service_catalog.catalog
+        return [
+            {"type": service["type"], **{name: each.get(name) or "" for name in ("interface", "region", "url")}}
+            for service in catalog
+            for each in service["endpoints"]
+        ]
+
     def authenticate(self) -> Self:
         """Get a token now; raises NotAllowed when these credentials give none."""
         self._access()
@@ -171,40 +196,53 @@ class Cloud:
         return Cloud(Connection(config=region))
 
 
-def connect(cloud: str | None = None, *, connection: Connection | None = None) -> Cloud:
+def connect(
+    cloud: str | None = None, *, connection: Connection | None = None, clouds_file: Path | None = None
+) -> Cloud:
     """Return the cloud of a clouds.yaml entry, of OS_CLOUD, of OS_* variables, or of an SDK connection.
 
     Nothing is asked of the cloud yet.  Raises ConfigError when there is no such entry or it lacks
-    something; openstacksdk's documentation says where clouds.yaml is looked for.
+    something; openstacksdk's documentation says where clouds.yaml is looked for.  With ``clouds_file``
+    the entry is that file's, and OS_* variables have no say, as for the OpenShift installer.
     """
     if connection is not None:
         return Cloud(connection)
-    import openstack
     from keystoneauth1 import exceptions as ksa
     from openstack import exceptions as sdk
 
     try:
-        return Cloud(openstack.connect(cloud=cloud, app_name="openstack_prep", app_version=__version__))
+        return Cloud(_connection(cloud, clouds_file))
     except (sdk.ConfigException, ksa.ClientException, ksa.OptionError, OSError) as error:
-        raise ConfigError(_explain(cloud, str(error))) from error
+        raise ConfigError(_explain(cloud, str(error), clouds_file)) from error
     except (AttributeError, TypeError, ValueError) as error:  # what the SDK makes of a file of another form
-        raise ConfigError(_explain(cloud, "the SDK cannot make sense of its settings")) from error
+        raise ConfigError(_explain(cloud, "the SDK cannot make sense of its settings", clouds_file)) from error
 
 
-def _explain(cloud: str | None, said: str) -> str:
+def _connection(cloud: str | None, clouds_file: Path | None) -> Connection:
+    import openstack
+    from openstack.config import OpenStackConfig
+    from openstack.connection import Connection
+
+    if clouds_file is None:
+        return openstack.connect(cloud=cloud, app_name="openstack_prep", app_version=__version__)
+    files = OpenStackConfig([str(clouds_file)], load_envvars=False, app_name="openstack_prep", app_version=__version__)
+    return Connection(config=files.get_one(cloud))
+
+
+def _explain(cloud: str | None, said: str, clouds_file: Path | None) -> str:
     """Return what is wrong with the choice of a cloud, and what there is to choose from."""
     cloud = cloud or os.environ.get("OS_CLOUD")
     chosen = f"cloud {cloud!r}" if cloud else "the cloud (no --os-cloud, OS_CLOUD or OS_AUTH_URL given)"
     remedy = "choose one by --os-cloud or OS_CLOUD, or name the file in OS_CLIENT_CONFIG_FILE"
-    return f"{chosen}: {said.rstrip('.')}; {_entries()}; {remedy}"
+    return f"{chosen}: {said.rstrip('.')}; {_entries(clouds_file)}; {remedy}"
 
 
-def _entries() -> str:
+def _entries(clouds_file: Path | None) -> str:
     """Return what clouds.yaml holds, or what is wrong with it: the SDK passes over a broken one."""
     import yaml
     from openstack.config.loader import CONFIG_FILES
 
-    named = os.environ.get("OS_CLIENT_CONFIG_FILE")
+    named = clouds_file or os.environ.get("OS_CLIENT_CONFIG_FILE")
     path = next((each for each in [named, *CONFIG_FILES] if each and os.path.exists(each)), None)
     if path is None:
         return "no clouds.yaml was found" + (f", not even {named}" if named else "")

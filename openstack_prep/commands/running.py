@@ -40,13 +40,25 @@ def no_garbage() -> Iterator[None]:
 
 def carry_out(options: argparse.Namespace, cloud: Any, plan: Any) -> int:
     """Apply a plan that has no refusals, by consent."""
-    plan.raise_for_refusals()
-    if plan and not options.yes:
-        ask(plan, "Apply this plan? Type yes: ", "yes")
+    consent(options, plan)
     return run_plan(options, cloud, plan)
 
 
+def consent(options: argparse.Namespace, plan: Any) -> None:
+    """Have a plan that has no refusals agreed to."""
+    plan.raise_for_refusals()
+    if plan and not options.yes:
+        ask(plan, "Apply this plan? Type yes: ", "yes")
+
+
 def run_plan(options: argparse.Namespace, cloud: Any, plan: Any) -> int:
+    report = execute(options, cloud, plan)
+    print_result(options, report.summary, report.data())
+    return code_of(report)
+
+
+def execute(options: argparse.Namespace, cloud: Any, plan: Any) -> Any:
+    """Return the report of a plan that was carried out before a person's eyes."""
     from openstack_prep import api
     from openstack_prep.progress import display
 
@@ -58,7 +70,11 @@ def run_plan(options: argparse.Namespace, cloud: Any, plan: Any) -> int:
         print("openstack-prep: left at once; what was under way may be done; run it again to go on", file=sys.stderr)
         sys.stderr.flush()
         os._exit(INTERRUPTED)
-    print_result(options, report.summary, report.data())
+    return report
+
+
+def code_of(report: Any) -> int:
+    """Return the exit code for a report, saying so when it was interrupted."""
     if report.interrupted:
         print("openstack-prep: interrupted; run it again to go on", file=sys.stderr)
         return INTERRUPTED

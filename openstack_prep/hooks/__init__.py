@@ -1,7 +1,29 @@
-"""What to call before and after other tools' work."""
+"""What to call before, around and after other tools' work.
+
+from openstack_prep import connect, hooks
+
+ready = hooks.pre_ipi(connect("admin"), "ocp4.yaml")
+ready.raise_for_problems()
+hooks.ipi(["openshift-install", "create", "cluster"], ready=ready)
+"""
 
 from openstack_prep.hooks.cleanup import cleanup
+from openstack_prep.hooks.installation import Outcome, Wishes
+from openstack_prep.hooks.ipi import ipi
 from openstack_prep.hooks.post_ipi import post_ipi
+from openstack_prep.hooks.pre_ipi import NotReady, Ready, pre_ipi
+from openstack_prep.hooks.wait_for import wait_for
 from openstack_prep.verify import verify
 
-__all__ = ["cleanup", "post_ipi", "verify"]
+__all__ = [
+    "NotReady",
+    "Outcome",
+    "Ready",
+    "Wishes",
+    "cleanup",
+    "ipi",
+    "post_ipi",
+    "pre_ipi",
+    "verify",
+    "wait_for",
+]

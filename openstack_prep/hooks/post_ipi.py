@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,8 @@ def repairs_of(metadata: Metadata, **wanted: Any) -> Spec:
     return Spec(metadata.infra_id, resources)
 
 
-def wait_for_ports(cloud: Cloud, spec: Spec, seconds: float) -> None:
+def wait_for_ports(cloud: Cloud, spec: Spec, seconds: float, stop: threading.Event | None = None) -> None:
     """Wait for the ports to attach to, before planning: so that the plan is whole, and Ctrl-C ends it."""
     for each in spec.resources:
         if isinstance(each, FloatingIPAttachment) and seconds > 0:
-            wait_for_port(cloud, each.port, tag=tag(spec.name), seconds=seconds)
+            wait_for_port(cloud, each.port, tag=tag(spec.name), seconds=seconds, stop=stop)

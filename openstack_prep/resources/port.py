@@ -5,6 +5,8 @@ Source: Networking API v2.0, "Ports".
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,11 +42,13 @@ def ports_of(site: Site, project_id: str | None) -> Sequence[Mapping[str, Any]]:
     )
 
 
-def wait_for_port(cloud: Cloud, name: str, *, tag: str, seconds: float) -> Mapping[str, Any]:
+def wait_for_port(
+    cloud: Cloud, name: str, *, tag: str, seconds: float, stop: threading.Event | None = None
+) -> Mapping[str, Any]:
     """Return the port of exactly that name in the connection's own project, as soon as it is there.
 
-    Its tag may come a moment later.  Raises WaitTimeout, PlanRefused when the port carries another
-    cluster's tag, NotUnique when two have the name.
+    Its tag may come a moment later.  ``stop``, once it is set, ends the waiting.  Raises WaitTimeout,
+    PlanRefused when the port carries another cluster's tag, NotUnique when two have the name.
     """
 
     def look() -> Mapping[str, Any] | None:
@@ -52,15 +56,19 @@ def wait_for_port(cloud: Cloud, name: str, *, tag: str, seconds: float) -> Mappi
         listed = cloud.network.list("/ports", "ports", project_id=project_id, name=name, fields=FIELDS)
         return only_one(listed, f"port {name}")
 
+    stop = stop or threading.Event()
+    started = time.monotonic()
     port = tenacity.Retrying(
         retry=tenacity.retry_if_result(lambda found: found is None),
-        stop=tenacity.stop_after_delay(seconds),
+        stop=tenacity.stop_any(tenacity.stop_after_delay(seconds), tenacity.stop_when_event_set(stop)),
         wait=tenacity.wait_fixed(PAUSE),
+        sleep=tenacity.sleep_using_event(stop),
         retry_error_callback=lambda state: None,
     )(look)
     if port is None:
+        waited = time.monotonic() - started
         raise WaitTimeout(
-            f"no port {name} in project {cloud.project_id} after {seconds:.0f} s; the installer makes it in its "
+            f"no port {name} in project {cloud.project_id} after {waited:.0f} s; the installer makes it in its "
             "first minutes: is the infraID right, and the cloud entry that of the cluster's project?"
         )
     if foreign := foreign_tags(port["tags"], tag):

@@ -1,0 +1,77 @@
+"""``ipi``: ``openshift-install`` with all that belongs around it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from openstack_prep.commands.pre_ipi import add_consents, prepare
+from openstack_prep.commands.running import no_garbage
+from openstack_prep.errors import ConfigError
+
+USAGE = "openstack-prep ipi [options] -- openshift-install create cluster [installer's options]"
+
+
+def add(command: Any) -> None:
+    parser = command("ipi", _run, "run openshift-install: checked before, addresses attached meanwhile, pairs after")
+    parser.usage = USAGE
+    parser.add_argument("--spec", type=Path, metavar="SPEC", help="apply it first (pre-ipi); it has the install_config")
+    parser.add_argument("--dir", type=Path, metavar="DIR", help="the installer's --dir, when its own words lack it")
+    parser.add_argument("--ingress-ip", metavar="ADDR", help="floating IP, by address or id, for the ingress port")
+    parser.add_argument("--api-ip", metavar="ADDR", help="floating IP, by address or id, for the API port")
+    parser.add_argument("--vip", action="append", default=[], metavar="ADDR", help="allow it, too, on all nodes")
+    parser.add_argument("--wait", type=float, metavar="SECONDS", help="at most that long for the ports (the whole run)")
+    parser.add_argument("--no-check", action="store_true", help="start the installer even if check finds errors")
+    add_consents(parser)
+    parser.add_argument("command", nargs="*", metavar="COMMAND", help="behind --: the installer and its words")
+
+
+def _run(options: argparse.Namespace) -> int:
+    if not options.command:
+        raise ConfigError(f"there is no command to run; write {USAGE}")
+    if options.format != "text":
+        raise ConfigError("--format: the installer's output is passed through; openstack-prep show has formats")
+    with no_garbage():
+        from openstack_prep.hooks.installation import Wishes
+        from openstack_prep.hooks.ipi import Command, ipi
+
+    ready = None
+    if options.spec:
+        Command(options.command)  # before anything is made for it
+        with contextlib.redirect_stdout(sys.stderr):
+            ready = prepare(options, look=not options.no_check)
+            print(ready.report.summary)
+        for each in ready.findings:
+            _tell(str(each))
+        ready.raise_for_problems()
+    outcome = ipi(
+        options.command,
+        ready=ready,
+        folder=options.dir,
+        wishes=Wishes(
+            ingress_floating_ip=options.ingress_ip,
+            api_floating_ip=options.api_ip,
+            vips=tuple(options.vip),
+            wait=options.wait,
+            check=not options.no_check,
+        ),
+        tell=_tell,
+        jobs=options.jobs,
+    )
+    if outcome.problem:
+        _tell(outcome.problem)
+    return outcome.exit_code
+
+
+_one_at_a_time = threading.Lock()
+
+
+def _tell(text: str) -> None:
+    """Print lines beside the installer's own, each whole."""
+    with _one_at_a_time:
+        sys.stderr.write("".join(f"openstack-prep: {line}\n" for line in text.splitlines()))
+        sys.stderr.flush()

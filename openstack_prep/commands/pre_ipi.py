@@ -1,0 +1,48 @@
+"""``pre-ipi``: before ``openshift-install``, the spec applied and its install-config checked."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openstack_prep.commands.running import code_of, consent, execute, open_spec, print_result
+
+if TYPE_CHECKING:
+    from openstack_prep.hooks import Ready
+
+
+def add(command: Any) -> None:
+    parser = command("pre-ipi", _run, "before openshift-install: apply the spec and check its install-config")
+    parser.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file with an install_config")
+    add_consents(parser)
+
+
+def add_consents(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--allow-replace", action="store_true", help="consent to delete and make again what differs")
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+
+
+def _run(options: argparse.Namespace) -> int:
+    ready = prepare(options)
+    data = ready.report.data() | {"findings": [vars(each) for each in ready.findings]}
+    print_result(options, "\n".join([ready.report.summary, *map(str, ready.findings)]), data)
+    code = code_of(ready.report)
+    if ready.ok and options.format == "text":
+        variables = {"OS_CLOUD": ready.cloud, "OS_CLIENT_CONFIG_FILE": str(ready.clouds_file)}
+        words = (f"{name}={shlex.quote(value)}" for name, value in variables.items())
+        print("next:", *words, shlex.join(["openshift-install", "create", "cluster", "--dir", str(ready.folder)]))
+    return code or (0 if ready.ok else 1)
+
+
+def prepare(options: argparse.Namespace, *, look: bool = True) -> Ready:
+    """Apply the spec by consent, and look at what the installer will be given."""
+    from openstack_prep import api
+    from openstack_prep.hooks.pre_ipi import checked, installation_of
+
+    cloud, spec = open_spec(options, options.spec)
+    installation_of(spec)
+    plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
+    consent(options, plan)
+    return checked(spec, execute(options, cloud, plan), look=look, jobs=options.jobs)

@@ -1,0 +1,102 @@
+"""Another program, run as a shell runs one: our terminal is its own, its exit code ours.
+
+Source: POSIX, "Exit Status for Commands": 126 not executable, 127 not found, 128 and more a signal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from openstack_prep.errors import ConfigError
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+NOT_EXECUTABLE, NOT_FOUND, SIGNALLED = 126, 127, 128
+
+
+class NoSuchProgram(ConfigError):
+    """A program that cannot be started; the exit code is a shell's."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        self.exit_code = exit_code
+        super().__init__(message)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended."""
+
+    code: int
+    """Its exit code, or 128 and the number of the signal that ended it."""
+    interrupted: bool
+    """Whether a signal told it, and us, to stop."""
+
+
+def find_program(name: str) -> Path:
+    """Return where a program lies; raises NoSuchProgram."""
+    found = shutil.which(name)
+    if found is not None:
+        return Path(found)
+    if os.sep in name and Path(name).exists():
+        remedy = f"chmod +x {name}" if Path(name).is_file() else "name the program in it"
+        raise NoSuchProgram(f"{name}: is not executable; {remedy}", NOT_EXECUTABLE)
+    where = "there is no such file" if os.sep in name else "is not on PATH"
+    raise NoSuchProgram(f"{name}: {where}; write its path, such as ./openshift-install", NOT_FOUND)
+
+
+def run(command: Sequence[str], environment: Mapping[str, str]) -> Ended:
+    """Run a program with our own standard streams, wait for it, and tell how it ended.
+
+    Ctrl-C reaches it from the terminal, as it reaches us: we wait for it to end, however often.  SIGTERM
+    and SIGHUP, which are sent to one process, are passed on.  Raises NoSuchProgram.
+    """
+    heard: list[int] = []
+    process: subprocess.Popen[bytes] | None = None
+
+    def hear(number: int) -> None:
+        heard.append(number)
+        if process is not None and number != signal.SIGINT:
+            process.send_signal(number)
+
+    with _hearing(hear):
+        process = _started(command, environment)
+        for number in [each for each in heard if each != signal.SIGINT]:  # while it was being started
+            process.send_signal(number)
+        code = process.wait()
+    return Ended(code if code >= 0 else SIGNALLED - code, interrupted=bool(heard))
+
+
+def _started(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(command, env=dict(environment))
+    except FileNotFoundError as error:
+        raise NoSuchProgram(f"{command[0]}: its interpreter is not there; correct its first line", NOT_FOUND) from error
+    except OSError as error:
+        remedy = "is it built for this machine?"
+        raise NoSuchProgram(f"{command[0]}: cannot be run: {error.strerror}; {remedy}", NOT_EXECUTABLE) from error
+
+
+@contextlib.contextmanager
+def _hearing(hear: Callable[[int], None]) -> Iterator[None]:
+    """Let signals call a function; those that are ignored, as by nohup, stay so for the program too.
+
+    Only the main thread can arrange it.
+    """
+    old = {}
+    if threading.current_thread() is threading.main_thread():
+        old = {each: signal.getsignal(each) for each in SIGNALS}
+        old = {each: handler for each, handler in old.items() if handler is not signal.SIG_IGN}
+    try:
+        for each in old:
+            signal.signal(each, lambda number, frame: hear(number))
+        yield
+    finally:
+        for each, handler in old.items():
+            signal.signal(each, handler)

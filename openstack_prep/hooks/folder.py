@@ -1,0 +1,129 @@
+"""The installer's folder (--dir): what lies in it, and copies of what the installer deletes.
+
+Source: the OpenShift installer's docs: it consumes install-config.yaml, and ``destroy cluster`` removes
+metadata.json; credentials come from clouds.yaml alone, its place from OS_CLIENT_CONFIG_FILE, the working
+directory, ~/.config/openstack or /etc/openstack.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from openstack_prep.errors import ConfigError
+from openstack_prep.install_config import Given
+from openstack_prep.install_config.cluster_of import CLOUD
+from openstack_prep.openshift import Metadata, read_metadata
+from openstack_prep.private_file import write_private
+from openstack_prep.resources.install_config import KEPT
+
+CONFIG, METADATA, STATE = "install-config.yaml", "metadata.json", ".openshift_install_state.json"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder that the installer is run with."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        return self.path / CONFIG
+
+    @property
+    def metadata(self) -> Path:
+        return self.path / METADATA
+
+    @property
+    def used(self) -> bool:
+        """Whether the installer has been at work there, and goes on from what it left."""
+        return not self.config.exists() and any((self.path / name).exists() for name in (STATE, METADATA))
+
+    @property
+    def readable(self) -> Path | None:
+        """The install-config.yaml, or its copy when the installer has eaten it."""
+        return next((each for each in (self.config, _kept(self.config)) if each.exists()), None)
+
+    def cloud(self) -> str:
+        """Return the entry of clouds.yaml that the installer takes, in its own order of places."""
+        if self.config.exists() or not self.metadata.exists():
+            said = Given(self.readable).value("platform.openstack.cloud") if self.readable else None
+        else:
+            said = read_metadata(self.metadata).cloud
+        return str(said or os.environ.get("OS_CLOUD") or CLOUD)
+
+    # --- copies ---------------------------------------------------------------------------
+
+    def keep_config(self) -> None:
+        """Keep install-config.yaml, which holds the pull secret; raises ConfigError when another is kept there."""
+        if not self.config.exists():
+            return
+        text, kept = _read(self.config), _kept(self.config)
+        if kept.exists() and _read(kept) != text:
+            raise ConfigError(f"{kept} is the copy of another install-config; move it away, or correct {self.config}")
+        write_private(kept, text)
+
+    def keep_metadata(self) -> None:
+        """Keep metadata.json; the copy of an earlier cluster's goes on under that cluster's infraID."""
+        if not self.metadata.exists():
+            return
+        text, kept = _read(self.metadata), _kept(self.metadata)
+        old = _read(kept) if kept.exists() else text
+        if old != text:
+            write_private(self.path / f"{METADATA}.{_infra_id(old)}{KEPT}", old)
+        write_private(kept, text)
+
+    # --- metadata of the cluster that is being made -----------------------------------------
+
+    def metadata_text(self) -> str | None:
+        """Return what stands in metadata.json; None while it is not there, or not whole."""
+        try:
+            text = self.metadata.read_text()
+            json.loads(text)
+        except (FileNotFoundError, ValueError):
+            return None
+        return text
+
+    def metadata_of(self, cluster_name: str | None) -> Metadata:
+        """Return the metadata; raises SpecError, and ConfigError when it is that of another cluster."""
+        found = read_metadata(self.metadata)
+        if cluster_name not in (None, found.cluster_name):
+            what = f"{self.metadata} is of cluster {found.cluster_name}, not of {cluster_name}"
+            raise ConfigError(f"{what}; destroy that one first, or take another --dir")
+        return found
+
+
+def clouds_file() -> Path:
+    """Return the clouds.yaml that the installer will read; raises ConfigError when there is none."""
+    named = os.environ.get("OS_CLIENT_CONFIG_FILE")
+    places = [Path(named)] if named else []
+    places += [Path(each, "clouds.yaml") for each in (".", Path.home() / ".config/openstack", "/etc/openstack")]
+    found = next((each for each in places if each.is_file()), None)
+    if found is None:
+        looked = ", ".join(map(str, places))
+        raise ConfigError(
+            f"no clouds.yaml ({looked}); the installer reads nothing else: name one in OS_CLIENT_CONFIG_FILE"
+        )
+    return found.absolute()
+
+
+def _kept(path: Path) -> Path:
+    return path.with_name(path.name + KEPT)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}; correct it, or move it away") from error
+
+
+def _infra_id(text: str) -> str:
+    try:
+        data: Any = json.loads(text)
+        return Path(str(data["infraID"])).name
+    except (ValueError, KeyError, TypeError):
+        return "unreadable"

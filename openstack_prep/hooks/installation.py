@@ -1,0 +1,233 @@
+"""One ``create cluster``: what is looked at before it, done beside it and put right after it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from openstack_prep import api
+from openstack_prep.check import Scene, check
+from openstack_prep.check.topology import virtual_addresses
+from openstack_prep.cloud import Cloud, connect
+from openstack_prep.errors import ConfigError, PrepError, WaitTimeout
+from openstack_prep.hooks import child
+from openstack_prep.hooks.folder import Folder
+from openstack_prep.hooks.post_ipi import repairs_of, wait_for_ports
+from openstack_prep.hooks.pre_ipi import NotReady, scene
+from openstack_prep.install_config import Given
+from openstack_prep.openshift import Metadata, repairs
+from openstack_prep.plan import Report
+
+ATTACHES_INGRESS = 6
+"""The first minor release that attaches ingressFloatingIP itself; all attach the API's."""
+PAUSE = 0.5  # seconds between two looks for metadata.json
+AGAIN = 10.0  # seconds before attaching is tried again, while the installer runs
+FOREVER = 10 * 24 * 3600.0  # seconds; the installer ends before
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wishes:
+    """What is to be attached and allowed, and how."""
+
+    ingress_floating_ip: str | None = None
+    """For the routers, by address or id; None: that of install-config.yaml."""
+    api_floating_ip: str | None = None
+    """For the API, by address or id; None: that of install-config.yaml."""
+    vips: tuple[str, ...] = ()
+    """Addresses and networks to allow on all nodes besides the cluster's virtual addresses."""
+    wait: float | None = None
+    """Seconds for the virtual ports to appear; None: while the installer runs."""
+    check: bool = True
+    """Whether to check before, and not to start when the installation would fail."""
+
+    def with_ingress(self, address: str | None) -> Wishes:
+        return replace(self, ingress_floating_ip=address)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How the installer ended, and what was put right."""
+
+    code: int
+    """The installer's exit code, or 128 and the number of the signal that ended it."""
+    metadata: Metadata | None = None
+    """The cluster; None when the installer made none."""
+    report: Report | None = None
+    """What was done after it; None when there was nothing to do, or no cluster to do it to."""
+    problem: str = ""
+    """Why our own part did not succeed."""
+
+    @property
+    def exit_code(self) -> int:
+        """The installer's code; when that is 0, 1 when our own part did not succeed."""
+        return self.code or (1 if self.problem else 0)
+
+
+def environment(cloud: str, file: Path) -> dict[str, str]:
+    """Return the environment for the installer: ours, and the entry of clouds.yaml that was looked at."""
+    return os.environ | {"OS_CLOUD": cloud, "OS_CLIENT_CONFIG_FILE": str(file)}
+
+
+class Installation:
+    """One run; ``prepare`` before it looks at everything, so that what is wrong is said before the start."""
+
+    cloud: Cloud
+    scene: Scene | None = None
+
+    def __init__(self, place: Folder, release: str, wishes: Wishes, tell: Callable[[str], None]) -> None:
+        self.place, self.release, self.wishes, self.tell = place, release, wishes, tell
+        self._ended = threading.Event()
+        # an earlier cluster's; of a run that goes on it is this one's
+        self._stale = None if place.used else place.metadata_text()
+
+    # --- before ---------------------------------------------------------------------------
+
+    def prepare(self, clouds_file: Path, *, look: bool, jobs: int) -> None:
+        """Read, connect, check when told to, and keep a copy of install-config.yaml; raises PrepError."""
+        path = self.place.readable
+        if path is None and not self.place.used:
+            remedy = "write one, or give the spec that declares it"
+            raise ConfigError(f"there is no {self.place.config}, nor the state of an earlier run; {remedy}")
+        self.cloud = connect(self.place.cloud(), clouds_file=clouds_file).authenticate()
+        self._environment = environment(self.cloud.name, clouds_file)
+        if path is not None:
+            self.scene = scene(path, self.release, self.cloud)
+            self._read_addresses(path)
+        if look and self.scene is not None and not self.place.used:
+            self._check(self.scene, jobs)
+        self.place.keep_config()
+
+    def _read_addresses(self, path: Path) -> None:
+        """Take the floating IPs of install-config.yaml, also one that the release does not know; raises ConfigError."""
+        for field, names in (
+            ("ingress_floating_ip", ("ingressFloatingIP",)),
+            ("api_floating_ip", ("apiFloatingIP", "lbFloatingIP")),
+        ):
+            said = (Given(path).value(f"platform.openstack.{name}") for name in names)
+            written, wished = next(filter(None, said), None), getattr(self.wishes, field)
+            if written and wished and "." in wished and written != wished:
+                raise ConfigError(f"{names[0]} in {path} is {written}, not {wished}; name one of them")
+            changed: dict[str, Any] = {field: wished or written}
+            self.wishes = replace(self.wishes, **changed)
+
+    def _check(self, scene: Scene, jobs: int) -> None:
+        found = check(scene, jobs=jobs)
+        errors = [each for each in found if each.level == "error"]
+        for each in found:
+            if each not in errors:
+                self.tell(str(each))
+        if errors:
+            raise NotReady(errors)
+
+    # --- the run ----------------------------------------------------------------------------
+
+    def run(self, command: Sequence[str]) -> Outcome:
+        """Run the installer, attach what it does not while it runs, and put right what is left."""
+        with ThreadPoolExecutor(1, thread_name_prefix="beside") as pool:
+            beside = pool.submit(self._beside)
+            try:
+                ended = child.run(command, self._environment)
+            finally:
+                self._ended.set()
+        outcome = self._after(ended)
+        bug = beside.exception()  # one of ours, that must not hide the installer's exit code
+        if bug is not None:
+            _log.debug("", exc_info=bug)
+            problem = f"internal error beside the installer: {type(bug).__name__}: {bug}; please report it"
+            outcome = replace(outcome, problem=problem)
+        return outcome
+
+    def _beside(self) -> None:
+        """Keep metadata.json as soon as it is there, then attach: tried again until the installer has ended."""
+        while (text := self.place.metadata_text()) is None or text == self._stale:
+            if self._ended.wait(PAUSE):
+                return
+        self.place.keep_metadata()
+        told = ""
+        while self._by_us and not self._ended.is_set():
+            try:
+                self._attach()
+                return
+            except PrepError as error:
+                if not self._ended.is_set() and told != str(error):
+                    told = str(error)
+                    self.tell(f"not attached yet: {told}")
+                if isinstance(error, WaitTimeout):
+                    return
+            self._ended.wait(AGAIN)
+
+    @property
+    def _by_us(self) -> dict[str, str]:
+        """The floating IPs to attach while the installer runs: those that it does not attach itself."""
+        cluster = self.scene.cluster if self.scene else None
+        mine = {
+            "ingress_floating_ip": None if cluster is None else cluster.ingress_floating_ip,
+            "api_floating_ip": None if cluster is None else cluster.api_floating_ip,
+        }
+        wished = ((field, getattr(self.wishes, field), its) for field, its in mine.items())
+        return {field: address for field, address, its in wished if address and address != its}
+
+    def _attach(self) -> None:
+        spec = repairs_of(self._metadata(), **self._by_us)
+        wait_for_ports(self.cloud, spec, self.wishes.wait or FOREVER, self._ended)
+        report = api.apply(self.cloud, spec)
+        report.raise_for_failures()
+        for result in report.changed:
+            address = result.observed.outputs["address"] if result.observed else ""
+            self.tell(f"{address} attached to {result.step.resource.name}")
+
+    def _metadata(self) -> Metadata:
+        return self.place.metadata_of(self.scene.cluster.cluster_name if self.scene else None)
+
+    # --- after ----------------------------------------------------------------------------
+
+    def _after(self, ended: child.Ended) -> Outcome:
+        """Put right what is left, when there is a cluster; never raises for what goes wrong."""
+        text = self.place.metadata_text()
+        if text is None or text == self._stale:
+            problem = "" if ended.code else f"the installer left no metadata.json in {self.place.path}"
+            return Outcome(code=ended.code, problem=problem)
+        report, metadata, problem = None, None, ""
+        try:
+            self.place.keep_metadata()
+            metadata = self._metadata()
+            if ended.code:
+                self.tell(f"the installer ended with {ended.code}; once the cluster is there: {self._by_hand()}")
+            elif repairs(metadata, **self._wanted()):
+                report = api.apply(self.cloud, repairs_of(metadata, **self._wanted()))
+                for line in str(report).splitlines():
+                    self.tell(line)
+                report.raise_for_failures()
+        except PrepError as error:
+            problem = str(error)
+        return Outcome(code=ended.code, metadata=metadata, report=report, problem=problem)
+
+    def _wanted(self) -> dict[str, Any]:
+        return {
+            "ingress_floating_ip": self.wishes.ingress_floating_ip,
+            "api_floating_ip": self.wishes.api_floating_ip,
+            "vips": tuple(dict.fromkeys([*self._vips(), *self.wishes.vips])),
+        }
+
+    def _vips(self) -> Iterator[str]:
+        """Yield the cluster's virtual addresses, where its own machines hold them."""
+        if self.scene is not None and self.scene.cluster.load_balancer != "UserManaged":
+            for addresses in virtual_addresses(self.scene).values():
+                yield from map(str, addresses)
+
+    def _by_hand(self) -> str:
+        """Return the command that does the rest."""
+        words = ["openstack-prep", "post-ipi", "--metadata", str(self.place.metadata)]
+        wanted = self._wanted()
+        for option, field in (("--ingress-ip", "ingress_floating_ip"), ("--api-ip", "api_floating_ip")):
+            words += [option, wanted[field]] if wanted[field] else []
+        return shlex.join([*words, *(word for each in wanted["vips"] for word in ("--vip", each))])

@@ -1,0 +1,102 @@
+"""Around ``openshift-install``: checked before, addresses attached while it runs, pairs after it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from openstack_prep.errors import ConfigError, PrepError
+from openstack_prep.hooks import child
+from openstack_prep.hooks.folder import Folder, clouds_file
+from openstack_prep.hooks.installation import Installation, Outcome, Wishes, environment
+from openstack_prep.hooks.pre_ipi import Ready
+from openstack_prep.install_config import releases
+from openstack_prep.installer import release_of
+
+PROGRAM = "openshift-install"
+WITH_VALUE = ("--dir", "--log-level")
+
+
+class Command:
+    """The installer's own words."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = tuple(words)
+        self.program = child.find_program(words[0])
+        plain, self.folder = self._parted()
+        self.creates = plain[:2] == ["create", "cluster"]
+
+    def _parted(self) -> tuple[list[str], Path | None]:
+        plain, folder = [], None
+        rest = iter(self.words[1:])
+        for word in rest:
+            name, equals, value = word.partition("=")
+            if name in WITH_VALUE:
+                value = value if equals else next(rest, "")
+                folder = Path(value) if name == "--dir" else folder
+            elif not word.startswith("-"):
+                plain.append(word)
+        return plain, folder
+
+    def within(self, folder: Path | None) -> Command:
+        """Return it with a --dir; raises ConfigError when it has another."""
+        if folder is None:
+            return self
+        if self.folder is None:
+            return Command([*self.words, "--dir", str(folder)])
+        if folder.resolve() != self.folder.resolve():
+            raise ConfigError(f"the installer is told --dir {self.folder}, but install-config.yaml is for {folder}")
+        return self
+
+    def release(self, declared: str | None) -> str:
+        """Return the release that will be installed; raises ConfigError when it is not the declared one."""
+        found = release_of(self.program) if self.program.name.startswith(PROGRAM) else None
+        if found and declared and found != declared:
+            what = f"install-config.yaml is for {declared}, but {self.program} installs {found}"
+            raise ConfigError(f"{what}; take the installer of that release, or correct release:")
+        return found or declared or f"4.{releases.NEWEST}"
+
+
+def ipi(
+    command: Sequence[str],
+    *,
+    ready: Ready | None = None,
+    folder: str | Path | None = None,
+    wishes: Wishes | None = None,
+    tell: Callable[[str], None] = print,
+    jobs: int = 8,
+) -> Outcome:
+    """Run an installer's command with all that belongs around ``create cluster``; return how it went.
+
+    ``ready`` is what pre_ipi returned; without it the install-config.yaml in ``folder`` is taken as it is
+    there, and checked.  ``folder`` is the --dir, unless the command names it.  Other commands (destroy
+    cluster, wait-for ...) get the same environment, and metadata.json is kept.  ``tell`` is given lines
+    for people, also by another thread.
+
+    Raises NotReady, when check finds errors, ConfigError, SpecError and CloudError for what is wrong
+    before the start, NoSuchProgram when there is no such command; after it, all is in the outcome.
+    """
+    wishes = wishes or Wishes()
+    words = Command(command).within(ready.folder if ready else Path(folder) if folder else None)
+    place = Folder(words.folder or Path())
+    if not words.creates:
+        return _plainly(words, place, ready)
+    release = words.release(ready.release if ready else None)
+    if ready and wishes.ingress_floating_ip is None:
+        wishes = wishes.with_ingress(ready.ingress_floating_ip)
+    run = Installation(place, release, wishes, tell)
+    run.prepare(ready.clouds_file if ready else clouds_file(), look=wishes.check and ready is None, jobs=jobs)
+    return run.run(words.words)
+
+
+def _plainly(words: Command, place: Folder, ready: Ready | None) -> Outcome:
+    """Run another command; it may need no cloud, so its environment is ours when none is found."""
+    try:
+        variables = environment(place.cloud(), ready.clouds_file if ready else clouds_file())
+    except PrepError:
+        variables = dict(os.environ)
+    place.keep_metadata()  # destroy removes it
+    ended = child.run(words.words, variables)
+    place.keep_metadata()
+    return Outcome(code=ended.code)

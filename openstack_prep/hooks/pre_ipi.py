@@ -1,0 +1,132 @@
+"""Before ``openshift-install``: the spec applied, which writes install-config.yaml, and all of it checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from openstack_prep import api
+from openstack_prep.check import Finding, Scene, check
+from openstack_prep.cloud import Cloud, connect
+from openstack_prep.errors import Mistake, PrepError, SpecError
+from openstack_prep.executor import Event, silent
+from openstack_prep.hooks.folder import CONFIG, Folder, clouds_file
+from openstack_prep.install_config import read
+from openstack_prep.model import Key
+from openstack_prep.plan import Report
+from openstack_prep.resources import FloatingIP, InstallConfig
+from openstack_prep.resources.clouds_entry import InCloudsYaml
+from openstack_prep.spec import Spec, load_spec
+
+
+class NotReady(PrepError):
+    """An installation would fail; ``findings`` say why, and what mends it."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("\n".join(map(str, findings)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """How the preparation went, and how the installer is to be called."""
+
+    report: Report
+    """What apply did."""
+    findings: tuple[Finding, ...] = ()
+    """What check found, errors first; nothing when apply failed, or the installer is at work already."""
+    folder: Path
+    """Folder of install-config.yaml, for the installer's --dir."""
+    cloud: str
+    """Entry of clouds.yaml that the installer will take, for OS_CLOUD."""
+    clouds_file: Path
+    """The clouds.yaml that holds it, for OS_CLIENT_CONFIG_FILE."""
+    release: str
+    """Release of the install-config, such as 4.18."""
+    ingress_floating_ip: str | None = None
+    """Address of the floating IP that the spec has for the routers, in install_config or called ingress."""
+
+    @property
+    def ok(self) -> bool:
+        return not (self.report.failed or self.report.skipped or self.errors)
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        return tuple(each for each in self.findings if each.level == "error")
+
+    def raise_for_problems(self) -> None:
+        """Raise ApplyFailed when a step failed, NotReady when the installation would."""
+        self.report.raise_for_failures()
+        if self.errors:
+            raise NotReady(self.errors)
+
+
+def pre_ipi(
+    cloud: Cloud,
+    wanted: str | Path | Spec,
+    *,
+    jobs: int = 8,
+    tell: Callable[[Event], None] = silent,
+) -> Ready:
+    """Apply a spec that declares an install_config, then check what the installer will be given.
+
+    ``cloud`` is the administrator's, who applies; checks are made as the installer's own entry of
+    clouds.yaml.  ``ready.raise_for_problems()`` stops a script.  Raises SpecError, PlanRefused, ConfigError.
+    """
+    spec = wanted if isinstance(wanted, Spec) else load_spec(Path(wanted))
+    installation_of(spec)
+    return checked(spec, api.apply(cloud, spec, jobs=jobs, tell=tell), jobs=jobs)
+
+
+def installation_of(spec: Spec) -> InstallConfig:
+    """Return the one install_config of a spec; raises SpecError when there is none, or it has a name of its own."""
+    found = [each for each in spec.resources if isinstance(each, InstallConfig)]
+    if len(found) != 1:
+        what = "declares no install_config" if not found else f"declares {len(found)} of them"
+        remedy = "add one (`openstack-prep example openshift-current` shows it); for all else there is apply"
+        raise SpecError([Mistake(f"{spec.name}: install_config", what, remedy if not found else "keep one a spec")])
+    if found[0].file.name != CONFIG:
+        wrong = Mistake(str(found[0].key), f"{found[0].path} is not called {CONFIG}", "the installer reads no other")
+        raise SpecError(spec.placed([wrong]))
+    return found[0]
+
+
+def entry_file(spec: Spec) -> Path:
+    """Return the clouds.yaml for the installer: the one into which the spec writes its entry, else the usual."""
+    name = installation_of(spec).cloud
+    mine = (each.file for each in spec.resources if isinstance(each, InCloudsYaml) and each.cloud == name)
+    found = next(mine, None)
+    return found.absolute() if found else clouds_file()
+
+
+def checked(spec: Spec, report: Report, *, look: bool = True, jobs: int = 8) -> Ready:
+    """Return what was made ready, with what check finds in it unless nobody shall look."""
+    config = installation_of(spec)
+    file = entry_file(spec)
+    findings: Sequence[Finding] = ()
+    failed = report.failed or report.skipped
+    if look and not failed and not Folder(config.file.parent).used:
+        cloud = connect(config.cloud, clouds_file=file)
+        findings = check(scene(config.file, config.release, cloud), jobs=jobs)
+    return Ready(
+        report=report,
+        findings=tuple(findings),
+        folder=config.file.parent,
+        cloud=config.cloud,
+        clouds_file=file,
+        release=config.release,
+        ingress_floating_ip=_ingress(config, report),
+    )
+
+
+def _ingress(config: InstallConfig, report: Report) -> str | None:
+    """Return the routers' address; up to 4.5 install_config has no field for it, and its name must tell."""
+    said = config.ingress_floating_ip or "ingress"
+    return report.outputs.get(str(Key(FloatingIP.kind, said)), config.ingress_floating_ip)
+
+
+def scene(path: Path, release: str, cloud: Cloud) -> Scene:
+    """Return what to check: an install-config.yaml as a release reads it; raises SpecError."""
+    cluster, contents = read(path, release)
+    return Scene(cloud=cloud, cluster=cluster, contents=contents, path=path)
