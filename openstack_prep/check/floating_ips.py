@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from openstack_prep.check.finding import Finding
 from openstack_prep.check.scene import Scene
 from openstack_prep.check.topology import Raw, external_network, listed
+from openstack_prep.install_config.network_rules import is_address
 
 INGRESS_SINCE = 6
 
@@ -21,7 +22,7 @@ def floating_ips(scene: Scene) -> Iterator[Finding]:
     cluster = scene.cluster
     for of in ("api_floating_ip", "ingress_floating_ip"):
         address: str | None = getattr(cluster, of)
-        if address:
+        if address and is_address(address):
             yield from _one(scene, scene.place(of), address)
     if cluster.external_network and cluster.load_balancer != "UserManaged":
         yield from _missing(scene)

@@ -22,6 +22,7 @@ from openstack_prep.check.topology import (
     own_subnets,
     pools,
     pools_without,
+    references,
     router_interfaces,
 )
 
@@ -31,7 +32,7 @@ LEAST_MTU = 1380  # IPv6's own 1280 and 100 that OVN-Kubernetes adds
 def own_subnet(scene: Scene) -> Iterator[Finding]:
     """Yield what is wrong with the user's own subnets and their network."""
     where = scene.place("machines_subnets")
-    for reference in scene.cluster.machines_subnets:
+    for reference in references(scene):
         found = matches(scene, "subnets", reference)
         told = reference.id or repr(reference.name)
         if len(found) != 1:

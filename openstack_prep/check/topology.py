@@ -11,6 +11,7 @@ from typing import Any
 
 from openstack_prep.check.scene import Scene
 from openstack_prep.install_config import Reference
+from openstack_prep.install_config.machine_rules import ids
 from openstack_prep.resources.router import INTERFACES
 
 Raw = Mapping[str, Any]
@@ -46,9 +47,15 @@ def matches(scene: Scene, kind: str, reference: Reference) -> Sequence[Raw]:
     return listed(scene, kind, **query)
 
 
+def references(scene: Scene) -> list[Reference]:
+    """Return how the user's own subnets are named; what the installer takes for no name is said without the cloud."""
+    given = scene.cluster.machines_subnets
+    return [each for each in given if bool(each.id) != bool(each.name) and not list(ids("", filter(None, [each.id])))]
+
+
 def own_subnets(scene: Scene) -> list[Raw]:
     """Return the subnets of the user's own for the machines, those that are clear."""
-    found = (matches(scene, "subnets", each) for each in scene.cluster.machines_subnets)
+    found = (matches(scene, "subnets", each) for each in references(scene))
     return [subnets[0] for subnets in found if len(subnets) == 1]
 
 

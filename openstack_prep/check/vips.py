@@ -16,6 +16,7 @@ from openstack_prep.check.topology import (
     Address,
     Raw,
     addresses_of,
+    blocks,
     listed,
     own_subnets,
     pools,
@@ -32,6 +33,8 @@ def vips(scene: Scene) -> Iterator[Finding]:
         return
     addresses = virtual_addresses(scene)
     for (one, mine), (other, theirs) in combinations(addresses.items(), 2):
+        if _given(scene, one) and _given(scene, other):  # the file alone tells
+            continue
         for each in sorted(set(map(str, mine)) & set(map(str, theirs))):
             yield Finding(
                 where=_place(scene, other),
@@ -55,13 +58,17 @@ def _each(addresses: Mapping[str, Iterable[Address]]) -> Iterator[tuple[str, Add
     return ((of, each) for of, mine in addresses.items() for each in mine)
 
 
+def _given(scene: Scene, of: str) -> bool:
+    return bool(getattr(scene.cluster, of, ()))
+
+
 def _place(scene: Scene, of: str) -> str:
     """Return the field that a virtual address comes from: its own, or the network it is the default in."""
-    return scene.place(of) if getattr(scene.cluster, of, ()) else scene.place("machine_networks")
+    return scene.place(of) if _given(scene, of) else scene.place("machine_networks")
 
 
 def _told(scene: Scene, of: str, address: Address) -> str:
-    return f"{WHOSE[of]} {address}" + ("" if getattr(scene.cluster, of, ()) else " (the installer's default)")
+    return f"{WHOSE[of]} {address}" + ("" if _given(scene, of) else " (the installer's default)")
 
 
 def _outside(scene: Scene, of: str, address: Address, subnets: list[Raw]) -> Iterator[Finding]:
@@ -69,6 +76,8 @@ def _outside(scene: Scene, of: str, address: Address, subnets: list[Raw]) -> Ite
     cidrs = [each["cidr"] for each in subnets] or [scene.cluster.machine_networks[0]]
     block = next((each for each in map(ipaddress.ip_network, cidrs) if address in each), None)
     gateways = [each["gateway_ip"] for each in subnets] or [str(ipaddress.ip_network(cidrs[0]).network_address + 1)]
+    if _given(scene, of) and not any(address in each for each in blocks(scene.cluster.machine_networks)):
+        return  # the file alone tells
     if block is None:
         what = f"{_told(scene, of, address)} is not in the machines' subnet {' or '.join(cidrs)}"
         why = "its port cannot be made there"

@@ -92,13 +92,13 @@ def _floating_ips(cluster: Cluster, release: int) -> Iterator[Mistake]:
     for name, value in (("api_floating_ip", api), ("ingress_floating_ip", ingress)):
         if value and not cluster.external_network:
             yield Mistake(name, "needs an external network", "name it in external_network")
-        if value and not _is_address(value):
+        if value and not is_address(value):
             yield Mistake(name, f"{value!r} is no address", "write one such as 192.0.2.10")
     if api and api == ingress:
         yield Mistake("ingress_floating_ip", f"{api} is the API's already", "choose another")
 
 
-def _is_address(text: str) -> bool:
+def is_address(text: str) -> bool:
     try:
         ipaddress.ip_address(text)
     except ValueError:

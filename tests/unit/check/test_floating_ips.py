@@ -53,6 +53,10 @@ def test_those_that_are_not_named(neutron: Neutron) -> None:
     assert neutron.found(floating_ips, external_network=None) == []
 
 
+def test_what_is_no_address_is_not_looked_for(neutron: Neutron) -> None:
+    assert neutron.found(floating_ips, api_floating_ip="api", ingress_floating_ip=INGRESS) == []
+
+
 def test_before_4_6_the_installer_attaches_none_to_ingress(neutron: Neutron) -> None:
     said = list(floating_ips(neutron.scene(release="4.5", api_floating_ip=API)))
     assert [str(each).splitlines()[0] for each in said] == ["warning: ingress: the installer attaches none before 4.6"]

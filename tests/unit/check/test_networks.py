@@ -61,6 +61,7 @@ def test_what_cannot_work(neutron: Neutron, fields: dict[str, Any], found: str) 
     [
         ({"cluster_networks": ("10.128.0.0/22",), "compute": Pool(replicas=0)}, 1),  # two parts of /23 for three
         ({"cluster_networks": ("10.128.0.0/22", "10.132.0.0/22"), "compute": Pool(replicas=0)}, 0),
+        ({"host_prefix": 9}, 0),  # the file alone tells
         ({"machine_networks": ("10.0.0.0/28",)}, 0),  # fourteen for eleven
         ({"external_dns": (), "release": "4.3"}, 0),  # it could not be written
         ({"external_dns": (), "machines_subnets": (Reference(id="s1"),)}, 0),  # the subnet's own are another check's

@@ -10,7 +10,8 @@ from openstack_prep.check.own_subnet import own_subnet
 from openstack_prep.install_config import Reference
 from tests.unit.check.neutron import NETWORK, SUBNET, Neutron
 
-OWN = {"machines_subnets": (Reference(id="s1"),), "external_dns": ()}
+OWN = {"machines_subnets": (Reference(name="machines"),), "external_dns": ()}
+NOBODY = "11111111-1111-4111-8111-111111111111"
 WHERE = "error platform.openstack.controlPlanePort.fixedIPs: "
 
 
@@ -95,7 +96,7 @@ def test_routers(neutron: Neutron) -> None:
 def test_what_the_router_leads_to(neutron: Neutron) -> None:
     (router,) = neutron.kept["routers"]
     router["routes"] = [{"destination": "10.130.0.0/16", "nexthop": "10.0.0.9"}]
-    neutron.add("subnets", SUBNET, id="s2", network_id="n2", cidr="172.30.7.0/24")
+    neutron.add("subnets", SUBNET, id="s2", name="other", network_id="n2", cidr="172.30.7.0/24")
     other = [{"subnet_id": "s2", "ip_address": "172.30.7.1"}]
     neutron.port("i2", network_id="n2", device_id="r1", device_owner="network:router_interface", fixed_ips=other)
     assert neutron.found(own_subnet, **OWN) == [
@@ -107,11 +108,16 @@ def test_what_the_router_leads_to(neutron: Neutron) -> None:
 def test_which_is_meant(neutron: Neutron) -> None:
     missing = neutron.found(own_subnet, machines_subnets=(Reference(name="no-such"),))
     assert missing == [f"{WHERE}there is no subnet 'no-such'"]
-    old = neutron.found(own_subnet, machines_subnets=(Reference(id="s7"),), release="4.12")
-    assert old == ["error platform.openstack.machinesSubnet: there is no subnet s7"]
+    old = neutron.found(own_subnet, machines_subnets=(Reference(id=NOBODY),), release="4.12")
+    assert old == [f"error platform.openstack.machinesSubnet: there is no subnet {NOBODY}"]
     neutron.add("subnets", SUBNET, id="s9", name="machines")
     twice = neutron.found(own_subnet, machines_subnets=(Reference(name="machines"),))
     assert twice == [f"{WHERE}2 subnets are called 'machines': s1, s9"]
+
+
+def test_a_name_that_the_installer_takes_for_none_is_said_without_the_cloud(neutron: Neutron) -> None:
+    for each in (Reference(), Reference(id="s1"), Reference(id=NOBODY, name="machines")):
+        assert neutron.found(own_subnet, machines_subnets=(each,)) == []
 
 
 def test_its_network(neutron: Neutron) -> None:
@@ -134,7 +140,7 @@ def test_two_stacks(neutron: Neutron) -> None:
     v6 = neutron.add("subnets", SUBNET, id="s6", name="v6", **six, **pool)
     neutron.kept["ports"][0]["fixed_ips"].append({"subnet_id": "s6", "ip_address": "fd2e::1"})
     both: dict[str, Any] = OWN | {"machine_networks": ("10.0.0.0/16", "fd2e::/64")}
-    both["machines_subnets"] = (Reference(id="s1"), Reference(id="s6"))
+    both["machines_subnets"] = (Reference(name="machines"), Reference(name="v6"))
     assert neutron.found(own_subnet, **both) == []
     neutron.kept["networks"][1]["mtu"] = 1379
     assert neutron.found(own_subnet, **both) == [f"{WHERE}the MTU of network n1 is 1379"]

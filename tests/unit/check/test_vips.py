@@ -10,7 +10,7 @@ from openstack_prep.check.vips import vips
 from openstack_prep.install_config import Reference
 from tests.unit.check.neutron import SUBNET, Neutron
 
-OWN = {"machines_subnets": (Reference(id="s1"),)}
+OWN = {"machines_subnets": (Reference(name="machines"),)}
 MACHINE = "error networking.machineNetwork: "
 API, INGRESS = "error platform.openstack.apiVIPs: ", "error platform.openstack.ingressVIPs: "
 
@@ -47,6 +47,10 @@ def test_the_defaults_stand_apart(neutron: Neutron) -> None:
             f"{MACHINE}ingress's 10.0.0.7 (the installer's default) is no host's address in 10.0.0.0/29",
         ),
         (
+            {"machine_networks": ("10.0.0.0/30",), "api_vips": ("10.0.0.2",)},
+            f"{MACHINE}ingress's 10.0.0.7 (the installer's default) is not in the machines' subnet 10.0.0.0/30",
+        ),
+        (
             {"api_vips": ("10.0.1.0",), **OWN},
             f"{API}the API's 10.0.1.0 lies in the allocation pool 10.0.1.0-10.0.255.254 of s1",
         ),
@@ -59,6 +63,11 @@ def test_the_defaults_stand_apart(neutron: Neutron) -> None:
 def test_what_cannot_be_one(neutron: Neutron, fields: dict[str, Any], found: str) -> None:
     assert neutron.found(vips, **fields) == [found]
     assert neutron.found(vips, **fields, load_balancer="UserManaged") == []
+
+
+def test_what_the_file_alone_tells_is_not_said_twice(neutron: Neutron) -> None:
+    assert neutron.found(vips, api_vips=("10.0.0.9",), ingress_vips=("10.0.0.9",)) == []
+    assert neutron.found(vips, api_vips=("172.16.0.9",)) == []
 
 
 def test_one_command_takes_them_all_out_of_the_pools(neutron: Neutron) -> None:
@@ -85,7 +94,7 @@ def test_subnets_that_are_not_clear_are_another_checks(neutron: Neutron) -> None
 
 
 TWO: dict[str, Any] = {
-    "machines_subnets": (Reference(id="s1"), Reference(id="s6")),
+    "machines_subnets": (Reference(name="machines"), Reference(name="v6")),
     "machine_networks": ("10.0.0.0/16", "fd2e::/64"),
     "api_vips": ("10.0.0.5", "fd2e::5"),
     "ingress_vips": ("10.0.0.7", "fd2e::7"),
