@@ -16,7 +16,7 @@ from openstack_prep.errors import NotAllowed
 from openstack_prep.model import Action, Mark, Step
 from openstack_prep.openshift_leftovers import Owned, infra_ids
 from openstack_prep.plan import Plan, Report
-from openstack_prep.resources.leftover import HOLDS, Leftover, listed
+from openstack_prep.resources.leftover import LISTED, Leftover, listed
 from openstack_prep.site import Site
 from openstack_prep.spec import Spec
 
@@ -74,7 +74,7 @@ def _read(site: Site, infra_id: str, jobs: int) -> tuple[Lists, list[str]]:
             return []
 
     with ThreadPoolExecutor(jobs) as pool:
-        return dict(zip(HOLDS, pool.map(read, HOLDS), strict=False)), unread
+        return dict(zip(LISTED, pool.map(read, LISTED), strict=True)), unread
 
 
 def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[tuple[Leftover, Mapping[str, Any]]]:

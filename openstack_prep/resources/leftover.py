@@ -35,7 +35,9 @@ HOLDS: dict[str, tuple[str, ...]] = {
     "volume": (),
     "container": (),
 }
-"""What cannot go before a kind has gone; the keys are all kinds that are looked for."""
+"""What cannot go before a kind has gone."""
+LISTED = tuple(thing for thing in HOLDS if thing != "floating_ip_attachment")
+"""Kinds that have a list of their own."""
 
 SERVED_BY_NEUTRON = ("network:dhcp", "network:distributed")
 """Owners of ports that Neutron takes away itself."""

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import tenacity
 
 from openstack_prep.cloud import Cloud
-from openstack_prep.errors import CloudError, NotFound, ResourceFailed, WaitTimeout
+from openstack_prep.errors import CloudError, NotAllowed, NotFound, ResourceFailed, WaitTimeout
 from openstack_prep.model import Mark
 from openstack_prep.resources.router import INTERFACES
 
@@ -63,6 +63,7 @@ def listed(cloud: Cloud, thing: str, infra_id: str) -> list[dict[str, Any]]:
     if thing == "load_balancer":
         path = "/lbaas/loadbalancers"
         return cloud.load_balancer.list(path, "loadbalancers", project_id=mine) if cloud.has("load-balancer") else []
+    assert thing == "container", thing
     return _containers(cloud, infra_id) if cloud.has("object-store") else []
 
 
@@ -98,11 +99,19 @@ def remove(cloud: Cloud, thing: str, raw: Raw) -> None:
     if special:
         special(cloud, raw)
     elif thing in NETWORK:
-        cloud.network.delete(f"/{NETWORK[thing]}/{raw['id']}")
+        _of_neutron(cloud, f"/{NETWORK[thing]}/{raw['id']}")
     elif thing == "image":
         cloud.image.delete(f"/images/{raw['id']}")
     else:
         cloud.compute.delete(f"/os-server-groups/{raw['id']}")
+
+
+def _of_neutron(cloud: Cloud, path: str) -> None:
+    """Delete; Neutron also says 403 of what another request is removing at this moment."""
+    try:
+        cloud.network.delete(path)
+    except NotAllowed as error:
+        raise CloudError(str(error), retryable=True, status=error.status) from error
 
 
 def _server(cloud: Cloud, raw: Raw) -> None:
@@ -145,7 +154,7 @@ def _router(cloud: Cloud, raw: Raw) -> None:
         for port in neutron.list("/ports", "ports", device_id=raw["id"], device_owner=list(INTERFACES)):
             with contextlib.suppress(NotFound):
                 neutron.put(f"{path}/remove_router_interface", {"port_id": port["id"]}, once=True)
-        neutron.delete(path)
+        _of_neutron(cloud, path)
 
 
 def detach(cloud: Cloud, raw: Raw, note: Mark) -> None:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import time
 from typing import Any, Literal
 
 import pytest
 
 from tests import standin
+from tests.devcloud.faults import Fault
+from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
 from tests.functional.conftest import Prep
 from tests.functional.test_verify import float_ip
 
 DEV, DEV2 = "dev-x7k2p", "dev-x7k2p-web-q9m4t"
 """The name of the second begins with the infraID of the first."""
+GUESTS = "k8s-clusterapi-cluster-openshift-cluster-api-guests"
 
 
 def inventory(connection: Any) -> set[str]:
@@ -37,20 +44,104 @@ def here(tenant: Tenant, prep: Prep) -> Prep:
     return prep
 
 
-@pytest.mark.parametrize("era", ["capi", "terraform"])
-def test_all_of_one_cluster_and_nothing_of_another(
-    era: Literal["capi", "terraform"], tenant: Tenant, here: Prep
-) -> None:
+def store(connection: Any, infra_id: str) -> Any:
+    """Make what a running cluster makes for itself: a registry's container, and a volume with a snapshot."""
+    swift, cinder = connection.object_store, connection.block_storage
+    name = f"{infra_id}-image-registry-abcdefghijklmnop"
+    swift.put(f"/{name}", headers={"X-Container-Meta-Openshiftclusterid": infra_id}).raise_for_status()
+    for number in range(3):
+        swift.upload_object(name, f"docker/registry/v2/blob {number}", data=b"layer")
+    metadata = {"cinder.csi.openstack.org/cluster": infra_id}
+    volume = cinder.create_volume(size=1, name=f"pvc-{infra_id}", metadata=metadata)
+    cinder.wait_for_status(volume, "available", interval=0.2, wait=60)
+    snapshot = cinder.create_snapshot(volume_id=volume.id, name="snapshot-of-it", metadata=metadata)
+    cinder.wait_for_status(snapshot, "available", interval=0.2, wait=60)
+    return volume
+
+
+def test_all_of_one_cluster_and_nothing_of_another(tenant: Tenant, here: Prep) -> None:
     connection = tenant.connect()
     api, ingress = float_ip(connection), float_ip(connection)
     standin.make(connection, DEV2, servers=False, masters=1, workers=0)
+    store(connection, DEV2)
     before = inventory(connection)
-    standin.make(connection, DEV, era=era, bootstrap=True, api_floating_ip=api, masters=1, workers=1)
+    standin.make(connection, DEV, bootstrap=True, api_floating_ip=api, masters=1, workers=1)
+    volume = store(connection, DEV)
     here.run("post-ipi", "--infra-id", DEV, "--ingress-ip", ingress, "--yes")
-    plan = here.run("cleanup", "--infra-id", DEV, "--plan").stdout
-    print(plan)
+    connection.compute.create_volume_attachment(master(connection), volume_id=volume.id)
+
+    flavor = connection.compute.find_flavor("m1.small").id
+    network = connection.network.find_network(f"{GUESTS}-{DEV}")
+    bastion = connection.compute.create_server(
+        name="bastion", flavor_id=flavor, networks=[{"uuid": network.id}], image_id=rhcos(connection)
+    )
+    connection.compute.wait_for_server(bastion, interval=0.2, wait=60)
+    refused = here.run("cleanup", "--infra-id", DEV, "--yes", code=2).stderr
+    assert f"network/{network.name}: does not belong to {DEV} alone: server bastion {bastion.id} has port" in refused
+    connection.compute.delete_server(bastion)
+    connection.compute.wait_for_delete(bastion, interval=0.2, wait=60)
+
+    listed = here.run("cleanup", "--infra-id", DEV, "--plan", "--format", "json").stdout
+    steps = {step["resource"]: step["action"] for step in json.loads(listed)["steps"]}
+    assert steps.keys() >= {f"floating_ip_attachment/{api}", f"volume/pvc-{DEV}", f"server/{DEV}-bootstrap"}
+    assert len(inventory(connection) - before) > 15
     said = here.run("cleanup", "--infra-id", DEV, "--yes").stdout
-    print(said)
+    assert f"{len(steps)} done, 0 failed" in said
     assert inventory(connection) == before
     assert {(each.port_id, each.description) for each in connection.network.ips()} == {(None, "")}
     assert here.run("cleanup", "--infra-id", DEV, "--yes").stdout.startswith(f"nothing of {DEV} in project")
+
+
+LOST = [
+    Fault("nova", method="DELETE", path_regex="/os-server-groups/", drop_answer=True),
+    Fault("neutron", method="DELETE", path_regex="/ports/", drop_answer=True, times=2),
+    Fault("neutron", method="DELETE", path_regex="/ports/", status=403, skip=2),
+    Fault("neutron", method="PUT", path_regex="/floatingips/", drop_answer=True),
+    Fault("neutron", method="PUT", path_regex="/remove_router_interface", drop_answer=True),
+    Fault("neutron", method="DELETE", path_regex="/routers/", status=409),
+    Fault("neutron", method="DELETE", path_regex="/subnets/", status=503),
+    Fault("neutron", method="DELETE", path_regex="/networks/", drop_answer=True),
+    Fault("glance", method="DELETE", path_regex="/images/", status=500, times=2),
+]
+
+
+@pytest.mark.parametrize("trouble", ["killed", "lost"])
+def test_it_converges(trouble: Literal["killed", "lost"], devcloud: Devcloud, tenant: Tenant, here: Prep) -> None:
+    """Killed after its first, third ... write; or with answers lost and services that fail."""
+    connection = tenant.connect()
+    ours = connection.network.create_ip(
+        floating_network_id=connection.network.find_network("external").id, description="[openstack-prep:lab/api]"
+    )
+    yours = float_ip(connection)
+    before = {each for each in inventory(connection) if ours.id not in each}
+    more = {"api_floating_ip": ours.floating_ip_address, "ingress_floating_ip": yours, "masters": 1, "workers": 1}
+    standin.make(connection, DEV, era="terraform", **more)
+    words = ["cleanup", "--infra-id", DEV, "--release", "lab", "--yes"]
+    if trouble == "lost":
+        with devcloud.faults(*LOST):
+            here.run(*words)
+    else:
+        for writes in (1, 3, 3):
+            killed_after(writes, devcloud, here.start(*words))
+        here.run(*words)
+    assert inventory(connection) == before
+
+
+def killed_after(writes: int, devcloud: Devcloud, process: subprocess.Popen[str]) -> None:
+    mark = devcloud.mark()
+    while process.poll() is None:
+        sent = [each for each in devcloud.requests_since(mark) if each.method in ("PUT", "DELETE")]
+        if len(sent) >= writes:
+            break
+        time.sleep(0.002)
+    assert process.poll() is None, f"ended before its write number {writes}"
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def master(connection: Any) -> Any:
+    return connection.compute.find_server(f"{DEV}-master-0", ignore_missing=False)
+
+
+def rhcos(connection: Any) -> str:
+    return str(connection.image.find_image(f"{DEV}-rhcos", ignore_missing=False).id)
