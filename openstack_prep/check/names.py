@@ -76,6 +76,13 @@ def _floating(scene: Scene, which: str) -> set[str]:
 
 
 def _write(scene: Scene) -> str:
-    ingress = [] if scene.cluster.ingress_floating_ip or not scene.cluster.external_network else ["--ingress", "ADDR"]
-    words = ["names", "--install-config", str(scene.path), *ingress, "--as", "hosts", "--write", str(scene.hosts)]
-    return shlex.join(["openstack-prep", *words])
+    """Return the command that writes all names; it must be told the addresses that are not in the file."""
+    words = ["--install-config", str(scene.path)]
+    if scene.cluster.external_network:
+        for which in ("api", "ingress"):
+            if not getattr(scene.cluster, f"{which}_floating_ip"):
+                known = _floating(scene, which)
+                if which == "api" and not known:  # none will be attached either
+                    known = set(map(str, virtual_addresses(scene)["api_vips"]))
+                words += [f"--{which}", known.pop() if len(known) == 1 else "ADDR"]
+    return shlex.join(["openstack-prep", "names", *words, "--as", "hosts", "--write", str(scene.hosts)])

@@ -86,9 +86,18 @@ def test_which_address_is_right(
     assert [each.partition(" ")[0] for each in neutron.found(names, **fields)] == found
 
 
-def test_the_remedy_asks_for_the_address_that_nobody_named(neutron: Neutron) -> None:
-    remedies = [each.remedy for each in names(neutron.scene(api_floating_ip=API))]
-    assert all(" --ingress ADDR " in each for each in remedies)
+def test_the_remedy_says_the_addresses_that_the_file_does_not(neutron: Neutron) -> None:
+    def told(**fields: str) -> str:
+        api, ingress = (each.remedy for each in names(neutron.scene(**fields)))
+        assert api == ingress
+        return api.partition(f"{neutron.folder}/hosts ")[2].partition("--as hosts")[0].strip()
+
+    assert told(**BOTH) == ""
+    assert told(api_floating_ip=API) == "--ingress ADDR"
+    for address in (API, INGRESS):
+        neutron.add("floatingips", FLOATING, id=address, floating_ip_address=address)
+    assert told(api_floating_ip=API) == f"--ingress {INGRESS}"
+    assert told() == "--api 10.0.0.5 --ingress ADDR"
 
 
 def test_a_hosts_file_that_is_not_there(neutron: Neutron) -> None:
