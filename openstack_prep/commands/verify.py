@@ -18,7 +18,12 @@ def add(command: Any) -> None:
     add_cluster_options(parser)
     parser.add_argument("--ingress-ip", metavar="ADDR", help="floating IP of the routers (that of their port)")
     parser.add_argument("--api-ip", metavar="ADDR", help="floating IP of the API (that of its port)")
-    parser.add_argument("--install-config", type=Path, metavar="FILE", help="takes domain and addresses from it")
+    parser.add_argument(
+        "--install-config",
+        type=Path,
+        metavar="FILE",
+        help="its domain and addresses (the one beside metadata.json)",
+    )
     parser.add_argument("--base-domain", metavar="DOMAIN", help="baseDomain of the cluster, to look its names up")
     parser.add_argument("--cluster-name", metavar="NAME", help="its name, if the infraID has cut it")
     parser.add_argument("--hosts", type=Path, metavar="FILE", help="a hosts file to look into before the resolver")
@@ -32,12 +37,13 @@ def _run(options: argparse.Namespace) -> int:
 
     if options.metadata is None and options.infra_id is None and not METADATA.exists():
         chosen_cluster(options)
+    metadata = options.metadata or (METADATA if options.infra_id is None else None)
     what = verify.wanted(
-        metadata=options.metadata or (METADATA if options.infra_id is None else None),
+        metadata=metadata,
         infra_id=options.infra_id,
         api_floating_ip=options.api_ip,
         ingress_floating_ip=options.ingress_ip,
-        install_config=options.install_config,
+        install_config=options.install_config or _beside(metadata),
         base_domain=options.base_domain,
         cluster_name=options.cluster_name,
         source=options.source,
@@ -46,3 +52,13 @@ def _run(options: argparse.Namespace) -> int:
     seen = verify.look(cloud, what, hosts=options.hosts, jobs=options.jobs)
     print_result(options, seen, seen.data())
     return 0 if seen.ok else 1
+
+
+def _beside(metadata: Path | None) -> Path | None:
+    """Return the install-config in the installer's folder, or our copy when the installer has eaten it."""
+    from openstack_prep.resources.install_config import KEPT
+
+    if metadata is None:
+        return None
+    path = metadata.parent / "install-config.yaml"
+    return next((each for each in (path, path.with_name(path.name + KEPT)) if each.exists()), None)

@@ -15,12 +15,13 @@ from openstack_prep.verify.way import Way
 def evaluate(wanted: Wanted, scene: Scene, answers: Mapping[str, Answer]) -> Verification:
     """Return the links of both ways into a cluster."""
     ways = [Way(wanted, target, scene, answers) for target in wanted.targets]
-    chains = (Chain(name=way.target.name, target=way.target.url, links=tuple(_links(way))) for way in ways)
+    told: dict[str, str | None] = {way.target.name: way.leads_to for way in ways}
+    chains = (Chain(name=way.target.name, target=way.target.url, links=tuple(_links(way, told))) for way in ways)
     return Verification(infra_id=wanted.metadata.infra_id, chains=tuple(chains))
 
 
-def _links(way: Way) -> Iterator[Link]:
-    yield from outside.names(way)
+def _links(way: Way, told: Mapping[str, str | None]) -> Iterator[Link]:
+    yield from outside.names(way, told)
     if way.wanted.user_managed:
         yield ok("port", "none: install-config.yaml leaves load balancing to you; look at your balancer's targets")
     else:

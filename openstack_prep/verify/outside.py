@@ -6,7 +6,8 @@ Source: OpenShift installer docs/source, "What gets created, names and tags"; Ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 
 from openstack_prep import openshift_names
 from openstack_prep.resolver import Answer
@@ -15,16 +16,16 @@ from openstack_prep.verify.reading import Raw, Scene
 from openstack_prep.verify.way import Way, addresses, some
 
 
-def names(way: Way) -> Iterator[Link]:
+def names(way: Way, told: Mapping[str, str | None]) -> Iterator[Link]:
+    """Yield a link a name; ``told`` are the addresses that the names of both ways should have."""
     if not way.target.hosts:
         yield unknown("name", "the cluster's domain is not known", "give --base-domain DOMAIN or --install-config FILE")
     for host in way.target.hosts:
-        yield _name(way, host, way.answers[host])
+        yield _name(way, host, way.answers[host], _write_names(way, told))
 
 
-def _name(way: Way, host: str, answer: Answer) -> Link:
-    address = way.address or (addresses(way.port)[0] if way.port and way.direct else None)
-    mend = f"point {host} to {address or 'the floating IP'} in DNS, or in the hosts file"
+def _name(way: Way, host: str, answer: Answer, mend: str) -> Link:
+    address = way.leads_to
     if answer.late:
         return unknown("name", f"{answer.source} did not say in time what {host} is", "look at the resolver, try again")
     if not answer.addresses:
@@ -34,6 +35,18 @@ def _name(way: Way, host: str, answer: Answer) -> Link:
     if address and not way.direct and wrong:
         return broken("name", f"{said}, not {address}", mend)
     return ok("name", said)
+
+
+def _write_names(way: Way, told: Mapping[str, str | None]) -> str:
+    given = {
+        "--cluster-name": way.wanted.cluster_name,
+        "--base-domain": way.wanted.base_domain,
+        "--api": told["api"] or "ADDRESS",
+        "--ingress": told["ingress"] or "ADDRESS",
+        "--write": "/etc/hosts",
+    }
+    words = (word for option in given.items() for word in option if word)
+    return f"correct the DNS, or openstack-prep names {shlex.join(words)}"
 
 
 def floating_ip(way: Way) -> Link:

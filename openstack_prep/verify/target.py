@@ -51,6 +51,10 @@ class Wanted:
 
     metadata: Metadata
     targets: tuple[Target, ...]
+    cluster_name: str
+    """Name in install-config.yaml, or as far as the infraID keeps it."""
+    base_domain: str | None = None
+    """Domain that the cluster's own lies in."""
     user_managed: bool = False
     """Whether install-config.yaml says that somebody else balances load."""
     source: Network | None = None
@@ -91,6 +95,8 @@ def wanted(
     domain = f"{name}.{parent.strip('.')}" if parent else None
     return Wanted(
         metadata=cluster,
+        cluster_name=name,
+        base_domain=parent,
         targets=(
             _api(cluster.infra_id, domain, said, api_floating_ip),
             _ingress(cluster.infra_id, domain, said, ingress_floating_ip),

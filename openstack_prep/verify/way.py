@@ -71,6 +71,11 @@ class Way:
         meant = (self.target.given,) if self.target.given else self.resolved
         return self.port is not None and self.serving is None and bool(set(meant) & set(addresses(self.port)))
 
+    @property
+    def leads_to(self) -> str | None:
+        """The address that its names should have, as far as known."""
+        return addresses(self.port)[0] if self.port and self.direct else self.address
+
     @cached_property
     def nodes(self) -> list[Raw]:
         """Ports of the machines that can hold the address: without workers, the masters do their work."""

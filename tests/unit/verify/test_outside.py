@@ -8,6 +8,10 @@ import pytest
 
 from tests.unit.verify.scene import API, APPS, ID, INGRESS, NAMES, TAG, changed, floating, port, right, wrong
 
+WRITE = (
+    "correct the DNS, or openstack-prep names --cluster-name dev --base-domain example.com "
+    f"--api {API} --ingress {INGRESS} --write /etc/hosts"
+)
 REPAIR = f"openstack-prep post-ipi --infra-id {ID}"
 
 
@@ -48,12 +52,11 @@ def test_a_floating_ip_that_is_not_active(status: str, state: str) -> None:
 def test_names() -> None:
     found = wrong(right(), names={**NAMES, "api.dev.example.com": "192.0.2.99", APPS[1]: "192.0.2.10"})
     assert found == [
-        f"api, name, broken: api.dev.example.com is 192.0.2.99 (hosts), not {API}; "
-        f"point api.dev.example.com to {API} in DNS, or in the hosts file",
-        f"ingress, name, broken: {APPS[1]} is 192.0.2.10 (hosts), not {INGRESS}; "
-        f"point {APPS[1]} to {INGRESS} in DNS, or in the hosts file",
+        f"api, name, broken: api.dev.example.com is 192.0.2.99 (hosts), not {API}; {WRITE}",
+        f"ingress, name, broken: {APPS[1]} is 192.0.2.10 (hosts), not {INGRESS}; {WRITE}",
     ]
-    assert [each.partition(";")[0] for each in wrong(right(), names={**NAMES, APPS[0]: ""})]
+    there = {name: address for name, address in NAMES.items() if name != APPS[0]}
+    assert wrong(right(), names=there) == [f"ingress, name, broken: {APPS[0]} has no address; {WRITE}"]
 
 
 def test_a_provider_network_needs_no_floating_ip() -> None:
