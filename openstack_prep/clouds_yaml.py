@@ -20,7 +20,7 @@ from openstack_prep.private_file import write_private
 from openstack_prep.yaml_places import Document
 
 
-def read(path: Path) -> dict[str, Any]:
+def read(path: Path, section: str = "clouds") -> dict[str, Any]:
     """Return the entries of a file by name; raises SpecError that names the line of what is wrong."""
     if not path.exists():
         return {}
@@ -28,10 +28,10 @@ def read(path: Path) -> dict[str, Any]:
     data = {} if document.data is None else document.data
     if not isinstance(data, dict):
         raise SpecError([Mistake(f"{path}:1", "is not a mapping", "mend it, or name another file")])
-    clouds = data.get("clouds") or {}
+    clouds = data.get(section) or {}
     if not isinstance(clouds, dict):
-        place = document.place(("clouds",))
-        raise SpecError([Mistake(place, "clouds is not a mapping of entries", "mend it, or name another file")])
+        place = document.place((section,))
+        raise SpecError([Mistake(place, f"{section} is not a mapping of entries", "mend it, or name another file")])
     return clouds
 
 

@@ -7,6 +7,7 @@ Requests go through the SDK's service clients, so that everything a clouds.yaml 
 from __future__ import annotations
 
 import contextlib
+import html
 import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
@@ -102,6 +103,15 @@ class Service:
     def endpoint(self) -> str:
         return str(self._repeatable.get_endpoint())
 
+    @property
+    def newest_microversion(self) -> tuple[int, int] | None:
+        """The newest that this service takes; None when it has none.  Raises CloudError."""
+        try:
+            data = self._repeatable.get_endpoint_data()
+        except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
+            raise translate(error, f"read the versions of {self.type}") from error
+        return cast("tuple[int, int] | None", data and data.max_microversion)
+
 
 def _body(response: requests.Response) -> dict[str, Any]:
     return cast("dict[str, Any]", response.json()) if response.content else {}
@@ -151,9 +161,13 @@ def _said(error: Exception) -> str:
         said = " ".join(response.text.split())[:500]
         with contextlib.suppress(ValueError, AttributeError, KeyError, TypeError):  # then as it stands
             said = str(next(iter(response.json().values()))["message"])
+    if response is not None and (page := _PAGE.search(response.text)):
+        said = " ".join(html.unescape(page[1]).split()) or said
     return _POOL.sub(lambda found: found[1] or found[0], said)
 
 
+_PAGE = re.compile(r"</h1>(.*?)(?:<br|</body)", re.DOTALL)
+"""What Glance says stands in a page, of which keystoneauth passes on the title."""
 _POOL = re.compile(r"HTTPS?ConnectionPool\(.*?(\[Errno[^\]]*\] [\w ]+)?['\")]*$", re.DOTALL)
 """What urllib3 says of a connection, around what the system says of it."""
 

@@ -34,6 +34,8 @@ class Scene:
     """The install-config.yaml; the installer will be run with its folder as --dir."""
     hosts: Path = Path("/etc/hosts")
     """The hosts file of the machine that the installer will run on."""
+    installer: Path | None = None
+    """An openshift-install, to ask which image belongs to it."""
     site: Site = field(init=False)
 
     def __post_init__(self) -> None:

@@ -70,14 +70,20 @@ class _Reading:
         self._given = given
         self.said: dict[str, Any] = {}
         self._paths: dict[str, str] = {}
+        self._later: dict[str, str] = {}
         self._mistakes = list(given.repeated)
         for field in FIELDS:
             newest = field.spelling(release)
             if field.of and newest:  # others the release ignores
                 self._paths[field.of] = newest.path
+                newer = [each.name for each in field.spellings if self._is_too_new(each, release)]
+                self._later |= {field.of: newer[0]} if newer else {}
                 self._read(field.of, [each for each in field.spellings if each.since <= release])
         self._part_cluster_networks()
         self._check_constants()
+
+    def _is_too_new(self, spelling: Spelling, release: int) -> bool:
+        return spelling.since > release and self._given.value(spelling.path) is not None
 
     def _read(self, of: str, spellings: list[Spelling]) -> None:
         """Take the value of the first name that has one."""
@@ -146,7 +152,9 @@ class _Reading:
         of = ".".join(steps[:depth])
         place = self._given.place(self._paths[of])
         if error["type"].startswith("missing"):
-            return Mistake(place, "is missing" if depth == len(steps) else f"lacks {steps[-1]}", "add it")
+            what = "is missing" if depth == len(steps) else f"lacks {steps[-1]}"
+            newer = f": this release does not know {self._later[of]}" if of in self._later else ""
+            return Mistake(place, what + newer, "add it")
         said = str(error["ctx"]["error"]) if error["type"] == "value_error" else error["msg"].replace("Input ", "")
         what, _, remedy = said.partition("; ")
         return Mistake(place, f"{_shown(of, error['input'])} {what}", remedy or "correct it")

@@ -15,7 +15,13 @@ from openstack_prep.errors import Mistake
 from openstack_prep.install_config import releases
 from openstack_prep.install_config.releases import FIELDS, INNER, Field, Spelling
 
-FATE = ((11, "the installer ignores it and warns of one such"), (10, "the installer stops"), (0, "it is ignored"))
+STOPS, DIFFER = "the installer stops", "are one field, and differ"
+FATE = ((11, "the installer ignores it and warns of one such"), (10, STOPS), (0, "it is ignored"))
+
+
+def is_fatal(finding: Mistake) -> bool:
+    """Whether the installer stops because of a finding."""
+    return finding.what.endswith((STOPS, DIFFER))
 
 
 def findings(document: Mapping[str, Any], release: str) -> list[Mistake]:
@@ -102,7 +108,7 @@ def _contradictions(document: Mapping[str, Any]) -> Iterator[Mistake]:
         values = list(plain.values())
         simple = all(not isinstance(each, Mapping) for value in values for each in value)
         if simple and any(value != values[0] for value in values[1:]):
-            yield Mistake(" and ".join(plain), "are one field, and differ", "keep the first")
+            yield Mistake(" and ".join(plain), DIFFER, "keep the first")
 
 
 def _value(node: Any, path: str) -> Any:

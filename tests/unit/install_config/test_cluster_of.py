@@ -236,6 +236,13 @@ def test_what_is_no_install_config_of_openstack(written: Any, text: str, what: s
     assert what in said
 
 
+def test_what_is_missing_because_its_name_is_too_new() -> None:
+    pool = {"name": "worker", "platform": {"openstack": {"rootVolume": {"size": 100, "types": ["fast"]}}}}
+    assert refusals(whole(compute=[pool]), "4.13") == [
+        "compute[].platform.openstack.rootVolume.type: is missing: this release does not know types; add it"
+    ]
+
+
 def test_a_release_that_nobody_knows() -> None:
     assert refusals(WHOLE, "4.99") == ["release: '4.99' is not a release we know; known are 4.2 to 4.21"]
 

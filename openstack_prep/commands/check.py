@@ -1,0 +1,101 @@
+"""``check``: what stands in the way of an installation, looked at before thirty minutes are lost."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openstack_prep.commands.running import no_garbage, print_result
+from openstack_prep.errors import ConfigError
+
+if TYPE_CHECKING:
+    from openstack_prep.check.preflight import Verdict
+
+CONFIG = Path("install-config.yaml")
+INSTALLER = "openshift-install"
+
+
+def add(command: Any) -> None:
+    """Add it to the parser."""
+    parser = command("check", _run, "look for what stands in the way of an installation")
+    parser.add_argument("path", type=Path, nargs="?", default=CONFIG, metavar="INSTALL_CONFIG", help=f"./{CONFIG}")
+    parser.add_argument("--release", metavar="4.N", help="OpenShift's release; default: what the installer says")
+    parser.add_argument("--installer", type=Path, metavar="FILE", help="openshift-install; beside the file, or on PATH")
+    parser.add_argument("--hosts", type=Path, metavar="FILE", help="the installer's machine's hosts file (/etc/hosts)")
+
+
+def _run(options: argparse.Namespace) -> int:
+    with no_garbage():
+        from openstack_prep.check.preflight import HOSTS, preflight
+    path = _there(options.path)
+    installer = options.installer or _beside(path)
+    release = options.release or _release(installer)
+    verdict = preflight(path, release, installer=installer, hosts=options.hosts or HOSTS, jobs=options.jobs)
+    verdict = _with_choice(verdict, options.os_cloud)
+    print_result(options, _told(verdict), verdict.data())
+    return 1 if verdict.errors else 0
+
+
+def _there(path: Path) -> Path:
+    """Return the file, or the copy that is kept of one which the installer has eaten."""
+    kept = path.with_name(f"{path.name}.kept")
+    if path.exists() or not kept.exists():
+        return path
+    return kept
+
+
+def _beside(path: Path) -> Path | None:
+    """Return the installer in the file's folder, in the one around it, or on PATH."""
+    folder = path.resolve().parent
+    near = (each / INSTALLER for each in (folder, folder.parent))
+    found = next((each for each in near if each.is_file()), None) or shutil.which(INSTALLER)
+    return Path(found) if found else None
+
+
+def _release(installer: Path | None) -> str:
+    from openstack_prep.installer import release_of
+
+    if installer is None:
+        what = f"no {INSTALLER} on PATH or beside the file to ask which release it installs"
+        raise ConfigError(f"{what}; give --release 4.N, or --installer FILE")
+    release = release_of(installer)
+    if release is None:
+        raise ConfigError(f"{installer} does not tell which release it installs; give --release 4.N")
+    return release
+
+
+def _with_choice(verdict: Verdict, chosen: str | None) -> Verdict:
+    """Return it with a word on an --os-cloud that the installer will not follow."""
+    from openstack_prep.check import Finding, by_weight
+
+    if chosen is None or chosen == verdict.cloud:
+        return verdict
+    finding = Finding(
+        where="--os-cloud",
+        what=f"is {chosen!r}, while the installer takes {verdict.cloud!r}, which was checked",
+        why="the installer follows install-config.yaml, and OS_CLOUD only where that names no cloud",
+        remedy=f"write platform.openstack.cloud: {chosen}, or leave --os-cloud out",
+        level="warning",
+    )
+    return replace(verdict, findings=tuple(by_weight([*verdict.findings, finding])))
+
+
+def _told(verdict: Verdict) -> str:
+    """Return the findings for people, with the file's lines."""
+    from openstack_prep.install_config import Given
+
+    given = Given(verdict.path)
+    lines = [
+        str(each if given.value(each.where) is None else replace(each, where=given.place(each.where)))
+        for each in verdict.findings
+    ]
+    subject = f"{verdict.path} for {verdict.release} in cloud {verdict.cloud!r}"
+    counts = ", ".join(_counted(n, word) for n, word in ((verdict.errors, "error"), (verdict.warnings, "warning")))
+    return "\n".join([*lines, f"{subject}: {counts}" if lines else f"{subject}: nothing stands in the way"])
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -1,0 +1,308 @@
+"""``openstack-prep check`` on a real project: a clean one passes, and each thing spoiled is found and mended."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shlex
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import yaml
+
+from openstack_prep.hosts import Names, hosts_lines
+from openstack_prep.install_config import Cluster, Contents, Machines, Pool, RootVolume, dump
+from openstack_prep.install_config.document import document
+from openstack_prep.secret import Secret
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.devcloud.qcow2 import qcow2
+from tests.devcloud.tenant import Tenant
+from tests.functional.conftest import OPENSTACK, Prep
+
+CREDENTIAL = "with-application-credential"
+PLATFORM = "platform.openstack"
+CONTENTS = Contents(pull_secret=Secret('{"auths":{"quay.io":{"auth":"Zm9vOmJhcg=="}}}'))
+NEED = {
+    "compute": {"instances": 6, "cores": 20, "ram": 81920, "server_groups": 2, "server_group_members": 3},
+    "network": {
+        "port": 10,
+        "network": 1,
+        "subnet": 1,
+        "router": 1,
+        "security_group": 3,  # with the one called default
+        "security_group_rule": 60,
+        "floatingip": 3,
+    },
+    "volume": {"volumes": 4, "gigabytes": 400, "per_volume_gigabytes": 100},
+}
+"""Of three masters with root volumes, two workers and the bootstrap machine, in words of the services."""
+
+
+@dataclass
+class Site:
+    """A project that a cluster could be installed in, and the command beside its install-config.yaml."""
+
+    devcloud: Devcloud
+    tenant: Tenant
+    prep: Prep
+    made: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.suffix = secrets.token_hex(3)
+        self.admin: Any = self.devcloud.admin
+        self.connection: Any = self.tenant.connect()
+        self.entry(CREDENTIAL, self.credential())
+        external = self.connection.network.find_network("external", ignore_missing=False)
+        api, ingress = (self.connection.network.create_ip(floating_network_id=external.id).name for _ in range(2))
+        names = Names(cluster_name="dev", base_domain="example.com", api=api, ingress=ingress)
+        (self.prep.folder / "hosts").write_text("\n".join(hosts_lines(names)))
+        self.image("rhcos")
+        self.limit("compute", {"ram": NEED["compute"]["ram"]})  # the stock limit is less
+        self.cluster = Cluster(
+            release="4.18",
+            cluster_name="dev",
+            base_domain="example.com",
+            cloud=CREDENTIAL,
+            external_network="external",
+            api_floating_ip=api,
+            ingress_floating_ip=ingress,
+            external_dns=("192.0.2.53",),
+            cluster_os_image="rhcos",
+            control_plane=Pool(
+                flavor=self.flavor("master", 16384, 4, 0), root_volume=RootVolume(size=100, types=(self.volume_type(),))
+            ),
+            compute=Pool(replicas=2, flavor=self.flavor("worker", 8192, 2, 100)),
+        )
+
+    # --- what is there ----------------------------------------------------------------------
+
+    def flavor(self, name: str, ram: int, vcpus: int, disk: int) -> str:
+        made = self.admin.compute.create_flavor(name=f"{name}-{self.suffix}", ram=ram, vcpus=vcpus, disk=disk)
+        self.made.append(lambda: self.admin.compute.delete_flavor(made))
+        return str(made.name)
+
+    def volume_type(self) -> str:
+        made = self.admin.block_storage.create_type(name=f"fast-{self.suffix}")
+        self.made.append(lambda: self.admin.block_storage.delete_type(made))
+        return str(made.name)
+
+    def image(self, name: str) -> Any:
+        path = self.prep.folder / "disk.qcow2"
+        path.write_bytes(qcow2(1))
+        return self.connection.create_image(name, filename=str(path), disk_format="qcow2", wait=True)
+
+    def credential(self, **options: Any) -> dict[str, Any]:
+        """Return an entry of clouds.yaml by an application credential."""
+        name = f"c{secrets.token_hex(3)}"
+        made = self.connection.identity.create_application_credential(self.tenant.user_id, name, **options)
+        self.made.append(lambda: self.connection.identity.delete_application_credential(self.tenant.user_id, made))
+        auth = {"auth_url": self.devcloud.auth_url, "application_credential_id": made.id}
+        return {"auth_type": "v3applicationcredential", "auth": auth | {"application_credential_secret": made.secret}}
+
+    def entry(self, name: str, settings: dict[str, Any]) -> None:
+        path = self.tenant.clouds_file
+        data = yaml.safe_load(path.read_text())
+        data["clouds"][name] = settings
+        path.write_text(yaml.safe_dump(data))
+
+    def limit(self, service: str, limits: dict[str, int]) -> None:
+        """Set quotas of the project."""
+        path, body = f"/os-quota-sets/{self.tenant.project_id}", {"quota_set": limits}
+        if service == "network":
+            self.admin.network.put(f"/quotas/{self.tenant.project_id}", json={"quota": limits})
+        elif service == "compute":
+            self.admin.compute.put(path, json=body)
+        else:
+            self.admin.block_storage.put(path, json=body)
+
+    # --- the command ------------------------------------------------------------------------
+
+    def check(self, *words: str, code: int = 0, **changes: Any) -> list[dict[str, str]]:
+        """Write an install-config.yaml, check it, and return the findings."""
+        config = replace(self.cluster, **changes)
+        (self.prep.folder / "install-config.yaml").write_text(dump(document(config, CONTENTS)))
+        words = ("check", "--release", config.release, "--hosts", "hosts", "--format", "json", *words)
+        found: list[dict[str, str]] = json.loads(self.prep.run(*words, code=code).stdout)["findings"]
+        return found
+
+    def told(self, *words: str, code: int = 0, **changes: Any) -> list[str]:
+        """Return level, place and matter of what it finds, without ids and suffixes."""
+        found = self.check(*words, code=code, **changes)
+        return [f"{each['level']} {each['where']}: {each['what']}".replace(f"-{self.suffix}", "") for each in found]
+
+    def mend(self, *findings: dict[str, str]) -> None:
+        """Do what findings on quotas say an administrator shall, all by one command."""
+        begin, options, project = "as an administrator: openstack quota set ", list[str](), ""
+        for each in findings:
+            assert each["remedy"].startswith(begin)
+            *more, project = shlex.split(each["remedy"].removeprefix(begin))
+            options += more
+        environment = {"OS_CLIENT_CONFIG_FILE": str(self.devcloud.clouds_file), "OS_CLOUD": "devcloud-admin"}
+        command = [OPENSTACK, "quota", "set", *options, project]
+        subprocess.run(command, env=os.environ | environment, check=True, capture_output=True)
+
+
+@pytest.fixture
+def site(devcloud: Devcloud, tenant: Tenant, prep: Prep) -> Iterator[Site]:
+    prep.environment = {"OS_CLIENT_CONFIG_FILE": str(tenant.clouds_file), "OS_CLOUD": ""}
+    made = Site(devcloud, tenant, prep)
+    yield made
+    for undo in made.made:
+        undo()
+
+
+# --- nothing wrong ------------------------------------------------------------------------
+
+
+def test_a_clean_project_passes_and_nothing_is_changed(site: Site) -> None:
+    site.check()
+    mark = site.devcloud.mark()
+    said = site.prep.run("check", "--release", "4.18", "--hosts", "hosts").stdout
+    assert said == f"install-config.yaml for 4.18 in cloud '{CREDENTIAL}': nothing stands in the way\n"
+    written = {each.method for each in site.devcloud.requests_since(mark) if not each.path.endswith("/auth/tokens")}
+    assert written <= {"GET", "HEAD"}
+
+
+def test_the_installer_tells_the_release_and_the_copy_stands_for_what_it_ate(site: Site) -> None:
+    site.check(release="4.11", code=1)
+    config = site.prep.folder / "install-config.yaml"
+    config.rename(config.with_name("install-config.yaml.kept"))
+    script = site.prep.folder / "openshift-install"  # says its version, and is no installer otherwise
+    script.write_text('#!/bin/sh\n[ "$1" = version ] && echo "$0 4.11.7" && exit 0\nexit 1\n')
+    script.chmod(0o755)
+    found = json.loads(site.prep.run("check", "--hosts", "hosts", "--format", "json", code=1).stdout)
+    assert (found["install_config"], found["release"]) == ("install-config.yaml.kept", "4.11")
+    assert f"clouds.yaml: {CREDENTIAL}" in [each["where"] for each in found["findings"] if each["level"] == "error"]
+
+
+# --- quotas -------------------------------------------------------------------------------
+
+
+def test_quotas_that_are_just_enough_pass_and_one_less_of_each_is_found_and_mended(site: Site) -> None:
+    for service, limits in NEED.items():
+        site.limit(service, limits)
+    assert site.told() == []
+    for service, limits in NEED.items():
+        site.limit(service, {name: limit - 1 for name, limit in limits.items()})
+    found = site.check(code=1)
+    assert {each["where"]: each["what"] for each in found} == {
+        "quota.instances": "6 are needed (3 control plane + 2 compute + 1 bootstrap), 5 of 5 are free",
+        "quota.cores": "20 are needed (3 x 4 + 2 x 2 + 1 x 4), 19 of 19 are free",
+        "quota.ram": "81920 MiB are needed (3 x 16384 + 2 x 8192 + 1 x 16384), 81919 of 81919 MiB are free",
+        "quota.server_groups": "2 are needed (masters' + 1 of workers), 1 of 1 are free",
+        "quota.server_group_members": "3 are needed (in the largest group), 2 of 2 are free",
+        "quota.ports": "10 are needed (6 of machines + API + ingress + router + DHCP), 9 of 9 are free",
+        "quota.networks": "1 are needed (the machines' own), 0 of 0 are free",
+        "quota.subnets": "1 are needed (the machines' own), 0 of 0 are free",
+        "quota.routers": "1 are needed (the machines' own), 0 of 0 are free",
+        "quota.security_groups": "2 are needed (masters' and workers'), 1 of 2 are free",
+        "quota.security_group_rules": "56 are needed (the installer asks for them, and makes 42), 55 of 59 are free",
+        "quota.floating_ips": "1 are needed (bootstrap's for a while), 0 of 2 are free",
+        "quota.volumes": "4 are needed (4 of machines), 3 of 3 are free",
+        "quota.gigabytes": "400 GiB are needed (4 of machines), 399 of 399 GiB are free",
+        "quota.per_volume_gigabytes": "100 GiB are needed (the largest), 99 of 99 GiB are free",
+    }
+    site.mend(*found)
+    assert site.told() == []
+
+
+def test_the_limits_of_a_volume_type_count_too(site: Site) -> None:
+    (kind,) = site.cluster.control_plane.root_volume.types  # type: ignore[union-attr]
+    site.limit("volume", {f"volumes_{kind}": 3, f"gigabytes_{kind}": 399})
+    found = site.check(code=1)
+    assert [each["where"] for each in found] == [f"quota.volumes_{kind}", f"quota.gigabytes_{kind}"]
+    site.mend(*found)
+    assert site.told() == []
+
+
+# --- flavors, images, zones, volume types -------------------------------------------------
+
+
+def test_names_that_are_not_there_are_all_told_at_once(site: Site) -> None:
+    found = site.told(
+        code=1,
+        cluster_os_image="nobodys",
+        machines=Machines(flavor="nobodys", zones=("az9",)),
+        control_plane=Pool(
+            flavor=site.cluster.control_plane.flavor, root_volume=RootVolume(size=30, types=("slow",), zones=("az8",))
+        ),
+        compute=Pool(replicas=2, flavor=site.flavor("small", 4096, 1, 20)),
+    )
+    small = "flavor 'small' has"
+    assert sorted(each.partition("; there is")[0].partition("; it has")[0] for each in found) == [
+        "error compute.platform.openstack.type: flavor 'small' has 1 vCPUs, 2 are needed",
+        "error compute.platform.openstack.type: flavor 'small' has 4096 MiB, 8192 are needed",
+        f"error compute.platform.openstack.type: {small} a disk of 20 GiB",
+        "error controlPlane.platform.openstack.rootVolume.types: there is no volume type 'slow' available",
+        "error controlPlane.platform.openstack.rootVolume.zones: "
+        "there is no availability zone of volumes 'az8' available",
+        f"error {PLATFORM}.clusterOSImage: there is no image 'nobodys' that this project sees",
+        f"error {PLATFORM}.defaultMachinePlatform.type: there is no flavor 'nobodys' for this project",
+        f"error {PLATFORM}.defaultMachinePlatform.zones: there is no availability zone of compute 'az9' available",
+        "warning controlPlane.platform.openstack.rootVolume.size: 30 GiB are little",
+    ]
+
+
+def test_an_image_twice_and_one_that_is_not_active(site: Site) -> None:
+    second = site.image("rhcos")
+    (said,) = site.told(code=1)
+    assert said.startswith(f"error {PLATFORM}.clusterOSImage: 2 images are called 'rhcos': ")
+    site.connection.image.delete_image(second)
+    (image,) = site.connection.image.images(name="rhcos")
+    site.admin.image.deactivate_image(image)
+    (finding,) = site.check(code=1)
+    assert finding["what"] == "image 'rhcos' is deactivated"
+
+
+# --- who installs -------------------------------------------------------------------------
+
+
+def test_credentials_and_the_registry(site: Site) -> None:
+    (said,) = site.told(cloud=site.tenant.cloud)
+    assert said == f"warning clouds.yaml: {site.tenant.cloud}: holds a user's password"
+    expires = datetime.now(UTC) + timedelta(days=30)
+    site.entry("short", site.credential(expires_at=f"{expires:%Y-%m-%dT%H:%M:%S}", roles=[{"name": "member"}]))
+    short, registry = sorted(site.told(cloud="short"))
+    what = f"is an application credential that expires at {expires:%Y-%m-%dT%H:%M:%S}.000000 (UTC)"
+    assert short == f"warning clouds.yaml: short: {what}"
+    assert registry.startswith(
+        "warning object-store: this user has not the role swiftoperator in the project, but member"
+    )
+    site.limit("volume", {"gigabytes": 499})
+    assert [each for each in site.told(code=1, cloud="short") if "quota" in each] == [
+        "error quota.gigabytes: 500 GiB are needed (4 of machines + the registry's, without an object store), "
+        "499 of 499 GiB are free"
+    ]
+
+
+def test_an_entry_that_leads_nowhere(site: Site) -> None:
+    good = site.credential()
+    site.entry("elsewhere", good | {"region_name": "nowhere"})
+    assert [each for each in site.told(code=1, cloud="elsewhere") if "region" in each] == [
+        "error clouds.yaml: elsewhere: region_name: 'nowhere' is none of the cloud's regions"
+    ]
+    site.entry("untrusted", good | {"cacert": "ca.pem"})
+    (said,) = site.told(code=1, cloud="untrusted")
+    assert "ca.pem (relative to where the installer is started" in said
+    site.entry("locked", good | {"auth": good["auth"] | {"application_credential_secret": "wrong"}})
+    (said,) = site.told(code=1, cloud="locked")
+    assert "401" in said
+    assert "wrong" not in said
+    (said,) = site.told(code=1, cloud="unwritten")
+    assert "has no entry 'unwritten'" in said
+
+
+def test_a_shell_that_means_another_cloud(site: Site) -> None:
+    site.prep.environment |= {"OS_CLOUD": site.tenant.cloud, "OS_PASSWORD": "hush"}
+    found = site.told("--os-cloud", "devcloud-admin")
+    assert sorted(each.partition(":")[0] for each in found) == [
+        "warning --os-cloud",
+        "warning OS_CLOUD",
+        "warning environment",
+    ]
+    assert "hush" not in "".join(found)
