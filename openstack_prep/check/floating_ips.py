@@ -20,10 +20,13 @@ INGRESS_SINCE = 6
 def floating_ips(scene: Scene) -> Iterator[Finding]:
     """Yield what is wrong with the floating IPs, and which one is missing."""
     cluster = scene.cluster
-    for of in ("api_floating_ip", "ingress_floating_ip"):
+    places: dict[str, str] = {}
+    for of in ("ingress_floating_ip", "api_floating_ip"):  # that both are one, the file alone tells
         address: str | None = getattr(cluster, of)
         if address and is_address(address):
-            yield from _one(scene, scene.place(of), address)
+            places[address] = scene.place(of)
+    for address, where in sorted(places.items(), key=lambda each: each[1]):
+        yield from _one(scene, where, address)
     if cluster.external_network and cluster.load_balancer != "UserManaged":
         yield from _missing(scene)
 

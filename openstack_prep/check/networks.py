@@ -21,6 +21,7 @@ from openstack_prep.check.topology import (
     holding,
     listed,
     machines,
+    own_subnets,
     virtual_addresses,
 )
 
@@ -91,9 +92,14 @@ def _additional(scene: Scene) -> Iterator[Finding]:
 
 def _unreachable(scene: Scene) -> Iterator[Finding]:
     """Yield what machines must reach, but will look for inside the cluster."""
-    needed: list[tuple[str, str, str]] = [
-        (scene.place("external_dns"), "DNS server", each) for each in scene.cluster.external_dns
-    ]
+    cluster = scene.cluster
+    needed = [(scene.place("external_dns"), "DNS server", each) for each in cluster.external_dns]
+    for subnet in own_subnets(scene):
+        name = f"DNS server of subnet {subnet['id']}"
+        needed += [(scene.place("machines_subnets"), name, each) for each in subnet["dns_nameservers"]]
+    for of in ("http", "https"):
+        url: str | None = getattr(cluster.proxy, of, None)
+        needed += [(scene.place(f"proxy.{of}"), "the proxy", _host(url))] if url else []
     needed.append((f"clouds.yaml: {scene.cloud.name}.auth.auth_url", "Keystone", _host(scene.cloud.auth_url)))
     for where, what, text in needed:
         address = _address(text)

@@ -25,6 +25,7 @@ from openstack_prep.check.topology import (
     references,
     router_interfaces,
 )
+from openstack_prep.resources.router import INTERFACES
 
 LEAST_MTU = 1380  # IPv6's own 1280 and 100 that OVN-Kubernetes adds
 
@@ -131,10 +132,10 @@ def _around(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
     reached = {each["destination"]: f"a host route of subnet {subnet['id']}" for each in subnet["host_routes"]}
     for router in routers:
         reached |= {each["destination"]: f"a route of router {router['id']}" for each in router["routes"]}
-        for port in listed(scene, "ports", device_id=router["id"]):
-            for fixed in port["fixed_ips"]:
-                for other in listed(scene, "subnets", id=fixed["subnet_id"]):
-                    reached.setdefault(other["cidr"], f"subnet {other['id']}, which router {router['id']} leads to")
+        ports = [port for port in listed(scene, "ports", device_id=router["id"]) if port["device_owner"] in INTERFACES]
+        for fixed in (each for port in ports for each in port["fixed_ips"]):
+            for other in listed(scene, "subnets", id=fixed["subnet_id"]):
+                reached.setdefault(other["cidr"], f"subnet {other['id']}, which router {router['id']} leads to")
     for destination, told in reached.items():
         block = ipaddress.ip_network(destination)
         if block.prefixlen == 0 or destination == subnet["cidr"]:
@@ -193,6 +194,20 @@ def _network(scene: Scene, where: str, subnets: list[Raw]) -> Iterator[Finding]:
                 what=f"the MTU of network {network['id']} is {network['mtu']}",
                 why=f"the installer refuses less than {LEAST_MTU} with IPv6",
                 remedy=scene.openstack("network", "set", "--mtu", str(LEAST_MTU), network["id"]),
+            )
+        if (
+            network["project_id"] != scene.cloud.project_id
+            and len(subnets) == 1
+            and scene.cluster.load_balancer != "UserManaged"
+        ):
+            yield Finding(
+                where=where,
+                what=f"network {network['id']} belongs to project {network['project_id']}",
+                why="by Neutron's own policy only that project and administrators may choose a port's address there, "
+                "and the virtual addresses' ports have chosen ones",
+                remedy="ask its administrator whether the policy create_port:fixed_ips:ip_address allows it, "
+                "or name a network of this project",
+                level="warning",
             )
         if network.get("port_security_enabled") is False:
             yield Finding(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openstack.exceptions import ForbiddenException
 
 from openstack_prep.check import (
     Finding,
@@ -243,6 +244,27 @@ def test_the_remedies_for_an_own_subnet_mend_it(room: Room) -> None:
     assert "error platform.openstack.controlPlanePort.fixedIPs: 2 subnets are called 'v4': " in "\n".join(
         room.found(**own)
     )
+
+
+def test_a_network_of_another_project(room: Room, devcloud: Devcloud) -> None:
+    neutron: Any = devcloud.admin.network
+    network = neutron.create_network(name="theirs")
+    target = {"target_tenant": room.tenant.project_id, "action": "access_as_shared"}
+    neutron.create_rbac_policy(object_type="network", object_id=network.id, **target)
+    pool = [{"start": "10.0.1.0", "end": "10.0.255.254"}]
+    cidr = {"cidr": "10.0.0.0/16", "ip_version": 4, "allocation_pools": pool, "dns_nameservers": ["192.0.2.53"]}
+    subnet = neutron.create_subnet(network_id=network.id, **cidr)
+    try:
+        own = {"machines_subnets": (Reference(id=subnet.id),), "external_dns": ()}
+        where = f"warning {PLATFORM}.controlPlanePort.fixedIPs: "
+        assert room.found(**own) == [
+            f"{where}no router has an interface in subnet {subnet.id}, as far as you may see",
+            f"{where}network {network.id} belongs to project {network.project_id}",
+        ]
+        with pytest.raises(ForbiddenException):  # what the installer would ask for
+            room.connection.network.create_port(network_id=network.id, fixed_ips=[{"ip_address": "10.0.0.5"}])
+    finally:
+        neutron.delete_network(network)
 
 
 def test_two_stacks_need_ports_of_the_users_own(room: Room) -> None:

@@ -53,6 +53,11 @@ def test_those_that_are_not_named(neutron: Neutron) -> None:
     assert neutron.found(floating_ips, external_network=None) == []
 
 
+def test_one_for_both_is_looked_at_once(neutron: Neutron) -> None:
+    neutron.kept["floatingips"].clear()
+    assert len(neutron.found(floating_ips, api_floating_ip=API, ingress_floating_ip=API)) == 1
+
+
 def test_what_is_no_address_is_not_looked_for(neutron: Neutron) -> None:
     assert neutron.found(floating_ips, api_floating_ip="api", ingress_floating_ip=INGRESS) == []
 

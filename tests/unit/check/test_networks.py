@@ -7,7 +7,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.check.networks import networks
-from openstack_prep.install_config import Machines, Pool, Reference
+from openstack_prep.install_config import Machines, Pool, Proxy, Reference
 from tests.unit.check.neutron import NETWORK, SUBNET, Neutron
 
 
@@ -34,6 +34,10 @@ def test_the_default_networks(neutron: Neutron) -> None:
             {"external_dns": ("172.30.0.10",)},
             "error platform.openstack.externalDNS: DNS server 172.30.0.10 lies in 172.30.0.0/16 of "
             "networking.serviceNetwork",
+        ),
+        (
+            {"proxy": Proxy(http="http://me:secret@10.129.0.9:3128")},
+            "error proxy.httpProxy: the proxy 10.129.0.9 lies in 10.128.0.0/14 of networking.clusterNetwork",
         ),
         ({"external_dns": ()}, "warning platform.openstack.externalDNS: is missing"),
         (
@@ -75,6 +79,15 @@ def test_subnets_that_are_not_shown(neutron: Neutron) -> None:
     neutron.kept["subnets"].clear()
     (said,) = neutron.found(networks)
     assert said.startswith("warning platform.openstack.externalNetwork: these credentials see no subnet of 'external'")
+
+
+def test_name_servers_of_an_own_subnet(neutron: Neutron) -> None:
+    neutron.own(dns_nameservers=["10.128.0.10"])
+    (said,) = neutron.found(networks, machines_subnets=(Reference(name="machines"),), external_dns=())
+    assert said == (
+        "error platform.openstack.controlPlanePort.fixedIPs: DNS server of subnet s1 10.128.0.10 lies in 10.128.0.0/14"
+        " of networking.clusterNetwork"
+    )
 
 
 def test_additional_networks(neutron: Neutron) -> None:

@@ -9,6 +9,7 @@ import requests_mock
 from openstack_prep.check.own_subnet import own_subnet
 from openstack_prep.install_config import Reference
 from tests.unit.check.neutron import NETWORK, SUBNET, Neutron
+from tests.unit.conftest import ADMIN_PROJECT
 
 OWN = {"machines_subnets": (Reference(name="machines"),), "external_dns": ()}
 NOBODY = "11111111-1111-4111-8111-111111111111"
@@ -98,6 +99,8 @@ def test_what_the_router_leads_to(neutron: Neutron) -> None:
     router["routes"] = [{"destination": "10.130.0.0/16", "nexthop": "10.0.0.9"}]
     neutron.add("subnets", SUBNET, id="s2", name="other", network_id="n2", cidr="172.30.7.0/24")
     other = [{"subnet_id": "s2", "ip_address": "172.30.7.1"}]
+    beyond = [{"subnet_id": "x1-v4", "ip_address": "192.0.2.9"}]
+    neutron.port("g1", network_id="x1", device_id="r1", device_owner="network:router_gateway", fixed_ips=beyond)
     neutron.port("i2", network_id="n2", device_id="r1", device_owner="network:router_interface", fixed_ips=other)
     assert neutron.found(own_subnet, **OWN) == [
         "warning networking.clusterNetwork: 10.128.0.0/14 overlaps 10.130.0.0/16, a route of router r1",
@@ -128,6 +131,11 @@ def test_its_network(neutron: Neutron) -> None:
     assert other == [f"{place}n2 is not the network of the subnet, n1"]
     missing = neutron.found(own_subnet, machines_network=Reference(id="n7"), **OWN)
     assert missing == [f"{place}there is no network n7"]
+    neutron.kept["networks"][1]["project_id"] = "theirs"
+    (theirs,) = neutron.found(own_subnet, **OWN)
+    assert theirs == "warning platform.openstack.controlPlanePort.fixedIPs: network n1 belongs to project theirs"
+    assert neutron.found(own_subnet, load_balancer="UserManaged", **OWN) == []
+    neutron.kept["networks"][1]["project_id"] = ADMIN_PROJECT
     neutron.kept["networks"][1]["port_security_enabled"] = False
     assert neutron.found(own_subnet, **OWN) == [f"{WHERE}port security is off on network n1"]
     del neutron.kept["networks"][1]["port_security_enabled"]  # a cloud without that extension
