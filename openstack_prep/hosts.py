@@ -73,7 +73,7 @@ def put_block(path: Path, label: str, lines: Sequence[str]) -> bool:
     Everything outside the marks stays to the letter, and so do the file's mode and owner.  Without
     lines the block is taken out.  Raises SpecError that names the line of a mark without its partner.
     """
-    old = _read(path)
+    old = content(path)
     new = with_block(old, label, lines, str(path))
     if new == old:
         return False
@@ -81,7 +81,8 @@ def put_block(path: Path, label: str, lines: Sequence[str]) -> bool:
     return True
 
 
-def _read(path: Path) -> str:
+def content(path: Path) -> str:
+    """Return the text of a file to the letter, "" if there is none; raises PrepError."""
     if not path.exists():
         return ""
     try:

@@ -17,7 +17,7 @@ LAYERS = [
     ["commands"],
     ["hooks"],
     ["progress", "api", "plan_file", "verify"],
-    ["executor", "spec", "openshift", "check", "tools"],
+    ["executor", "spec", "openshift", "check", "tools", "names"],
     ["planner", "resources"],
     ["site", "clouds_yaml", "disk_format", "verified", "rhcos", "install_config"],
     ["cloud", "compression", "yaml_places"],

@@ -8,7 +8,7 @@ import io
 import tarfile
 from pathlib import Path
 
-INSTALLER = b"#!/bin/sh\necho $0 4.18.7\n"
+INSTALLER = b"#!/bin/sh\necho $0 4.18.7\n#"
 CLIENT = b"#!/bin/sh\necho Client Version: 4.18.7\n" + b"#" * 3_000_000  # more than one chunk
 
 
@@ -31,7 +31,7 @@ def packed(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
     with tarfile.open(fileobj=whole, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for member, content in members:
             archive.addfile(member, io.BytesIO(content))
-    return gzip.compress(whole.getvalue(), 1)
+    return gzip.compress(whole.getvalue(), 1, mtime=0)  # the same bytes each time
 
 
 def installer(content: bytes = INSTALLER) -> bytes:

@@ -99,7 +99,7 @@ def test_a_sparse_file(tmp_path: Path) -> None:
 
 def test_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpacking, "LARGEST", 10)
-    with pytest.raises(DownloadError, match=r"of 25 bytes, more than a tool has"):
+    with pytest.raises(DownloadError, match=r"of 26 bytes, more than a tool has"):
         unpacked(tmp_path, installer())
 
 
