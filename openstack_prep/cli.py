@@ -13,12 +13,24 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from openstack_prep.commands import cleanup, names, post_ipi, tools, verbs, verify, writing
+from openstack_prep.commands import (
+    check,
+    cleanup,
+    ipi,
+    names,
+    post_ipi,
+    pre_ipi,
+    tools,
+    verbs,
+    verify,
+    wait_for,
+    writing,
+)
 from openstack_prep.commands.running import INTERRUPTED
 from openstack_prep.errors import PrepError
 from openstack_prep.version import __version__
 
-COMMANDS = (verbs, post_ipi, verify, cleanup, tools, names, writing)
+COMMANDS = (verbs, check, pre_ipi, ipi, post_ipi, wait_for, verify, cleanup, tools, names, writing)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -108,7 +108,7 @@ class Service:
         """The newest that this service takes; None when it has none.  Raises CloudError."""
         try:
             data = self._repeatable.get_endpoint_data()
-        except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
+        except Exception as error:
             raise translate(error, f"read the versions of {self.type}") from error
         return cast("tuple[int, int] | None", data and data.max_microversion)
 
