@@ -61,7 +61,7 @@ def _none(scene: Scene, where: str) -> Iterator[Finding]:
 
 def _others(scene: Scene) -> str:
     names = sorted({each["name"] for each in listed(scene, "networks", **{"router:external": True})})
-    return f"; external are {', '.join(names)}" if names else "; these credentials see no external network"
+    return f"; those that are external: {', '.join(names)}" if names else "; these credentials see no external network"
 
 
 def _several(scene: Scene, where: str, found: Sequence[Raw], external: int) -> Finding:

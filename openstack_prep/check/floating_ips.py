@@ -75,8 +75,9 @@ def _mine(scene: Scene, where: str, raw: Raw) -> Iterator[Finding]:
 
 
 def _create(scene: Scene) -> str:
-    network = scene.cluster.external_network or "EXTERNAL"
-    return scene.openstack("floating", "ip", "create", network) + "  # and write the address it gives"
+    network = external_network(scene)
+    name = network["name"] if network else "EXTERNAL"
+    return scene.openstack("floating", "ip", "create", name) + "  # and write the address it gives"
 
 
 def _missing(scene: Scene) -> Iterator[Finding]:

@@ -66,12 +66,12 @@ def _floating(scene: Scene, which: str) -> set[str]:
     """Return the floating IPs by which it may be reached; with a load balancer of one's own also its addresses."""
     cluster = scene.cluster
     named: str | None = getattr(cluster, f"{which}_floating_ip")
-    given: tuple[str, ...] = getattr(cluster, f"{which}_vips")
     if named:
+        given: tuple[str, ...] = getattr(cluster, f"{which}_vips")
         return {named, *(given if cluster.load_balancer == "UserManaged" else ())}
     if which == "ingress" and cluster.external_network:  # one will be attached later; which, only the user knows
         mine = listed(scene, "floatingips", project_id=scene.cloud.project_id)
-        return {each["floating_ip_address"] for each in mine} - {cluster.api_floating_ip} | set(given)
+        return {each["floating_ip_address"] for each in mine} - {cluster.api_floating_ip}
     return set()
 
 

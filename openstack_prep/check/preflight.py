@@ -90,9 +90,9 @@ def _of_document(given: Given, cluster: Cluster, contents: Contents) -> Iterator
     for each in mistakes(cluster, contents):
         yield Finding(
             where=_in_the_file(each, minor(cluster.release)),
-            what=each.what,
+            what=_in_its_words(each.what, minor(cluster.release)),
             why="the installer refuses it, or makes a cluster that does not work",
-            remedy=each.remedy,
+            remedy=_in_its_words(each.remedy, minor(cluster.release)),
         )
 
 
@@ -102,6 +102,13 @@ def _in_the_file(mistake: Mistake, release: int) -> str:
     field = next((each for each in FIELDS if each.of == name), None)
     spelling = field and (field.spelling(release) or field.spellings[0])
     return spelling.path.replace("[]", "") + index if spelling else mistake.where
+
+
+def _in_its_words(text: str, release: int) -> str:
+    """Return a text in which our names of fields are the installer's; one word of ours may be plain English."""
+    ours = {each.of: (each.spelling(release) or each.spellings[0]).path.replace("[]", "") for each in FIELDS}
+    names = "|".join(re.escape(each) for each in sorted(ours, key=len, reverse=True) if re.search("[._]", each))
+    return re.sub(rf"(?<![\w.])({names})\b", lambda found: ours[found[1]], text)
 
 
 # --- the cloud ----------------------------------------------------------------------------

@@ -21,7 +21,9 @@ INSTALLER = "openshift-install"
 def add(command: Any) -> None:
     """Add it to the parser."""
     parser = command("check", _run, "look for what stands in the way of an installation")
-    parser.add_argument("path", type=Path, nargs="?", default=CONFIG, metavar="INSTALL_CONFIG", help=f"./{CONFIG}")
+    parser.add_argument(
+        "path", type=Path, nargs="?", default=CONFIG, metavar="INSTALL_CONFIG", help=f"file or its folder (./{CONFIG})"
+    )
     parser.add_argument("--release", metavar="4.N", help="OpenShift's release; default: what the installer says")
     parser.add_argument("--installer", type=Path, metavar="FILE", help="openshift-install; beside the file, or on PATH")
     parser.add_argument("--hosts", type=Path, metavar="FILE", help="the installer's machine's hosts file (/etc/hosts)")
@@ -40,7 +42,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _there(path: Path) -> Path:
-    """Return the file, or the copy that is kept of one which the installer has eaten."""
+    """Return the file, or the copy that is kept of one which the installer has eaten; a folder is the installer's."""
+    path = path / CONFIG if path.is_dir() else path
     kept = path.with_name(f"{path.name}.kept")
     if path.exists() or not kept.exists():
         return path

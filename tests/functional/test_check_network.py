@@ -184,7 +184,7 @@ def test_the_external_network(room: Room, devcloud: Devcloud, second_external: A
     room.own()
     where = f"error {PLATFORM}.externalNetwork: "
     missing, not_external = room.found(external_network="no-such"), room.found(external_network="machines")
-    assert missing[0].startswith(f"{where}there is no network 'no-such'; external are external")
+    assert missing[0].startswith(f"{where}there is no network 'no-such'; those that are external: external")
     assert not_external == [f"{where}'machines' is not external (router:external is false)"]
     nothing = {"external_network": None, "api_floating_ip": None, "ingress_floating_ip": None}
     assert f"{where}is missing, and so is a subnet of your own ({PLATFORM}.controlPlanePort.fixedIPs)" in room.found(
