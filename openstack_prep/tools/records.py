@@ -47,21 +47,20 @@ def worked_in(folder: Path) -> Iterator[Path]:
 
     Raises PrepError when another run is at work there.
     """
-    try:
-        parts = folder / HIDDEN / "parts"
-        parts.parent.mkdir(parents=True, exist_ok=True)
-        with (folder / HIDDEN / "lock").open("w") as lock:
+    parts = folder / HIDDEN / "parts"
+    with contextlib.ExitStack() as stack:
+        try:
+            parts.parent.mkdir(parents=True, exist_ok=True)
+            lock = stack.enter_context((folder / HIDDEN / "lock").open("w"))
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(parts, ignore_errors=True)
             parts.mkdir()
-            try:
-                yield parts
-            finally:
-                shutil.rmtree(parts, ignore_errors=True)
-    except BlockingIOError as error:
-        raise PrepError(f"another run is at work in {folder}; wait for it") from error
-    except OSError as error:
-        raise PrepError(f"{folder} cannot be written to: {error}") from error
+        except BlockingIOError as error:
+            raise PrepError(f"another run is at work in {folder}; wait for it") from error
+        except OSError as error:
+            raise PrepError(f"{folder} cannot be written to: {error}") from error
+        stack.callback(shutil.rmtree, parts, ignore_errors=True)  # before the lock is given back
+        yield parts
 
 
 def load(folder: Path) -> dict[str, Record]:
