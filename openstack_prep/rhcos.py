@@ -1,21 +1,19 @@
 """RHCOS and OKD's SCOS for OpenStack: where a release's image is, and its sums.
 
 Source: OpenShift installer docs/source, "RHCOS image": the file of the 4.1 to 4.4 era (other
-architectures had it longer), CoreOS stream metadata since, and the installer's cache of images.
+architectures had it longer), and CoreOS stream metadata since.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Literal, get_args
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from openstack_prep.compression import Compression
 from openstack_prep.download import open_source, shown
@@ -161,27 +159,7 @@ def _at(data: Any, origin: str, *path: str) -> Any:
     return data
 
 
-# --- where else the file is ---------------------------------------------------------------
-
-
 def mirrored(location: str, mirror: str) -> str:
     """Return the URL of the same path below a mirror."""
     parts = urlsplit(location)
     return mirror.rstrip("/") + parts.path + (f"?{parts.query}" if parts.query else "")
-
-
-def cached(location: str, sha256: str) -> str | None:
-    """Return the path of a URL's image, unpacked, in the installer's cache, if it is there and right.
-
-    Its name is that of the file without .gz or .xz; in older releases the md5 of the URL, to which
-    the installer adds the sum.
-    """
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "openshift-installer" / "image_cache"
-    name = PurePosixPath(unquote(urlsplit(location).path)).name.removesuffix(".xz").removesuffix(".gz")
-    older = hashlib.md5(f"{location}?sha256={sha256}".encode(), usedforsecurity=False).hexdigest()
-    for path in (folder / each for each in (name, older) if each):
-        if path.is_file() and os.access(path, os.R_OK):
-            with path.open("rb") as file:
-                if hashlib.file_digest(file, "sha256").hexdigest() == sha256:
-                    return str(path)
-    return None

@@ -10,33 +10,25 @@ in truth belong to an upload that still runs; two runs of one spec at a time are
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
-from openstack_prep import disk_format, rhcos
-from openstack_prep.cloud import Cloud
 from openstack_prep.compression import Compression
-from openstack_prep.download import local_path
-from openstack_prep.errors import Mistake, PrepError
+from openstack_prep.errors import Mistake
 from openstack_prep.fields import Bytes, Checksum, GiB, MiB, Name, Source, Text
-from openstack_prep.model import Change, Key, Observed
-from openstack_prep.resources import glance
+from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.resources import glance, image_members, image_upload
 from openstack_prep.resources.glance import Raw
-from openstack_prep.resources.project import ByTenant, InProject
+from openstack_prep.resources.image_seal import NAME, PACKED, SPEC, sealed, sums
+from openstack_prep.resources.image_upload import EVERYBODYS
+from openstack_prep.resources.project import DEFAULT_DOMAIN, ByTenant, InProject, Project
 from openstack_prep.resources.rhcos_source import Rhcos
 from openstack_prep.site import Site, only_one
-from openstack_prep.verified import Verified
 
-SPEC, NAME, SEAL = "openstack_prep", "openstack_prep_name", "openstack_prep_sha256"
-"""Properties that hold our mark, the name within the spec, and the sum that was verified."""
-PACKED = "openstack_prep_compressed_checksum"
-"""Property that holds the sum of the compressed file it was made from, if that was verified."""
-
-EVERYBODYS = ("public", "community")
-FROM_RHCOS = ("source", "checksum", "compression", "compressed_checksum", "size")
-TIMEOUT = 600.0  # seconds for Glance to answer when it has everything: it may first copy it to its store
+FROM_RHCOS = ("source", "checksum", "compression", "compressed_checksum", "size", "cached_as")
+HOW = frozenset({"source", "rhcos", "cached_as", "compression", "size", "import_method", "output_format"})
+"""Fields that say how the content gets there."""
 
 DiskFormat = Literal["aki", "ami", "ari", "iso", "ploop", "qcow2", "raw", "vdi", "vhd", "vhdx", "vmdk"]
 ContainerFormat = Literal["aki", "ami", "ari", "bare", "compressed", "docker", "ova", "ovf"]
@@ -54,7 +46,7 @@ class Image(ByTenant):
     """
 
     kind: ClassVar[str] = "image"
-    identity: ClassVar[frozenset[str]] = InProject.identity | {"source", "rhcos", "compression", "size"}
+    identity: ClassVar[frozenset[str]] = InProject.identity | HOW | {"shared_with_domain"}
     immutable: ClassVar[frozenset[str]] = frozenset({"disk_format", "container_format"})
 
     name: Name
@@ -71,12 +63,22 @@ class Image(ByTenant):
     """Sum of the source as it is, if it is compressed."""
     size: Bytes | None = None
     """Bytes of the content; not one more is uploaded."""
+    cached_as: Source | None = None
+    """URL under which the installer's cache also gets the content; it takes a sha256.  rhcos has cache instead."""
+    import_method: Literal["web-download"] | None = None
+    """web-download: Glance fetches the source itself; of its sums sha512 and md5 can then be verified."""
+    output_format: Literal["raw"] | None = None
+    """raw: it is converted by qemu-img, for Glance on Ceph; TMPDIR then holds the content and what is made of it."""
     disk_format: DiskFormat | None = None
     """What the content is; recognised by its first bytes when unset."""
     container_format: ContainerFormat | None = None
     """What is around it; made as bare by default."""
     visibility: Visibility | None = None
     """Who sees it; made private by default.  Public is an administrator's right."""
+    shared_with: tuple[Name, ...] | None = None
+    """Names of projects that may use it, in whose name we accept; it is then shared.  Others stay."""
+    shared_with_domain: Name = DEFAULT_DOMAIN
+    """Name of the domain in which those projects lie."""
     min_disk: GiB | None = None
     """Root disk that a server needs for it, GiB."""
     min_ram: MiB | None = None
@@ -92,6 +94,16 @@ class Image(ByTenant):
         given = [name for name in FROM_RHCOS if getattr(self, name) is not None]
         if self.rhcos is not None and given:
             raise ValueError(f"has rhcos and {given[0]}, which rhcos tells; leave one out")
+        if self.shared_with and self.visibility not in (None, "shared"):
+            raise ValueError(f"has shared_with and visibility {self.visibility}; only a shared image has members")
+        if self.output_format and self.disk_format not in (None, self.output_format):
+            raise ValueError(f"has disk_format {self.disk_format} and output_format; leave disk_format out")
+        if self.cached_as and not (self.checksum or "").startswith("sha256:"):
+            raise ValueError("has cached_as and no sha256 as checksum, without which nothing may go into that cache")
+        kept = self.cached_as or (self.rhcos and self.rhcos.cache)
+        unlike = next((name for name, value in (("output_format", self.output_format), ("cache", kept)) if value), None)
+        if self.import_method and unlike:
+            raise ValueError(f"has import_method and {unlike}, for which the content must pass here; leave one out")
 
     def informed(self) -> Self:
         if self.rhcos is None:
@@ -105,8 +117,15 @@ class Image(ByTenant):
             compression=found.compression,
             compressed_checksum=f"sha256:{found.sha256}",
             size=found.uncompressed_size,
-            disk_format=self.disk_format or "qcow2",
+            cached_as=found.location if self.rhcos.cache else None,
+            disk_format=self.disk_format or self.output_format or "qcow2",
         )
+
+    def references(self) -> Iterable[Resource]:
+        return (*super().references(), *self._members())
+
+    def _members(self) -> Iterable[Project]:
+        return tuple(Project(name=name, domain=self.shared_with_domain) for name in self.shared_with or ())
 
     def needs(self) -> Iterable[Key]:
         return () if self.visibility in EVERYBODYS else super().needs()
@@ -115,6 +134,12 @@ class Image(ByTenant):
         values = super().desired() | {"status": "active"}
         if self.tags is not None:
             values["tags"] = frozenset(self.tags)
+        if self.output_format is not None:
+            values["disk_format"] = self.output_format
+        if self.shared_with is not None:
+            values["shared_with"] = frozenset(self.shared_with)
+        if self.shared_with:
+            values["visibility"] = "shared"
         if self.checksum is not None:  # the same content, however it came here
             values.pop("compressed_checksum", None)
         return values
@@ -145,18 +170,18 @@ class Image(ByTenant):
         """Return the image that stands for this one, with all that runs of this spec made for it."""
         within = [raw for raw in listed if raw["owner"] == project_id]
         family = [raw for raw in within if raw.get(SPEC) == site.mark.spec and raw.get(NAME) == self.name]
-        candidates = [raw for raw in within if raw["name"] == self.name and (SEAL in raw or raw not in family)]
+        candidates = [raw for raw in within if raw["name"] == self.name and (sealed(raw) or raw not in family)]
         if not candidates and ((self.source is None and self.rhcos is None) or self.visibility in EVERYBODYS):
             candidates = [raw for raw in listed if raw["name"] == self.name and raw["visibility"] in EVERYBODYS]
         standing = only_one(candidates, str(self.key))
         if standing is not None:
-            return self._observed(standing, family)
+            return self._observed(site, standing, family)
         if family:
             values = self.desired() | {"status": "incomplete"}
             return Observed(id=family[0]["id"], ours=True, values=values, handle={"family": family})
         return None
 
-    def _observed(self, raw: Raw, family: Sequence[Raw]) -> Observed:
+    def _observed(self, site: Site, raw: Raw, family: Sequence[Raw]) -> Observed:
         ours = raw in family
         return Observed(
             id=raw["id"],
@@ -168,15 +193,24 @@ class Image(ByTenant):
                 "compressed_checksum": raw.get(PACKED),
                 "properties": {name: raw[name] for name in self.properties or () if name in raw},
                 "tags": frozenset(raw["tags"]) & frozenset(self.tags or ()),
+                "shared_with": self._sharing(site, raw),
             },
             handle={"raw": raw, "family": family},
         )
 
+    def _sharing(self, site: Site, raw: Raw) -> frozenset[str]:
+        """Return which of the declared projects are members, and have said whether they want to be."""
+        if not self.shared_with:
+            return frozenset()
+        said = image_members.answers(site, raw)
+        decided = {project_id for project_id, answer in said.items() if answer != "pending"}
+        return frozenset(each.name for each in self._members() if site.find_id(each) in decided)
+
     def _sum(self, raw: Raw) -> str | None:
         """Return an image's sum by the declared algorithm, as far as it is known."""
         algorithm = (self.checksum or "").partition(":")[0]
-        known = {"md5": raw.get("checksum"), "sha256": raw.get(SEAL), raw.get("os_hash_algo"): raw.get("os_hash_value")}
-        return f"{algorithm}:{known[algorithm]}" if known.get(algorithm) else None
+        known = sums(raw)
+        return f"{algorithm}:{known[algorithm]}" if algorithm in known else None
 
     # --- what would go wrong ----------------------------------------------------------------
 
@@ -196,28 +230,30 @@ class Image(ByTenant):
                 "correct the checksum, or choose another name",
             )
         elif other or status == "incomplete":
-            yield from self._check_source()
-
-    def _check_source(self) -> Iterable[Mistake]:
-        if self.source is None:
-            yield self.mistake("does not exist, and cannot be made without a source", "give one, or correct the name")
-        elif not self.source.startswith(("http://", "https://")) and not os.access(local_path(self.source), os.R_OK):
-            yield self.mistake(f"source: {self.source} cannot be read", "correct the path, or get the file")
+            yield from (self.mistake(*each) for each in image_upload.check(self, site))
 
     # --- the verbs --------------------------------------------------------------------------
 
     def create(self, site: Site) -> Observed:
         raw = self._settle(site, [])
-        return self._observed(raw, [raw])
+        return self._observed(site, raw, [raw])
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         family = observed.handle["family"]
         raw = self._settle(site, family) if observed.ours else observed.handle["raw"]
-        before = self._observed(raw, [raw] if observed.ours else [])
+        ours = [raw] if observed.ours else []
+        before = self._observed(site, raw, ours)
         differing = {name: value for name, value in self.desired().items() if before.values[name] != value}
-        operations = glance.operations(differing, raw)
-        raw = glance.patch(site, raw, operations) if operations else raw
-        return self._observed(raw, [raw] if observed.ours else [])
+        shared = differing.pop("shared_with", None)
+        if operations := glance.operations(differing, raw):
+            raw = glance.patch(site, raw, operations)
+        if shared:
+            self.share(site, raw)
+        return self._observed(site, raw, [raw] if observed.ours else [])
+
+    def share(self, site: Site, raw: Raw) -> None:
+        """Make the declared projects members of an image."""
+        image_members.share(site, raw, [site.id(each) for each in self._members()])
 
     def delete(self, site: Site, observed: Observed) -> None:
         for raw in observed.handle["family"] if observed.ours else [observed.handle["raw"]]:
@@ -228,14 +264,15 @@ class Image(ByTenant):
 
         Whichever request is the last of a killed run, the next run comes through here again.
         """
-        standing = [raw for raw in family if raw["name"] == self.name and SEAL in raw]
+        standing = [raw for raw in family if raw["name"] == self.name and sealed(raw)]
         good = min(filter(self._is_good, family), key=lambda raw: raw["name"] != self.name, default=None)
         if good is None:
             for raw in family:
                 if raw not in standing:
                     glance.delete(site, raw)
             family = standing
-            good = self._upload(site, self._new if standing else self.name)
+            # an imported one is active before it is verified, and so not under its name
+            good = image_upload.upload(self, site, self._new if standing or self.import_method else self.name)
         if good["name"] != self.name:
             for raw in standing:
                 glance.patch(site, raw, [glance.operation("name", self._old)])
@@ -248,65 +285,4 @@ class Image(ByTenant):
     def _is_good(self, raw: Raw) -> bool:
         if self.checksum is None and self.compressed_checksum not in (None, raw.get(PACKED)):
             return False
-        return raw["status"] == "active" and SEAL in raw and self.checksum in (None, self._sum(raw))
-
-    def _upload(self, site: Site, name: str) -> Raw:
-        content = self._content(site)
-        maker, owner = self._maker(site)
-        body = self._body(site, content) | owner | {"name": name}
-        image_id = maker.image.post("/images", body)["id"]
-        try:
-            maker.image.request(
-                "PUT",
-                f"/images/{image_id}/file",
-                data=content,
-                headers={"Content-Type": "application/octet-stream"},
-                timeout=TIMEOUT,
-                once=True,
-            )
-            raw = maker.image.get(f"/images/{image_id}")
-            glance.compare(raw, content.digests)
-        except PrepError as error:
-            if not getattr(error, "retryable", False):  # who tries again looks first, and finds it
-                maker.image.delete(f"/images/{image_id}")
-            raise
-        sealed = {SEAL: content.digests.get("sha256"), PACKED: content.compressed_checksum, "protected": self.protected}
-        changes = [glance.operation(path, value) for path, value in sealed.items() if value is not None]
-        return glance.patch(site, raw, changes)
-
-    def _content(self, site: Site) -> Verified:
-        """Return what to upload: from the installer's cache, or else from the source."""
-        assert self.source is not None
-        algorithm, _, digits = (self.checksum or "").partition(":")
-        distant = self.source.startswith(("http://", "https://"))
-        near = rhcos.cached(self.source, digits) if distant and algorithm == "sha256" else None
-        as_it_is = near is not None or (self.container_format == "compressed" and self.compression is None)
-        return Verified(
-            near or self.source,
-            self.checksum,
-            compression="none" if as_it_is else self.compression,
-            compressed_checksum=None if near else self.compressed_checksum,
-            size=self.size,
-            algorithms=("sha256", "sha512"),
-            progress=lambda done, total, unpacked: site.progress(self.key, done, total, unpacked),
-        )
-
-    def _maker(self, site: Site) -> tuple[Cloud, dict[str, str]]:
-        """Return who uploads it, and what the body must then say of its owner."""
-        tenant = None if self.visibility in EVERYBODYS else site.find_tenant(self.owner)
-        if tenant is not None:
-            return tenant, {}
-        return site.admin, {"owner": site.id(self.owner)} if self.owner else {}
-
-    def _body(self, site: Site, content: Verified) -> dict[str, Any]:
-        sizes = {"min_disk": self.min_disk, "min_ram": self.min_ram}
-        return {
-            "disk_format": self.disk_format or disk_format.of_source(content.source, content.compression),
-            "container_format": self.container_format or "bare",
-            "visibility": self.visibility or "private",
-            "tags": list(self.tags or ()),
-            **{field: value for field, value in sizes.items() if value is not None},
-            **(self.properties or {}),
-            SPEC: site.mark.spec,
-            NAME: self.name,
-        }
+        return raw["status"] == "active" and sealed(raw) and self.checksum in (None, self._sum(raw))

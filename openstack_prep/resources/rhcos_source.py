@@ -25,6 +25,8 @@ class Rhcos:
     """Architecture of the nodes."""
     mirror: Source | None = None
     """URL that stands for the host from which the image is downloaded; the path stays."""
+    cache: bool = False
+    """Whether an upload also leaves the image, unpacked, in the installer's cache, which then need not download it."""
 
     def __post_init__(self) -> None:
         if (self.stream is None) == (self.installer is None):

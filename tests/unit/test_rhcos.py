@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 
 from openstack_prep import rhcos
 from openstack_prep.errors import DownloadError, PrepError
-from openstack_prep.rhcos import Release, ask_installer, cached, find_release, mirrored, read_stream
+from openstack_prep.rhcos import Release, ask_installer, find_release, mirrored, read_stream
 from tests.unit.web import Web, serve
 
 DATA = Path(__file__).parent / "data" / "rhcos"
@@ -210,43 +209,9 @@ def test_an_installer_that_fails(installer: Callable[[str], str]) -> None:
         ask_installer(installer("echo usage"))
 
 
-# --- mirrors and the installer's cache ----------------------------------------------------
+# --- mirrors ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mirror", ["http://mirror.lab:8080/rhcos", "http://mirror.lab:8080/rhcos/"])
 def test_a_mirror_takes_the_place_of_the_host(mirror: str) -> None:
     assert mirrored("https://host/art/a.qcow2.gz?x=y", mirror) == "http://mirror.lab:8080/rhcos/art/a.qcow2.gz?x=y"
-
-
-LOCATION = "https://host/art/rhcos-4.11.qcow2.gz"
-CONTENT = b"QFI\xfb a disk"
-SHA256 = hashlib.sha256(CONTENT).hexdigest()
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    folder = tmp_path / "openshift-installer" / "image_cache"
-    folder.mkdir(parents=True)
-    return folder
-
-
-@pytest.mark.parametrize(
-    "name", ["rhcos-4.11.qcow2", hashlib.md5(f"{LOCATION}?sha256={SHA256}".encode(), usedforsecurity=False).hexdigest()]
-)
-def test_what_the_installer_has(cache: Path, name: str) -> None:
-    assert cached(LOCATION, SHA256) is None
-    (cache / name).write_bytes(CONTENT)
-    assert cached(LOCATION, SHA256) == str(cache / name)
-    (cache / name).write_bytes(CONTENT[:-1])
-    assert cached(LOCATION, SHA256) is None
-
-
-def test_the_cache_is_in_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    path = tmp_path / ".cache" / "openshift-installer" / "image_cache" / "rhcos-4.11.qcow2"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(CONTENT)
-    assert cached(LOCATION, SHA256) == str(path)
-    assert cached("https://host/", SHA256) is None

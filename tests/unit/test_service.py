@@ -168,6 +168,24 @@ def test_an_error_tells_the_request_id(services: requests_mock.Mocker, network: 
     assert caught.value.request_id == "req-1f2e"
 
 
+def test_glance_says_why_in_a_page(services: requests_mock.Mocker, network: Service) -> None:
+    page = """<html>
+ <head>
+  <title>400 Bad Request</title>
+ </head>
+ <body>
+  <h1>400 Bad Request</h1>
+  URI for web-download does not pass filtering: http://host/a?b&amp;c<br /><br />
+
+
+
+ </body>
+</html>"""
+    services.get(NETWORKS, text=page, status_code=400, headers={"Content-Type": "text/html"})
+    with pytest.raises(CloudError, match=r"networks: 400 URI .* filtering: http://host/a\?b&c$"):
+        network.get("/networks")
+
+
 def test_an_error_keeps_its_cause(services: requests_mock.Mocker, network: Service) -> None:
     services.get(NETWORKS, **failure(404))
     with pytest.raises(NotFound) as caught:

@@ -1,154 +1,20 @@
 from __future__ import annotations
 
-import gzip
 import hashlib
-import itertools
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-import requests_mock
 from pydantic import TypeAdapter, ValidationError
 
-import openstack_prep as prep
 from openstack_prep import Rhcos, executor, planner
-from openstack_prep.cloud import Cloud
 from openstack_prep.errors import DownloadError, NotUnique, PlanRefused, ResourceFailed
-from openstack_prep.model import Action, Observed
-from openstack_prep.plan import Plan, Report
-from openstack_prep.resources.image import NAME, PACKED, SEAL, SPEC, Image
+from openstack_prep.model import Action
+from openstack_prep.resources.image import Image
+from openstack_prep.resources.image_seal import NAME, SPEC
 from openstack_prep.site import Site
-from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS
-
-GLANCE = ENDPOINTS["image"] + "/v2"
-OLD, NEW = b"QFI\xfb old", b"QFI\xfb new"
-
-
-def sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-class Glance:
-    """Just as much of Glance as to keep what is sent; ``asked`` are its requests but for reading."""
-
-    def __init__(self, services: requests_mock.Mocker) -> None:
-        self.images: dict[str, dict[str, Any]] = {}
-        self.asked: list[str] = []
-        self.numbers = itertools.count(1)
-        self.damage = b""
-        version = {"id": "v2.16", "status": "CURRENT", "links": [{"rel": "self", "href": GLANCE}]}
-        services.get(ENDPOINTS["image"], json={"versions": [version]})
-        services.get(f"{GLANCE}/images", json=lambda *_: {"images": list(self.images.values())})
-        services.post(f"{GLANCE}/images", json=self.create)
-        for number in range(1, 9):
-            url = f"{GLANCE}/images/i{number}"
-            services.get(url, json=self.show)
-            services.put(f"{url}/file", text=self.upload)
-            services.patch(url, json=self.patch)
-            services.delete(url, text=self.delete)
-
-    def image(self, name: str, content: bytes | None = None, status: str = "active", **fields: Any) -> dict[str, Any]:
-        made = {
-            "id": f"i{next(self.numbers)}",
-            "name": name,
-            "status": status,
-            "owner": ADMIN_PROJECT,
-            "visibility": "private",
-            "disk_format": "qcow2",
-            "container_format": "bare",
-            "min_disk": 0,
-            "min_ram": 0,
-            "protected": False,
-            "tags": [],
-        } | fields
-        self.images[made["id"]] = made
-        if content is not None:
-            self.fill(made, content)
-        return made
-
-    def ours(self, name: str, content: bytes | None = None, *, of: str = "rhcos", **fields: Any) -> dict[str, Any]:
-        """Make an image of this spec's, sealed when it has content."""
-        seal = {} if content is None else {SEAL: sha256(content)}
-        return self.image(name, content, **{SPEC: "lab", NAME: of}, **seal, **fields)
-
-    def fill(self, image: dict[str, Any], content: bytes) -> None:
-        sums = {"os_hash_algo": "sha512", "os_hash_value": hashlib.sha512(content).hexdigest()}
-        image.update(sums, checksum=hashlib.md5(content).hexdigest(), size=len(content), status="active")
-
-    def _of(self, request: Any) -> dict[str, Any]:
-        return self.images[request.path.split("/")[3]]
-
-    def create(self, request: Any, context: Any) -> Any:
-        made = self.image(**{"status": "queued"} | request.json())
-        self.asked.append(f"create {made['name']}")
-        return made
-
-    def show(self, request: Any, context: Any) -> Any:
-        return self._of(request)
-
-    def upload(self, request: Any, context: Any) -> str:
-        image = self._of(request)
-        self.asked.append(f"upload {image['name']}")
-        image["status"] = "saving"
-        self.fill(image, b"".join(request.body) + self.damage)
-        context.status_code = 204
-        return ""
-
-    def patch(self, request: Any, context: Any) -> Any:
-        image, operations = self._of(request), request.json()
-        self.asked.append(f"patch {image['name']} " + " ".join(each["path"][1:] for each in operations))
-        image.update({each["path"][1:]: each["value"] for each in operations})
-        return image
-
-    def delete(self, request: Any, context: Any) -> str:
-        image = self._of(request)
-        assert not image["protected"]
-        self.asked.append(f"delete {image['id']}")
-        del self.images[image["id"]]
-        context.status_code = 204
-        return ""
-
-
-@pytest.fixture
-def glance(services: requests_mock.Mocker) -> Glance:
-    return Glance(services)
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Path:
-    path = tmp_path / "disk"
-    path.write_bytes(NEW)
-    return path
-
-
-@pytest.fixture
-def image(disk: Path) -> Image:
-    return Image(name="rhcos", source=str(disk), checksum=f"sha256:{sha256(NEW)}")
-
-
-def plan(site: Site, image: Image) -> Plan:
-    observed, mistakes = executor.examine(site.fresh(), [image])
-    return planner.plan_apply("lab", [image], observed, mistakes=mistakes)
-
-
-def apply(site: Site, image: Image) -> Report:
-    made = plan(site, image)
-    made.raise_for_refusals()
-    return executor.run(made, site)
-
-
-def settle(site: Site, glance: Glance, image: Image) -> Observed:
-    """Apply, and see that exactly one right image is left and a second apply does nothing."""
-    report = apply(site, image)
-    report.raise_for_failures()
-    (left,) = glance.images.values()
-    assert (left["name"], left["status"], left[SEAL]) == (image.name, "active", sha256(NEW))
-    assert not plan(site, image)
-    observed = report.results[0].observed
-    assert observed is not None
-    assert observed.id == left["id"]
-    return observed
+from tests.unit.resources.glance import GLANCE, NEW, OLD, SEAL, Glance, apply, plan, settle, sha256
 
 
 def test_it_is_uploaded_verified_and_sealed(site: Site, glance: Glance, disk: Path) -> None:
@@ -314,156 +180,6 @@ def test_destroy_takes_all_of_ours(site: Site, glance: Glance, image: Image) -> 
     assert not glance.images
 
 
-# --- compressed sources -------------------------------------------------------------------
-
-
-def test_it_is_unpacked_on_the_way(site: Site, glance: Glance, disk: Path) -> None:
-    packed = gzip.compress(NEW)
-    disk.write_bytes(packed)
-    sums = {"checksum": f"sha256:{sha256(NEW)}", "compressed_checksum": f"sha256:{sha256(packed)}"}
-    settle(site, glance, Image(name="rhcos", source=str(disk), **sums))  # type: ignore[arg-type]
-    (made,) = glance.images.values()
-    assert (made["disk_format"], made["size"], made[PACKED]) == ("qcow2", len(NEW), f"sha256:{sha256(packed)}")
-    disk.unlink()  # the right content is kept, whatever the file it came in
-    assert not plan(site, Image(name="rhcos", source=str(disk), **(sums | {"compressed_checksum": "md5:" + "0" * 32})))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", ["checksum", "compressed_checksum"])
-def test_a_wrong_sum_of_either_kind_leaves_nothing(site: Site, glance: Glance, disk: Path, name: str) -> None:
-    packed = gzip.compress(NEW)
-    disk.write_bytes(packed)
-    sums = {"checksum": f"sha256:{sha256(NEW)}", "compressed_checksum": f"sha256:{sha256(packed)}"}
-    (result,) = apply(site, Image(name="rhcos", source=str(disk), **(sums | {name: f"sha256:{sha256(OLD)}"}))).failed  # type: ignore[arg-type]
-    assert isinstance(result.error, DownloadError)
-    assert not glance.images
-
-
-def test_the_sum_of_the_file_alone_tells_a_new_release(site: Site, glance: Glance, disk: Path) -> None:
-    for content in (OLD, NEW):
-        disk.write_bytes(gzip.compress(content))
-        image = Image(
-            name="rhcos",
-            source=str(disk),
-            compressed_checksum=f"sha512:{hashlib.sha512(disk.read_bytes()).hexdigest()}",
-        )
-        apply(site, image).raise_for_failures()
-        assert not plan(site, image)
-    settle(site, glance, image)
-    assert glance.asked.count("upload rhcos-new") == 1
-    glance.images.clear()
-    glance.image("rhcos", NEW)
-    with pytest.raises(PlanRefused, match="no sha512 that is known"):
-        apply(site, image)
-
-
-@pytest.mark.parametrize("fields", [{"container_format": "compressed"}, {"compression": "none"}])
-def test_what_shall_stay_compressed(site: Site, glance: Glance, disk: Path, fields: dict[str, Any]) -> None:
-    disk.write_bytes(gzip.compress(NEW))
-    checksum = f"sha256:{sha256(disk.read_bytes())}"
-    apply(site, Image(name="rhcos", source=str(disk), disk_format="qcow2", checksum=checksum, **fields))
-    (made,) = glance.images.values()
-    assert made[SEAL] == sha256(disk.read_bytes())
-
-
-# --- RHCOS --------------------------------------------------------------------------------
-
-LOCATION = "https://rhcos.test/art/rhcos-4.11.qcow2.gz"
-
-
-class Releases:
-    """Stream metadata in a file, and a server for what they speak of; ``downloads`` counts its requests."""
-
-    def __init__(self, services: requests_mock.Mocker, folder: Path) -> None:
-        self.services = services
-        self.path = folder / "stream.json"
-
-    def publish(self, content: bytes, url: str = LOCATION) -> None:
-        packed = gzip.compress(content)
-        disk = {"location": LOCATION, "sha256": sha256(packed), "uncompressed-sha256": sha256(content)}
-        artifact = {"release": "411.85", "formats": {"qcow2.gz": {"disk": disk}}}
-        self.path.write_text(json.dumps({"architectures": {"x86_64": {"artifacts": {"openstack": artifact}}}}))
-        self.server = self.services.get(url, content=packed)
-
-    @property
-    def downloads(self) -> int:
-        return self.server.call_count
-
-
-@pytest.fixture
-def releases(services: requests_mock.Mocker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Releases:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return Releases(services, tmp_path)
-
-
-@pytest.fixture
-def cloud(site: Site) -> Cloud:
-    return site.admin
-
-
-@pytest.fixture
-def coreos(releases: Releases) -> Image:
-    return Image(name="rhcos", rhcos=Rhcos(stream=str(releases.path)))
-
-
-def test_an_image_by_stream_metadata(cloud: Cloud, glance: Glance, releases: Releases, coreos: Image) -> None:
-    releases.publish(OLD)
-    prep.apply(cloud, [coreos]).raise_for_failures()
-    (made,) = glance.images.values()
-    assert (made["disk_format"], made[SEAL], made["name"]) == ("qcow2", sha256(OLD), "rhcos")
-    assert releases.downloads == 1
-    assert not prep.plan(cloud, [coreos])
-    assert releases.downloads == 1
-
-    releases.publish(NEW)
-    (step,) = prep.plan(cloud, [coreos])
-    assert (step.action, [change.field for change in step.changes]) == (Action.UPDATE, ["checksum"])
-    prep.apply(cloud, [coreos]).raise_for_failures()
-    (left,) = glance.images.values()
-    assert (left["name"], left[SEAL]) == ("rhcos", sha256(NEW))
-    assert releases.downloads == 1
-
-
-def test_from_a_mirror(cloud: Cloud, glance: Glance, releases: Releases) -> None:
-    releases.publish(NEW, "http://mirror.test/rhcos/art/rhcos-4.11.qcow2.gz")
-    image = Image(name="rhcos", rhcos=Rhcos(stream=str(releases.path), mirror="http://mirror.test/rhcos"))
-    prep.apply(cloud, [image]).raise_for_failures()
-    assert releases.downloads == 1
-
-
-def test_from_the_cache_of_the_installer(
-    cloud: Cloud, glance: Glance, releases: Releases, coreos: Image, tmp_path: Path
-) -> None:
-    releases.publish(NEW)
-    path = tmp_path / "cache" / "openshift-installer" / "image_cache" / "rhcos-4.11.qcow2"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(NEW)
-    prep.apply(cloud, [coreos]).raise_for_failures()
-    (made,) = glance.images.values()
-    assert made[SEAL] == sha256(NEW)
-    assert PACKED not in made
-    assert releases.downloads == 0
-    assert not prep.plan(cloud, [coreos])
-
-
-def test_metadata_that_cannot_be_read_are_a_refusal(
-    cloud: Cloud, glance: Glance, releases: Releases, coreos: Image
-) -> None:
-    with pytest.raises(PlanRefused) as caught:
-        prep.apply(cloud, [coreos, Image(name="other", source="/nowhere/disk")])
-    said = [str(mistake) for mistake in caught.value.mistakes]
-    assert len(said) == 2
-    assert said[0].startswith("image/rhcos: ")
-    assert "stream.json cannot be read" in said[0]
-
-
-def test_destroy_needs_no_metadata(cloud: Cloud, glance: Glance, coreos: Image) -> None:
-    glance.image("rhcos", OLD, owner="others", visibility="public")
-    glance.ours("rhcos", NEW, of="rhcos")[SPEC] = "rhcos"  # that is what a plain list is called
-    prep.destroy(cloud, [coreos]).raise_for_failures()
-    assert prep.show(cloud, [coreos]) == {coreos.key: None}
-    assert [each["owner"] for each in glance.images.values()] == ["others"]
-
-
 # --- the spec -----------------------------------------------------------------------------
 
 
@@ -495,6 +211,14 @@ def test_as_a_spec_says_it(tmp_path: Path) -> None:
         {"rhcos": {"stream": "a.json", "arch": "amd64"}},
         {"rhcos": {"stream": "a.json", "mirror": "/srv/mirror"}},
         {"rhcos": {"stream": "a.json"}, "source": "a"},
+        {"rhcos": {"stream": "a.json"}, "cached_as": "https://host/a", "checksum": "0" * 64},
+        {"rhcos": {"stream": "a.json", "cache": True}, "import_method": "web-download"},
+        {"source": "https://host/a", "cached_as": "https://host/a"},
+        {"source": "https://host/a", "import_method": "glance-direct"},
+        {"source": "https://host/a", "import_method": "web-download", "output_format": "raw"},
+        {"output_format": "vmdk"},
+        {"output_format": "raw", "disk_format": "qcow2"},
+        {"shared_with": ["other"], "visibility": "private"},
         {"rhcos": {"stream": "a.json"}, "compressed_checksum": "0" * 64},
     ],
 )

@@ -1,0 +1,173 @@
+"""Just as much of Glance as images need, and what tests of images do with it."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from typing import Any
+
+import requests_mock
+
+from openstack_prep import executor, planner
+from openstack_prep.model import Observed
+from openstack_prep.plan import Plan, Report
+from openstack_prep.resources.image import Image
+from openstack_prep.resources.image_seal import NAME, SEALS, SPEC
+from openstack_prep.site import Site
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS
+
+SEAL = SEALS["sha256"]
+GLANCE = ENDPOINTS["image"] + "/v2"
+OLD, NEW = b"QFI\xfb old", b"QFI\xfb new"
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+class Glance:
+    """Just as much of Glance as to keep what is sent or imported; ``asked`` are its requests but for reading."""
+
+    def __init__(self, services: requests_mock.Mocker) -> None:
+        self.images: dict[str, dict[str, Any]] = {}
+        self.asked: list[str] = []
+        self.numbers = itertools.count(1)
+        self.damage = b""
+        self.methods = ["glance-direct", "web-download"]
+        self.imports: list[dict[str, Any]] = []
+        self.tasks: list[dict[str, Any]] = []
+        self.web = b""
+        """What web-download finds; each look at the image brings the import one of ``stages`` further."""
+        self.stages: list[dict[str, Any]] = [{"status": "importing"}, {"status": "active"}]
+        self.members: dict[str, str] = {}
+        version = {"id": "v2.16", "status": "CURRENT", "links": [{"rel": "self", "href": GLANCE}]}
+        services.get(ENDPOINTS["image"], json={"versions": [version]})
+        services.get(f"{GLANCE}/images", json=lambda *_: {"images": list(self.images.values())})
+        services.post(f"{GLANCE}/images", json=self.create)
+        services.get(f"{GLANCE}/info/import", json=lambda *_: {"import-methods": {"value": self.methods}})
+        for number in range(1, 9):
+            url = f"{GLANCE}/images/i{number}"
+            services.get(url, json=self.show)
+            services.put(f"{url}/file", text=self.upload)
+            services.patch(url, json=self.patch)
+            services.delete(url, text=self.delete)
+            services.post(f"{url}/import", text=self.begin_import)
+            services.get(f"{url}/tasks", json=lambda *_: {"tasks": self.tasks})
+            services.get(f"{url}/members", json=self.list_members)
+            services.post(f"{url}/members", json=self.add_member)
+            services.put(re.compile(f"{url}/members/.*"), json=self.accept)
+
+    def image(self, name: str, content: bytes | None = None, status: str = "active", **fields: Any) -> dict[str, Any]:
+        made = {
+            "id": f"i{next(self.numbers)}",
+            "name": name,
+            "status": status,
+            "owner": ADMIN_PROJECT,
+            "visibility": "private",
+            "disk_format": "qcow2",
+            "container_format": "bare",
+            "min_disk": 0,
+            "min_ram": 0,
+            "protected": False,
+            "tags": [],
+        } | fields
+        self.images[made["id"]] = made
+        if content is not None:
+            self.fill(made, content)
+        return made
+
+    def ours(self, name: str, content: bytes | None = None, *, of: str = "rhcos", **fields: Any) -> dict[str, Any]:
+        """Make an image of this spec's, sealed when it has content."""
+        seal = {} if content is None else {SEAL: sha256(content)}
+        return self.image(name, content, **{SPEC: "lab", NAME: of}, **seal, **fields)
+
+    def fill(self, image: dict[str, Any], content: bytes) -> None:
+        sums = {"os_hash_algo": "sha512", "os_hash_value": hashlib.sha512(content).hexdigest()}
+        image.update(sums, checksum=hashlib.md5(content).hexdigest(), size=len(content), status="active")
+
+    def _of(self, request: Any) -> dict[str, Any]:
+        return self.images[request.path.split("/")[3]]
+
+    def create(self, request: Any, context: Any) -> Any:
+        made = self.image(**{"status": "queued"} | request.json())
+        self.asked.append(f"create {made['name']}")
+        return made
+
+    def show(self, request: Any, context: Any) -> Any:
+        image = self._of(request)
+        if self.imports and self.stages:
+            image |= (stage := self.stages.pop(0))
+            if stage.get("status") == "active":
+                self.fill(image, self.web)
+        return image
+
+    def begin_import(self, request: Any, context: Any) -> str:
+        self.asked.append(f"import {self._of(request)['name']}")
+        self.imports.append(request.json())
+        context.status_code = 202
+        return ""
+
+    def list_members(self, request: Any, context: Any) -> Any:
+        assert self._of(request)["visibility"] == "shared"
+        return {"members": [{"member_id": each, "status": status} for each, status in self.members.items()]}
+
+    def add_member(self, request: Any, context: Any) -> Any:
+        assert self._of(request)["visibility"] == "shared"
+        member = request.json()["member"]
+        assert member not in self.members
+        self.asked.append(f"share {member}")
+        self.members[member] = "pending"
+        return {}
+
+    def accept(self, request: Any, context: Any) -> Any:
+        member = request.path.rpartition("/")[2]
+        self.asked.append(f"{request.json()['status']} {member}")
+        self.members[member] = request.json()["status"]
+        return {}
+
+    def upload(self, request: Any, context: Any) -> str:
+        image = self._of(request)
+        self.asked.append(f"upload {image['name']}")
+        image["status"] = "saving"
+        self.fill(image, b"".join(request.body) + self.damage)
+        context.status_code = 204
+        return ""
+
+    def patch(self, request: Any, context: Any) -> Any:
+        image, operations = self._of(request), request.json()
+        self.asked.append(f"patch {image['name']} " + " ".join(each["path"][1:] for each in operations))
+        image.update({each["path"][1:]: each["value"] for each in operations})
+        return image
+
+    def delete(self, request: Any, context: Any) -> str:
+        image = self._of(request)
+        assert not image["protected"]
+        self.asked.append(f"delete {image['id']}")
+        del self.images[image["id"]]
+        context.status_code = 204
+        return ""
+
+
+def plan(site: Site, image: Image) -> Plan:
+    observed, mistakes = executor.examine(site.fresh(), [image])
+    return planner.plan_apply("lab", [image], observed, mistakes=mistakes)
+
+
+def apply(site: Site, image: Image) -> Report:
+    made = plan(site, image)
+    made.raise_for_refusals()
+    return executor.run(made, site)
+
+
+def settle(site: Site, glance: Glance, image: Image) -> Observed:
+    """Apply, and see that exactly one right image is left and a second apply does nothing."""
+    report = apply(site, image)
+    report.raise_for_failures()
+    (left,) = glance.images.values()
+    assert (left["name"], left["status"], left[SEAL]) == (image.name, "active", sha256(NEW))
+    assert not plan(site, image)
+    observed = report.results[0].observed
+    assert observed is not None
+    assert observed.id == left["id"]
+    return observed
