@@ -1,4 +1,5 @@
-"""The benchmark: one scenario done by several contenders, on a devcloud of its own.
+"""The benchmark: one scenario done by several contenders, and one image's way, on a devcloud of its own.
 
-``python -m tests.bench`` measures; docs/performance.md says what, how, and what came out.
+``python -m tests.bench`` and ``python -m tests.bench image`` measure; docs/performance.md says what,
+how, and what came out.
 """

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from openstack_prep.version import __version__
-from tests.bench import environments, scenario, table
+from tests.bench import environments, image, image_table, scenario, table
 from tests.bench.contenders import Contender, contenders
 from tests.bench.floor import Floor
 from tests.bench.scenario import BenchError
@@ -29,6 +29,8 @@ Runs = dict[Row, list[Run]]
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("what", nargs="?", choices=("scenario", "image"), default="scenario", help="(scenario)")
+    parser.add_argument("--mib", type=int, default=1024, metavar="N", help="size of the image (default: 1024)")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each contender (default: 3)")
     parser.add_argument("--port-base", type=int, default=PORT_BASE, metavar="N", help=f"default: {PORT_BASE}")
     parser.add_argument("--only", nargs="+", metavar="TEXT", help="contenders with that in their name; writes nothing")
@@ -73,18 +75,18 @@ def busy() -> str:
     return f"The machine was busy with other work (load {load:.1f}), so these figures tell little."
 
 
-def caption(rounds: int) -> str:
-    """Return what was measured with what."""
+def caption(rounds: int, *others: str) -> str:
+    """Return what was measured with what; the others are those environments of ours that took part."""
     cores = {1: "one core", 2: "two cores", 4: "four cores"}.get(os.cpu_count() or 0, f"{os.cpu_count()} cores")
     rounds_done = "One round" if rounds == 1 else f"Median of {rounds} rounds"
-    return (
-        f"{rounds_done} on {cores}, Python {platform.python_version()}; "
-        f"python-openstackclient {environments.version('shell', 'python-openstackclient')} "
-        f"(openstacksdk {environments.version('shell', 'openstacksdk')}); "
-        f"Ansible {environments.version('ansible', 'ansible')} "
-        f"(openstacksdk {environments.version('ansible', 'openstacksdk')}); "
-        f"openstack_prep {__version__} (openstacksdk {version('openstacksdk')}). {busy()}"
-    ).rstrip()
+    mains = {"shell": ("python-openstackclient", "python-openstackclient"), "ansible": ("Ansible", "ansible")}
+    versions = [
+        f"{name} {environments.version(other, package)} (openstacksdk {environments.version(other, 'openstacksdk')})"
+        for other, (name, package) in mains.items()
+        if other in others
+    ]
+    versions.append(f"openstack_prep {__version__} (openstacksdk {version('openstacksdk')})")
+    return f"{rounds_done} on {cores}, Python {platform.python_version()}; {'; '.join(versions)}. {busy()}".rstrip()
 
 
 def run(options: argparse.Namespace) -> None:
@@ -93,15 +95,26 @@ def run(options: argparse.Namespace) -> None:
         say(busy())
     cloud.up(layout)
     try:
-        entered = [each for each in contenders(layout) if each.called(options.only or [""])]
-        runs = measure(layout, entered, options.rounds)
+        tables, marks = (of_image if options.what == "image" else of_scenario)(layout, options)
     finally:
         if not options.keep:
             cloud.down(layout)
-    tables = table.render(runs, caption(options.rounds))
     print(tables)
     if not (options.no_write or options.only):
-        DOCUMENT.write_text(table.insert(DOCUMENT.read_text(), tables))
+        DOCUMENT.write_text(table.insert(DOCUMENT.read_text(), tables, marks))
+
+
+def of_scenario(layout: Layout, options: argparse.Namespace) -> tuple[str, tuple[str, str]]:
+    entered = [each for each in contenders(layout) if each.called(options.only or [""])]
+    runs = measure(layout, entered, options.rounds)
+    return table.render(runs, caption(options.rounds, "shell", "ansible")), (table.BEGIN, table.END)
+
+
+def of_image(layout: Layout, options: argparse.Namespace) -> tuple[str, tuple[str, str]]:
+    size = options.mib * 2**20
+    runs = image.measure(layout, size, options.rounds)
+    said = f"{options.mib} MiB. {caption(options.rounds, 'shell')}"
+    return image_table.render(runs, size, said), (image_table.BEGIN, image_table.END)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
+from typing import Protocol
 
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 
@@ -53,10 +54,10 @@ class Goal:
     most: float | None = None
 
     def line(self, runs: Mapping[Row, Sequence[Run]]) -> str:
-        measured = _ratio(runs[self.over], runs[self.under])
-        met = (self.least is None or measured >= self.least) and (self.most is None or measured <= self.most)
+        measured = ratio(runs[self.over], runs[self.under])
+        reached = (self.least is None or measured >= self.least) and (self.most is None or measured <= self.most)
         wanted = f"at least {self.least:g}" if self.least is not None else f"at most {self.most:g}"
-        return f"| {self.what} | {wanted} | {measured:.2f} | {'yes' if met else 'no'} |"
+        return f"| {self.what} | {wanted} | {measured:.2f} | {met(reached)} |"
 
 
 GOALS = (
@@ -81,10 +82,10 @@ def _measured(runs: Mapping[Row, Sequence[Run]]) -> Iterator[str]:
             continue
         times = [run.seconds for run in runs[row]]
         ours = runs.get(OURS_OF[row]) if row in OURS_OF else None
-        ratio = f"{_ratio(runs[row], ours):.1f}" if ours else ""
+        times_ours = f"{ratio(runs[row], ours):.1f}" if ours else ""
         requests = round(median(run.requests for run in runs[row]))
         span = f"{min(times):.2f} - {max(times):.2f}"
-        yield f"| {row.value} | {median(times):.2f} | {span} | {requests} | {ratio} |"
+        yield f"| {row.value} | {median(times):.2f} | {span} | {requests} | {times_ours} |"
 
 
 def _goals(runs: Mapping[Row, Sequence[Run]]) -> Iterator[str]:
@@ -95,19 +96,27 @@ def _goals(runs: Mapping[Row, Sequence[Run]]) -> Iterator[str]:
             yield goal.line(runs)
     if again := runs.get(Row.OURS_AGAIN):
         most = max(run.requests for run in again)
-        met = "yes" if most <= REQUESTS_AGAIN else "no"
-        yield f"| requests of a second apply | at most {REQUESTS_AGAIN} | {most} | {met} |"
+        yield f"| requests of a second apply | at most {REQUESTS_AGAIN} | {most} | {met(most <= REQUESTS_AGAIN)} |"
 
 
-def _ratio(over: Sequence[Run], under: Sequence[Run]) -> float:
+def met(reached: bool) -> str:
+    return "yes" if reached else "no"
+
+
+class Timed(Protocol):
+    @property
+    def seconds(self) -> float: ...
+
+
+def ratio(over: Sequence[Timed], under: Sequence[Timed]) -> float:
     """Return the median of the rounds' ratios: a machine that slows down does so in both runs of a round."""
     return median(one.seconds / other.seconds for one, other in zip(over, under, strict=True))
 
 
-def insert(document: str, tables: str) -> str:
+def insert(document: str, tables: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
     """Return the document with the tables between the marks, in place of what stood there."""
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = document.partition(marks[0])
+    _, end, after = rest.partition(marks[1])
     if not (begin and end):
-        raise ValueError(f"the document lacks {BEGIN} or {END}")
-    return f"{before}{BEGIN}\n{tables}\n{END}{after}"
+        raise ValueError(f"the document lacks {' or '.join(marks)}")
+    return f"{before}{begin}\n{tables}\n{end}{after}"
