@@ -167,7 +167,10 @@ class Cloud:
         from keystoneauth1.exceptions import EndpointNotFound
 
         try:
-            return self.connection.config.get_session_client(service_type).get_endpoint() is not None
+            client = self.connection.config.get_session_client(service_type)
+            # else a version document is asked for; of Swift that is the account with its keys, which would be logged
+            client.version = client.min_version = client.max_version = None
+            return client.get_endpoint() is not None
         except EndpointNotFound:
             return False
 

@@ -15,7 +15,7 @@ from openstack_prep.errors import CloudError, ConfigError, NotAllowed
 from openstack_prep.secret import Secret
 from openstack_prep.service import Service
 from openstack_prep.version import __version__
-from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, CLOUDS, ENDPOINTS, IDENTITY, failure, token
+from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, CLOUDS, ENDPOINTS, IDENTITY, failure, sent, token
 
 NOVA = ENDPOINTS["compute"]
 TOKENS = f"{IDENTITY}/auth/tokens"
@@ -279,3 +279,10 @@ def test_an_entry_without_the_address_of_keystone(clouds_yaml: Path) -> None:
 def test_an_entry_with_an_unknown_way_to_log_in(clouds_yaml: Path) -> None:
     clouds_yaml.write_text(CLOUDS.replace("region_name: one", "auth_type: v9magic"))
     assert "v9magic" in refused("lab")
+
+
+def test_looking_for_swift_does_not_read_the_account(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    """Its answer would be logged, with the keys in it."""
+    assert cloud.has("object-store")
+    assert cloud.has("block-storage")
+    assert sent(services) == []
