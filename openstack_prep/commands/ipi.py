@@ -7,11 +7,15 @@ import contextlib
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from openstack_prep.commands.pre_ipi import add_consents, prepare
-from openstack_prep.commands.running import no_garbage
+from openstack_prep.commands.pre_ipi import add_preparation, prepare
+from openstack_prep.commands.running import code_of, no_garbage
 from openstack_prep.errors import ConfigError
+
+if TYPE_CHECKING:
+    from openstack_prep.hooks import Ready
+    from openstack_prep.hooks.ipi import Command
 
 USAGE = "openstack-prep ipi [options] -- openshift-install create cluster [installer's options]"
 
@@ -26,7 +30,7 @@ def add(command: Any) -> None:
     parser.add_argument("--vip", action="append", default=[], metavar="ADDR", help="allow it, too, on all nodes")
     parser.add_argument("--wait", type=float, metavar="SECONDS", help="at most that long for the ports (the whole run)")
     parser.add_argument("--no-check", action="store_true", help="start the installer even if check finds errors")
-    add_consents(parser)
+    add_preparation(parser)
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="behind --: the installer and its words")
 
 
@@ -36,17 +40,18 @@ def _run(options: argparse.Namespace) -> int:
     if options.format != "text":
         raise ConfigError("--format: the installer's output is passed through; openstack-prep show has formats")
     with no_garbage():
+        from openstack_prep.check.preflight import HOSTS
         from openstack_prep.hooks.installation import Wishes
         from openstack_prep.hooks.ipi import Command, ipi
 
     ready = None
     if options.spec:
-        Command(options.command)  # before anything is made for it
-        with contextlib.redirect_stdout(sys.stderr):
-            ready = prepare(options, look=not options.no_check)
-            print(ready.report.summary)
+        ready = _ready(options, Command(options.command))
+        if ready.report.interrupted:
+            return code_of(ready.report)
         for each in ready.findings:
-            _tell(str(each))
+            if each not in ready.errors:
+                _tell(str(each))
         ready.raise_for_problems()
     outcome = ipi(
         options.command,
@@ -58,6 +63,7 @@ def _run(options: argparse.Namespace) -> int:
             vips=tuple(options.vip),
             wait=options.wait,
             check=not options.no_check,
+            hosts=options.hosts or HOSTS,
         ),
         tell=_tell,
         jobs=options.jobs,
@@ -65,6 +71,22 @@ def _run(options: argparse.Namespace) -> int:
     if outcome.problem:
         _tell(outcome.problem)
     return outcome.exit_code
+
+
+def _ready(options: argparse.Namespace, command: Command) -> Ready:
+    """Return what the spec says of the installer's folder; for a new cluster it is applied, printing to stderr."""
+    from openstack_prep.hooks.pre_ipi import checked, installation_of
+    from openstack_prep.plan import Report
+    from openstack_prep.spec import load_spec
+
+    spec = load_spec(options.spec)
+    if not command.creates:
+        return checked(spec, Report(()), look=False)
+    command.release(installation_of(spec).release)  # before anything is made for another one
+    with contextlib.redirect_stdout(sys.stderr):
+        ready = prepare(options, look=not options.no_check)
+        print(ready.report.summary)
+    return ready
 
 
 _one_at_a_time = threading.Lock()

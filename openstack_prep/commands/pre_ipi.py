@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 def add(command: Any) -> None:
     parser = command("pre-ipi", _run, "before openshift-install: apply the spec and check its install-config")
     parser.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file with an install_config")
-    add_consents(parser)
+    add_preparation(parser)
 
 
-def add_consents(parser: argparse.ArgumentParser) -> None:
+def add_preparation(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--hosts", type=Path, metavar="FILE", help="the installer's machine's hosts file (/etc/hosts)")
     parser.add_argument("--allow-replace", action="store_true", help="consent to delete and make again what differs")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
 
@@ -39,10 +40,12 @@ def _run(options: argparse.Namespace) -> int:
 def prepare(options: argparse.Namespace, *, look: bool = True) -> Ready:
     """Apply the spec by consent, and look at what the installer will be given."""
     from openstack_prep import api
+    from openstack_prep.check.preflight import HOSTS
     from openstack_prep.hooks.pre_ipi import checked, installation_of
 
     cloud, spec = open_spec(options, options.spec)
     installation_of(spec)
     plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
     consent(options, plan)
-    return checked(spec, execute(options, cloud, plan), look=look, jobs=options.jobs)
+    report = execute(options, cloud, plan)
+    return checked(spec, report, look=look, hosts=options.hosts or HOSTS, jobs=options.jobs)

@@ -7,12 +7,15 @@ directory, ~/.config/openstack or /etc/openstack.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from openstack_prep.check.entry import places
 from openstack_prep.errors import ConfigError
 from openstack_prep.install_config import Given
 from openstack_prep.install_config.cluster_of import CLOUD
@@ -98,16 +101,36 @@ class Folder:
 
 def clouds_file() -> Path:
     """Return the clouds.yaml that the installer will read; raises ConfigError when there is none."""
-    named = os.environ.get("OS_CLIENT_CONFIG_FILE")
-    places = [Path(named)] if named else []
-    places += [Path(each, "clouds.yaml") for each in (".", Path.home() / ".config/openstack", "/etc/openstack")]
-    found = next((each for each in places if each.is_file()), None)
+    looked_at = places("clouds.yaml")
+    found = next((each for each in looked_at if each.is_file()), None)
     if found is None:
-        looked = ", ".join(map(str, places))
+        looked = ", ".join(map(str, looked_at))
         raise ConfigError(
             f"no clouds.yaml ({looked}); the installer reads nothing else: name one in OS_CLIENT_CONFIG_FILE"
         )
     return found.absolute()
+
+
+def environment(cloud: str, file: Path) -> dict[str, str]:
+    """Return the environment for the installer: ours, and the entry of clouds.yaml that was looked at."""
+    return os.environ | _choice(cloud, file)
+
+
+@contextlib.contextmanager
+def for_installer(cloud: str, file: Path) -> Iterator[None]:
+    """Have the installer's environment for ours meanwhile: what is looked at is what it will find."""
+    old = {name: os.environ.get(name) for name in _choice(cloud, file)}
+    os.environ.update(_choice(cloud, file))
+    try:
+        yield
+    finally:
+        for name, value in old.items():
+            os.environ.pop(name)
+            os.environ.update({} if value is None else {name: value})
+
+
+def _choice(cloud: str, file: Path) -> dict[str, str]:
+    return {"OS_CLOUD": cloud, "OS_CLIENT_CONFIG_FILE": str(file)}
 
 
 def _kept(path: Path) -> Path:

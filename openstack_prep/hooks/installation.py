@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import shlex
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -13,20 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep import api
-from openstack_prep.check import Scene, check
+from openstack_prep.check import Scene
+from openstack_prep.check.preflight import HOSTS, preflight
 from openstack_prep.check.topology import virtual_addresses
 from openstack_prep.cloud import Cloud, connect
 from openstack_prep.errors import ConfigError, PrepError, WaitTimeout
 from openstack_prep.hooks import child
-from openstack_prep.hooks.folder import Folder
+from openstack_prep.hooks.folder import Folder, environment, for_installer
 from openstack_prep.hooks.post_ipi import repairs_of, wait_for_ports
-from openstack_prep.hooks.pre_ipi import NotReady, scene
-from openstack_prep.install_config import Given
+from openstack_prep.hooks.pre_ipi import NotReady
+from openstack_prep.install_config import Given, read
 from openstack_prep.openshift import Metadata, repairs
 from openstack_prep.plan import Report
 
-ATTACHES_INGRESS = 6
-"""The first minor release that attaches ingressFloatingIP itself; all attach the API's."""
 PAUSE = 0.5  # seconds between two looks for metadata.json
 AGAIN = 10.0  # seconds before attaching is tried again, while the installer runs
 FOREVER = 10 * 24 * 3600.0  # seconds; the installer ends before
@@ -48,6 +46,8 @@ class Wishes:
     """Seconds for the virtual ports to appear; None: while the installer runs."""
     check: bool = True
     """Whether to check before, and not to start when the installation would fail."""
+    hosts: Path = HOSTS
+    """The hosts file that check looks into."""
 
     def with_ingress(self, address: str | None) -> Wishes:
         return replace(self, ingress_floating_ip=address)
@@ -72,19 +72,16 @@ class Outcome:
         return self.code or (1 if self.problem else 0)
 
 
-def environment(cloud: str, file: Path) -> dict[str, str]:
-    """Return the environment for the installer: ours, and the entry of clouds.yaml that was looked at."""
-    return os.environ | {"OS_CLOUD": cloud, "OS_CLIENT_CONFIG_FILE": str(file)}
-
-
 class Installation:
     """One run; ``prepare`` before it looks at everything, so that what is wrong is said before the start."""
 
     cloud: Cloud
     scene: Scene | None = None
 
-    def __init__(self, place: Folder, release: str, wishes: Wishes, tell: Callable[[str], None]) -> None:
-        self.place, self.release, self.wishes, self.tell = place, release, wishes, tell
+    def __init__(
+        self, place: Folder, release: str, program: Path | None, wishes: Wishes, tell: Callable[[str], None]
+    ) -> None:
+        self.place, self.release, self.program, self.wishes, self.tell = place, release, program, wishes, tell
         self._ended = threading.Event()
         # an earlier cluster's; of a run that goes on it is this one's
         self._stale = None if place.used else place.metadata_text()
@@ -100,10 +97,12 @@ class Installation:
         self.cloud = connect(self.place.cloud(), clouds_file=clouds_file).authenticate()
         self._environment = environment(self.cloud.name, clouds_file)
         if path is not None:
-            self.scene = scene(path, self.release, self.cloud)
+            cluster, contents = read(path, self.release)
+            self.scene = Scene(cloud=self.cloud, cluster=cluster, contents=contents, path=path)
             self._read_addresses(path)
-        if look and self.scene is not None and not self.place.used:
-            self._check(self.scene, jobs)
+        if look and path is not None and not self.place.used:
+            with for_installer(self.cloud.name, clouds_file):
+                self._check(path, jobs)
         self.place.keep_config()
 
     def _read_addresses(self, path: Path) -> None:
@@ -119,10 +118,10 @@ class Installation:
             changed: dict[str, Any] = {field: wished or written}
             self.wishes = replace(self.wishes, **changed)
 
-    def _check(self, scene: Scene, jobs: int) -> None:
-        found = check(scene, jobs=jobs)
-        errors = [each for each in found if each.level == "error"]
-        for each in found:
+    def _check(self, path: Path, jobs: int) -> None:
+        verdict = preflight(path, self.release, installer=self.program, hosts=self.wishes.hosts, jobs=jobs)
+        errors = [each for each in verdict.findings if each.level == "error"]
+        for each in verdict.findings:
             if each not in errors:
                 self.tell(str(each))
         if errors:

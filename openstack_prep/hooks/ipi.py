@@ -8,8 +8,8 @@ from pathlib import Path
 
 from openstack_prep.errors import ConfigError, PrepError
 from openstack_prep.hooks import child
-from openstack_prep.hooks.folder import Folder, clouds_file
-from openstack_prep.hooks.installation import Installation, Outcome, Wishes, environment
+from openstack_prep.hooks.folder import Folder, clouds_file, environment
+from openstack_prep.hooks.installation import Installation, Outcome, Wishes
 from openstack_prep.hooks.pre_ipi import Ready
 from openstack_prep.install_config import releases
 from openstack_prep.installer import release_of
@@ -49,9 +49,14 @@ class Command:
             raise ConfigError(f"the installer is told --dir {self.folder}, but install-config.yaml is for {folder}")
         return self
 
+    @property
+    def installer(self) -> Path | None:
+        """The program, when it is the installer and no wrapper."""
+        return self.program if self.program.name.startswith(PROGRAM) else None
+
     def release(self, declared: str | None) -> str:
         """Return the release that will be installed; raises ConfigError when it is not the declared one."""
-        found = release_of(self.program) if self.program.name.startswith(PROGRAM) else None
+        found = release_of(self.installer) if self.installer else None
         if found and declared and found != declared:
             what = f"install-config.yaml is for {declared}, but {self.program} installs {found}"
             raise ConfigError(f"{what}; take the installer of that release, or correct release:")
@@ -78,14 +83,14 @@ def ipi(
     before the start, NoSuchProgram when there is no such command; after it, all is in the outcome.
     """
     wishes = wishes or Wishes()
-    words = Command(command).within(ready.folder if ready else Path(folder) if folder else None)
+    words = Command(command).within(Path(folder) if folder else None).within(ready.folder if ready else None)
     place = Folder(words.folder or Path())
     if not words.creates:
         return _plainly(words, place, ready)
     release = words.release(ready.release if ready else None)
     if ready and wishes.ingress_floating_ip is None:
         wishes = wishes.with_ingress(ready.ingress_floating_ip)
-    run = Installation(place, release, wishes, tell)
+    run = Installation(place, release, words.installer, wishes, tell)
     run.prepare(ready.clouds_file if ready else clouds_file(), look=wishes.check and ready is None, jobs=jobs)
     return run.run(words.words)
 

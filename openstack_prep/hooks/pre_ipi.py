@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openstack_prep import api
-from openstack_prep.check import Finding, Scene, check
-from openstack_prep.cloud import Cloud, connect
+from openstack_prep.check import Finding
+from openstack_prep.check.preflight import HOSTS, preflight
+from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, PrepError, SpecError
 from openstack_prep.executor import Event, silent
-from openstack_prep.hooks.folder import CONFIG, Folder, clouds_file
-from openstack_prep.install_config import read
+from openstack_prep.hooks.folder import CONFIG, Folder, clouds_file, for_installer
 from openstack_prep.model import Key
 from openstack_prep.plan import Report
 from openstack_prep.resources import FloatingIP, InstallConfig
@@ -68,15 +68,17 @@ def pre_ipi(
     *,
     jobs: int = 8,
     tell: Callable[[Event], None] = silent,
+    hosts: Path = HOSTS,
 ) -> Ready:
     """Apply a spec that declares an install_config, then check what the installer will be given.
 
     ``cloud`` is the administrator's, who applies; checks are made as the installer's own entry of
-    clouds.yaml.  ``ready.raise_for_problems()`` stops a script.  Raises SpecError, PlanRefused, ConfigError.
+    clouds.yaml.  ``hosts``: the hosts file of the installer's machine.  ``ready.raise_for_problems()``
+    stops a script.  Raises SpecError, PlanRefused, ConfigError.
     """
     spec = wanted if isinstance(wanted, Spec) else load_spec(Path(wanted))
     installation_of(spec)
-    return checked(spec, api.apply(cloud, spec, jobs=jobs, tell=tell), jobs=jobs)
+    return checked(spec, api.apply(cloud, spec, jobs=jobs, tell=tell), hosts=hosts, jobs=jobs)
 
 
 def installation_of(spec: Spec) -> InstallConfig:
@@ -100,18 +102,18 @@ def entry_file(spec: Spec) -> Path:
     return found.absolute() if found else clouds_file()
 
 
-def checked(spec: Spec, report: Report, *, look: bool = True, jobs: int = 8) -> Ready:
+def checked(spec: Spec, report: Report, *, look: bool = True, hosts: Path = HOSTS, jobs: int = 8) -> Ready:
     """Return what was made ready, with what check finds in it unless nobody shall look."""
     config = installation_of(spec)
     file = entry_file(spec)
-    findings: Sequence[Finding] = ()
+    findings: tuple[Finding, ...] = ()
     failed = report.failed or report.skipped
     if look and not failed and not Folder(config.file.parent).used:
-        cloud = connect(config.cloud, clouds_file=file)
-        findings = check(scene(config.file, config.release, cloud), jobs=jobs)
+        with for_installer(config.cloud, file):
+            findings = preflight(config.file, config.release, hosts=hosts, jobs=jobs).findings
     return Ready(
         report=report,
-        findings=tuple(findings),
+        findings=findings,
         folder=config.file.parent,
         cloud=config.cloud,
         clouds_file=file,
@@ -124,9 +126,3 @@ def _ingress(config: InstallConfig, report: Report) -> str | None:
     """Return the routers' address; up to 4.5 install_config has no field for it, and its name must tell."""
     said = config.ingress_floating_ip or "ingress"
     return report.outputs.get(str(Key(FloatingIP.kind, said)), config.ingress_floating_ip)
-
-
-def scene(path: Path, release: str, cloud: Cloud) -> Scene:
-    """Return what to check: an install-config.yaml as a release reads it; raises SpecError."""
-    cluster, contents = read(path, release)
-    return Scene(cloud=cloud, cluster=cluster, contents=contents, path=path)

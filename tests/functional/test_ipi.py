@@ -1,0 +1,167 @@
+"""``pre-ipi``, ``ipi`` and ``wait-for`` on a real cloud, around a stand-in for the installer."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from openstack_prep.hosts import Names, hosts_lines
+from tests import standin
+from tests.devcloud.tenant import Tenant, connect
+from tests.functional.conftest import Prep
+from tests.functional.test_post_ipi import float_ip, served
+
+INGRESS, API = "192.168.122.180", "192.168.122.164"
+CREATE = ("--", "openshift-install", "create", "cluster")
+
+
+@pytest.fixture
+def installer(prep: Prep) -> Prep:
+    """The command in a folder of its own, with the stand-in on PATH as openshift-install."""
+    program = standin.write_program(prep.folder / "bin")
+    prep.environment |= {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}", "STANDIN_SECONDS": "4"}
+    return prep
+
+
+@pytest.fixture
+def own(installer: Prep, tenant: Tenant) -> Iterator[Prep]:
+    """The same as a tenant who has written install-config.yaml by hand, in the folder ``ocp``."""
+    installer.environment |= {"OS_CLIENT_CONFIG_FILE": str(tenant.clouds_file), "OS_CLOUD": "somebody-elses"}
+    (installer.folder / "ocp").mkdir()
+    platform = {"cloud": tenant.cloud, "externalNetwork": "external", "defaultMachinePlatform": {"type": "m1.small"}}
+    document = {
+        "apiVersion": "v1",
+        "baseDomain": "example.com",
+        "metadata": {"name": "demo"},
+        "compute": [{"name": "worker", "replicas": 1}],
+        "platform": {"openstack": platform},
+        "pullSecret": '{"auths": {"quay.io": {"auth": "Zm9vOmJhcg=="}}}',
+    }
+    (installer.folder / "ocp" / "install-config.yaml").write_text(yaml.safe_dump(document))
+    yield installer
+    if (installer.folder / "ocp" / "metadata.json").exists():
+        installer.run("ipi", "--", "openshift-install", "destroy", "cluster", "--dir", "ocp")
+
+
+def spec_of_4_2(folder: Path) -> dict[str, Any]:
+    """Return the shipped spec of the 4.2 lab, with the files that it wants beside it."""
+    (folder / "pull-secret.json").write_text('{"auths": {"quay.io": {"auth": "Zm9vOmJhcg=="}}}')
+    (folder / "id_ed25519.pub").write_text("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJMBZg/JQTqUX348iiMEA5oksoYs lab\n")
+    shipped = resources.files("openstack_prep.install_configs") / "openshift-4.2-lab.yaml"
+    spec: dict[str, Any] = yaml.safe_load(shipped.read_text())
+    return spec
+
+
+def test_from_a_spec_to_an_attached_cluster_and_back(installer: Prep) -> None:
+    installer.write(spec_of_4_2(installer.folder))
+    installer.environment["STANDIN_RELEASE"] = "4.2"
+    folder = installer.folder / "ocp42"
+    refused = installer.run("pre-ipi", "--yes", "spec.yaml", code=1).stdout
+    assert "error: names: api.ocp42.example.com: nothing in /etc/hosts" in refused
+    names = Names(cluster_name="ocp42", base_domain="example.com", api=API, ingress=INGRESS)
+    (installer.folder / "hosts").write_text("\n".join(hosts_lines(names)))
+    hosts = ("--hosts", "hosts")
+    data = json.loads(installer.run("pre-ipi", "--yes", "--format", "json", *hosts, "spec.yaml").stdout)
+    assert {step["action"] for step in data["steps"]} == {"keep"}
+
+    done = installer.run("ipi", "--yes", "--spec", "spec.yaml", *hosts, *CREATE)
+    said = done.stderr.splitlines()
+    order = [said.index(next(line for line in said if text in line)) for text in ("attached to", "Install complete!")]
+    assert order == sorted(order), done.stderr
+    assert done.stdout == ""
+    for name in ("install-config.yaml.kept", "metadata.json.kept"):
+        assert (folder / name).stat().st_mode & 0o777 == 0o600
+    assert not (folder / "install-config.yaml").exists()
+    infra_id = json.loads((folder / "metadata.json").read_text())["infraID"]
+    connection: Any = connect(installer.folder / "clouds.yaml", "ocp42")
+    assert served(connection, API) == f"{infra_id}-api-port"
+    assert served(connection, INGRESS) == f"{infra_id}-ingress-port"
+    cluster = standin.Cluster(connection, standin.Recipe(infra_id=infra_id))
+    assert len(cluster.nodes()) == 5
+    assert all(pairs == {"10.0.0.5", "10.0.0.6", "10.0.0.7"} for pairs in cluster.pairs().values())
+
+    installer.run("ipi", "--spec", "spec.yaml", "--yes", "--", "openshift-install", "destroy", "cluster")
+    assert not (folder / "metadata.json").exists()
+    assert json.loads((folder / "metadata.json.kept").read_text())["infraID"] == infra_id
+    assert cluster.nodes() == []
+    assert served(connection, INGRESS) is None
+
+
+def test_a_failure_comes_through(own: Prep) -> None:
+    folder = own.folder / "ocp"
+    own.environment |= {"STANDIN_FAIL": "config", "STANDIN_SECONDS": "1"}
+    words = ("ipi", "--no-check", "--dir", "ocp", "--ingress-ip", "192.0.2.9", *CREATE)
+    assert "openstack-prep" not in own.run(*words, code=3).stderr
+    assert (folder / "install-config.yaml").read_text() == (folder / "install-config.yaml.kept").read_text()
+    own.environment["STANDIN_FAIL"] = "network:77"
+    said = own.run(*words, code=77).stderr
+    hint = "openstack-prep post-ipi --metadata ocp/metadata.json --ingress-ip 192.0.2.9 --vip 10.0.0.5 --vip 10.0.0.7"
+    assert f"openstack-prep: the installer ended with 77; once the cluster is there: {hint}" in said
+    assert (folder / "metadata.json.kept").read_text() == (folder / "metadata.json").read_text()
+    assert (folder / "metadata.json.kept").stat().st_mode & 0o777 == 0o600
+    again = own.run(*words, code=1).stderr
+    assert "There may already be a running cluster" in again  # it is the installer who says so
+
+
+@pytest.mark.parametrize(("release", "code"), [("4.18", 8), ("4.11", 128 + signal.SIGINT)])
+def test_an_interrupt_reaches_both_and_its_code_comes_through(own: Prep, release: str, code: int) -> None:
+    own.environment |= {"STANDIN_RELEASE": release, "STANDIN_SECONDS": "60"}
+    words = ("ipi", "--no-check", "--ingress-ip", "192.0.2.9", *CREATE, "--dir", "ocp")
+    process = own.start(*words, start_new_session=True)
+    assert process.stderr is not None
+    said = _until(process.stderr, "Creating infrastructure")
+    os.killpg(process.pid, signal.SIGINT)
+    said += process.communicate(timeout=30)[1]
+    assert process.returncode == code, said
+    assert "Traceback" not in said
+    assert "once the cluster is there: openstack-prep post-ipi" in said
+    assert (own.folder / "ocp" / "metadata.json.kept").exists()
+
+
+def _until(stream: Any, text: str) -> str:
+    said = ""
+    while text not in said:
+        line = stream.readline()
+        assert line, said
+        said += line
+    return said
+
+
+def test_two_ports_with_the_name(own: Prep, tenant: Tenant, standin_cluster: Callable[..., standin.Cluster]) -> None:
+    dev = standin_cluster("demo-x7k2p", servers=False, masters=1, workers=0)
+    network = dev.port("api-port").network_id
+    twin = dev.connection.network.create_port(name="demo-x7k2p-ingress-port", network_id=network)
+    address = float_ip(dev.connection, "").floating_ip_address
+    identifier = {"cloud": tenant.cloud, "identifier": {"openshiftClusterID": "demo-x7k2p"}}
+    metadata = {"clusterName": "demo", "infraID": "demo-x7k2p", "openstack": identifier}
+    (own.folder / "made.json").write_text(json.dumps(metadata))
+    program = own.folder / "bin" / "takes-no-time"
+    program.write_text("#!/bin/sh\nrm -f ocp/install-config.yaml; cp made.json ocp/metadata.json; sleep 2\n")
+    program.chmod(0o755)
+    cluster = ("--infra-id", "demo-x7k2p", "--os-cloud", tenant.cloud)
+
+    wishes = ("--no-check", "--ingress-ip", address, "--vip", "10.9.9.9")
+    words = ("ipi", *wishes, "--", "takes-no-time", "create", "cluster", "--dir=ocp")
+    said = own.run(*words, code=1).stderr
+    assert "not attached yet: port demo-x7k2p-ingress-port: 2 have that name" in said
+    assert twin.id in said
+    assert served(dev.connection, address) is None
+    assert "2 have that name" in own.run("wait-for", "ingress-port", *cluster, code=1).stderr
+
+    dev.connection.network.delete_port(twin)
+    port = dev.port("ingress-port")
+    assert own.run("wait-for", "ingress-port", *cluster).stdout == f"{port.name}  {port.id}  10.0.0.7\n"
+    own.run(*words)  # goes on: the state of the first run is there
+    assert served(dev.connection, address) == "demo-x7k2p-ingress-port"
+    assert dev.pairs() == {"demo-x7k2p-master-0-0": {"10.0.0.5", "10.0.0.7", "10.9.9.9"}}
+    dev.connection.network.delete_port(port)
+    missing = own.run("wait-for", "ingress-port", "--timeout", "1", *cluster, code=1).stderr
+    assert "no port demo-x7k2p-ingress-port in project" in missing
