@@ -93,7 +93,8 @@ def _additional(scene: Scene) -> Iterator[Finding]:
 def _unreachable(scene: Scene) -> Iterator[Finding]:
     """Yield what machines must reach, but will look for inside the cluster."""
     cluster = scene.cluster
-    needed = [(scene.place("external_dns"), "DNS server", each) for each in cluster.external_dns]
+    asked = () if cluster.machines_subnets else cluster.external_dns  # an own subnet has its own, says the file
+    needed = [(scene.place("external_dns"), "DNS server", each) for each in asked]
     for subnet in own_subnets(scene):
         name = f"DNS server of subnet {subnet['id']}"
         needed += [(scene.place("machines_subnets"), name, each) for each in subnet["dns_nameservers"]]

@@ -9,6 +9,7 @@ import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from openstack_prep.check.machines import groups
 from openstack_prep.check.scene import Scene
 from openstack_prep.install_config import Reference
 from openstack_prep.install_config.machine_rules import ids
@@ -112,4 +113,4 @@ def virtual_addresses(scene: Scene) -> dict[str, list[Address]]:
 
 def machines(scene: Scene) -> int:
     """Return how many machines are there at the same time: all replicas, and the bootstrap machine."""
-    return scene.cluster.control_plane.replicas + scene.cluster.compute.replicas + 1
+    return sum(each.count for each in groups(scene.cluster))

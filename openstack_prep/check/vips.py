@@ -43,9 +43,11 @@ def vips(scene: Scene) -> Iterator[Finding]:
                 remedy=f"write another address in {scene.place(other) if other != 'DNS' else scene.place(one)}",
             )
     subnets = own_subnets(scene)
-    if len(subnets) == len(scene.cluster.machines_subnets):  # else another check says what is wrong
-        for of, address in _each(addresses):
-            yield from _outside(scene, of, address, subnets)
+    known = [each for each in subnets if each["cidr"] in scene.cluster.machine_networks]
+    if len(known) < len(scene.cluster.machines_subnets):  # the first mistake is there, says another check
+        return
+    for of, address in _each(addresses):
+        yield from _outside(scene, of, address, subnets)
     if len(subnets) == 1:
         yield from _in_pools(scene, addresses, subnets[0])
         yield from _taken(scene, addresses, subnets[0])

@@ -30,7 +30,7 @@ from openstack_prep.hosts import Names, hosts_lines
 from openstack_prep.install_config import Cluster, Contents, Reference
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
-from tests.functional.conftest import OPENSTACK
+from tests.functional.conftest import OPENSTACK, Prep
 
 MINE = (
     external_network.external_network,
@@ -358,3 +358,47 @@ def test_names_that_lead_elsewhere_and_nowhere(room: Room) -> None:
     assert nowhere.remedy == (
         f"openstack-prep names --install-config {room.folder}/install-config.yaml --as hosts --write {room.hosts}"
     )
+
+
+def test_ten_mistakes_at_once(room: Room, prep: Prep) -> None:
+    """One run of the command tells them all, each with its line and something to do."""
+    port = room.connection.network.create_port(network_id=room.own()[0].id, name="theirs")
+    second = {"network_id": port.network_id, "cidr": "10.2.0.0/16", "ip_version": 4, "is_dhcp_enabled": False}
+    subnet = room.connection.network.create_subnet(gateway_ip=None, **second)
+    room.hosts.write_text("203.0.113.9 api.dev.example.com")
+    (room.folder / "install-config.yaml").write_text(f"""\
+apiVersion: v1
+baseDomain: example.com
+metadata: {{name: dev}}
+networking:
+  machineNetwork: [{{cidr: 192.168.0.0/16}}]
+  clusterNetwork: [{{cidr: 10.128.0.0/22, hostPrefix: 23}}]
+  serviceNetwork: [172.30.0.0/16]
+platform:
+  openstack:
+    cloud: {room.tenant.cloud}
+    defaultMachinePlatform: {{type: m1.large}}
+    externalNetwork: external
+    apiFloatingIP: 192.168.122.99
+    controlPlanePort: {{fixedIPs: [{{subnet: {{id: {subnet.id}}}}}]}}
+    externalDns: [192.0.2.53]
+pullSecret: '{{"auths": {{"example.com": {{"auth": "c2VjcmV0"}}}}}}'
+""")
+    prep.environment = {"OS_CLIENT_CONFIG_FILE": str(room.tenant.clouds_file)}
+    said = prep.run("check", str(room.folder), "--release", "4.18", "--hosts", str(room.hosts), code=1).stdout
+    for expected in (
+        f":5: networking.machineNetwork: 192.168.0.0/16 is not 10.2.0.0/16, the network of subnet {subnet.id}",
+        ":5: networking.machineNetwork: 192.168.0.0/16 overlaps 192.168.122.0/24 of the external network 'external'",
+        ":6: networking.clusterNetwork: 10.128.0.0/22 has 2 parts of /23 (hostPrefix), and the cluster 6 nodes",
+        ":13: platform.openstack.apiFloatingIP: 192.168.122.99 is no floating IP of project",
+        f":14: platform.openstack.controlPlanePort.fixedIPs: DHCP is off on subnet {subnet.id}",
+        f":14: platform.openstack.controlPlanePort.fixedIPs: subnet {subnet.id} has no gateway",
+        f":14: platform.openstack.controlPlanePort.fixedIPs: no router has an interface in subnet {subnet.id}",
+        ":15: platform.openstack.externalDNS: your own subnet has DNS servers of its own",
+        "error: names: api.dev.example.com: leads to 203.0.113.9, not to 192.168.122.99",
+        "warning: names: console-openshift-console.apps.dev.example.com",
+    ):
+        assert expected in said, said
+    assert "virtual" not in said.replace("virtual addresses are made of it", "")  # they follow from the network
+    assert "c2VjcmV0" not in said
+    assert said.count("\n  why: ") == said.count("\n  mend: ") == len(said.splitlines()) // 3

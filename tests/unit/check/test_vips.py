@@ -93,6 +93,10 @@ def test_subnets_that_are_not_clear_are_another_checks(neutron: Neutron) -> None
     assert neutron.found(vips, machines_subnets=(Reference(name="machines"),), api_vips=("10.7.0.5",)) == []
 
 
+def test_a_subnet_of_another_network_is_one_mistake(neutron: Neutron) -> None:
+    assert neutron.found(vips, machine_networks=("10.9.0.0/16",), **OWN) == []
+
+
 TWO: dict[str, Any] = {
     "machines_subnets": (Reference(name="machines"), Reference(name="v6")),
     "machine_networks": ("10.0.0.0/16", "fd2e::/64"),
