@@ -42,7 +42,8 @@ class Image(ByTenant):
     Without a checksum any content under that name will do.  With another one than before, the new
     content is uploaded beside the old (NAME-new) and takes its name when it is verified.  What is
     compressed is unpacked on the way, in one pass and without a temporary file.  What an OpenShift
-    installer has in its cache, with the right sha256, is taken from there.
+    installer has in its cache, with the right sha256, is taken from there.  Members that an image
+    not made by this spec got from it stay when the spec is destroyed.
     """
 
     kind: ClassVar[str] = "image"
@@ -100,10 +101,10 @@ class Image(ByTenant):
             raise ValueError(f"has disk_format {self.disk_format} and output_format; leave disk_format out")
         if self.cached_as and not (self.checksum or "").startswith("sha256:"):
             raise ValueError("has cached_as and no sha256 as checksum, without which nothing may go into that cache")
-        kept = self.cached_as or (self.rhcos and self.rhcos.cache)
-        unlike = next((name for name, value in (("output_format", self.output_format), ("cache", kept)) if value), None)
-        if self.import_method and unlike:
-            raise ValueError(f"has import_method and {unlike}, for which the content must pass here; leave one out")
+        if self.cached_as and not self.cached_as.startswith(("http://", "https://")):
+            raise ValueError(f"has cached_as {self.cached_as}, which is no http or https URL; write that of the image")
+        if self.import_method and (self.output_format or self.cached_as or (self.rhcos and self.rhcos.cache)):
+            raise ValueError("has import_method beside output_format or a cache, which need the content here; choose")
 
     def informed(self) -> Self:
         if self.rhcos is None:

@@ -111,7 +111,7 @@ class _Sent:
         self.held = self.source  # whose sums Glance must come to
         self.chunks: Iterable[bytes] = self.source
         self.seal: dict[str, str | None] = {}
-        if image.cached_as and _distant(self.source.source):
+        if image.cached_as and self.source.source == image.source:  # and does not come from there
             digits = cast(str, image.checksum).partition(":")[2]
             self.chunks = stack.enter_context(Kept(self.source, image.cached_as, digits))
         if image.output_format:

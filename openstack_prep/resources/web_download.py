@@ -92,6 +92,7 @@ class Import:
     def __init__(self, image: Image) -> None:
         self.image = image
         self.source = image.source or ""
+        self.secrets = [Secret(self.source)] if self.source != shown(self.source) else []  # it may be signed
 
     @property
     def disk_format(self) -> str:
@@ -103,8 +104,7 @@ class Import:
         Raises ResourceFailed with Glance's reason or when the content is not as declared, WaitTimeout.
         """
         method = {"name": METHOD, "uri": self.source}
-        signed = [Secret(self.source)] if self.source != shown(self.source) else []
-        maker.image.post(f"/images/{image_id}/import", {"method": method}, secrets=signed)
+        maker.image.post(f"/images/{image_id}/import", {"method": method}, secrets=self.secrets)
         raw = self._wait(maker, image_id)
         return raw, self._verify(raw)
 
@@ -133,10 +133,18 @@ class Import:
             return None if raw.get(LOCK) or raw.get(STORES) else raw
         if raw["status"] in ("importing", "uploading", "saving"):
             return None
-        task = _task(maker, image_id)
+        task = self._task(maker, image_id)
         if task.get("status") == "failure" or raw.get(FAILED) or "importing" in seen or raw["status"] != "queued":
             raise ResourceFailed(self._failure(image_id, task))
         return None
+
+    def _task(self, maker: Cloud, image_id: str) -> dict[str, Any]:
+        """Return the newest of an image's tasks, if Glance tells of them; each holds the URL."""
+        try:
+            answer = maker.image.request("GET", f"/images/{image_id}/tasks", secrets=self.secrets)
+        except NotFound:
+            return {}
+        return max(answer.json()["tasks"], key=lambda task: task["created_at"], default={})
 
     def _failure(self, image_id: str, task: dict[str, Any]) -> str:
         """Return what Glance says of a failure; it may repeat the URL in full."""
@@ -160,12 +168,3 @@ class Import:
                 "checksum, get the right file, or leave import_method out"
             )
         return {SEALS[kept]: known[kept] for kept in known if kept in SEALS}
-
-
-def _task(maker: Cloud, image_id: str) -> dict[str, Any]:
-    """Return the newest of an image's tasks, if Glance tells of them."""
-    try:
-        tasks = maker.image.get(f"/images/{image_id}/tasks")["tasks"]
-    except NotFound:
-        return {}
-    return max(tasks, key=lambda task: task["created_at"], default={})

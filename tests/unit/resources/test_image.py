@@ -214,6 +214,7 @@ def test_as_a_spec_says_it(tmp_path: Path) -> None:
         {"rhcos": {"stream": "a.json"}, "cached_as": "https://host/a", "checksum": "0" * 64},
         {"rhcos": {"stream": "a.json", "cache": True}, "import_method": "web-download"},
         {"source": "https://host/a", "cached_as": "https://host/a"},
+        {"source": "https://host/a", "cached_as": "file:///srv/a", "checksum": "0" * 64},
         {"source": "https://host/a", "import_method": "glance-direct"},
         {"source": "https://host/a", "import_method": "web-download", "output_format": "raw"},
         {"output_format": "vmdk"},

@@ -94,6 +94,14 @@ def test_an_upload_fills_the_cache(
     assert served.call_count == asked
 
 
+def test_a_local_file_gets_there_too(
+    site: Site, glance: Glance, image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    settle(site, glance, replace(image, cached_as="https://rhcos.test/b.qcow2.gz"))
+    assert (tmp_path / "openshift-installer" / "image_cache" / "b.qcow2").read_bytes() == NEW
+
+
 # --- made raw by a stand-in for qemu-img --------------------------------------------------
 
 RAW = b"a raw disk"

@@ -151,8 +151,11 @@ def test_the_waiting_ends(site: Site, glance: Glance, image: Image, monkeypatch:
 
 def test_a_signed_url_is_not_logged(site: Site, glance: Glance, image: Image, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
+    glance.stages.insert(0, {})
+    glance.tasks = [TASK | {"status": "pending", "input": {"uri": f"{URL}?key=secret"}}]
     settle(site, glance, replace(image, source=f"{URL}?key=secret", disk_format="qcow2", compression="none"))
     assert glance.imports[0]["method"]["uri"] == f"{URL}?key=secret"
+    assert "/images/i1" in caplog.text
     assert "key=secret" not in caplog.text
 
 
