@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import requests_mock
+
+from openstack_prep.cli import main
+from tests.unit.conftest import failure, sent
+from tests.unit.hooks.test_cleanup import ID, NEUTRON, SWIFT, Lists, there
+
+__all__ = ["there"]
+
+WORDS = ["cleanup", "--os-cloud", "lab", "--infra-id", ID]
+
+
+def test_it_is_listed_and_nothing_is_changed(
+    clouds_yaml: Path, there: Lists, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    services.get(f"{SWIFT}/", **failure(403))
+    assert main([*WORDS, "--plan"]) == 0
+    out, err = capsys.readouterr()
+    assert "- floating_ip_attachment/192.0.2.5" in out
+    assert "the floating IP itself stays" in out
+    assert err.startswith("openstack-prep: warning: a container would not be seen")
+    assert main([*WORDS, "--plan", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["infra_id"], found["refusals"]) == (ID, [])
+    assert {each["action"] for each in found["steps"]} == {"delete"}
+    assert not [each for each in sent(services) if not each.startswith("GET")]
+
+
+def test_without_consent_nothing_goes(
+    clouds_yaml: Path, there: Lists, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(WORDS) == 2
+    assert "give --yes" in capsys.readouterr().err
+    assert not [each for each in sent(services) if not each.startswith("GET")]
+
+
+def test_it_goes_by_consent(
+    clouds_yaml: Path, there: Lists, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in there:
+        there[name] = there[name] if name == "subnets" else []
+    services.delete(f"{NEUTRON}/subnets/sub", status_code=204)
+    assert main([*WORDS, "--yes"]) == 0
+    assert f"- subnet/{ID}-nodes" in capsys.readouterr().out
+
+
+def test_nothing_is_left(clouds_yaml: Path, there: Lists, capsys: pytest.CaptureFixture[str]) -> None:
+    there |= {name: [] for name in there}
+    assert main([*WORDS, "--yes"]) == 0
+    assert capsys.readouterr().out == f"nothing of {ID} in project admin-project\n"

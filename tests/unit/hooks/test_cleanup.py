@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import NotAllowed, PlanRefused, SpecError
+from openstack_prep.hooks import cleanup
+from openstack_prep.hooks.cleanup import plan_cleanup
+from tests.unit.conftest import ENDPOINTS, connection, failure, sent
+
+NEUTRON, NOVA, GLANCE = ENDPOINTS["network"] + "/v2.0", ENDPOINTS["compute"], ENDPOINTS["image"] + "/v2"
+CINDER, SWIFT = ENDPOINTS["block-storage"], ENDPOINTS["object-store"]
+ID = "dev-x7k2p"
+INTERFACE = "network:router_interface"
+TAG = f"openshiftClusterID={ID}"
+
+Lists = dict[str, list[dict[str, Any]]]
+
+
+def port(name: str, /, **more: Any) -> dict[str, Any]:
+    nothing = {"device_id": "", "device_owner": "", "fixed_ips": [], "security_groups": [], "project_id": "p"}
+    return {"id": f"id-of-{name}", "name": f"{ID}-{name}", "tags": [TAG], **nothing} | more
+
+
+def floating(address: str, **more: Any) -> dict[str, Any]:
+    return {
+        "id": f"id-of-{address}",
+        "floating_ip_address": address,
+        "port_id": None,
+        "description": "",
+        "tags": [],
+        "revision_number": 1,
+    } | more
+
+
+@pytest.fixture
+def there(services: requests_mock.Mocker) -> Lists:
+    """What the services list: a small cluster, that a test changes."""
+    listed: Lists = {
+        "servers": [{"id": "s", "name": f"{ID}-master-0", "metadata": {"openshiftClusterID": ID}}],
+        "server_groups": [{"id": "sg", "name": f"{ID}-master"}],
+        "images": [{"id": "i", "name": f"{ID}-rhcos", "tags": [TAG], "protected": False}],
+        "volumes": [],
+        "snapshots": [],
+        "floatingips": [floating("192.0.2.5", port_id="id-of-api-port")],
+        "trunks": [],
+        "ports": [port("api-port"), port("master-0-0", device_id="s", device_owner="compute:nova")],
+        "routers": [{"id": "r", "name": f"{ID}-external-router", "tags": [TAG], "routes": []}],
+        "subnets": [{"id": "sub", "name": f"{ID}-nodes", "tags": [TAG]}],
+        "networks": [{"id": "net", "name": f"{ID}-openshift", "tags": [TAG], "subnets": ["sub"]}],
+        "security_groups": [
+            {"id": "g", "name": f"{ID}-master", "tags": [TAG]},
+            {"id": "d", "name": "default", "tags": []},
+        ],
+    }
+    places = {
+        "servers": f"{NOVA}/servers/detail",
+        "server_groups": f"{NOVA}/os-server-groups",
+        "images": f"{GLANCE}/images",
+        "volumes": f"{CINDER}/volumes/detail",
+        "snapshots": f"{CINDER}/snapshots/detail",
+    }
+
+    def answer(name: str) -> Any:
+        return lambda *_: {name: listed[name]}
+
+    for name in listed:
+        services.get(places.get(name, f"{NEUTRON}/{name.replace('_', '-')}"), json=answer(name))
+    services.get(f"{SWIFT}/", json=[])
+    links = [{"rel": "self", "href": f"{GLANCE}/"}]
+    services.get(ENDPOINTS["image"], json={"versions": [{"id": "v2.0", "status": "CURRENT", "links": links}]})
+    return listed
+
+
+def plan(**options: Any) -> dict[str, frozenset[str]]:
+    """Return by step the steps that it waits for; nothing may forbid the plan."""
+    made, _ = plan_cleanup(Cloud(connection()), ID, **options)
+    made.raise_for_refusals()
+    return {str(step.key): frozenset(map(str, step.needs)) for step in made}
+
+
+def refusals() -> str:
+    made, _ = plan_cleanup(Cloud(connection()), ID)
+    with pytest.raises(PlanRefused) as caught:
+        made.raise_for_refusals()
+    return str(caught.value)
+
+
+def test_what_goes_and_after_what(there: Lists) -> None:
+    found = plan()
+    server, master, api = f"server/{ID}-master-0", f"port/{ID}-master-0-0", f"port/{ID}-api-port"
+    detached = "floating_ip_attachment/192.0.2.5"
+    assert found == {
+        server: frozenset(),
+        detached: frozenset(),
+        master: {server, detached},
+        api: {server, detached},
+        f"router/{ID}-external-router": {detached},
+        f"subnet/{ID}-nodes": {master, api, f"router/{ID}-external-router"},
+        f"network/{ID}-openshift": {master, api, f"router/{ID}-external-router", f"subnet/{ID}-nodes"},
+        f"security_group/{ID}-master": {server, master, api},
+        f"server_group/{ID}-master": {server},
+        f"image/{ID}-rhcos": {server},
+    }
+
+
+def test_one_list_a_kind(there: Lists, services: requests_mock.Mocker) -> None:
+    plan()
+    asked = [each for each in sent(services) if each.partition("?")[0] != "GET /"]  # Glance's version document
+    assert len(asked) == 14, asked  # thirteen lists, and the ports on the cluster's network
+
+
+@pytest.mark.parametrize(
+    ("ip", "release", "key"),
+    [
+        ({"description": "[openstack-prep:lab/api]"}, "lab", "floating_ip/192.0.2.5"),
+        ({"description": "[openstack-prep:lab/api]"}, None, None),
+        ({"description": "[openstack-prep:other/api]"}, "lab", None),
+        ({"description": "[openstack-prep:lab/api]", "port_id": "mine"}, "lab", None),
+        ({"port_id": "id-of-api-port"}, "lab", "floating_ip_attachment/192.0.2.5"),
+        ({"tags": [TAG]}, None, "floating_ip/192.0.2.5"),
+    ],
+)
+def test_floating_ips(there: Lists, ip: dict[str, Any], release: str | None, key: str | None) -> None:
+    there["floatingips"] = [floating("192.0.2.5", **ip)]
+    assert [each for each in plan(release=release) if each.startswith("floating")] == ([key] if key else [])
+
+
+def test_the_users_own_network_only_loses_our_tag(there: Lists, services: requests_mock.Mocker) -> None:
+    tag = f"{ID}-primaryClusterNetwork"
+    there |= {name: [] for name in there}
+    there["networks"] = [{"id": "net", "name": "mine", "tags": ["a", tag], "subnets": ["theirs"]}]
+    gone = services.delete(f"{NEUTRON}/networks/net/tags/{tag}", status_code=204)
+    report = cleanup(Cloud(connection()), infra_id=ID)
+    report.raise_for_failures()
+    assert [str(each.step.key) for each in report.changed] == [f"tag/{tag} on mine"]
+    assert gone.called_once
+
+
+def test_two_of_a_name_are_told_apart(there: Lists) -> None:
+    there["server_groups"] += [{"id": "sg2", "name": f"{ID}-master"}]
+    found = sorted(each for each in plan() if each.startswith("server_group"))
+    assert found == [f"server_group/{ID}-master sg", f"server_group/{ID}-master sg2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "said"),
+    [
+        (
+            "ports",
+            port("", name="", id="x", tags=[]),
+            f"network/{ID}-openshift: .* alone: port x is there; move or delete",
+        ),
+        ("ports", port("", tags=[], device_id="q", device_owner="compute:nova"), "server of project p q has port"),
+        (
+            "ports",
+            port("", tags=[], device_id="r2", device_owner="network:router_interface"),
+            r"\(network:router_interface r2\)",
+        ),
+        (
+            "ports",
+            port("", tags=[], device_id="r", device_owner=INTERFACE, fixed_ips=[{"subnet_id": "theirs"}]),
+            f"router/{ID}-external-router: .*: it has an interface in subnet theirs",
+        ),
+        ("ports", port("", tags=[], security_groups=["g"]), f"security_group/{ID}-master: does not belong"),
+        (
+            "volumes",
+            {
+                "id": "v",
+                "name": f"{ID}-dynamic-pvc-1",
+                "metadata": {},
+                "attachments": [{"server_id": "mine"}],
+            },
+            f"volume/{ID}-dynamic-pvc-1: .*: server mine has it attached",
+        ),
+        (
+            "images",
+            {"id": "i2", "name": f"{ID}-ignition", "tags": [TAG], "protected": True},
+            "image set --unprotected i2",
+        ),
+    ],
+)
+def test_what_others_have_on_it_forbids_it(there: Lists, name: str, more: dict[str, Any], said: str) -> None:
+    there[name].append(more)
+    assert re.search(said, refusals())
+
+
+def test_a_snapshot_of_somebody_else(there: Lists) -> None:
+    volume = {"id": "v", "name": f"{ID}-dynamic-pvc-1", "metadata": {}, "attachments": [{"server_id": "s"}]}
+    there["volumes"] = [volume]
+    assert f"volume/{ID}-dynamic-pvc-1" in plan()
+    there["snapshots"] = [{"id": "n", "name": "backup", "metadata": {}, "volume_id": "v"}]
+    assert "snapshot backup n was made of it" in refusals()
+
+
+def test_a_subnet_of_the_users_on_the_clusters_network(there: Lists) -> None:
+    there["networks"][0]["subnets"] = ["sub", "theirs"]
+    assert "subnet theirs is on it" in refusals()
+
+
+def test_what_may_not_be_read(there: Lists, services: requests_mock.Mocker) -> None:
+    services.get(f"{SWIFT}/", **failure(403))
+    made, unread = plan_cleanup(Cloud(connection()), ID)
+    assert made
+    assert len(unread) == 1
+    assert unread[0].startswith("a container would not be seen: GET object-store: 403")
+    services.get(f"{NEUTRON}/ports", **failure(403))
+    with pytest.raises(NotAllowed):
+        plan_cleanup(Cloud(connection()), ID)
+
+
+def test_an_infra_id_that_is_none(services: requests_mock.Mocker) -> None:
+    with pytest.raises(SpecError, match="'dev' is none"):
+        cleanup(Cloud(connection()), infra_id="dev")
+    assert sent(services) == []
+
+
+def test_after_a_doubtful_answer_it_is_looked_for_again(there: Lists, services: requests_mock.Mocker) -> None:
+    """The first DELETE did it, and its answer was lost."""
+    for name in there:
+        there[name] = there[name] if name == "subnets" else []
+
+    def remove(request: Any, context: Any) -> str:
+        there["subnets"] = []
+        context.status_code = 409
+        return ""
+
+    gone = services.delete(f"{NEUTRON}/subnets/sub", text=remove)
+    cleanup(Cloud(connection()), infra_id=ID).raise_for_failures()
+    assert gone.called_once
