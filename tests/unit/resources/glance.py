@@ -19,6 +19,7 @@ from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS
 
 SEAL = SEALS["sha256"]
 GLANCE = ENDPOINTS["image"] + "/v2"
+JSON = {"Content-Type": "application/json"}
 OLD, NEW = b"QFI\xfb old", b"QFI\xfb new"
 
 
@@ -53,7 +54,7 @@ class Glance:
             services.patch(url, json=self.patch)
             services.delete(url, text=self.delete)
             services.post(f"{url}/import", text=self.begin_import)
-            services.get(f"{url}/tasks", json=lambda *_: {"tasks": self.tasks})
+            services.get(f"{url}/tasks", json=lambda *_: {"tasks": self.tasks}, headers=JSON)
             services.get(f"{url}/members", json=self.list_members)
             services.post(f"{url}/members", json=self.add_member)
             services.put(re.compile(f"{url}/members/.*"), json=self.accept)
