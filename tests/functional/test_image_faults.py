@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
+from openstack_prep import download
 from openstack_prep.resources import Image
 from tests.devcloud import processes
 from tests.devcloud.faults import Fault
@@ -24,6 +25,9 @@ from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.functional.conftest import Prep
 from tests.functional.lab import Lab
+from tests.unit import distant, web
+from tests.unit.distant import Distant
+from tests.unit.web import Web
 
 MIB = 2**20
 CONTENT = qcow2(1) + secrets.token_bytes(MIB) * 24
@@ -87,6 +91,38 @@ def test_glance_refuses_without_reading(lab: Lab, devcloud: Devcloud, image: Ima
         assert str(status) in lab.failure(image)
     lab.apply(image)
     assert [each.status for each in images(lab)] == ["active"]
+
+
+# --- the mirror fails ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "refusals", "fields", "message"),
+    [
+        (PACKED, [404], {}, "404 Not Found; correct the URL"),
+        (PACKED[:-9], [], {}, "is no sound gz file: it ends too early"),
+        (gzip.compress(bytes(64 * MIB)), [], {"size": MIB}, f"holds more than {MIB} bytes"),
+        (PACKED, [], {"compression": "none", "size": len(PACKED) + 1}, f"holds {len(PACKED)} bytes instead of"),
+    ],
+    ids=["missing", "truncated", "bomb", "short"],
+)
+def test_nothing_stays_of_what_cannot_be_had(
+    lab: Lab, content: bytes, refusals: list[int], fields: dict[str, Any], message: str
+) -> None:
+    with web.serve(Web(content, refusals=refusals)) as mirror:
+        image = Image(name=f"{lab.name}-rhcos", source=mirror.url, disk_format="raw", **fields)
+        assert message in lab.failure(image)
+    time.sleep(0.5)  # for Glance to see the end of what was broken off
+    assert not images(lab)
+
+
+def test_a_mirror_that_hangs(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "TIMEOUT", (10.0, 0.3))
+    with distant.serve(Distant(PACKED, stalls=1)) as mirror:
+        image = Image(name=f"{lab.name}-rhcos", source=f"http://127.0.0.1:{mirror.port}/disk", disk_format="qcow2")
+        lab.apply(image)
+    (made,) = images(lab)
+    assert made.size == len(CONTENT)
 
 
 # --- a connection that is cut -------------------------------------------------------------
