@@ -39,14 +39,14 @@ def flavors_of_machines(scene: Scene) -> Iterator[Finding]:
         seen.add((where, like.flavor))
     default, where = scene.cluster.machines.flavor, scene.place("machines.flavor")
     if default is not None and default not in flavors(scene) and (where, default) not in seen:
-        yield _missing(scene, where, default)
+        yield _missing(scene, where, default, MINIMA["control_plane"])
 
 
 def _one(scene: Scene, where: str, pool: str, like: Machines) -> Iterator[Finding]:
     assert like.flavor is not None
     flavor = flavors(scene).get(like.flavor)
     if flavor is None:
-        yield _missing(scene, where, like.flavor)
+        yield _missing(scene, where, like.flavor, MINIMA[pool])
     elif (flavor.get("extra_specs") or {}).get("baremetal") != "true":
         yield from _too_small(scene, where, MINIMA[pool], flavor)
         if like.root_volume is None:
@@ -61,13 +61,13 @@ def _one(scene: Scene, where: str, pool: str, like: Machines) -> Iterator[Findin
         )
 
 
-def _missing(scene: Scene, where: str, name: str) -> Finding:
+def _missing(scene: Scene, where: str, name: str, least: Minimum) -> Finding:
     there = ", ".join(sorted(flavors(scene))[:10])
     return Finding(
         where=where,
         what=f"there is no flavor {name!r} for this project; it has {there or 'none'}",
         why=SKIPPED,
-        remedy=_create(name, MINIMA["control_plane"]),
+        remedy=_create(name, least),
     )
 
 

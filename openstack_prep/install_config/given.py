@@ -21,10 +21,17 @@ class Given:
         self.data: Any = source if self._document is None else self._document.data
         self.repeated: list[Mistake] = self._document.repeated if self._document else []
         if not isinstance(self.value(OPENSTACK), Mapping):
-            platform = self.value("platform")
-            there = ", ".join(map(str, platform)) if isinstance(platform, Mapping) else ""
-            what = f"is missing; there is {there}" if there and not find(self.data, OPENSTACK) else "is missing"
-            raise SpecError([Mistake(self.place(OPENSTACK), what, "give an install-config.yaml for OpenStack")])
+            raise SpecError([self._of_something_else()])
+
+    def _of_something_else(self) -> Mistake:
+        platform = self.value("platform")
+        if self.value("apiVersion") is None and self.value("install_config") is not None:
+            name = self._document.path if self._document else "it"
+            remedy = f"openstack-prep apply {name}, then give the install-config.yaml that it writes"
+            return Mistake(self.place("install_config"), "this is a spec of openstack-prep", remedy)
+        there = ", ".join(map(str, platform)) if isinstance(platform, Mapping) else ""
+        what = f"is missing; there is {there}" if there and not find(self.data, OPENSTACK) else "is missing"
+        return Mistake(self.place(OPENSTACK), what, "give an install-config.yaml for OpenStack")
 
     def value(self, path: str) -> Any:
         """Return what stands at a path, keys in any case; None when nothing does."""

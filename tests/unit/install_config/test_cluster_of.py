@@ -229,6 +229,7 @@ pullSecret: {auths: {x: {auth: Zm9vOmJhcg==}}}
         ("", "1: platform.openstack: is missing"),
         ("apiVersion: v1\nplatform: {aws: {}}", "2: platform.openstack: is missing; there is aws"),
         ("platform:\n  openstack:\n", "2: platform.openstack: is missing"),
+        ("name: lab\ninstall_config: {}", "2: install_config: this is a spec of openstack-prep; openstack-prep apply "),
     ],
 )
 def test_what_is_no_install_config_of_openstack(written: Any, text: str, what: str) -> None:
