@@ -71,6 +71,7 @@ def _several(scene: Scene, where: str, found: Sequence[Raw], external: int) -> F
         what=f"{len(found)} networks are called {scene.cluster.external_network!r}: {ids}",
         why=SILENT if external == 1 else f"{SILENT}; then it takes any of them",
         remedy=scene.openstack("network", "set", "--name", "ANOTHER", "ID") + "  # rename all but one",
+        level="warning" if external == 1 else "error",
     )
 
 

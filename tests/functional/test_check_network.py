@@ -27,7 +27,7 @@ from openstack_prep.check import (
 )
 from openstack_prep.cloud import Cloud
 from openstack_prep.hosts import Names, hosts_lines
-from openstack_prep.install_config import Cluster, Contents, Reference
+from openstack_prep.install_config import Cluster, Contents, Reference, document, dump
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
 from tests.functional.conftest import OPENSTACK, Prep
@@ -340,7 +340,7 @@ def test_a_floating_ip_on_a_port_without_a_machine(room: Room, devcloud: Devclou
     assert room.found() == []
 
 
-def test_names_that_lead_elsewhere_and_nowhere(room: Room) -> None:
+def test_names_that_lead_elsewhere_and_nowhere(room: Room, prep: Prep) -> None:
     api, ingress = room.cluster.api_floating_ip or "", room.cluster.ingress_floating_ip or ""
     room.hosts.write_text("\n".join(hosts_lines(room.names(ingress, api))))
     swapped = room.findings()
@@ -355,9 +355,12 @@ def test_names_that_lead_elsewhere_and_nowhere(room: Room) -> None:
     nowhere, nobody = room.findings()
     assert nowhere.where == "names: api.dev.example.com"
     assert nobody.level == "warning"
-    assert nowhere.remedy == (
-        f"openstack-prep names --install-config {room.folder}/install-config.yaml --as hosts --write {room.hosts}"
-    )
+    config = room.folder / "install-config.yaml"
+    assert nowhere.remedy == f"openstack-prep names --install-config {config} --as hosts --write {room.hosts}"
+    config.write_text(dump(document(room.cluster, Contents())))
+    prep.run(*shlex.split(nowhere.remedy)[1:])
+    assert room.found() == []
+    assert room.hosts.read_text().startswith("127.0.0.1 localhost\n")
 
 
 def test_ten_mistakes_at_once(room: Room, prep: Prep) -> None:

@@ -55,11 +55,18 @@ def test_a_cloud_that_fails_is_not_taken_for_a_full_one(neutron: Neutron, servic
 
 def test_two_of_one_name_of_which_one_is_external(neutron: Neutron) -> None:
     neutron.add("networks", NETWORK, id="n9", name="external", project_id="theirs")
-    (said,) = neutron.found(external_network)
-    assert said == f"{WHERE}2 networks are called 'external': x1 of project admin-project, n9 of project theirs"
     (finding,) = external_network(neutron.scene())
+    assert finding.what == "2 networks are called 'external': x1 of project admin-project, n9 of project theirs"
+    assert finding.level == "warning"
     assert "skip all its checks" in finding.why
     assert "it takes any of them" not in finding.why
+
+
+def test_two_external_ones_of_one_name(neutron: Neutron) -> None:
+    neutron.add("networks", NETWORK, id="x2", name="external", **{"router:external": True})
+    (finding,) = external_network(neutron.scene())
+    assert finding.level == "error"
+    assert finding.why.endswith("then it takes any of them")
 
 
 def test_none_needs_a_way_out_of_ones_own(neutron: Neutron) -> None:
