@@ -167,4 +167,9 @@ class Import:
                 f"{where} is {raw['disk_format']} with {algorithm} {found} instead of {expected}; correct the "
                 "checksum, get the right file, or leave import_method out"
             )
+        if self.image.disk_format not in (None, raw["disk_format"]):
+            raise ResourceFailed(
+                f"{where} has become {raw['disk_format']}, into which this Glance converts imports; leave disk_format "
+                "or import_method out"
+            )
         return {SEALS[kept]: known[kept] for kept in known if kept in SEALS}

@@ -102,6 +102,15 @@ def test_a_glance_that_makes_other_sums(site: Site, glance: Glance, image: Image
     assert not glance.images
 
 
+def test_a_glance_that_converts_what_it_imports(site: Site, glance: Glance, image: Image) -> None:
+    glance.stages = [{"status": "active", "disk_format": "raw"}]
+    wanted = replace(image, checksum=None, disk_format="qcow2")
+    assert "has become raw, into which this Glance converts imports; leave disk_format" in str(failure(site, wanted))
+    assert not glance.images
+    glance.stages, glance.images = [{"status": "active", "disk_format": "raw"}], {}
+    assert settle(site, glance, replace(image, checksum=None))["disk_format"] == "raw"
+
+
 TASK = {"id": "t1", "status": "failure", "request_id": "req-1", "created_at": "2026-11-21T00:00:00"}
 
 
