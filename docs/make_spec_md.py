@@ -49,7 +49,7 @@ def describe(whole: Mapping[str, Any], name: str, section: str, shown: set[str])
 def table(whole: Mapping[str, Any], part: Mapping[str, Any]) -> str:
     required = part.get("required", ())
     rows = [
-        f"| `{name}`{' (required)' if name in required else ''} | {kind(each)} | {each.get('description', '')} |"
+        f"| `{name}`{' (required)' if name in required else ''} | {kind(each)} | {' '.join(each.get('description', '').split())} |"
         for name, each in part["properties"].items()
     ]
     return "\n".join(["| field | type | meaning |", "|---|---|---|", *rows, ""])

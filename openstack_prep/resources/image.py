@@ -53,7 +53,12 @@ class Image(ByTenant):
     name: Name
     """Name of the image, unique in its project."""
     source: Source | None = None
-    """Where the content comes from: an http, https or file URL, or a path relative to the spec."""
+    """Where the content comes from: an http, https or file URL, or a path relative to the spec.
+
+    As for curl, proxies stand in https_proxy, http_proxy and no_proxy, CAs in the file that
+    REQUESTS_CA_BUNDLE or SSL_CERT_FILE names (the first holds for the cloud, too), and a login in the URL
+    or in ~/.netrc.  A login does not follow a redirect to another host, and https does not become http.
+    """
     rhcos: Rhcos | None = None
     """Where to find the source, its compression and its sums instead, for an image of RHCOS or SCOS."""
     checksum: Checksum | None = None
