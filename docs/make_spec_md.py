@@ -49,10 +49,14 @@ def describe(whole: Mapping[str, Any], name: str, section: str, shown: set[str])
 def table(whole: Mapping[str, Any], part: Mapping[str, Any]) -> str:
     required = part.get("required", ())
     rows = [
-        f"| `{name}`{' (required)' if name in required else ''} | {kind(each)} | {' '.join(each.get('description', '').split())} |"
+        f"| `{name}`{' (required)' if name in required else ''} | {kind(each)} | {meaning(each)} |"
         for name, each in part["properties"].items()
     ]
     return "\n".join(["| field | type | meaning |", "|---|---|---|", *rows, ""])
+
+
+def meaning(part: Mapping[str, Any]) -> str:
+    return " ".join(part.get("description", "").split())
 
 
 def kind(part: Mapping[str, Any]) -> str:
