@@ -64,7 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="openstack-prep", description=__doc__.partition("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="openstack-prep",
+        description="Take an OpenStack project from nothing to ready for a cluster; mend what is left once it stands.",
+        epilog=(__doc__ or "").partition("\n\n")[2],
+    )
     parser.add_argument("--version", action="version", version=f"openstack-prep {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
