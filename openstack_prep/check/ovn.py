@@ -17,6 +17,8 @@ from openstack_prep.check.topology import Raw, listed
 from openstack_prep.resources.address_pairs import DISTRIBUTED
 
 DHCP = "network:dhcp"
+AGENTS = ("dhcp", "reserved_dhcp_port")
+"""How devices of DHCP agents begin."""
 _VIRTUAL = re.compile(r"(.*)-(?:api|ingress)-port")
 
 
@@ -55,12 +57,13 @@ def _unattached(scene: Scene, raw: Raw, port: Raw) -> Iterator[Finding]:
 def _runs(ports: Sequence[Raw]) -> bool | None:
     """Whether a network is OVN's, by what Neutron itself has there; None when that does not tell.
 
-    Agents and the bindings of ports would say so, to administrators only.
+    Agents and the bindings of ports would say so, to administrators only.  Up to Ussuri OVN's own port is
+    called one of DHCP, too, but its device is none of the DHCP agents'.
     """
-    owners = {port["device_owner"] for port in ports}
-    if DISTRIBUTED in owners:
+    agents = [port["device_id"].startswith(AGENTS) for port in ports if port["device_owner"] == DHCP]
+    if any(port["device_owner"] == DISTRIBUTED for port in ports) or not all(agents):
         return True
-    return False if DHCP in owners else None
+    return False if agents else None
 
 
 def _remedy(scene: Scene, port: Raw, address: str) -> str:

@@ -326,7 +326,7 @@ def test_a_floating_ip_on_a_port_without_a_machine(room: Room, devcloud: Devclou
     (sure,) = room.findings()
     assert sure.level == "error"
     assert sure.remedy == f"openstack-prep post-ipi --os-cloud {room.tenant.cloud} --infra-id {infra_id} --vip 10.0.0.7"
-    admin.update_port(metadata, device_owner="network:dhcp")
+    admin.update_port(metadata, device_owner="network:dhcp", device_id="dhcp-agent")
     assert room.found() == []
     admin.update_port(metadata, device_owner="network:distributed")
     neutron.set_tags(machine, [f"openshiftClusterID={infra_id}"])

@@ -27,15 +27,18 @@ def test_a_cloud_that_does_not_tell(neutron: Neutron) -> None:
     )
 
 
-def test_ovn(neutron: Neutron) -> None:
-    neutron.port("d", "10.0.0.2", device_owner="network:distributed")
+@pytest.mark.parametrize(("owner", "device"), [("distributed", "ovnmeta-n1"), ("dhcp", "ovnmeta-n1"), ("dhcp", "")])
+def test_ovn(neutron: Neutron, owner: str, device: str) -> None:
+    neutron.port("d", "10.0.0.2", device_owner=f"network:{owner}", device_id=device)
+    neutron.port("a", "10.0.0.3", device_owner="network:dhcp", device_id="dhcp-of-baremetal")
     assert neutron.found(ovn) == [
         "error port vip v: 192.0.2.11 serves 10.0.0.7, which no machine has and no port's pairs allow"
     ]
 
 
-def test_another_driver(neutron: Neutron) -> None:
-    neutron.port("d", "10.0.0.2", device_owner="network:dhcp")
+@pytest.mark.parametrize("device", ["dhcp1b2c-n1", "reserved_dhcp_port"])
+def test_another_driver(neutron: Neutron, device: str) -> None:
+    neutron.port("d", "10.0.0.2", device_owner="network:dhcp", device_id=device)
     assert neutron.found(ovn) == []
 
 
