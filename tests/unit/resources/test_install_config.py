@@ -352,6 +352,6 @@ def test_every_shipped_one_is_compared() -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_spec_writes_the_entry_that_the_cluster_logs_in_by(name: str) -> None:
     resources = load_spec(ROOT / "install_configs" / f"{name}.yaml").resources
-    entries = {each.cloud for each in resources if isinstance(each, CloudsEntry)}
+    entries = {each.cloud for each in resources if isinstance(each, CloudsEntry | ApplicationCredential)}
     assert {each.cloud for each in resources if isinstance(each, InstallConfig)} == entries
     assert not [each for each in resources if isinstance(each, EnvFile)]
