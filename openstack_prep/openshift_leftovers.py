@@ -66,6 +66,10 @@ class Owned:
         said = [raw["metadata"][key] for key in (TAG, CSI) if key in raw["metadata"]]
         return self.infra_id in said if said else self._named(thing, raw)
 
+    def _port(self, raw: Raw) -> bool:
+        """Ports of Neutron's own, such as a router's, go with what they serve."""
+        return not raw["device_owner"].startswith("network:") and self._by_tag("port", raw)
+
     def _server(self, raw: Raw) -> bool:
         return bool(raw["metadata"].get(TAG) == self.infra_id)
 
@@ -88,6 +92,7 @@ class Owned:
 
 _BY: dict[str, Callable[[Owned, Raw], bool]] = {
     "server": Owned._server,
+    "port": Owned._port,
     "floating_ip": Owned._floating_ip,
     "load_balancer": Owned._load_balancer,
     "container": Owned._container,

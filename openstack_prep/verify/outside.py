@@ -56,6 +56,10 @@ def floating_ip(way: Way) -> Link:
         return unknown(name, "these credentials may not list floating IPs")
     if way.direct:
         return ok(name, "none is needed: the address is the virtual one itself")
+    if way.serving is not None and found is not way.serving:
+        other = way.serving["floating_ip_address"]
+        what = f"{other} serves the port, not {way.target.given}"
+        return broken(name, what, f"expect that one, or make room: openstack floating ip unset --port {other}")
     if found is None and way.target.given:
         what = f"{way.target.given} is no floating IP of this project"
         return broken(name, what, "correct it: openstack floating ip list shows what there is")

@@ -67,6 +67,8 @@ def test_all_of_one_cluster_and_nothing_of_another(tenant: Tenant, here: Prep) -
     before = inventory(connection)
     standin.make(connection, DEV, bootstrap=True, api_floating_ip=api, masters=1, workers=1)
     volume = store(connection, DEV)
+    port = connection.network.find_port(f"{DEV}-api-port")
+    connection.network.create_trunk(name=f"{DEV}-master-trunk-0", port_id=port.id, is_admin_state_up=True)
     here.run("post-ipi", "--infra-id", DEV, "--ingress-ip", ingress, "--yes")
     connection.compute.create_volume_attachment(master(connection), volume_id=volume.id)
 
@@ -83,7 +85,12 @@ def test_all_of_one_cluster_and_nothing_of_another(tenant: Tenant, here: Prep) -
 
     listed = here.run("cleanup", "--infra-id", DEV, "--plan", "--format", "json").stdout
     steps = {step["resource"]: step["action"] for step in json.loads(listed)["steps"]}
-    assert steps.keys() >= {f"floating_ip_attachment/{api}", f"volume/pvc-{DEV}", f"server/{DEV}-bootstrap"}
+    assert steps.keys() >= {
+        f"trunk/{DEV}-master-trunk-0",
+        f"floating_ip_attachment/{api}",
+        f"volume/pvc-{DEV}",
+        f"server/{DEV}-bootstrap",
+    }
     assert len(inventory(connection) - before) > 15
     said = here.run("cleanup", "--infra-id", DEV, "--yes").stdout
     assert f"{len(steps)} done, 0 failed" in said

@@ -14,7 +14,7 @@ CSI = "cinder.csi.openstack.org/cluster"
 
 
 def tagged(name: str, *tags: str) -> dict[str, Any]:
-    return {"name": name, "tags": list(tags)}
+    return {"name": name, "tags": list(tags), "device_owner": ""}
 
 
 def with_metadata(name: str, **metadata: str) -> dict[str, Any]:
@@ -54,6 +54,7 @@ THEIRS = [
     ("port", tagged(f"{LONGER}-api-port")),
     ("port", tagged(f"{LONGER}-master-0-0", FOREIGN)),
     ("port", tagged(f"{ID}-bastion")),
+    ("port", tagged("", TAG) | {"device_owner": "network:router_interface"}),
     ("security_group", tagged("default")),
     ("security_group", tagged(f"{ID}-bastion")),
     ("image", tagged("rhcos")),

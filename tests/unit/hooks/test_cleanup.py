@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import requests_mock
 
+from openstack_prep import api
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotAllowed, PlanRefused, SpecError
 from openstack_prep.hooks import cleanup
@@ -211,6 +212,22 @@ def test_what_may_not_be_read(there: Lists, services: requests_mock.Mocker) -> N
     services.get(f"{NEUTRON}/ports", **failure(403))
     with pytest.raises(NotAllowed):
         plan_cleanup(Cloud(connection()), ID)
+
+
+def test_a_plan_that_was_looked_at_for_long_is_made_again(
+    there: Lists, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else began meanwhile: what has changed is not what was consented to."""
+    made, _ = plan_cleanup(Cloud(connection()), ID)
+    monkeypatch.setattr(api, "FRESH", -1.0)
+    for name in there:
+        there[name] = there[name] if name == "subnets" else []
+    with pytest.raises(PlanRefused, match=r"floating_ip_attachment/192\.0\.2\.5: has changed since the plan was made"):
+        api.apply(Cloud(connection()), made)
+    again, _ = plan_cleanup(Cloud(connection()), ID)
+    gone = services.delete(f"{NEUTRON}/subnets/sub", status_code=204)
+    api.apply(Cloud(connection()), again).raise_for_failures()
+    assert gone.called_once
 
 
 def test_an_infra_id_that_is_none(services: requests_mock.Mocker) -> None:

@@ -39,7 +39,14 @@ def test_a_floating_ip_elsewhere() -> None:
     scene = replace(right(), floating_ips=[floating(API, "api-port"), floating(INGRESS, "master-0-0")])
     said = f"{INGRESS} serves another port: {ID}-master-0-0 id-of-master-0-0; {REPAIR} --ingress-ip {INGRESS} --move"
     assert wrong(scene) == [f"ingress, floating IP, broken: {said}"]
-    assert "198.51.100.1 is no floating IP of this project" in wrong(right(), api_floating_ip="198.51.100.1")[1]
+
+
+def test_not_the_floating_ip_that_is_expected() -> None:
+    said = f"api, floating IP, broken: {API} serves the port, not 198.51.100.1; expect that one, or make room: "
+    assert wrong(right(), api_floating_ip="198.51.100.1")[1].startswith(said)
+    none = replace(right(), floating_ips=[floating(INGRESS, "ingress-port")])
+    found = wrong(none, api_floating_ip="198.51.100.1")
+    assert "198.51.100.1 is no floating IP of this project; correct it" in found[1]
 
 
 @pytest.mark.parametrize(("status", "state"), [("ERROR", "broken"), ("DOWN", "unknown")])
