@@ -19,6 +19,7 @@ from openstack_prep.check.finding import Finding
 IGNORED = re.compile(
     "OS_(AUTH_.*|USER.*|PASSWORD|PROJECT_.*|TENANT_.*|TOKEN|REGION_NAME|CACERT|INTERFACE|APPLICATION_CREDENTIAL_.*)"
 )
+CLOUDS = "clouds.yaml"
 LARGEST_BUNDLE = 65535 * 9 // 16  # bytes; base64 twice makes 16 of 9
 
 
@@ -37,14 +38,17 @@ class Entry:
 
 def places(name: str) -> list[Path]:
     """Return where the installer looks for such a file, the first that is there counts."""
-    named = os.environ.get("OS_CLIENT_CONFIG_FILE") if name == "clouds.yaml" else None
+    named = os.environ.get("OS_CLIENT_CONFIG_FILE") if name == CLOUDS else None
     folders = [Path.cwd(), Path.home() / ".config" / "openstack", Path("/etc/openstack")]
     return [*([Path(named)] if named else []), *(folder / name for folder in folders)]
 
 
-def find_entry(cloud: str) -> Entry | None:
-    """Return the entry as the installer finds it; raises SpecError when the file is no clouds.yaml."""
-    path = _first("clouds.yaml")
+def find_entry(cloud: str, clouds_file: Path | None = None) -> Entry | None:
+    """Return the entry as the installer finds it; raises SpecError when the file is no clouds.yaml.
+
+    ``clouds_file``: the one that it will be given by OS_CLIENT_CONFIG_FILE; default: as in this environment.
+    """
+    path = clouds_file or _first(CLOUDS)
     settings = clouds_yaml.read(path).get(cloud) if path else None
     return Entry(path=path, settings=settings) if path and isinstance(settings, dict) else None
 
@@ -53,25 +57,29 @@ def _first(name: str) -> Path | None:
     return next((each for each in places(name) if each.is_file()), None)
 
 
-def entry(cloud: str) -> Iterator[Finding]:
-    """Yield what will keep the installer from the cloud, or lead others to another one."""
-    found = find_entry(cloud)
+def entry(cloud: str, clouds_file: Path | None = None) -> Iterator[Finding]:
+    """Yield what will keep the installer from the cloud, or lead others to another one.
+
+    Whoever gives it a ``clouds_file`` also sets OS_CLOUD for it: then the environment has no say.
+    """
+    found = find_entry(cloud, clouds_file)
     if found is None:
-        yield _missing(cloud)
+        yield _missing(cloud, clouds_file)
     else:
         yield from _ca_bundle(cloud, found)
         yield from _profile(cloud, found)
-    yield from _environment(cloud)
+    if clouds_file is None:
+        yield from _environment(cloud)
 
 
-def _missing(cloud: str) -> Finding:
-    path = _first("clouds.yaml")
+def _missing(cloud: str, clouds_file: Path | None) -> Finding:
+    path = clouds_file or _first(CLOUDS)
     if path is None:
-        what = f"there is no clouds.yaml in {', '.join(map(str, places('clouds.yaml')))}"
+        what = f"there is no clouds.yaml in {', '.join(map(str, places(CLOUDS)))}"
     else:
         what = f"has no entry {cloud!r}; it has {', '.join(sorted(map(str, clouds_yaml.read(path)))) or 'none'}"
     return Finding(
-        where=str(path or "clouds.yaml"),
+        where=str(path or CLOUDS),
         what=what,
         why="the installer looks nowhere else, and nothing of the cloud could be checked",
         remedy="write the entry there, name its file: export OS_CLIENT_CONFIG_FILE=..., "
@@ -141,7 +149,7 @@ def _environment(cloud: str) -> Iterator[Finding]:
         yield Finding(
             where="OS_CLIENT_CONFIG_FILE",
             what=f"{named} is no file",
-            why=f"the installer reads {_first('clouds.yaml') or 'no other'} instead, without a word",
+            why=f"the installer reads {_first(CLOUDS) or 'no other'} instead, without a word",
             remedy="unset OS_CLIENT_CONFIG_FILE  # or name the right one",
             level="warning",
         )

@@ -55,18 +55,26 @@ class Verdict:
 
 
 def preflight(
-    path: str | Path, release: str, *, installer: Path | None = None, hosts: Path = HOSTS, jobs: int = 8
+    path: str | Path,
+    release: str,
+    *,
+    installer: Path | None = None,
+    hosts: Path = HOSTS,
+    clouds_file: Path | None = None,
+    jobs: int = 8,
 ) -> Verdict:
     """Look at everything that an ``openshift-install create cluster`` with this install-config.yaml will want.
 
     ``release``: such as 4.18.  ``installer``: the openshift-install, to ask it for its image.  ``hosts``:
-    the hosts file of the machine it will run on.  The cloud is that of the entry which the installer will
-    take; nothing is changed there.  Raises SpecError when the file, or clouds.yaml, cannot be read.
+    the hosts file of the machine it will run on.  ``clouds_file``: the clouds.yaml that it will be given by
+    OS_CLIENT_CONFIG_FILE; default: the one that it finds in this environment.  The cloud is that of the entry
+    which it will take; nothing is changed there.  Raises SpecError when the file, or clouds.yaml, cannot be read.
     """
     path = Path(path)
     given = Given(path)
     cluster, contents = read(given, release)
-    mine, of_entry = find_entry(cluster.cloud), list(entry(cluster.cloud))
+    mine = find_entry(cluster.cloud, clouds_file)
+    of_entry = list(entry(cluster.cloud, clouds_file))
     found = [*_of_document(given, cluster, contents), *of_entry]
     if mine is not None and not fatal(of_entry):
         found += _of_cloud(mine, cluster, contents, path, installer, hosts, jobs)

@@ -33,6 +33,8 @@ def _run(options: argparse.Namespace) -> int:
     with no_garbage():
         from openstack_prep.check.preflight import HOSTS, preflight
     path = _there(options.path)
+    if options.installer and not options.installer.is_file():
+        raise ConfigError(f"--installer: {options.installer} is no file; name the openshift-install")
     installer = options.installer or _beside(path)
     release = options.release or _release(installer)
     verdict = preflight(path, release, installer=installer, hosts=options.hosts or HOSTS, jobs=options.jobs)

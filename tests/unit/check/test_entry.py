@@ -48,6 +48,13 @@ def test_the_first_place_counts(home: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert path_of("lab") == named
 
 
+def test_a_file_that_the_installer_will_be_given(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OS_CLOUD", "other")  # and OS_CLOUD with it
+    given = write(home / "given.yaml")
+    assert list(entry("lab", given)) == []
+    assert [each.where for each in entry("nobodys", given)] == [str(given)]
+
+
 def test_names_that_other_tools_know_are_none_to_the_installer(home: Path) -> None:
     write(home / ".config" / "openstack" / "clouds.yml")
     (said,) = told()

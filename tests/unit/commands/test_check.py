@@ -66,6 +66,8 @@ def test_without_a_release_nothing_can_be_said(folder: Path, capsys: pytest.Capt
     mine = installer(folder / "openshift-install", "unreleased-master-6542-gabc")
     assert main(["check"]) == 2
     assert f"{mine} does not tell which release it installs; give --release 4.N" in capsys.readouterr().err
+    assert main(["check", "--installer", "none"]) == 2
+    assert "--installer: none is no file; name the openshift-install" in capsys.readouterr().err
     assert main(["check", "--release", "5.1"]) == 2
     assert "release: '5.1' is no release of OpenShift" in capsys.readouterr().err
 
