@@ -15,6 +15,7 @@ from openstack_prep.errors import ApplyFailed, PrepError, SpecError
 from openstack_prep.install_config import Machines, Proxy
 from openstack_prep.model import Action, Resource
 from openstack_prep.plan import Plan
+from openstack_prep.resources.application_credential import ApplicationCredential
 from openstack_prep.resources.clouds_entry import CloudsEntry
 from openstack_prep.resources.env_file import EnvFile
 from openstack_prep.resources.floating_ip import FloatingIP
