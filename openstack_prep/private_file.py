@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -65,10 +67,22 @@ def _replace(path: Path, text: str, prepare: Callable[[Path, int], None]) -> Non
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(name, path)
+        _take_the_place(name, path)
     except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
         if isinstance(error, OSError):
             raise PrepError(f"{path} cannot be written: {error}; it is as it was before") from error
         raise
+
+
+def _take_the_place(name: str, path: Path) -> None:
+    """Rename a file to another's name, or write into that where a container has it mounted, as it has /etc/hosts."""
+    try:
+        os.replace(name, path)
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        shutil.copymode(name, path)
+        shutil.copyfile(name, path)
+        os.unlink(name)

@@ -150,3 +150,18 @@ def test_a_link_to_itself_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "x").symlink_to("x")
     write_private(tmp_path / "x", "new")
     assert (tmp_path / "x").read_text() == "new"
+
+
+def test_a_file_that_a_container_has_mounted_is_written_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: Any) -> None:
+        raise OSError(errno.EBUSY, "Device or resource busy")  # rename(2) on a mount point
+
+    path = tmp_path / "hosts"
+    path.write_text("old\n")
+    inode = path.stat().st_ino
+    monkeypatch.setattr(os, "replace", busy)
+    write_private(path, "new\n")
+    assert (path.read_text(), path.stat().st_ino, mode(path)) == ("new\n", inode, 0o600)
+    assert list(tmp_path.iterdir()) == [path]
