@@ -68,7 +68,10 @@ class Image(ByTenant):
     compressed_checksum: Checksum | None = None
     """Sum of the source as it is, if it is compressed."""
     size: Bytes | None = None
-    """Bytes of the content; not one more is uploaded."""
+    """Bytes of the content; not one more is uploaded.
+
+    Without it, what is compressed may unpack to 64 GiB, or to 100 times its own size if that is more.
+    """
     cached_as: Source | None = None
     """URL under which the installer's cache also gets the content; it takes a sha256.  rhcos has cache instead."""
     import_method: Literal["web-download"] | None = None

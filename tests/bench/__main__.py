@@ -112,7 +112,7 @@ def of_scenario(layout: Layout, options: argparse.Namespace) -> tuple[str, tuple
 
 def of_image(layout: Layout, options: argparse.Namespace) -> tuple[str, tuple[str, str]]:
     size = options.mib * 2**20
-    runs = image.measure(layout, size, options.rounds)
+    runs = image.measure(layout, size, options.rounds, options.only or [""])
     said = f"{options.mib} MiB. {caption(options.rounds, 'shell')}"
     return image_table.render(runs, size, said), (image_table.BEGIN, image_table.END)
 

@@ -29,3 +29,9 @@ def test_goals() -> None:
     assert line("even without")[-3:] == ["at least 2", "1.84", "no"]
     assert line("our peak memory")[-3:] == ["at most 100", "101", "no"]
     assert line("what we write")[-3:] == ["0", "0.0", "yes"]
+
+
+def test_what_was_not_run_is_left_out() -> None:
+    text = render({Row.FLOOR: RUNS[Row.FLOOR]}, 1024 * MIB, "")
+    assert Row.CAREFUL.value not in text
+    assert "goal" not in text
