@@ -8,6 +8,7 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -405,3 +406,15 @@ pullSecret: '{{"auths": {{"example.com": {{"auth": "c2VjcmV0"}}}}}}'
     assert "virtual" not in said.replace("virtual addresses are made of it", "")  # they follow from the network
     assert "c2VjcmV0" not in said
     assert said.count("\n  why: ") == said.count("\n  mend: ") == len(said.splitlines()) // 3
+
+
+def test_the_shipped_network_of_ones_own_passes(prep: Prep) -> None:
+    shipped = resources.files("openstack_prep.install_configs") / "openshift-byo-network.yaml"
+    prep.spec.write_text(shipped.read_text())
+    (prep.folder / "pull-secret.json").write_text('{"auths": {"example.com": {"auth": "c2VjcmV0"}}}')
+    (prep.folder / "id_ed25519.pub").write_text("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJMBZg lab\n")
+    prep.apply()
+    prep.run("names", "--install-config", "byo/install-config.yaml", "--write", "hosts")
+    tenant = replace(prep, environment={"OS_CLIENT_CONFIG_FILE": str(prep.folder / "clouds.yaml")})
+    said = tenant.run("check", "byo", "--release", "4.20", "--hosts", "hosts").stdout
+    assert said == "byo/install-config.yaml for 4.20 in cloud 'byo': nothing stands in the way\n"
