@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from openstack_prep.errors import CloudError, NotAllowed, NotFound, QuotaExceeded
+from openstack_prep.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded
 from openstack_prep.secret import HIDDEN, Secret
 
 if TYPE_CHECKING:
@@ -89,10 +89,15 @@ class Service:
             self.request("DELETE", path)
 
     def list(self, path: str, name: str, /, **params: Any) -> list[dict[str, Any]]:
-        """Return all pages of a list; ``name`` is the member that holds it."""
+        """Return all pages of a list; ``name`` is the member that holds it; ConfigError without it."""
         found: list[dict[str, Any]] = []
         page = self.get(path, **params)
         while True:
+            if name not in page:
+                raise ConfigError(
+                    f"{self.endpoint} answers to {path} without {name}: it is not the address of an API's version; "
+                    f"correct the endpoint override of {self.type} in clouds.yaml"
+                )
             found += page[name]
             following = _next_page(page, name)
             if not following:

@@ -11,7 +11,7 @@ import requests
 import requests_mock
 
 from openstack_prep.cloud import Cloud
-from openstack_prep.errors import CloudError, NotAllowed, NotFound, QuotaExceeded
+from openstack_prep.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded
 from openstack_prep.secret import Secret
 from openstack_prep.service import RETRIES, Service, translate
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, sent
@@ -224,6 +224,13 @@ def test_what_is_no_error_of_a_cloud_stays_what_it_is() -> None:
 
 
 # --- lists --------------------------------------------------------------------------------
+
+
+def test_an_endpoint_without_the_version(services: requests_mock.Mocker, network: Service) -> None:
+    """Glance answers then with its versions, whatever it is asked for."""
+    services.get(NETWORKS, status_code=300, json={"versions": []})
+    with pytest.raises(ConfigError, match=r"answers to /networks without networks.*; correct the endpoint override"):
+        network.list("/networks", "networks")
 
 
 def test_a_list_of_one_page(services: requests_mock.Mocker, network: Service) -> None:
