@@ -91,28 +91,37 @@ def _additional(scene: Scene) -> Iterator[Finding]:
 
 
 def _unreachable(scene: Scene) -> Iterator[Finding]:
-    """Yield what machines must reach, but will look for inside the cluster."""
-    cluster = scene.cluster
-    asked = () if cluster.machines_subnets else cluster.external_dns  # an own subnet has its own, says the file
-    needed = [(scene.place("external_dns"), "DNS server", each) for each in asked]
-    for subnet in own_subnets(scene):
-        name = f"DNS server of subnet {subnet['id']}"
-        needed += [(scene.place("machines_subnets"), name, each) for each in subnet["dns_nameservers"]]
-    for of in ("http", "https"):
-        url: str | None = getattr(cluster.proxy, of, None)
-        needed += [(scene.place(f"proxy.{of}"), "the proxy", _host(url))] if url else []
-    needed.append((f"clouds.yaml: {scene.cloud.name}.auth.auth_url", "Keystone", _host(scene.cloud.auth_url)))
-    for where, what, text in needed:
-        address = _address(text)
-        within = holding(scene, address) if address else None
-        if within:
-            field, block = within
+    """Yield what machines must reach, but will look for among themselves."""
+    inside = OWN_NETWORKS[1:] if scene.cluster.machines_subnets else OWN_NETWORKS  # an own subnet has neighbours
+    for where, what, host in _needed(scene):
+        address = _address(host)
+        for field, block in holding(scene, address, inside) if address else ():
             yield Finding(
                 where=where,
                 what=f"{what} {address} lies in {block} of {field}",
-                why="the cluster looks for it within itself, and never reaches it",
+                why="machines and pods look for it there, and never reach it",
                 remedy=f"write a network apart from it in {field}",
             )
+
+
+def _needed(scene: Scene) -> Iterator[tuple[str, str, str]]:
+    """Yield what machines must reach: where it is said, what it is, and its host."""
+    cluster, cloud = scene.cluster, scene.cloud
+    if not cluster.machines_subnets:  # an own subnet has its own, says the file
+        yield from ((scene.place("external_dns"), "DNS server", each) for each in cluster.external_dns)
+    for subnet in own_subnets(scene):
+        name = f"DNS server of subnet {subnet['id']}"
+        yield from ((scene.place("machines_subnets"), name, each) for each in subnet["dns_nameservers"])
+    for of in ("http", "https"):
+        url: str | None = getattr(cluster.proxy, of, None)
+        if url:
+            yield scene.place(f"proxy.{of}"), "the proxy", _host(url)
+    services = {_host(cloud.auth_url): {"identity"}}
+    for each in cloud.endpoints:
+        if each["interface"] == (cloud.interface or "public"):
+            services.setdefault(_host(each["url"]), set()).add(each["type"])
+    for host, types in services.items():
+        yield f"cloud {cloud.name!r}", f"{', '.join(sorted(types))} at", host
 
 
 def _host(url: str) -> str:

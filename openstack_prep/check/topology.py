@@ -6,7 +6,7 @@ Source: Networking API v2.0; OpenShift installer docs/user/openstack/customizati
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from openstack_prep.check.machines import groups
@@ -91,13 +91,10 @@ def blocks(given: Iterable[str]) -> list[Block]:
     return [ipaddress.ip_network(each) for each in given]
 
 
-def holding(scene: Scene, address: Address) -> tuple[str, Block] | None:
-    """Return which network inside the cluster an address lies in, with the field that says so."""
-    for of in OWN_NETWORKS[1:]:
-        for block in blocks(getattr(scene.cluster, of)):
-            if address in block:
-                return scene.place(of), block
-    return None
+def holding(scene: Scene, address: Address, fields: Iterable[str]) -> Iterator[tuple[str, Block]]:
+    """Yield the fields, of these, with a network that an address lies in, and that network."""
+    for of in fields:
+        yield from ((scene.place(of), block) for block in blocks(getattr(scene.cluster, of)) if address in block)
 
 
 def virtual_addresses(scene: Scene) -> dict[str, list[Address]]:

@@ -9,6 +9,7 @@ import requests_mock
 from openstack_prep.check.networks import networks
 from openstack_prep.install_config import Machines, Pool, Proxy, Reference
 from tests.unit.check.neutron import NETWORK, SUBNET, Neutron
+from tests.unit.conftest import IDENTITY, token
 
 
 @pytest.fixture
@@ -38,6 +39,11 @@ def test_the_default_networks(neutron: Neutron) -> None:
         (
             {"proxy": Proxy(http="http://me:secret@10.129.0.9:3128")},
             "error proxy.httpProxy: the proxy 10.129.0.9 lies in 10.128.0.0/14 of networking.clusterNetwork",
+        ),
+        (
+            {"external_dns": ("10.0.0.53",)},
+            "error platform.openstack.externalDNS: DNS server 10.0.0.53 lies in 10.0.0.0/16 of "
+            "networking.machineNetwork",
         ),
         ({"external_dns": ()}, "warning platform.openstack.externalDNS: is missing"),
         (
@@ -79,6 +85,19 @@ def test_subnets_that_are_not_shown(neutron: Neutron) -> None:
     neutron.kept["subnets"].clear()
     (said,) = neutron.found(networks)
     assert said.startswith("warning platform.openstack.externalNetwork: these credentials see no subnet of 'external'")
+
+
+def test_services_of_the_cloud(neutron: Neutron, services: requests_mock.Mocker) -> None:
+    body = token()
+    for each in body["token"]["catalog"]:
+        if each["type"] in ("image", "compute"):
+            each["endpoints"][0]["url"] = "http://10.0.0.9:1/"
+            each["endpoints"].append(each["endpoints"][0] | {"interface": "internal", "url": "http://10.0.0.8:1/"})
+    services.post(f"{IDENTITY}/auth/tokens", json=body, headers={"X-Subject-Token": "t"}, status_code=201)
+    (said,) = neutron.found(networks)
+    assert said == "error cloud 'defaults': compute, image at 10.0.0.9 lies in 10.0.0.0/16 of networking.machineNetwork"
+    neutron.own()
+    assert neutron.found(networks, machines_subnets=(Reference(name="machines"),), external_dns=()) == []
 
 
 def test_name_servers_of_an_own_subnet(neutron: Neutron) -> None:
