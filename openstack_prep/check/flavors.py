@@ -73,7 +73,7 @@ def _missing(scene: Scene, where: str, name: str, least: Minimum) -> Finding:
 
 def _create(name: str, least: Minimum) -> str:
     sizes = ["--ram", str(least.ram), "--vcpus", str(least.vcpus), "--disk", str(GOOD_DISK)]
-    return f"as an administrator: {shlex.join(['openstack', 'flavor', 'create', *sizes, name])}  # or name another"
+    return f"{shlex.join(['openstack', 'flavor', 'create', *sizes, name])}  # as an administrator; or name another"
 
 
 def _too_small(scene: Scene, where: str, least: Minimum, flavor: Mapping[str, Any]) -> Iterator[Finding]:

@@ -54,4 +54,4 @@ def _remedy(scene: Scene) -> str:
         return "nothing, if a volume will do"
     grant = f"openstack role add --user {scene.cloud.user_id} --project {scene.cloud.project_id} {ROLE}"
     again = "; then make the application credential anew" if scene.cloud.application_credential_id else ""
-    return f"as an administrator: {grant}{again}"
+    return f"{grant}  # as an administrator{again}"

@@ -106,10 +106,10 @@ def _of_document(given: Given, cluster: Cluster, contents: Contents) -> Iterator
 
 def _in_the_file(mistake: Mistake, release: int) -> str:
     """Return where a mistake stands in the installer's words; what has no field there as we call it."""
-    name, index = re.fullmatch(r"([^[]*)(.*)", mistake.where, re.DOTALL).groups()  # type: ignore[union-attr]
+    name, bracket, index = mistake.where.partition("[")
     field = next((each for each in FIELDS if each.of == name), None)
     spelling = field and (field.spelling(release) or field.spellings[0])
-    return spelling.path.replace("[]", "") + index if spelling else mistake.where
+    return spelling.path.replace("[]", "") + bracket + index if spelling else mistake.where
 
 
 def _in_its_words(text: str, release: int) -> str:

@@ -50,7 +50,7 @@ def _in_store(scene: Scene, store: Store, wanted: Mapping[str, Need]) -> Iterato
             where="quota",
             what=f"could not be read: {error}",
             why=f"needed are {names}; the installer's own check is skipped, too",
-            remedy="ask an administrator for: openstack quota show --usage " + scene.cloud.project_id,
+            remedy=f"openstack quota show --usage {scene.cloud.project_id}  # as an administrator",
             level="warning",
         )
         return
@@ -72,7 +72,7 @@ def _compared(scene: Scene, name: str, need: Need, quota: Mapping[str, Any]) -> 
         where=f"quota.{name}",
         what=f"{need.number}{unit} are needed ({need.parts}), {max(0, limit - used)} of {limit}{unit} are free",
         why=SKIPPED,
-        remedy=f"as an administrator: {shlex.join(words)}",
+        remedy=f"{shlex.join(words)}  # as an administrator",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from openstack_prep.errors import ConfigError
 
 if TYPE_CHECKING:
     from openstack_prep.check.preflight import Verdict
+    from openstack_prep.install_config import Given
 
 CONFIG = Path("install-config.yaml")
 INSTALLER = "openshift-install"
@@ -93,13 +95,16 @@ def _told(verdict: Verdict) -> str:
     from openstack_prep.install_config import Given
 
     given = Given(verdict.path)
-    lines = [
-        str(each if given.value(each.where) is None else replace(each, where=given.place(each.where)))
-        for each in verdict.findings
-    ]
+    lines = [str(replace(each, where=_placed(given, each.where))) for each in verdict.findings]
     subject = f"{verdict.path} for {verdict.release} in cloud {verdict.cloud!r}"
     counts = ", ".join(_counted(n, word) for n, word in ((verdict.errors, "error"), (verdict.warnings, "warning")))
     return "\n".join([*lines, f"{subject}: {counts}" if lines else f"{subject}: nothing stands in the way"])
+
+
+def _placed(given: Given, where: str) -> str:
+    """Return a field with its line, if it stands in the file; anything else as it is."""
+    path = re.sub(r"\[\d*\]", "", where)
+    return where if given.value(path) is None else given.place(path).removesuffix(path) + where
 
 
 def _counted(number: int, word: str) -> str:

@@ -137,10 +137,10 @@ class Site:
 
     def mend(self, *findings: dict[str, str]) -> None:
         """Do what findings on quotas say an administrator shall, all by one command."""
-        begin, options, project = "as an administrator: openstack quota set ", list[str](), ""
+        options, project = list[str](), ""
         for each in findings:
-            assert each["remedy"].startswith(begin)
-            *more, project = shlex.split(each["remedy"].removeprefix(begin))
+            openstack, quota, verb, *more, project = shlex.split(each["remedy"], comments=True)
+            assert (openstack, quota, verb) == ("openstack", "quota", "set")
             options += more
         environment = {"OS_CLIENT_CONFIG_FILE": str(self.devcloud.clouds_file), "OS_CLOUD": "devcloud-admin"}
         command = [OPENSTACK, "quota", "set", *options, project]

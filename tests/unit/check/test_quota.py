@@ -17,7 +17,7 @@ def test_what_is_used_and_reserved_is_not_free(project: Project) -> None:
     project.quotas["compute"] = {"cores": {"limit": 30, "in_use": 4, "reserved": 3}}
     (found,) = project.findings(quota, compute=TWO)
     assert found.what == "24 are needed (3 x 4 + 2 x 4 + 1 x 4), 23 of 30 are free"
-    assert found.remedy == "as an administrator: openstack quota set --cores 31 admin-project"
+    assert found.remedy == "openstack quota set --cores 31 admin-project  # as an administrator"
 
 
 def test_more_in_use_than_allowed_is_nothing_free(project: Project) -> None:
@@ -33,7 +33,7 @@ def test_the_group_called_default_is_yet_to_come_in_a_project_that_nobody_used(p
     groups, rules = project.findings(quota)
     assert groups.what.endswith(" 1 of 2 are free")
     assert rules.what.endswith(" 55 of 59 are free")
-    assert rules.remedy.endswith("quota set --secgroup-rules 60 admin-project")
+    assert rules.remedy.startswith("openstack quota set --secgroup-rules 60 admin-project ")
 
 
 def test_members_are_counted_a_group(project: Project) -> None:
@@ -47,7 +47,7 @@ def test_a_volume_type_has_a_name_of_its_own_words(project: Project) -> None:
     (found,) = project.findings(quota, machines=machines)
     assert found.where == "quota.gigabytes_very fast"
     assert found.what.startswith("700 GiB are needed")
-    assert found.remedy.endswith("quota set --volume-type 'very fast' --gigabytes 700 admin-project")
+    assert found.remedy.startswith("openstack quota set --volume-type 'very fast' --gigabytes 700 admin-project ")
 
 
 def test_a_service_that_does_not_tell_leaves_the_others(project: Project) -> None:

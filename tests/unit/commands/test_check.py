@@ -12,7 +12,8 @@ apiVersion: v1
 metadata: {name: dev}
 baseDomain: example.com
 controlPlane: {name: master, replicas: 5, platform: {openstack: {type: m}}}
-compute: [{name: worker, platform: {openstack: {type: m}}}]
+compute:
+- {name: worker, platform: {openstack: {type: m}}, nonsense: 1}
 platform: {openstack: {cloud: nobodys, externalNetwork: external}}
 pullSecret: '{"auths":{"x":{"auth":"Zm9vOmJhcg=="}}}'
 """
@@ -45,8 +46,9 @@ def test_findings_have_their_lines_and_are_counted(folder: Path, capsys: pytest.
     assert out.startswith(
         "error: install-config.yaml:4: controlPlane.replicas: the installer makes no 5, only 3\n  why: "
     )
+    assert "\nwarning: install-config.yaml:6: compute[0].nonsense: is unknown to 4.18" in out
     assert "\nwarning: --os-cloud: is 'lab', while the installer takes 'nobodys', which was checked\n" in out
-    assert out.endswith("\ninstall-config.yaml for 4.18 in cloud 'nobodys': 2 errors, 1 warning\n")
+    assert out.endswith("\ninstall-config.yaml for 4.18 in cloud 'nobodys': 2 errors, 2 warnings\n")
 
 
 def test_the_release_is_asked_of_the_installer_that_is_nearest(
