@@ -13,7 +13,7 @@ from typing import Any
 from openstack_prep.check.finding import Finding
 from openstack_prep.check.need import Need, needs
 from openstack_prep.check.scene import Scene
-from openstack_prep.errors import CloudError
+from openstack_prep.errors import CloudError, NotAllowed, NotFound
 from openstack_prep.resources.quota import STORES, Store
 
 EACH = ("server_group_members", "per_volume_gigabytes")  # limits of one thing, of which nothing is used up
@@ -46,12 +46,13 @@ def _in_store(scene: Scene, store: Store, wanted: Mapping[str, Need]) -> Iterato
         answer = store.service(scene.cloud).get(path)[store.envelope]
     except CloudError as error:
         names = ", ".join(f"{need.number}{_unit(name)} {name}" for name, need in wanted.items())
+        hidden = isinstance(error, NotAllowed | NotFound)
         yield Finding(
             where="quota",
             what=f"could not be read: {error}",
-            why=f"needed are {names}; the installer's own check is skipped, too",
+            why=f"needed are {names}; the installer's own check " + ("is skipped, too" if hidden else "fails, too"),
             remedy=f"openstack quota show --usage {scene.cloud.project_id}  # as an administrator",
-            level="warning",
+            level="warning" if hidden else "error",
         )
         return
     for name, need in wanted.items():

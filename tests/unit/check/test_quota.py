@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from openstack_prep.check.quota import quota
 from openstack_prep.install_config import Machines, Pool, RootVolume
 from tests.unit.check.project import UNLIMITED, Project
@@ -50,11 +52,16 @@ def test_a_volume_type_has_a_name_of_its_own_words(project: Project) -> None:
     assert found.remedy.startswith("openstack quota set --volume-type 'very fast' --gigabytes 700 admin-project ")
 
 
-def test_a_service_that_does_not_tell_leaves_the_others(project: Project) -> None:
-    project.fail("GET", "http://neutron/v2.0/quotas/.*", **failure(403, "not yours"))
+@pytest.mark.parametrize(
+    ("status", "level", "why"), [(403, "warning", "is skipped, too"), (500, "error", "fails, too")]
+)
+def test_a_service_that_does_not_tell_leaves_the_others(project: Project, status: int, level: str, why: str) -> None:
+    project.fail("GET", "http://neutron/v2.0/quotas/.*", **failure(status, "not yours"))
     project.quotas["compute"] = {"instances": {"limit": 1, "in_use": 0, "reserved": 0}}
-    instances, network = project.findings(quota)
+    found = {each.where: each for each in project.findings(quota)}
+    instances, network = found["quota.instances"], found["quota"]
     assert (instances.where, instances.level) == ("quota.instances", "error")
-    assert (network.where, network.level) == ("quota", "warning")
+    assert (network.where, network.level) == ("quota", level)
+    assert why in network.why
     assert "not yours" in network.what
     assert "11 ports" in network.why
