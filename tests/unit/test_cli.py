@@ -168,7 +168,7 @@ def test_an_interrupt_is_a_hundred_and_thirty(prep: Prep, services: requests_moc
 
 
 def test_a_bug_is_one_and_no_traceback(prep: Prep, services: requests_mock.Mocker) -> None:
-    services.get(f"{FLAVORS}/detail", json={"unexpected": []})
+    services.get(f"{FLAVORS}/detail", json={"flavors": [{}]})
     said = prep("plan", "spec.yaml")
     assert said.code == 1
     assert "Traceback" not in said.err
