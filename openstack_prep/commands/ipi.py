@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openstack_prep.commands.of_cluster import seconds
 from openstack_prep.commands.pre_ipi import add_preparation, prepare
 from openstack_prep.commands.running import code_of, no_garbage
 from openstack_prep.errors import ConfigError
@@ -28,7 +29,7 @@ def add(command: Any) -> None:
     parser.add_argument("--ingress-ip", metavar="ADDR", help="floating IP, by address or id, for the ingress port")
     parser.add_argument("--api-ip", metavar="ADDR", help="floating IP, by address or id, for the API port")
     parser.add_argument("--vip", action="append", default=[], metavar="ADDR", help="allow it, too, on all nodes")
-    parser.add_argument("--wait", type=float, metavar="SECONDS", help="at most that long for the ports (the whole run)")
+    parser.add_argument("--wait", type=seconds, metavar="SECONDS", help="that long for the ports (the whole run)")
     parser.add_argument("--no-check", action="store_true", help="start the installer even if check finds errors")
     add_preparation(parser)
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="behind --: the installer and its words")

@@ -12,12 +12,24 @@ if TYPE_CHECKING:
     from openstack_prep.openshift import Metadata
 
 METADATA = Path("metadata.json")
+LONGEST = 10**6  # seconds; eleven days
 
 
 def add_cluster_options(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--metadata", type=Path, metavar="FILE", help="the installer's metadata.json (./metadata.json)")
     which.add_argument("--infra-id", metavar="ID", help="instead of a metadata.json that is lost")
+
+
+def seconds(text: str) -> float:
+    """Return a time to wait, as argparse reads it."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= LONGEST:
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds from 0 to {LONGEST}")
+    return found
 
 
 def chosen_cluster(options: argparse.Namespace) -> Metadata:

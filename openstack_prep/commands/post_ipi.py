@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from openstack_prep.commands.of_cluster import add_cluster_options, chosen_cluster
+from openstack_prep.commands.of_cluster import add_cluster_options, chosen_cluster, seconds
 from openstack_prep.commands.running import carry_out
 
 
@@ -15,7 +15,7 @@ def add(command: Any) -> None:
     parser.add_argument("--ingress-ip", metavar="ADDR", help="floating IP, by address or id, for the ingress port")
     parser.add_argument("--api-ip", metavar="ADDR", help="floating IP, by address or id, for the API port")
     parser.add_argument("--vip", action="append", default=[], metavar="ADDR", help="allow it on all nodes; repeatable")
-    parser.add_argument("--wait", type=float, default=0, metavar="SECONDS", help="wait that long for the ports (0)")
+    parser.add_argument("--wait", type=seconds, default=0, metavar="SECONDS", help="wait that long for the ports (0)")
     parser.add_argument("--move", action="store_true", help="consent to take a floating IP from another port")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
 

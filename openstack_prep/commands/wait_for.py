@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from openstack_prep.commands.of_cluster import add_cluster_options, chosen_cluster
+from openstack_prep.commands.of_cluster import add_cluster_options, chosen_cluster, seconds
 from openstack_prep.commands.running import print_result
 
 PORTS = ("ingress-port", "api-port")
@@ -16,7 +16,7 @@ def add(command: Any) -> None:
     parser = command("wait-for", _run, "wait until the installer has made a virtual port; 1: it is not there in time")
     parser.add_argument("port", choices=PORTS, help="which of the two")
     add_cluster_options(parser)
-    parser.add_argument("--timeout", type=float, default=SECONDS, metavar="SECONDS", help=f"({SECONDS:.0f})")
+    parser.add_argument("--timeout", type=seconds, default=SECONDS, metavar="SECONDS", help=f"({SECONDS:.0f})")
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -18,6 +18,7 @@ from pathlib import Path
 from openstack_prep.errors import ConfigError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LOOK_UP = 1.0  # seconds
 NOT_EXECUTABLE, NOT_FOUND, SIGNALLED = 126, 127, 128
 
 
@@ -69,7 +70,7 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> Ended:
         process = _started(command, environment)
         for number in [each for each in heard if each != signal.SIGINT]:  # while it was being started
             process.send_signal(number)
-        code = process.wait()
+        code = _waited_for(process)
     return Ended(code if code >= 0 else SIGNALLED - code, interrupted=bool(heard))
 
 
@@ -81,6 +82,13 @@ def _started(command: Sequence[str], environment: Mapping[str, str]) -> subproce
     except OSError as error:
         remedy = "is it built for this machine?"
         raise NoSuchProgram(f"{command[0]}: cannot be run: {error.strerror}; {remedy}", NOT_EXECUTABLE) from error
+
+
+def _waited_for(process: subprocess.Popen[bytes]) -> int:
+    """Wait for it to end; looking up now and then, for a signal may have reached another thread of ours."""
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(LOOK_UP)
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from openstack_prep.hooks import child
 from openstack_prep.hooks.folder import Folder, environment, for_installer
 from openstack_prep.hooks.post_ipi import repairs_of, wait_for_ports
 from openstack_prep.hooks.pre_ipi import NotReady
-from openstack_prep.install_config import Given, read
+from openstack_prep.install_config import Cluster, Given, read
 from openstack_prep.openshift import Metadata, repairs
 from openstack_prep.plan import Report
 
@@ -91,15 +91,16 @@ class Installation:
     def prepare(self, clouds_file: Path, *, look: bool, jobs: int) -> None:
         """Read, connect, check when told to, and keep a copy of install-config.yaml; raises PrepError."""
         path = self.place.readable
-        if path is None and not self.place.used:
-            remedy = "write one, or give the spec that declares it"
+        if not self.place.config.exists() and not self.place.used:
+            remedy = f"copy {path} to it" if path else "write one, or give the spec that declares it"
             raise ConfigError(f"there is no {self.place.config}, nor the state of an earlier run; {remedy}")
         self.cloud = connect(self.place.cloud(), clouds_file=clouds_file).authenticate()
         self._environment = environment(self.cloud.name, clouds_file)
         if path is not None:
             cluster, contents = read(path, self.release)
             self.scene = Scene(cloud=self.cloud, cluster=cluster, contents=contents, path=path)
-            self._read_addresses(path)
+            if _holds_ports(cluster):
+                self._read_addresses(path)
         if look and path is not None and not self.place.used:
             with for_installer(self.cloud.name, clouds_file):
                 self._check(path, jobs)
@@ -150,11 +151,12 @@ class Installation:
         while (text := self.place.metadata_text()) is None or text == self._stale:
             if self._ended.wait(PAUSE):
                 return
-        self.place.keep_metadata()
         told = ""
-        while self._by_us and not self._ended.is_set():
+        while not self._ended.is_set():
             try:
-                self._attach()
+                self.place.keep_metadata()
+                if self._by_us:
+                    self._attach()
                 return
             except PrepError as error:
                 if not self._ended.is_set() and told != str(error):
@@ -177,7 +179,8 @@ class Installation:
 
     def _attach(self) -> None:
         spec = repairs_of(self._metadata(), **self._by_us)
-        wait_for_ports(self.cloud, spec, self.wishes.wait or FOREVER, self._ended)
+        seconds = FOREVER if self.wishes.wait is None else self.wishes.wait
+        wait_for_ports(self.cloud, spec, seconds, self._ended)
         report = api.apply(self.cloud, spec)
         report.raise_for_failures()
         for result in report.changed:
@@ -230,3 +233,10 @@ class Installation:
         for option, field in (("--ingress-ip", "ingress_floating_ip"), ("--api-ip", "api_floating_ip")):
             words += [option, wanted[field]] if wanted[field] else []
         return shlex.join([*words, *(word for each in wanted["vips"] for word in ("--vip", each))])
+
+
+def _holds_ports(cluster: Cluster) -> bool:
+    """Whether the installer makes the virtual ports; of two stacks users do, by names of their own."""
+    return cluster.load_balancer != "UserManaged" and len(cluster.machine_networks) == 1 == max(
+        1, len(cluster.api_vips)
+    )

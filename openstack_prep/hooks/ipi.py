@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from openstack_prep.errors import ConfigError, PrepError
@@ -25,7 +26,7 @@ class Command:
         self.words = tuple(words)
         self.program = child.find_program(words[0])
         plain, self.folder = self._parted()
-        self.creates = plain[:2] == ["create", "cluster"]
+        self.creates = ("create", "cluster") in pairwise(plain)  # the first may be a wrapper
 
     def _parted(self) -> tuple[list[str], Path | None]:
         plain, folder = [], None
@@ -102,6 +103,9 @@ def _plainly(words: Command, place: Folder, ready: Ready | None) -> Outcome:
     except PrepError:
         variables = dict(os.environ)
     place.keep_metadata()  # destroy removes it
-    ended = child.run(words.words, variables)
-    place.keep_metadata()
-    return Outcome(code=ended.code)
+    code, problem = child.run(words.words, variables).code, ""
+    try:
+        place.keep_metadata()
+    except PrepError as error:
+        problem = str(error)
+    return Outcome(code=code, problem=problem)
