@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from openstack_prep.errors import ConfigError
 from openstack_prep.secret import Secret
-from openstack_prep.service import Service, translate
+from openstack_prep.service import RETRIES, Service, translate
 from openstack_prep.version import __version__
 
 if TYPE_CHECKING:
     from openstack.connection import Connection
 
+PAUSE = 0.5  # seconds before a login is tried again; then twice as long
 TIMEOUT = 60.0  # seconds without a byte from a service; clouds.yaml's api_timeout overrides it
 # 2.64 (Rocky) is what the OpenShift installer asks for too: flavor descriptions (2.55), server group policy (2.64)
 COMPUTE_MICROVERSION = "2.64"
@@ -151,8 +152,19 @@ class Cloud:
         ]
 
     def authenticate(self) -> Self:
-        """Get a token now; raises NotAllowed when these credentials give none."""
-        self._access()
+        """Get a token now, waiting out a Keystone that is away for a moment.
+
+        Raises NotAllowed when these credentials give none; that is not tried again, for some lock users out.
+        """
+        import tenacity
+
+        patient = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(lambda error: getattr(error, "retryable", False)),
+            stop=tenacity.stop_after_attempt(1 + RETRIES),
+            wait=tenacity.wait_exponential(PAUSE),
+            reraise=True,
+        )
+        patient(self._access)
         return self
 
     def _access(self) -> Any:

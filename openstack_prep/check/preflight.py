@@ -129,7 +129,7 @@ def _of_cloud(
     try:
         cloud = connect(cluster.cloud, clouds_file=mine.path).allow_parallel(jobs)
         found = list(tls.identity(cloud, minor(cluster.release)))
-        found += [] if fatal(found) else services.region(cloud)
+        found += [] if fatal(found) else services.region(cloud.authenticate())
         if fatal(found):
             return found
     except (CloudError, ConfigError) as error:

@@ -19,6 +19,7 @@ from openstack_prep.hosts import Names, hosts_lines
 from openstack_prep.install_config import Cluster, Contents, Machines, Pool, RootVolume, dump
 from openstack_prep.install_config.document import document
 from openstack_prep.secret import Secret
+from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant
@@ -178,6 +179,20 @@ def test_the_installer_tells_the_release_and_the_copy_stands_for_what_it_ate(sit
     found = json.loads(site.prep.run("check", "--hosts", "hosts", "--format", "json", code=1).stdout)
     assert (found["install_config"], found["release"]) == ("install-config.yaml.kept", "4.11")
     assert f"clouds.yaml: {CREDENTIAL}" in [each["where"] for each in found["findings"] if each["level"] == "error"]
+
+
+def test_what_fails_for_a_moment_is_read_again_and_what_stays_away_is_told(site: Site) -> None:
+    passing = [
+        Fault("keystone", method="POST", path_regex="/auth/tokens$", status=503),
+        Fault("nova", path_regex="/flavors/detail", status=503),
+        Fault("neutron", path_regex="/quotas/", drop_answer=True),
+        Fault("cinder", path_regex="/os-quota-sets/", status=429),
+        Fault("glance", path_regex="/images", drop_answer=True),
+    ]
+    with site.devcloud.faults(*passing):
+        assert site.told() == []
+    with site.devcloud.faults(Fault("nova", path_regex="/flavors/detail", status=500, times=99)):
+        assert {each.partition(":")[0] for each in site.told(code=1)} == {"error flavors", "error quota"}
 
 
 # --- quotas -------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pytest
 import requests_mock
 from openstack.connection import Connection
 
-from openstack_prep import executor
+from openstack_prep import cloud, executor
 from openstack_prep.cloud import Cloud
 from openstack_prep.model import Mark
 from openstack_prep.resources import user
@@ -68,6 +68,7 @@ def connection(username: str = "admin", password: str = "admin-password") -> Con
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits long before the second attempt, nor for a second that only a real Keystone counts."""
     monkeypatch.setattr(executor, "PAUSE", 0.001)
+    monkeypatch.setattr(cloud, "PAUSE", 0.001)
     monkeypatch.setattr(user, "REVOKED_FOR", 0.0)
 
 

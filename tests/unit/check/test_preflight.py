@@ -91,6 +91,13 @@ def test_a_login_that_is_refused_is_a_finding(clouds_yaml: Path, services: reque
     assert "admin-password" not in str(found)
 
 
+def test_a_keystone_that_is_away_is_waited_for_a_while(clouds_yaml: Path, services: requests_mock.Mocker) -> None:
+    asked = services.post(f"{IDENTITY}/auth/tokens", **failure(503))
+    (found,) = verdict(clouds_yaml.parent, cloud="lab").findings
+    assert "503" in found.what
+    assert asked.call_count == 5
+
+
 def test_what_cannot_be_read_is_no_finding(clouds_yaml: Path) -> None:
     with pytest.raises(SpecError, match=r"controlPlane.replicas: \"x\" is not a number"):
         verdict(clouds_yaml.parent, controlPlane={"replicas": "x"})
