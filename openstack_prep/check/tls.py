@@ -16,6 +16,7 @@ from openstack_prep.check.scene import Scene
 from openstack_prep.cloud import Cloud
 
 SINCE = 10
+CALLED = ("compute", "network", "image", "block-storage", "volumev3", "object-store", "load-balancer")
 TIMEOUT = 10.0  # seconds to connect, and for the handshake
 
 
@@ -26,10 +27,11 @@ def identity(cloud: Cloud, release: int) -> Iterator[Finding]:
 
 
 def endpoints(scene: Scene) -> Iterator[Finding]:
-    """Yield what is wrong with the certificates of the catalogue's other endpoints."""
+    """Yield what is wrong with the certificates of the other services that the installer or the cluster calls."""
     cloud = scene.cloud
     if cloud.config.get("verify", True):
-        urls = {each["url"] for each in cloud.endpoints if each["interface"] == (cloud.interface or "public")}
+        mine = [each for each in cloud.endpoints if each["interface"] == (cloud.interface or "public")]
+        urls = {each["url"] for each in mine if each["type"] in CALLED}
         others = [url for url in urls if _host(url) != _host(cloud.auth_url)]
         yield from certificates(others, scene.release, cacert=cloud.config.get("cacert"))
 

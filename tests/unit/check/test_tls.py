@@ -14,7 +14,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from openstack_prep.check.tls import certificates
+from openstack_prep.check.tls import certificates, endpoints
+from tests.unit.check.project import Project
+from tests.unit.conftest import token
 
 
 def certificate(folder: Path, *names: str) -> tuple[Path, Path]:
@@ -79,6 +81,23 @@ def test_a_certificate_needs_an_alternative_name(
     for each in said:
         assert each.what == "its certificate has no subject alternative name"
         assert "-addext subjectAltName=DNS:localhost" in each.remedy
+
+
+def test_endpoints_that_nobody_of_ours_calls_may_be_as_they_are(project: Project, tmp_path: Path) -> None:
+    catalog = token()["token"]["catalog"]
+    with served(*certificate(tmp_path)) as url:
+        next(each for each in catalog if each["type"] == "image")["endpoints"][0]["url"] = url
+        elsewhere = {
+            "interface": "public",
+            "region": "one",
+            "region_id": "one",
+            "url": "https://localhost:1",
+            "id": "x",
+        }
+        catalog.append({"id": "metric", "type": "metric", "name": "metric", "endpoints": [elsewhere]})
+        project.login(catalog=catalog)
+        (said,) = project.found(endpoints)
+    assert said.startswith(f"error {url.removesuffix('/v3')}: its certificate cannot be verified")
 
 
 def test_one_that_nobody_trusts(tmp_path: Path) -> None:
