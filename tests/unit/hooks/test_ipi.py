@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.cli import main
+from openstack_prep.errors import ConfigError
+from openstack_prep.hooks import Outcome, Wishes, installation, ipi
+from openstack_prep.hooks.ipi import Command
+from openstack_prep.resources import port as ports
+from tests.unit.conftest import ENDPOINTS, sent
+
+NEUTRON = ENDPOINTS["network"] + "/v2.0"
+KEPT = "while [ ! -e metadata.json.kept ]; do sleep 0.01; done; sleep 0.1"
+ATTACHED = "while [ ! -e attached ]; do sleep 0.01; done"
+ID, OLD = "dev-x7k2p", "dev-q9m4t"
+CONFIG = """\
+apiVersion: v1
+baseDomain: example.com
+metadata: {name: dev}
+platform: {openstack: {cloud: lab, externalNetwork: external, defaultMachinePlatform: {type: m1}}}
+pullSecret: '{"auths": {}}'
+"""
+
+
+def metadata(infra_id: str, name: str = "dev") -> str:
+    identifier = {"cloud": "lab", "identifier": {"openshiftClusterID": infra_id}}
+    return json.dumps({"clusterName": name, "infraID": infra_id, "openstack": identifier})
+
+
+@pytest.fixture
+def folder(clouds_yaml: Path, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder ``ocp`` with an install-config, and a cloud with the ports and floating IPs of two clusters."""
+    monkeypatch.setattr(installation, "PAUSE", 0.01)
+    monkeypatch.setattr(installation, "AGAIN", 0.01)
+    monkeypatch.setattr(ports, "PAUSE", 0.01)
+    made = clouds_yaml.parent / "ocp"
+    made.mkdir()
+    (made / "install-config.yaml").write_text(CONFIG)
+    common = {"network_id": "n", "device_owner": "", "allowed_address_pairs": [], "revision_number": 1, "fixed_ips": []}
+    listed = [
+        {"id": f"{each}-{end}", "name": f"{each}-{end}", "tags": [f"openshiftClusterID={each}"], "mac_address": "m"}
+        for each in (ID, OLD)
+        for end in ("ingress-port", "master-0-0")
+    ]
+    listed = [each | common for each in listed]
+    ip = {"id": "f1", "floating_ip_address": "192.0.2.5", "description": "", "port_id": None, "revision_number": 1}
+
+    def of_that_name(request: Any, _: Any) -> dict[str, Any]:
+        name = request.qs.get("name", [None])[0]
+        return {"ports": [each for each in listed if name in (None, each["name"])]}
+
+    def attach(request: Any, _: Any) -> dict[str, Any]:
+        ip.update(request.json()["floatingip"])
+        (made / "attached").touch()
+        return {"floatingip": ip}
+
+    def allow(request: Any, _: Any) -> dict[str, Any]:
+        (port,) = [each for each in listed if request.path.endswith(str(each["id"]))]
+        pairs = request.json()["port"]["allowed_address_pairs"]
+        port["allowed_address_pairs"] = [{"mac_address": "m"} | pair for pair in pairs]
+        return {"port": port}
+
+    services.get(f"{NEUTRON}/ports", json=of_that_name)
+    services.put(requests_mock.ANY, json=allow)
+    services.get(f"{NEUTRON}/floatingips", json=lambda *_: {"floatingips": [ip]})
+    services.put(f"{NEUTRON}/floatingips/f1", json=attach)
+    return made
+
+
+def program(folder: Path, does: str) -> str:
+    """Write a program in place of the installer."""
+    path = folder.parent / "make-cluster"
+    path.write_text(f"#!/bin/sh\ncd {folder}\n{does}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def run(folder: Path, does: str, **wishes: Any) -> tuple[Outcome, list[str]]:
+    told: list[str] = []
+    words = [program(folder, does), "create", "cluster", "--dir", str(folder)]
+    return ipi(words, wishes=Wishes(check=False, **wishes), tell=told.append), told
+
+
+def attached(services: requests_mock.Mocker) -> list[str]:
+    bodies = (each.json() for each in services.request_history if each.path.endswith("/floatingips/f1"))
+    return [body["floatingip"]["port_id"] for body in bodies]
+
+
+def test_words(tmp_path: Path) -> None:
+    said = Command(["sh", "--log-level", "create", "create", "--dir=a", "cluster"])
+    assert (said.creates, said.folder) == (True, Path("a"))
+    assert Command(["env", "sh", "create", "cluster"]).within(tmp_path).words[-2:] == ("--dir", str(tmp_path))
+    assert not Command(["sh", "destroy", "cluster", "--dir", "create"]).creates
+    assert said.within(Path("./a/")) is said
+    with pytest.raises(ConfigError, match=r"told --dir a, but install-config\.yaml is for b"):
+        said.within(Path("b"))
+
+
+def test_it_attaches_meanwhile_and_allows_afterwards(folder: Path, services: requests_mock.Mocker) -> None:
+    made = f"rm install-config.yaml; echo '{metadata(ID)}' > metadata.json; {ATTACHED}; env > ../environment"
+    outcome, told = run(folder, made, ingress_floating_ip="192.0.2.5")
+    assert (outcome.exit_code, outcome.problem) == (0, "")
+    assert told[0] == f"192.0.2.5 attached to {ID}-ingress-port"
+    assert attached(services) == [f"{ID}-ingress-port"]
+    assert outcome.report is not None
+    assert outcome.report.summary.startswith("1 done, 0 failed, 0 skipped, 1 unchanged")
+    environment = (folder.parent / "environment").read_text().splitlines()
+    assert "OS_CLOUD=lab" in environment
+    assert f"OS_CLIENT_CONFIG_FILE={os.environ['OS_CLIENT_CONFIG_FILE']}" in environment
+    for name in ("install-config.yaml.kept", "metadata.json.kept"):
+        assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
+
+
+def test_the_cluster_that_was_there_before_is_left_alone(folder: Path, services: requests_mock.Mocker) -> None:
+    (folder / "metadata.json").write_text(metadata(OLD))
+    outcome, _ = run(folder, "sleep 0.1; exit 4", ingress_floating_ip="192.0.2.5")
+    assert (outcome.exit_code, outcome.metadata, attached(services)) == (4, None, [])
+    outcome, _ = run(folder, "sleep 0.1", ingress_floating_ip="192.0.2.5")
+    assert (outcome.exit_code, outcome.problem) == (1, f"the installer left no metadata.json in {folder}")
+    foreign = f"echo '{metadata(ID, 'other')}' > metadata.json; {KEPT}"
+    outcome, told = run(folder, foreign, ingress_floating_ip="192.0.2.5")
+    assert "is of cluster other, not of dev; destroy that one first" in outcome.problem
+    assert set(told) <= {f"not attached yet: {outcome.problem}"}
+    assert attached(services) == []
+
+
+def test_its_code_is_stronger_than_our_trouble(folder: Path, services: requests_mock.Mocker) -> None:
+    made = f"echo '{metadata(ID)}' > metadata.json; {KEPT}; exit 6"
+    outcome, told = run(folder, made, ingress_floating_ip="192.0.2.77", vips=("10.9.0.0/24",))
+    assert outcome.exit_code == 6
+    hint = f"post-ipi --metadata {folder}/metadata.json --ingress-ip 192.0.2.77"
+    assert told[-1].endswith(f"{hint} --vip 10.0.0.5 --vip 10.0.0.7 --vip 10.9.0.0/24")
+    outcome, _ = run(folder, "exit 0", ingress_floating_ip="192.0.2.77")
+    assert outcome.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "wishes", "said"),
+    [
+        ("", ["--ingress-ip", "192.0.2.5"], "there is no ocp/install-config.yaml, nor the state of an earlier run"),
+        (CONFIG.replace("lab", "lob"), [], "cloud 'lob': Cloud lob was not found"),
+        (
+            CONFIG.replace("cloud: lab", "cloud: lab, ingressFloatingIP: 192.0.2.9"),
+            ["--ingress-ip", "192.0.2.5"],
+            "ingressFloatingIP in ocp/install-config.yaml is 192.0.2.9, not 192.0.2.5",
+        ),
+        ("platform: [", [], "install-config.yaml:1"),
+    ],
+)
+def test_what_is_wrong_is_said_before_the_start(
+    folder: Path, capsys: pytest.CaptureFixture[str], config: str, wishes: list[str], said: str
+) -> None:
+    path = folder / "install-config.yaml"
+    path.write_text(config)
+    if not config:
+        path.rename(folder / "install-config.yaml.kept")  # of a cluster that was destroyed
+    program(folder, "touch started")
+    words = ["ipi", "--no-check", *wishes, "--dir", "ocp", "--", "./make-cluster", "create", "cluster"]
+    assert main(words) == 2
+    assert said in capsys.readouterr().err
+    assert not (folder / "started").exists()
+
+
+def test_wrong_words(folder: Path, capsys: pytest.CaptureFixture[str], services: requests_mock.Mocker) -> None:
+    assert main(["ipi", "--dir", "ocp"]) == 2
+    assert "write openstack-prep ipi [options] -- openshift-install create cluster" in capsys.readouterr().err
+    assert main(["ipi", "--", "./nothing", "create", "cluster"]) == 127
+    for wrong in ("-1", "nan", "soon"):
+        with pytest.raises(SystemExit):
+            main(["ipi", f"--wait={wrong}", "--", "true"])
+        assert f"{wrong} is no number of seconds" in capsys.readouterr().err
+    assert sent(services) == []
+
+
+def test_other_commands_need_no_cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("OS_CLIENT_CONFIG_FILE", raising=False)
+    assert main(["ipi", "--", "sh", "-c", "exit 9"]) == 9
+    (tmp_path / "metadata.json").write_text(metadata(ID))
+    assert main(["ipi", "--", "sh", "-c", "rm metadata.json"]) == 0
+    assert (tmp_path / "metadata.json.kept").read_text() == metadata(ID)
+
+
+def test_a_spec_without_an_install_config(clouds_yaml: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("spec.yaml").write_text("name: lab\nproject: {name: lab}\n")
+    assert main(["pre-ipi", "--yes", "--os-cloud", "lab", "spec.yaml"]) == 2
+    assert "lab: install_config: declares no install_config; add one" in capsys.readouterr().err
