@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from openstack_prep.compression import Compression
-from openstack_prep.download import open_source, shown
+from openstack_prep.content.compression import Compression
+from openstack_prep.content.download import open_source, shown
 from openstack_prep.errors import DownloadError
 from openstack_prep.installer import asked
 

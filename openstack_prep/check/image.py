@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from openstack_prep.check.finding import Finding
 from openstack_prep.check.scene import Scene
-from openstack_prep.download import open_source, shown
+from openstack_prep.content.download import open_source, shown
 from openstack_prep.errors import DownloadError, PrepError
 from openstack_prep.resources.image_seal import sums
 from openstack_prep.rhcos import Arch, ask_installer, find_release

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from openstack_prep.content.verified import Digests
 from openstack_prep.errors import ResourceFailed
 from openstack_prep.site import Site
-from openstack_prep.verified import Digests
 
 PATCH = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
-from openstack_prep.compression import Compression
+from openstack_prep.content.compression import Compression
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Bytes, Checksum, GiB, MiB, Name, Source, Text
 from openstack_prep.model import Change, Key, Observed, Resource

@@ -9,16 +9,16 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from openstack_prep import disk_format, qemu_img
 from openstack_prep.cloud import Cloud
-from openstack_prep.download import local_path
+from openstack_prep.content import disk_format, qemu_img
+from openstack_prep.content.download import local_path
+from openstack_prep.content.verified import Verified
 from openstack_prep.errors import PrepError
 from openstack_prep.installer_cache import Kept, cached
 from openstack_prep.resources import glance, web_download
 from openstack_prep.resources.glance import Raw
 from openstack_prep.resources.image_seal import CONVERTED, NAME, PACKED, SEALS, SPEC
 from openstack_prep.site import Site
-from openstack_prep.verified import Verified
 
 if TYPE_CHECKING:
     from openstack_prep.resources.image import Image

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from openstack_prep.download import shown
+from openstack_prep.content.download import shown
 from openstack_prep.fields import File, Source
 from openstack_prep.model import Resource
 from openstack_prep.rhcos import Arch, Release, ask_installer, find_release, mirrored, read_stream

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from openstack_prep import disk_format
 from openstack_prep.cloud import Cloud
-from openstack_prep.compression import open_packed
-from openstack_prep.download import shown
+from openstack_prep.content import disk_format
+from openstack_prep.content.compression import open_packed
+from openstack_prep.content.download import shown
 from openstack_prep.errors import DownloadError, NotFound, ResourceFailed, WaitTimeout
 from openstack_prep.resources.glance import Raw
 from openstack_prep.resources.image_seal import SEALS, glances_sums

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from openstack_prep.download import shown
+from openstack_prep.content.download import shown
 from openstack_prep.errors import PrepError
 from openstack_prep.tools import layout, records, signature
 from openstack_prep.tools.layout import ARCHIVES

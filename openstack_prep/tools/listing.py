@@ -6,7 +6,7 @@ import contextlib
 from functools import cached_property
 from pathlib import Path
 
-from openstack_prep.download import local_path, open_source, shown
+from openstack_prep.content.download import local_path, open_source, shown
 from openstack_prep.errors import DownloadError
 from openstack_prep.tools import layout, signature, sums
 from openstack_prep.tools.layout import Archive

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from openstack_prep.download import CHUNK, Chunks, shown
+from openstack_prep.content.download import CHUNK, Chunks, shown
+from openstack_prep.content.verified import Verified
 from openstack_prep.errors import DownloadError, PrepError
-from openstack_prep.verified import Verified
 
 LARGEST = 4 * 2**30  # bytes of one member; today's installer has 0.7 GiB
 MEMBERS = 100  # in one archive; today's have two or three

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from openstack_prep.download import shown
+from openstack_prep.content.download import shown
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.tools import layout
 from openstack_prep.tools.layout import NAMES, Arch, System

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep import download
+from openstack_prep.content import download
 from openstack_prep.resources import Image
 from tests.devcloud import processes
 from tests.devcloud.faults import Fault

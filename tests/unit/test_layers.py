@@ -19,11 +19,11 @@ LAYERS = [
     ["progress", "api", "plan_file", "verify"],
     ["executor", "spec", "openshift", "check", "tools", "names"],
     ["planner", "resources"],
-    ["site", "clouds_yaml", "disk_format", "verified", "rhcos", "install_config"],
-    ["cloud", "compression", "yaml_places"],
-    ["service", "plan", "download"],
+    ["site", "clouds_yaml", "rhcos", "install_config"],
+    ["cloud", "yaml_places"],
+    ["service", "plan"],
     ["text", "secret", "hosts", "resolver", "openshift_leftovers", "installer"],
-    ["model", "fields", "private_file", "openshift_names", "installer_cache", "qemu_img"],
+    ["model", "fields", "private_file", "openshift_names", "installer_cache", "content"],
     ["errors", "version"],
 ]
 HEIGHT = {name: -depth for depth, layer in enumerate(LAYERS) for name in layer}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep import download
+from openstack_prep.content import download
 from openstack_prep.errors import ConfigError, DownloadError, PrepError
 from openstack_prep.tools import Tool, Wanted, fetch_tools, records
 from tests.unit.tools.archives import CLIENT, INSTALLER, client, put, release

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep import download, verified
-from openstack_prep.download import CHUNK, Chunks
+from openstack_prep.content import download, verified
+from openstack_prep.content.download import CHUNK, Chunks
+from openstack_prep.content.verified import AHEAD, Ahead, Digests, Verified
 from openstack_prep.errors import DownloadError
-from openstack_prep.verified import AHEAD, Ahead, Digests, Verified
 from tests.unit.web import Web, serve
 
 CONTENT = os.urandom(3 * CHUNK + 12345)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, cast, get_args
 
-from openstack_prep.download import CHUNK, Chunks, open_source, shown
+from openstack_prep.content.download import CHUNK, Chunks, open_source, shown
 from openstack_prep.errors import DownloadError
 
 Compression = Literal["gz", "xz", "zst", "none"]

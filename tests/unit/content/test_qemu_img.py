@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep import qemu_img
+from openstack_prep.content import qemu_img
 from openstack_prep.errors import PrepError
 from tests.unit.stand_in_qemu_img import stand_in
 

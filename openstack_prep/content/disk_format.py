@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from openstack_prep.compression import Compression, open_packed, unpacked
+from openstack_prep.content.compression import Compression, open_packed, unpacked
 
 HEAD = 40 * 2**10  # bytes that are enough to tell
 

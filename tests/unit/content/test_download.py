@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from openstack_prep import disk_format, download
-from openstack_prep.download import CHUNK, open_source, shown
+from openstack_prep.content import disk_format, download
+from openstack_prep.content.download import CHUNK, open_source, shown
 from openstack_prep.errors import DownloadError
 from tests.unit import distant
 from tests.unit.distant import Distant, Proxy, basic, forward

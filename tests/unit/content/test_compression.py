@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep.compression import Compression, open_packed, unpacked
-from openstack_prep.download import CHUNK
+from openstack_prep.content.compression import Compression, open_packed, unpacked
+from openstack_prep.content.download import CHUNK
 from openstack_prep.errors import DownloadError
 
 if sys.version_info >= (3, 14):

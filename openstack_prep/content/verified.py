@@ -12,8 +12,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from queue import SimpleQueue
 
-from openstack_prep.compression import Compression, open_packed, unpacked
-from openstack_prep.download import Chunks, shown
+from openstack_prep.content.compression import Compression, open_packed, unpacked
+from openstack_prep.content.download import Chunks, shown
 from openstack_prep.errors import DownloadError
 
 AHEAD = 16  # chunks that wait between two stages
