@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep.cloud import Cloud
-from openstack_prep.resolver import resolve
+from openstack_prep.names.resolver import resolve
 from openstack_prep.verify.link import Chain, Link, State, Verification
 from openstack_prep.verify.links import evaluate
 from openstack_prep.verify.reading import read

@@ -11,7 +11,7 @@ import ipaddress
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
-from openstack_prep import openshift_names
+from openstack_prep.installer import naming
 from openstack_prep.verify.link import Link, broken, ok, unknown
 from openstack_prep.verify.reading import Raw
 from openstack_prep.verify.rules import Admission, admission
@@ -88,25 +88,25 @@ def _rule(way: Way, port: Raw, tcp: int, version: int) -> str:
 def machines(way: Way) -> Iterator[Link]:
     name, servers = "machines", way.scene.servers
     if not way.nodes:
-        what = f"no port of a {' or '.join(way.target.roles)} carries the tag {openshift_names.tag(way.infra_id)}"
+        what = f"no port of a {' or '.join(way.target.roles)} carries the tag {naming.tag(way.infra_id)}"
         yield broken(name, what, "wait for them: openshift-install wait-for install-complete")
         return
-    down = [port for port in way.nodes if port["status"] != "ACTIVE"]
-    if down:
-        mend = "look at their servers: openstack server list --name " + shlex.quote(f"^{way.infra_id}-")
-        yield broken(name, f"the ports {_names(down)} are not ACTIVE", mend)
-    if servers is None:
-        yield unknown(name, "these credentials may not list servers")
-        return
-    found = {port["name"]: servers.get(port["device_id"]) for port in way.nodes}
-    lost = [name for name, server in found.items() if server is None]
+    found = {port["id"]: (servers or {}).get(port["device_id"]) for port in way.nodes}
+    lost = [port for port in way.nodes if servers is not None and found[port["id"]] is None]
     idle = [server for server in found.values() if server and server["status"] != "ACTIVE"]
+    running = [port for port in way.nodes if servers is None or (found[port["id"]] or {}).get("status") == "ACTIVE"]
+    down = [port for port in running if port["status"] != "ACTIVE"]
     if lost:
-        yield broken(name, f"no server of this project has the port {some(lost)}", "openstack server list")
+        yield broken(name, f"no server of this project has the port {_names(lost)}", "openstack server list")
     if idle:
         what = some(f"{server['name']} is {server['status']}" for server in idle)
         yield broken(name, what, _mend_server(idle[0]))
-    if not (down or lost or idle):
+    if down:
+        mend = "look at their servers: openstack server list --name " + shlex.quote(f"^{way.infra_id}-")
+        yield broken(name, f"{_names(down)} {'is' if len(down) == 1 else 'are'} not ACTIVE", mend)
+    if servers is None:
+        yield unknown(name, "these credentials may not list servers")
+    elif not (down or lost or idle):
         yield ok(name, f"{_count(way.nodes, 'server')} ACTIVE{_stand_in(way)}")
 
 

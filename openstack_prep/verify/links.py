@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from openstack_prep.resolver import Answer
+from openstack_prep.names.resolver import Answer
 from openstack_prep.verify import inside, outside
 from openstack_prep.verify.link import Chain, Link, Verification, ok
 from openstack_prep.verify.reading import Scene

@@ -9,8 +9,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from openstack_prep import openshift_names
-from openstack_prep.resolver import Answer
+from openstack_prep.installer import naming
+from openstack_prep.names.resolver import Answer
 from openstack_prep.verify.link import Link, broken, ok, unknown
 from openstack_prep.verify.reading import Raw, Scene
 from openstack_prep.verify.way import Way, addresses, some
@@ -80,7 +80,7 @@ def floating_ip(way: Way) -> Link:
 
 
 def virtual_port(way: Way) -> Link:
-    name, tag, port = "port", openshift_names.tag(way.infra_id), way.port
+    name, tag, port = "port", naming.tag(way.infra_id), way.port
     if len(way.ports) > 1:
         what = f"{len(way.ports)} ports are named {way.target.port}: {some(each['id'] for each in way.ports)}"
         return broken(name, what, "keep the one that the floating IP serves: openstack port delete ID")
@@ -89,7 +89,7 @@ def virtual_port(way: Way) -> Link:
         mend = "is the infraID right, and the cloud that of the cluster's project? of a UserManaged load balancer "
         return broken(name, what, mend + "or two stacks tell by --install-config FILE")
     said = f"{port['name']} {', '.join(addresses(port))}"
-    if foreign := openshift_names.foreign_tags(port["tags"], tag):
+    if foreign := naming.foreign_tags(port["tags"], tag):
         return broken(name, f"{said} carries {', '.join(foreign)}: another cluster's", "correct the infraID")
     if tag not in port["tags"] and port in way.scene.virtual and port["name"] == way.target.port:
         mend = f"openstack port set --tag {tag} {port['id']}"

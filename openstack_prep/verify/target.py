@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from openstack_prep import openshift, openshift_names
+from openstack_prep import openshift
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.install_config import Given
 from openstack_prep.install_config.releases import OPENSTACK
+from openstack_prep.installer import naming
 from openstack_prep.openshift import Metadata
 from openstack_prep.verify.rules import Network
 
@@ -109,7 +110,7 @@ def wanted(
 def _api(infra_id: str, domain: str | None, said: Said, given: str | None) -> Target:
     return Target(
         name="api",
-        port=openshift_names.api_port(infra_id),
+        port=naming.api_port(infra_id),
         option="--api-ip",
         tcp=(6443,),
         roles=("master", "bootstrap"),
@@ -122,7 +123,7 @@ def _api(infra_id: str, domain: str | None, said: Said, given: str | None) -> Ta
 def _ingress(infra_id: str, domain: str | None, said: Said, given: str | None) -> Target:
     return Target(
         name="ingress",
-        port=openshift_names.ingress_port(infra_id),
+        port=naming.ingress_port(infra_id),
         option="--ingress-ip",
         tcp=(80, 443),
         roles=("worker",),

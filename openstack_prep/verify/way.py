@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from openstack_prep import openshift_names
-from openstack_prep.resolver import Answer
+from openstack_prep.installer import naming
+from openstack_prep.names.resolver import Answer
 from openstack_prep.verify.reading import Raw, Scene
 from openstack_prep.verify.target import Target, Wanted
 
@@ -84,7 +84,7 @@ class Way:
         return found or (masters if self.target.name == "ingress" else [])
 
     def role(self, port: Raw) -> str:
-        return openshift_names.role(port["name"], self.infra_id) or "worker"  # machine sets of any name
+        return naming.role(port["name"], self.infra_id) or "worker"  # machine sets of any name
 
     @property
     def repair(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from openstack_prep.resolver import Answer
+from openstack_prep.names.resolver import Answer
 from openstack_prep.verify.link import Link
 from openstack_prep.verify.links import evaluate
 from openstack_prep.verify.reading import Scene

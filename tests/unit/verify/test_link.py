@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
-from openstack_prep.resolver import Answer
+from openstack_prep.names.resolver import Answer
 from openstack_prep.verify.link import Verification
 from openstack_prep.verify.links import evaluate
 from openstack_prep.verify.reading import Scene
