@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from openstack_prep import openshift_names
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.fields import block
+from openstack_prep.installer import naming
 from openstack_prep.model import Resource
 from openstack_prep.resources import AddressPairs, FloatingIPAttachment
 
@@ -36,7 +36,7 @@ class Metadata:
     @property
     def text(self) -> str:
         """A metadata.json that ``openshift-install destroy cluster`` can use."""
-        identifier = {openshift_names.TAG: self.infra_id}
+        identifier = {naming.TAG: self.infra_id}
         data = {
             "clusterName": self.cluster_name,
             "clusterID": self.cluster_id,
@@ -51,7 +51,7 @@ def rebuild_metadata(infra_id: str, *, cloud: str | None = None, cluster_name: s
 
     The name is that in the infraID, which the installer cuts to 21 letters.  Raises SpecError.
     """
-    if not openshift_names.is_infra_id(infra_id):
+    if not naming.is_infra_id(infra_id):
         raise SpecError([Mistake("infraID", f"{infra_id!r} is none", _REMEDY)])
     return Metadata(infra_id=infra_id, cluster_name=cluster_name or infra_id.rpartition("-")[0], cloud=cloud)
 
@@ -87,16 +87,16 @@ def _mistakes(path: Path, data: Mapping[str, Any]) -> Iterator[Mistake]:
         if not isinstance(data.get(key), str):
             yield Mistake(f"{path}: {key}", "is missing, or no text", "take the file that the installer wrote")
     infra_id = data.get("infraID")
-    if isinstance(infra_id, str) and not openshift_names.is_infra_id(infra_id):
+    if isinstance(infra_id, str) and not naming.is_infra_id(infra_id):
         yield Mistake(f"{path}: infraID", f"{infra_id!r} is none", _REMEDY)
     platform = data.get("openstack")
     if not isinstance(platform, dict):
         yield Mistake(f"{path}: openstack", "is missing, or no mapping", "take that of a cluster on OpenStack")
         return
     identifier = platform.get("identifier")
-    named = identifier.get(openshift_names.TAG) if isinstance(identifier, dict) else None
+    named = identifier.get(naming.TAG) if isinstance(identifier, dict) else None
     if named != infra_id:
-        what = f"{openshift_names.TAG} is {named!r}, but infraID {infra_id!r}"
+        what = f"{naming.TAG} is {named!r}, but infraID {infra_id!r}"
         yield Mistake(f"{path}: openstack.identifier", what, "take the file that the installer wrote")
 
 
@@ -128,11 +128,11 @@ def repairs(
     """
     infra_id = metadata.infra_id
     ports = {
-        openshift_names.api_port(infra_id): api_floating_ip,
-        openshift_names.ingress_port(infra_id): ingress_floating_ip,
+        naming.api_port(infra_id): api_floating_ip,
+        naming.ingress_port(infra_id): ingress_floating_ip,
     }
     found: list[Resource] = [
-        FloatingIPAttachment(port=port, tag=openshift_names.tag(infra_id), move=move, **_by_address_or_id(given))
+        FloatingIPAttachment(port=port, tag=naming.tag(infra_id), move=move, **_by_address_or_id(given))
         for port, given in ports.items()
         if given
     ]

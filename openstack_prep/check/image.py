@@ -16,8 +16,8 @@ from openstack_prep.check.finding import Finding
 from openstack_prep.check.scene import Scene
 from openstack_prep.content.download import open_source, shown
 from openstack_prep.errors import DownloadError, PrepError
+from openstack_prep.installer.rhcos import Arch, ask_installer, find_release
 from openstack_prep.resources.image_seal import sums
-from openstack_prep.rhcos import Arch, ask_installer, find_release
 
 DISKS = ("qcow2", "raw")
 SCHEMES = ("http", "https", "file")

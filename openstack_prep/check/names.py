@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from openstack_prep.check.finding import Finding
 from openstack_prep.check.scene import Scene
 from openstack_prep.check.topology import listed, virtual_addresses
-from openstack_prep.hosts import ROUTES, Names
-from openstack_prep.resolver import resolve
+from openstack_prep.names.hosts import ROUTES, Names
+from openstack_prep.names.resolver import resolve
 
 ASKED = ROUTES[:2]
 """The names below apps that are looked up: one must be able to log in to the console."""

@@ -10,10 +10,10 @@ import ipaddress
 import re
 from collections.abc import Iterator, Sequence
 
-from openstack_prep import openshift_names
 from openstack_prep.check.finding import Finding
 from openstack_prep.check.scene import Scene
 from openstack_prep.check.topology import Raw, listed
+from openstack_prep.installer import naming
 from openstack_prep.resources.address_pairs import DISTRIBUTED
 
 DHCP = "network:dhcp"
@@ -68,7 +68,7 @@ def _runs(ports: Sequence[Raw]) -> bool | None:
 
 def _remedy(scene: Scene, port: Raw, address: str) -> str:
     infra_id = _VIRTUAL.fullmatch(port["name"])
-    if infra_id and openshift_names.is_infra_id(infra_id[1]):
+    if infra_id and naming.is_infra_id(infra_id[1]):
         cloud = f"--os-cloud {scene.cloud.name}"
         return f"openstack-prep post-ipi {cloud} --infra-id {infra_id[1]} --vip {address}"
     return scene.openstack("port", "set", "--allowed-address", f"ip-address={address}", "PORT") + "  # of each machine"

@@ -63,7 +63,7 @@ def _beside(path: Path) -> Path | None:
 
 
 def _release(installer: Path | None) -> str:
-    from openstack_prep.installer import release_of
+    from openstack_prep.installer.program import release_of
 
     if installer is None:
         what = f"no {INSTALLER} on PATH or beside the file to ask which release it installs"

@@ -33,7 +33,7 @@ def add(command: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from openstack_prep import names
+    from openstack_prep.names import of_cluster as names
 
     config = _install_config(options)
     if options.remove:

@@ -13,8 +13,8 @@ from typing import Any
 from openstack_prep import api, executor, openshift, planner
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotAllowed
+from openstack_prep.installer.leftovers import Owned, infra_ids
 from openstack_prep.model import Action, Mark, Step
-from openstack_prep.openshift_leftovers import Owned, infra_ids
 from openstack_prep.plan import Plan, Report
 from openstack_prep.resources.leftover import LISTED, Leftover, listed
 from openstack_prep.site import Site

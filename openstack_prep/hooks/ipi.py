@@ -13,7 +13,7 @@ from openstack_prep.hooks.folder import Folder, clouds_file, environment
 from openstack_prep.hooks.installation import Installation, Outcome, Wishes
 from openstack_prep.hooks.pre_ipi import Ready
 from openstack_prep.install_config import releases
-from openstack_prep.installer import release_of
+from openstack_prep.installer.program import release_of
 
 PROGRAM = "openshift-install"
 WITH_VALUE = ("--dir", "--log-level")

@@ -10,8 +10,8 @@ from typing import Any
 from openstack_prep import api, openshift
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.installer.naming import tag
 from openstack_prep.openshift import Metadata
-from openstack_prep.openshift_names import tag
 from openstack_prep.plan import Report
 from openstack_prep.resources import FloatingIPAttachment
 from openstack_prep.resources.port import wait_for_port

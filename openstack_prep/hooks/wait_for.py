@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from openstack_prep import openshift_names
 from openstack_prep.cloud import Cloud
+from openstack_prep.installer import naming
 from openstack_prep.openshift import Metadata
 from openstack_prep.resources.port import wait_for_port
 
 Which = Literal["ingress-port", "api-port"]
-NAMES = {"ingress-port": openshift_names.ingress_port, "api-port": openshift_names.api_port}
+NAMES = {"ingress-port": naming.ingress_port, "api-port": naming.api_port}
 
 
 def wait_for(cloud: Cloud, which: Which, metadata: Metadata, *, seconds: float) -> Mapping[str, Any]:
@@ -21,4 +21,4 @@ def wait_for(cloud: Cloud, which: Which, metadata: Metadata, *, seconds: float) 
     missing, PlanRefused when it carries another cluster's tag, NotUnique when two have the name.
     """
     infra_id = metadata.infra_id
-    return wait_for_port(cloud, NAMES[which](infra_id), tag=openshift_names.tag(infra_id), seconds=seconds)
+    return wait_for_port(cloud, NAMES[which](infra_id), tag=naming.tag(infra_id), seconds=seconds)

@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Self
 
 import tenacity
 
-from openstack_prep import openshift_names
 from openstack_prep.errors import CloudError, Mistake, NotFound
 from openstack_prep.fields import Block, Mac, Name, block
+from openstack_prep.installer import naming
+from openstack_prep.installer.naming import Role
 from openstack_prep.model import Change, Key, Observed
-from openstack_prep.openshift_names import Role
 from openstack_prep.resources.port import ports_of
 from openstack_prep.resources.project import ByTenant
 from openstack_prep.site import Site, only_one
@@ -73,7 +73,7 @@ class AddressPairs(ByTenant):
             return [port for port in found if port is not None]
         infra_id = self.infra_id or ""
         meant = _nodes(listed, infra_id) if infra_id else [port for port in listed if self.tag in port["tags"]]
-        return [port for port in meant if not self.roles or openshift_names.role(port["name"], infra_id) in self.roles]
+        return [port for port in meant if not self.roles or naming.role(port["name"], infra_id) in self.roles]
 
     def _declared(self, port: Raw) -> dict[Pair, str]:
         """Return the pairs to have on a port, with the address of each as declared."""
@@ -112,7 +112,7 @@ class AddressPairs(ByTenant):
         for name in sorted(set(self.ports) - {port["name"] for port in ports}):
             yield self.mistake(f"no port {name} in the project", "correct the name")
         if not ports and not self.ports:
-            tag = self.tag or openshift_names.tag(self.infra_id or "")
+            tag = self.tag or naming.tag(self.infra_id or "")
             which = " or ".join(self.roles) if self.roles else "node"
             yield self.mistake(f"no {which} port in the project carries the tag {tag}", "correct it, or wait for them")
         for port in ports:
@@ -202,8 +202,8 @@ class AddressPairs(ByTenant):
 
 def _nodes(listed: Sequence[Raw], infra_id: str) -> list[Raw]:
     """Return a cluster's node ports; those on additional networks carry no virtual address."""
-    networks = {port["network_id"] for port in listed if openshift_names.is_virtual(port, infra_id)}
-    nodes = [port for port in listed if openshift_names.is_node(port, infra_id)]
+    networks = {port["network_id"] for port in listed if naming.is_virtual(port, infra_id)}
+    nodes = [port for port in listed if naming.is_node(port, infra_id)]
     return [port for port in nodes if not networks or port["network_id"] in networks]
 
 

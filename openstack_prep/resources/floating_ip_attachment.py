@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Self
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, NotFound, PlanRefused, SpecError
 from openstack_prep.fields import Address, Name
+from openstack_prep.installer.naming import foreign_tags
 from openstack_prep.model import Change, Key, Mark, Observed, Resource
-from openstack_prep.openshift_names import foreign_tags
 from openstack_prep.resources.floating_ip import FloatingIP, attachment_declared
 from openstack_prep.resources.port import of_another, ports_of
 from openstack_prep.resources.project import ByTenant

@@ -14,7 +14,7 @@ from openstack_prep.content import disk_format, qemu_img
 from openstack_prep.content.download import local_path
 from openstack_prep.content.verified import Verified
 from openstack_prep.errors import PrepError
-from openstack_prep.installer_cache import Kept, cached
+from openstack_prep.installer.cache import Kept, cached
 from openstack_prep.resources import glance, web_download
 from openstack_prep.resources.glance import Raw
 from openstack_prep.resources.image_seal import CONVERTED, NAME, PACKED, SEALS, SPEC

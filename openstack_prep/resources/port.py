@@ -14,7 +14,7 @@ import tenacity
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, PlanRefused, WaitTimeout
-from openstack_prep.openshift_names import foreign_tags
+from openstack_prep.installer.naming import foreign_tags
 from openstack_prep.site import Site, only_one
 
 FIELDS = (

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from openstack_prep.content.download import shown
 from openstack_prep.fields import File, Source
+from openstack_prep.installer.rhcos import Arch, Release, ask_installer, find_release, mirrored, read_stream
 from openstack_prep.model import Resource
-from openstack_prep.rhcos import Arch, Release, ask_installer, find_release, mirrored, read_stream
 
 
 @dataclass(frozen=True, kw_only=True)

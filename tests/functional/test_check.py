@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.hosts import Names, hosts_lines
 from openstack_prep.install_config import Cluster, Contents, Machines, Pool, RootVolume, dump
 from openstack_prep.install_config.document import document
+from openstack_prep.names.hosts import Names, hosts_lines
 from openstack_prep.secret import Secret
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud

@@ -27,8 +27,8 @@ from openstack_prep.check import (
     vips,
 )
 from openstack_prep.cloud import Cloud
-from openstack_prep.hosts import Names, hosts_lines
 from openstack_prep.install_config import Cluster, Contents, Reference, document, dump
+from openstack_prep.names.hosts import Names, hosts_lines
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
 from tests.functional.conftest import OPENSTACK, Prep

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.hosts import Names, hosts_lines
+from openstack_prep.names.hosts import Names, hosts_lines
 from tests import standin
 from tests.devcloud.tenant import Tenant, connect
 from tests.functional.conftest import Prep

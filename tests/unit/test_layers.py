@@ -17,13 +17,13 @@ LAYERS = [
     ["commands"],
     ["hooks"],
     ["progress", "api", "plan_file", "verify"],
-    ["executor", "spec", "openshift", "check", "tools", "names"],
-    ["planner", "resources"],
-    ["site", "clouds_yaml", "rhcos", "install_config"],
+    ["executor", "spec", "openshift", "check", "tools"],
+    ["planner", "resources", "names"],
+    ["site", "clouds_yaml", "install_config"],
     ["cloud", "yaml_places"],
     ["service", "plan"],
-    ["text", "secret", "hosts", "resolver", "openshift_leftovers", "installer"],
-    ["model", "fields", "private_file", "openshift_names", "installer_cache", "content"],
+    ["text", "secret", "installer"],
+    ["model", "fields", "private_file", "content"],
     ["errors", "version"],
 ]
 HEIGHT = {name: -depth for depth, layer in enumerate(LAYERS) for name in layer}

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep import resolver
 from openstack_prep.check.names import names
 from openstack_prep.errors import SpecError
+from openstack_prep.names import resolver
 from tests.unit.check.neutron import FLOATING, Neutron
 
 API, INGRESS = "192.0.2.10", "192.0.2.11"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep import resolver
 from openstack_prep.cli import main
+from openstack_prep.names import resolver
 from tests.unit.conftest import ENDPOINTS
 from tests.unit.verify.scene import API, ID, INGRESS, right
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep import installer as module
 from openstack_prep.errors import PrepError
-from openstack_prep.installer import asked, release_of, version_of
+from openstack_prep.installer import program as module
+from openstack_prep.installer.program import asked, release_of, version_of
 
 Write = Callable[[str], Path]
 

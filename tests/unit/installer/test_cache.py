@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.errors import DownloadError, PrepError
-from openstack_prep.installer_cache import Kept, cached
+from openstack_prep.installer.cache import Kept, cached
 
 LOCATION = "https://host/art/rhcos-4.11.qcow2.gz"
 CONTENT = b"QFI\xfb a disk"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from openstack_prep import resolver
 from openstack_prep.errors import SpecError
-from openstack_prep.resolver import resolve
+from openstack_prep.names import resolver
+from openstack_prep.names.resolver import resolve
 
 
 @pytest.fixture

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep import hosts, names
 from openstack_prep.errors import PrepError, SpecError
-from openstack_prep.hosts import Names
-from openstack_prep.names import domain_of, names_of, remove, text_of, write
+from openstack_prep.names import hosts
+from openstack_prep.names import of_cluster as names
+from openstack_prep.names.hosts import Names
+from openstack_prep.names.of_cluster import domain_of, names_of, remove, text_of, write
 
 PLATFORM: dict[str, Any] = {
     "externalNetwork": "external",

@@ -13,12 +13,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from openstack_prep import hosts
 from openstack_prep.errors import Mistake, SpecError
-from openstack_prep.hosts import Names
 from openstack_prep.install_config import Given
 from openstack_prep.install_config.releases import OPENSTACK
 from openstack_prep.install_config.rules import LABEL
+from openstack_prep.names import hosts
+from openstack_prep.names.hosts import Names
 from openstack_prep.private_file import write_shared
 
 Form = Literal["hosts", "dnsmasq", "bind"]

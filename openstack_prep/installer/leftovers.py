@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from openstack_prep import openshift_names
-from openstack_prep.openshift_names import TAG
+from openstack_prep.installer import naming
+from openstack_prep.installer.naming import TAG
 
 Raw = Mapping[str, Any]
 
@@ -50,10 +50,10 @@ class Owned:
         return _BY[thing](self, raw) if thing in _BY else self._by_tag(thing, raw)
 
     def _by_tag(self, thing: str, raw: Raw) -> bool:
-        tag, tags = openshift_names.tag(self.infra_id), raw["tags"]
+        tag, tags = naming.tag(self.infra_id), raw["tags"]
         if tag in tags:
             return True
-        return not openshift_names.foreign_tags(tags, tag) and self._named(thing, raw)
+        return not naming.foreign_tags(tags, tag) and self._named(thing, raw)
 
     def _named(self, thing: str, raw: Raw) -> bool:
         name = raw.get("name") or ""
@@ -75,7 +75,7 @@ class Owned:
 
     def _floating_ip(self, raw: Raw) -> bool:
         """The bootstrap machine's; the user's have neither its tag nor its description."""
-        tagged = openshift_names.tag(self.infra_id) in raw["tags"]
+        tagged = naming.tag(self.infra_id) in raw["tags"]
         return tagged or raw["description"] == f"{self.infra_id}-bootstrap-fip"
 
     def _load_balancer(self, raw: Raw) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.errors import PrepError, SpecError
-from openstack_prep.hosts import Names, dnsmasq_lines, hosts_lines, put_block, with_block, zone
+from openstack_prep.names.hosts import Names, dnsmasq_lines, hosts_lines, put_block, with_block, zone
 
 NAMES = Names(
     cluster_name="dev", base_domain="example.com", api="192.0.2.4", ingress="192.0.2.5", api_int="2001:db8::5"

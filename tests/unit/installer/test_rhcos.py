@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from openstack_prep import rhcos
 from openstack_prep.errors import DownloadError, PrepError
-from openstack_prep.rhcos import Release, ask_installer, find_release, mirrored, read_stream
+from openstack_prep.installer import rhcos
+from openstack_prep.installer.rhcos import Release, ask_installer, find_release, mirrored, read_stream
 from tests.unit.web import Web, serve
 
-DATA = Path(__file__).parent / "data" / "rhcos"
+DATA = Path(__file__).parents[1] / "data" / "rhcos"
 
 
 def data(name: str) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep import openshift_names as names
+from openstack_prep.installer import naming as names
 
 ID = "dev-x7k2p"
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from openstack_prep.content.compression import Compression
 from openstack_prep.content.download import open_source, shown
 from openstack_prep.errors import DownloadError
-from openstack_prep.installer import asked
+from openstack_prep.installer.program import asked
 
 Arch = Literal["x86_64", "aarch64", "ppc64le", "s390x"]
 
