@@ -44,15 +44,15 @@ def _run(options: argparse.Namespace) -> int:
         from openstack_prep.check.preflight import HOSTS
         from openstack_prep.hooks.installation import Wishes
         from openstack_prep.hooks.ipi import Command, ipi
+        from openstack_prep.hooks.pre_ipi import warnings
 
     ready = None
     if options.spec:
         ready = _ready(options, Command(options.command))
         if ready.report.interrupted:
             return code_of(ready.report)
-        for each in ready.findings:
-            if each not in ready.errors:
-                _tell(str(each))
+        for each in warnings(ready.findings, options.ingress_ip or ready.ingress_floating_ip):
+            _tell(str(each))
         ready.raise_for_problems()
     outcome = ipi(
         options.command,

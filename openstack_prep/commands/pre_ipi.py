@@ -12,6 +12,8 @@ from openstack_prep.commands.running import code_of, consent, execute, open_spec
 if TYPE_CHECKING:
     from openstack_prep.hooks import Ready
 
+CREATE = ("openshift-install", "create", "cluster")
+
 
 def add(command: Any) -> None:
     parser = command("pre-ipi", _run, "before openshift-install: apply the spec and check its install-config")
@@ -33,7 +35,8 @@ def _run(options: argparse.Namespace) -> int:
     if ready.ok and options.format == "text":
         variables = {"OS_CLOUD": ready.cloud, "OS_CLIENT_CONFIG_FILE": str(ready.clouds_file)}
         words = (f"{name}={shlex.quote(value)}" for name, value in variables.items())
-        print("next:", *words, shlex.join(["openshift-install", "create", "cluster", "--dir", str(ready.folder)]))
+        print("next:", shlex.join(["openstack-prep", "ipi", "--spec", str(options.spec), "--", *CREATE]))
+        print("or, without us:", *words, shlex.join([*CREATE, "--dir", str(ready.folder)]))
     return code or (0 if ready.ok else 1)
 
 

@@ -20,7 +20,7 @@ from openstack_prep.errors import ConfigError, PrepError, WaitTimeout
 from openstack_prep.hooks import child
 from openstack_prep.hooks.folder import Folder, environment, for_installer
 from openstack_prep.hooks.post_ipi import repairs_of, wait_for_ports
-from openstack_prep.hooks.pre_ipi import NotReady
+from openstack_prep.hooks.pre_ipi import NotReady, warnings
 from openstack_prep.install_config import Cluster, Given, read
 from openstack_prep.openshift import Metadata, repairs
 from openstack_prep.plan import Report
@@ -121,12 +121,10 @@ class Installation:
 
     def _check(self, path: Path, jobs: int) -> None:
         verdict = preflight(path, self.release, installer=self.program, hosts=self.wishes.hosts, jobs=jobs)
-        errors = [each for each in verdict.findings if each.level == "error"]
-        for each in verdict.findings:
-            if each not in errors:
-                self.tell(str(each))
-        if errors:
-            raise NotReady(errors)
+        for each in warnings(verdict.findings, self.wishes.ingress_floating_ip):
+            self.tell(str(each))
+        if verdict.errors:
+            raise NotReady([each for each in verdict.findings if each.level == "error"])
 
     # --- the run ----------------------------------------------------------------------------
 

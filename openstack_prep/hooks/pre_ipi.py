@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -126,3 +126,11 @@ def _ingress(config: InstallConfig, report: Report) -> str | None:
     """Return the routers' address; up to 4.5 install_config has no field for it, and its name must tell."""
     said = config.ingress_floating_ip or "ingress"
     return report.outputs.get(str(Key(FloatingIP.kind, said)), config.ingress_floating_ip)
+
+
+def warnings(findings: Iterable[Finding], ingress_floating_ip: str | None) -> Iterator[Finding]:
+    """Yield what is no error, without the advice to attach later what ipi attaches itself."""
+    for each in findings:
+        ours = ingress_floating_ip and each.remedy.startswith("openstack-prep post-ipi")
+        if each.level == "warning" and not ours:
+            yield each
