@@ -23,9 +23,7 @@ def links(prep: Prep, *words: str, code: int) -> dict[str, list[str]]:
     out = prep.run("verify", "--format", "json", *words, code=code).stdout
     seen = json.loads(out)
     assert seen["ok"] == (code == 0)
-    return {
-        chain["name"]: [f"{link['link']} {link['state']}" for link in chain["links"]] for chain in seen["chains"]
-    }
+    return {chain["name"]: [f"{link['link']} {link['state']}" for link in chain["links"]] for chain in seen["chains"]}
 
 
 def until_active(connection: Any) -> None:
