@@ -31,7 +31,7 @@ CREATE = ("--", "openshift-install", "create", "cluster")
 def installer(prep: Prep) -> Prep:
     """The command in a folder of its own, with the stand-in on PATH as openshift-install."""
     program = standin.write_program(prep.folder / "bin")
-    prep.environment |= {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}", "STANDIN_SECONDS": "4"}
+    prep.environment |= {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}", "STANDIN_SECONDS": "2"}
     return prep
 
 

@@ -10,10 +10,13 @@ import pytest
 import requests_mock
 
 from openstack_prep.cli import main
-from openstack_prep.errors import ConfigError
+from openstack_prep.errors import ConfigError, SpecError
 from openstack_prep.hooks import Outcome, Wishes, installation, ipi
 from openstack_prep.hooks.ipi import Command
+from openstack_prep.hooks.pre_ipi import checked
+from openstack_prep.plan import Report
 from openstack_prep.resources import port as ports
+from openstack_prep.spec import load_spec
 from tests.unit.conftest import ENDPOINTS, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
@@ -193,3 +196,36 @@ def test_a_spec_without_an_install_config(clouds_yaml: Path, capsys: pytest.Capt
     Path("spec.yaml").write_text("name: lab\nproject: {name: lab}\n")
     assert main(["pre-ipi", "--yes", "--os-cloud", "lab", "spec.yaml"]) == 2
     assert "lab: install_config: declares no install_config; add one" in capsys.readouterr().err
+
+
+def test_the_release_is_what_the_installer_says(tmp_path: Path) -> None:
+    path = tmp_path / "openshift-install"
+    path.write_text("#!/bin/sh\necho openshift-install 4.18.7\n")
+    path.chmod(0o755)
+    installer = Command([str(path), "create", "cluster"])
+    assert (installer.release(None), installer.release("4.18")) == ("4.18", "4.18")
+    with pytest.raises(ConfigError, match=r"install-config\.yaml is for 4\.2, but .*openshift-install installs 4\.18"):
+        installer.release("4.2")
+    assert Command(["sh"]).release("4.2") == "4.2"  # a wrapper is not asked
+
+
+SPEC = """\
+name: lab
+project: {name: lab}
+floating_ips: [{name: ingress, external_network: external, address: 192.0.2.5}]
+clouds_yaml: [{path: lab.yaml, cloud: lab, user: lab}]
+users: [{name: lab, password: secret-of-lab}]
+install_config:
+  {path: ocp/install-config.yaml, release: "4.2", cluster_name: lab, base_domain: example.com, cloud: lab,
+   pull_secret_file: pull-secret.json}
+"""
+
+
+def test_a_spec_tells_where_the_installer_finds_things(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC)
+    ready = checked(load_spec(path), Report(()), look=False)
+    assert (ready.folder, ready.clouds_file, ready.cloud) == (tmp_path / "ocp", tmp_path / "lab.yaml", "lab")
+    path.write_text(SPEC.replace("ocp/install-config", "ocp/config"))
+    with pytest.raises(SpecError, match=r"ocp/config\.yaml is not called install-config\.yaml; the installer reads"):
+        checked(load_spec(path), Report(()), look=False)
