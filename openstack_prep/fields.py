@@ -110,6 +110,15 @@ def address(value: Any) -> Any:
         raise ValueError("is not an IP address; write one such as 192.0.2.10 or 2001:db8::10") from None
 
 
+def is_address(text: str) -> bool:
+    """Whether it is an IP address, of either version."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def cidr(value: Any) -> Any:
     if not isinstance(value, str):
         return value

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from openstack_prep.check.finding import Finding
 from openstack_prep.check.scene import Scene
 from openstack_prep.check.topology import Raw, external_network, listed
-from openstack_prep.install_config.network_rules import is_address
+from openstack_prep.fields import is_address
 
 INGRESS_SINCE = 6
 

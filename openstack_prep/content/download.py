@@ -8,6 +8,7 @@ host, and https does not become http.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
@@ -40,6 +41,18 @@ Chunks = Generator[bytes, None, None]
 def open_source(where: str) -> tuple[Chunks, int | None]:
     """Return the chunks of a file or URL, and the size in bytes if it is known; raises DownloadError."""
     return _open_url(where) if where.startswith(("http://", "https://")) else _open_file(local_path(where))
+
+
+def read_small(where: str, largest: int) -> bytes:
+    """Return what a file or URL holds if it is at most that many bytes; raises DownloadError."""
+    text = b""
+    chunks, _ = open_source(where)
+    with contextlib.closing(chunks):
+        for chunk in chunks:
+            text += chunk
+            if len(text) > largest:
+                raise DownloadError(f"{shown(where)} is too large: more than {largest} bytes")
+    return text
 
 
 def local_path(where: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from openstack_prep.errors import Mistake
+from openstack_prep.fields import is_address
 from openstack_prep.install_config import releases
 from openstack_prep.install_config.machine_rules import ids
 from openstack_prep.install_config.model import Cluster
@@ -96,14 +97,6 @@ def _floating_ips(cluster: Cluster, release: int) -> Iterator[Mistake]:
             yield Mistake(name, f"{value!r} is no address", "write one such as 192.0.2.10")
     if api and api == ingress:
         yield Mistake("ingress_floating_ip", f"{api} is the API's already", "choose another")
-
-
-def is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _own_subnet(cluster: Cluster, release: int) -> Iterator[Mistake]:

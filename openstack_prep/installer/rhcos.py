@@ -6,7 +6,6 @@ architectures had it longer), and CoreOS stream metadata since.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from openstack_prep.content.compression import Compression
-from openstack_prep.content.download import open_source, shown
+from openstack_prep.content.download import read_small, shown
 from openstack_prep.errors import DownloadError
 from openstack_prep.installer.program import asked
 
@@ -55,14 +54,7 @@ class Release:
 
 def read_stream(where: str) -> Any:
     """Return the metadata in a file or at a URL; raises DownloadError."""
-    text = b""
-    chunks, _ = open_source(where)
-    with contextlib.closing(chunks):
-        for chunk in chunks:
-            text += chunk
-            if len(text) > LARGEST:
-                raise DownloadError(f"{shown(where)} is too large for stream metadata")
-    return _parsed(text, shown(where))
+    return _parsed(read_small(where, LARGEST), shown(where))
 
 
 def ask_installer(path: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 import threading
 import time
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.fields import is_address
 
 SECONDS = 5.0
 """How long the system may take; resolvers that nobody answers try for half a minute."""
@@ -64,14 +64,6 @@ def read_hosts(path: Path) -> Mapping[str, tuple[str, ...]]:
     for line in text.splitlines():
         address, *names = line.partition("#")[0].split() or [""]
         for name in map(str.lower, names):
-            if _is_address(address):
+            if is_address(address):
                 found[name] = (*found.get(name, ()), address)
     return found
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True

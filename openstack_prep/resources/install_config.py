@@ -6,7 +6,6 @@ until the cluster is destroyed (asset/store).
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ import yaml
 from openstack_prep import install_config
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, PrepError
-from openstack_prep.fields import File
+from openstack_prep.fields import File, is_address
 from openstack_prep.install_config import Cluster, Contents
 from openstack_prep.install_config.document import compact
 from openstack_prep.model import Change, Key, Mark, Observed, Resource
@@ -84,7 +83,7 @@ class InstallConfig(InProject, Cluster):
 
     def _unresolved(self) -> dict[str, FloatingIP]:
         """Return by field the floating IPs that are given by a name."""
-        names = {field: value for field, value in self._floating().items() if not _is_address(value)}
+        names = {field: value for field, value in self._floating().items() if not is_address(value)}
         network = self.external_network or ""
         return {field: self.sibling(FloatingIP, name, external_network=network) for field, name in names.items()}
 
@@ -92,7 +91,7 @@ class InstallConfig(InProject, Cluster):
         return self._unresolved().values()
 
     def needs(self) -> Iterable[Key]:
-        return [given_address(value) for value in self._floating().values() if _is_address(value)]
+        return [given_address(value) for value in self._floating().values() if is_address(value)]
 
     def _contents(self) -> Contents:
         """Return what stands in the files; one that cannot be read counts as not given, and check tells."""
@@ -198,14 +197,6 @@ class InstallConfig(InProject, Cluster):
         self.file.unlink(missing_ok=True)
         if self.kept.exists() and _is_ours(_read(self.kept), site.mark):
             self.kept.unlink()
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _text(path: str | None) -> str | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from functools import cached_property
 from pathlib import Path
 
-from openstack_prep.content.download import local_path, open_source, shown
+from openstack_prep.content.download import local_path, read_small, shown
 from openstack_prep.errors import DownloadError
 from openstack_prep.tools import layout, signature, sums
 from openstack_prep.tools.layout import Archive
@@ -26,7 +25,7 @@ class Listing:
     @cached_property
     def _content(self) -> tuple[dict[str, str], str | None]:
         try:
-            content = _read(self.where)
+            content = read_small(self.where, LARGEST)
         except DownloadError as error:
             raise DownloadError(f"{error}; name a release that is there, or the URL or folder that has it") from error
         signer = None
@@ -57,19 +56,7 @@ class Listing:
         for name in SIGNATURES:
             where = f"{self.wanted.source}/{name}"
             try:
-                return _read(where), shown(where)
+                return read_small(where, LARGEST), shown(where)
             except DownloadError as error:
                 errors.append(str(error))
         raise DownloadError("; ".join([*errors, "without a signature, the key is of no use: leave it out"]))
-
-
-def _read(where: str) -> bytes:
-    """Return a small file; raises DownloadError."""
-    text = b""
-    chunks, _ = open_source(where)
-    with contextlib.closing(chunks):
-        for chunk in chunks:
-            text += chunk
-            if len(text) > LARGEST:
-                raise DownloadError(f"{shown(where)} is too large")
-    return text
