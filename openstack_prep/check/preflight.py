@@ -15,7 +15,7 @@ from openstack_prep.check.scene import Scene
 from openstack_prep.cloud import connect
 from openstack_prep.errors import CloudError, ConfigError, Mistake
 from openstack_prep.install_config import Cluster, Contents, Given, findings, mistakes, read
-from openstack_prep.install_config.reading import is_fatal
+from openstack_prep.install_config.reading import is_deprecated, is_fatal
 from openstack_prep.install_config.releases import FIELDS, minor
 
 HOSTS = Path("/etc/hosts")
@@ -87,13 +87,12 @@ def preflight(
 def _of_document(given: Given, cluster: Cluster, contents: Contents) -> Iterator[Finding]:
     """Yield what the release makes of the file without asking the cloud."""
     for each in findings(given.data, cluster.release):
-        fatal = is_fatal(each)
         yield Finding(
             where=each.where,
             what=each.what,
-            why="the installer stops" if fatal else "what you meant by it may not happen",
+            why=_fate(each),
             remedy=each.remedy,
-            level="error" if fatal else "warning",
+            level="error" if is_fatal(each) else "warning",
         )
     for each in mistakes(cluster, contents):
         yield Finding(
@@ -102,6 +101,14 @@ def _of_document(given: Given, cluster: Cluster, contents: Contents) -> Iterator
             why="the installer refuses it, or makes a cluster that does not work",
             remedy=_in_its_words(each.remedy, minor(cluster.release)),
         )
+
+
+def _fate(mistake: Mistake) -> str:
+    if is_fatal(mistake):
+        return "the installer stops"
+    if is_deprecated(mistake):
+        return "the installer still takes it; a later one may not"
+    return "what you meant by it may not happen"
 
 
 def _in_the_file(mistake: Mistake, release: int) -> str:

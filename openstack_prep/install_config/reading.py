@@ -15,13 +15,20 @@ from openstack_prep.errors import Mistake
 from openstack_prep.install_config import releases
 from openstack_prep.install_config.releases import FIELDS, INNER, Field, Spelling
 
-STOPS, DIFFER = "the installer stops", "are one field, and differ"
+STOPS, DEPRECATED = "the installer stops", "is deprecated"
 FATE = ((11, "the installer ignores it and warns of one such"), (10, STOPS), (0, "it is ignored"))
+NEVER_BOTH = ("image_mirrors", "root_volume.types")
+"""Fields whose names the installer does not take together, even when both say the same."""
 
 
 def is_fatal(finding: Mistake) -> bool:
     """Whether the installer stops because of a finding."""
-    return finding.what.endswith((STOPS, DIFFER))
+    return finding.what.endswith(STOPS)
+
+
+def is_deprecated(finding: Mistake) -> bool:
+    """Whether a finding is about an old name that still does what it says."""
+    return finding.what.startswith(DEPRECATED)
 
 
 def findings(document: Mapping[str, Any], release: str) -> list[Mistake]:
@@ -30,7 +37,7 @@ def findings(document: Mapping[str, Any], release: str) -> list[Mistake]:
     Raises ValueError for a release that we do not know.
     """
     number = releases.minor(release)
-    return [*_walk(document, "", "", number), *_contradictions(document)]
+    return [*_walk(document, "", "", number), *_contradictions(document, number)]
 
 
 @cache
@@ -96,19 +103,35 @@ def _deprecated(here: str, field: Field, spelling: Spelling, release: int) -> Mi
     since = f"since 4.{spelling.until}" if spelling.until > releases.OLDEST else "from before 4.2"
     if newer is None:
         return Mistake(here, f"is ignored {since}", "take it out")
-    return Mistake(here, f"is deprecated {since}", f"write {newer.path}")
+    return Mistake(here, f"{DEPRECATED} {since}", f"write {newer.path}")
 
 
-def _contradictions(document: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Yield fields that stand there under two names with different values, which the installer refuses."""
+def _contradictions(document: Mapping[str, Any], release: int) -> Iterator[Mistake]:
+    """Yield fields that stand there under their name and an old one, and what the installer makes of both."""
     for field in FIELDS:
-        said = {each.path: _value(document, each.path) for each in field.spellings}
-        said = {path: value for path, value in said.items() if value is not None}
-        plain = {path: value if isinstance(value, list) else [value] for path, value in said.items()}
-        values = list(plain.values())
-        simple = all(not isinstance(each, Mapping) for value in values for each in value)
-        if simple and any(value != values[0] for value in values[1:]):
-            yield Mistake(" and ".join(plain), DIFFER, "keep the first")
+        current = field.spelling(release)
+        for old in (each for each in field.spellings if current and each.until <= release):
+            assert current is not None
+            new, former = (_meant(document, each) for each in (current, old))
+            if new is None or former is None:
+                continue
+            both = f"{current.path} and {old.path}"
+            if field.of.endswith(NEVER_BOTH):
+                yield Mistake(both, f"are one field, and may not both be there: {STOPS}", "keep the first")
+            elif former != new and not (field.of.endswith("_vips") and former[0] in new):
+                fate = "the first counts" if current.path.startswith("networking.") else STOPS
+                yield Mistake(both, f"are one field, and differ: {fate}", "keep the first")
+
+
+def _meant(document: Mapping[str, Any], spelling: Spelling) -> Any:
+    """Return what stands there under a name, as all names of its field say it; None without it."""
+    value = _value(document, spelling.path)
+    if value in (None, "", [], {}):
+        return None
+    try:
+        return spelling.given(value)
+    except (AttributeError, KeyError, TypeError, ValueError):  # of another shape: reading it says so
+        return None
 
 
 def _value(node: Any, path: str) -> Any:

@@ -50,19 +50,22 @@ def test_without_an_entry_nothing_is_asked_of_a_cloud(
 
 def test_fields_that_a_release_does_not_know_or_has_new_names_for(clouds_yaml: Path, missing: str) -> None:
     old = {"apiVIP": "10.0.0.5", "ingressVIP": "10.0.0.7", "externalNetwrk": "x"}
-    assert told(verdict(clouds_yaml.parent, openstack=old)) == [
+    found = verdict(clouds_yaml.parent, openstack=old)
+    assert told(found) == [
         missing,
         "warning platform.openstack.apiVIP: is deprecated since 4.12",
         "warning platform.openstack.externalNetwrk: is unknown to 4.18: the installer ignores it and warns of one such",
         "warning platform.openstack.ingressVIP: is deprecated since 4.12",
     ]
+    taken = "the installer still takes it; a later one may not"
+    assert [each.why for each in found.findings[1:]] == [taken, "what you meant by it may not happen", taken]
 
 
 def test_what_makes_the_installer_stop_is_an_error(clouds_yaml: Path, missing: str) -> None:
     both = {"apiVIP": "10.0.0.5", "apiVIPs": ["10.0.0.6"], "ingressVIPs": ["10.0.0.7"]}
     found = told(verdict(clouds_yaml.parent, openstack=both))
     fields = "platform.openstack.apiVIPs and platform.openstack.apiVIP"
-    assert f"error {fields}: are one field, and differ" in found
+    assert f"error {fields}: are one field, and differ: the installer stops" in found
     unknown = told(verdict(clouds_yaml.parent, "4.10", openstack={"nonsense": 1}))
     assert "error platform.openstack.nonsense: is unknown to 4.10: the installer stops" in unknown
 

@@ -129,8 +129,43 @@ def test_what_is_ignored_by_now() -> None:
 def test_two_names_of_one_field_must_agree() -> None:
     both = on_openstack(APIFLOATINGIP="192.0.2.1", lbFloatingIP="192.0.2.2", apiVIP="10.0.0.5", apiVIPs=["10.0.0.5"])
     where = "platform.openstack.apiFloatingIP and platform.openstack.lbFloatingIP"
-    (said,) = [each for each in told("4.20", both) if " and " in each]
-    assert said == f"{where}: are one field, and differ; keep the first"
+    (said,) = contradictions("4.20", both)
+    assert said == f"{where}: are one field, and differ: the installer stops; keep the first"
+    assert contradictions("4.6", both) == []  # one of them is unknown there
+
+
+def contradictions(release: str, document: dict[str, Any]) -> list[str]:
+    return [each for each in told(release, document) if "are one field" in each]
+
+
+@pytest.mark.parametrize(
+    ("document", "fate"),
+    [
+        (on_openstack(apiVIPs=["10.0.0.5", "fd00::5"], apiVIP="10.0.0.5"), None),  # the old one holds one of two
+        (on_openstack(apiVIPs=["10.0.0.5", "fd00::5"], apiVIP="10.0.0.6"), "differ: the installer stops"),
+        (on_openstack(machinesSubnet="x", controlPlanePort={"fixedIPs": [{"subnet": {"id": "x"}}]}), None),
+        (
+            on_openstack(machinesSubnet="x", controlPlanePort={"fixedIPs": [{"subnet": {"id": "y"}}]}),
+            "differ: the installer stops",
+        ),
+        (on_openstack(computeFlavor="x", defaultMachinePlatform={"type": "y"}), "differ: the installer stops"),
+        ({"networking": {"networkType": "OVNKubernetes", "type": "OpenShiftSDN"}}, "differ: the first counts"),
+        ({"networking": {"machineNetwork": [{"cidr": "10.0.0.0/16"}], "machineCIDR": "10.0.0.0/16"}}, None),
+        (
+            {"controlPlane": {"platform": {"openstack": {"rootVolume": {"type": "x", "types": ["x"]}}}}},
+            "may not both be there: the installer stops",
+        ),
+        (
+            {name: [{"source": "a/b", "mirrors": ["c/d"]}] for name in ("imageDigestSources", "imageContentSources")},
+            "may not both be there: the installer stops",
+        ),
+        (on_openstack(apiVIPs=[], apiVIP="10.0.0.5"), None),
+        (on_openstack(controlPlanePort={"fixedIPs": [7]}, machinesSubnet="x"), None),
+    ],
+)
+def test_what_the_installer_makes_of_two_names(document: dict[str, Any], fate: str | None) -> None:
+    wanted = [] if fate is None else [f"are one field, and {fate}; keep the first"]
+    assert [each.partition(": ")[2] for each in contradictions("4.20", document)] == wanted
 
 
 def test_keys_of_a_users_own_are_nobodys_business() -> None:
