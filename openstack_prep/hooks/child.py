@@ -12,7 +12,6 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from openstack_prep.errors import ConfigError
@@ -30,16 +29,6 @@ class NoSuchProgram(ConfigError):
         super().__init__(message)
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a program ended."""
-
-    code: int
-    """Its exit code, or 128 and the number of the signal that ended it."""
-    interrupted: bool
-    """Whether a signal told it, and us, to stop."""
-
-
 def find_program(name: str) -> Path:
     """Return where a program lies; raises NoSuchProgram."""
     found = shutil.which(name)
@@ -52,8 +41,8 @@ def find_program(name: str) -> Path:
     raise NoSuchProgram(f"{name}: {where}; write its path, such as ./openshift-install", NOT_FOUND)
 
 
-def run(command: Sequence[str], environment: Mapping[str, str]) -> Ended:
-    """Run a program with our own standard streams, wait for it, and tell how it ended.
+def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run a program with our own standard streams; return its exit code, or 128 and the number of its signal.
 
     Ctrl-C reaches it from the terminal, as it reaches us: we wait for it to end, however often.  SIGTERM
     and SIGHUP, which are sent to one process, are passed on.  Raises NoSuchProgram.
@@ -71,7 +60,7 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> Ended:
         for number in [each for each in heard if each != signal.SIGINT]:  # while it was being started
             process.send_signal(number)
         code = _waited_for(process)
-    return Ended(code if code >= 0 else SIGNALLED - code, interrupted=bool(heard))
+    return code if code >= 0 else SIGNALLED - code
 
 
 def _started(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:

@@ -82,11 +82,11 @@ class Folder:
     # --- metadata of the cluster that is being made -----------------------------------------
 
     def metadata_text(self) -> str | None:
-        """Return what stands in metadata.json; None while it is not there, or not whole."""
+        """Return what stands in metadata.json; None while it is not there, not whole, or cannot be read."""
         try:
             text = self.metadata.read_text()
             json.loads(text)
-        except (FileNotFoundError, ValueError):
+        except (OSError, ValueError):
             return None
         return text
 

@@ -133,16 +133,12 @@ class Installation:
         with ThreadPoolExecutor(1, thread_name_prefix="beside") as pool:
             beside = pool.submit(self._beside)
             try:
-                ended = child.run(command, self._environment)
+                code = child.run(command, self._environment)
             finally:
                 self._ended.set()
-        outcome = self._after(ended)
-        bug = beside.exception()  # one of ours, that must not hide the installer's exit code
-        if bug is not None:
-            _log.debug("", exc_info=bug)
-            problem = f"internal error beside the installer: {type(bug).__name__}: {bug}; please report it"
-            outcome = replace(outcome, problem=problem)
-        return outcome
+        outcome = self._after(code)
+        bug = beside.exception()
+        return outcome if bug is None else replace(outcome, problem=_problem(bug))
 
     def _beside(self) -> None:
         """Keep metadata.json as soon as it is there, then attach: tried again until the installer has ended."""
@@ -190,26 +186,26 @@ class Installation:
 
     # --- after ----------------------------------------------------------------------------
 
-    def _after(self, ended: child.Ended) -> Outcome:
+    def _after(self, code: int) -> Outcome:
         """Put right what is left, when there is a cluster; never raises for what goes wrong."""
         text = self.place.metadata_text()
         if text is None or text == self._stale:
-            problem = "" if ended.code else f"the installer left no metadata.json in {self.place.path}"
-            return Outcome(code=ended.code, problem=problem)
+            problem = "" if code else f"the installer left no metadata.json of a new cluster in {self.place.path}"
+            return Outcome(code=code, problem=problem)
         report, metadata, problem = None, None, ""
         try:
             self.place.keep_metadata()
             metadata = self._metadata()
-            if ended.code:
-                self.tell(f"the installer ended with {ended.code}; once the cluster is there: {self._by_hand()}")
+            if code:
+                self.tell(f"the installer ended with {code}; once the cluster is there: {self._by_hand()}")
             elif repairs(metadata, **self._wanted()):
                 report = api.apply(self.cloud, repairs_of(metadata, **self._wanted()))
                 for line in str(report).splitlines():
                     self.tell(line)
                 report.raise_for_failures()
-        except PrepError as error:
-            problem = str(error)
-        return Outcome(code=ended.code, metadata=metadata, report=report, problem=problem)
+        except Exception as error:  # noqa: BLE001 - not even a bug of ours hides the installer's exit code
+            problem = _problem(error)
+        return Outcome(code=code, metadata=metadata, report=report, problem=problem)
 
     def _wanted(self) -> dict[str, Any]:
         return {
@@ -231,6 +227,14 @@ class Installation:
         for option, field in (("--ingress-ip", "ingress_floating_ip"), ("--api-ip", "api_floating_ip")):
             words += [option, wanted[field]] if wanted[field] else []
         return shlex.join([*words, *(word for each in wanted["vips"] for word in ("--vip", each))])
+
+
+def _problem(error: BaseException) -> str:
+    """Return what to say of an error of our own part."""
+    if isinstance(error, PrepError):
+        return str(error)
+    _log.debug("", exc_info=error)
+    return f"internal error beside the installer: {type(error).__name__}: {error}; please report it"
 
 
 def _holds_ports(cluster: Cluster) -> bool:

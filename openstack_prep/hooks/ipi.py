@@ -103,7 +103,7 @@ def _plainly(words: Command, place: Folder, ready: Ready | None) -> Outcome:
     except PrepError:
         variables = dict(os.environ)
     place.keep_metadata()  # destroy removes it
-    code, problem = child.run(words.words, variables).code, ""
+    code, problem = child.run(words.words, variables), ""
     try:
         place.keep_metadata()
     except PrepError as error:

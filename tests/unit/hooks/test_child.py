@@ -20,7 +20,7 @@ SHELL = "/bin/sh"
     ("does", "code"), [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137), ("kill -INT $$", 130)]
 )
 def test_a_code_is_what_a_shell_would_say(does: str, code: int) -> None:
-    assert child.run([SHELL, "-c", does], os.environ) == child.Ended(code, interrupted=False)
+    assert child.run([SHELL, "-c", does], os.environ) == code
 
 
 def test_what_cannot_be_run(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_sigterm_is_passed_on_and_sigint_is_not(tmp_path: Path, monkeypatch: pyt
     before = [signal.getsignal(each) for each in child.SIGNALS]
     sender = threading.Thread(target=send)
     sender.start()
-    assert child.run([SHELL, "-c", does], os.environ) == child.Ended(3, interrupted=True)
+    assert child.run([SHELL, "-c", does], os.environ) == 3
     sender.join()
     assert [signal.getsignal(each) for each in child.SIGNALS] == before
 
@@ -75,7 +75,7 @@ def test_an_ignored_signal_stays_ignored() -> None:
 
 def test_from_another_thread_it_runs_all_the_same() -> None:
     codes: list[int] = []
-    thread = threading.Thread(target=lambda: codes.append(child.run([SHELL, "-c", "exit 5"], os.environ).code))
+    thread = threading.Thread(target=lambda: codes.append(child.run([SHELL, "-c", "exit 5"], os.environ)))
     thread.start()
     thread.join()
     assert codes == [5]

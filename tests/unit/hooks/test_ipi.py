@@ -126,7 +126,10 @@ def test_the_cluster_that_was_there_before_is_left_alone(folder: Path, services:
     outcome, _ = run(folder, "sleep 0.1; exit 4", ingress_floating_ip="192.0.2.5")
     assert (outcome.exit_code, outcome.metadata, attached(services)) == (4, None, [])
     outcome, _ = run(folder, "sleep 0.1", ingress_floating_ip="192.0.2.5")
-    assert (outcome.exit_code, outcome.problem) == (1, f"the installer left no metadata.json in {folder}")
+    assert (outcome.exit_code, outcome.problem) == (
+        1,
+        f"the installer left no metadata.json of a new cluster in {folder}",
+    )
     foreign = f"echo '{metadata(ID, 'other')}' > metadata.json; {KEPT}"
     outcome, told = run(folder, foreign, ingress_floating_ip="192.0.2.5")
     assert "is of cluster other, not of dev; destroy that one first" in outcome.problem
@@ -144,6 +147,20 @@ def test_its_code_is_stronger_than_our_trouble(folder: Path, services: requests_
     assert outcome.exit_code == 1
 
 
+def test_nor_is_it_hidden_by_a_file_of_no_form_or_a_bug(folder: Path) -> None:
+    outcome, _ = run(folder, "mkdir metadata.json; exit 5")
+    assert (outcome.code, outcome.problem) == (5, "")
+    (folder / "metadata.json").rmdir()
+    words = [program(folder, f"echo '{metadata(ID)}' > metadata.json; exit 6"), "create", "cluster"]
+
+    def tell(text: str) -> None:
+        raise ValueError(f"cannot say {text[:13]}")
+
+    outcome = ipi(words, folder=folder, wishes=Wishes(check=False), tell=tell)
+    assert outcome.code == 6
+    assert "internal error beside the installer: ValueError: cannot say the installer" in outcome.problem
+
+
 @pytest.mark.parametrize(
     ("config", "wishes", "said"),
     [
@@ -155,6 +172,7 @@ def test_its_code_is_stronger_than_our_trouble(folder: Path, services: requests_
             "ingressFloatingIP in ocp/install-config.yaml is 192.0.2.9, not 192.0.2.5",
         ),
         ("platform: [", [], "install-config.yaml:1"),
+        (CONFIG, ["--dir", "clouds.yaml"], "there is no clouds.yaml/install-config.yaml"),
     ],
 )
 def test_what_is_wrong_is_said_before_the_start(
@@ -165,7 +183,7 @@ def test_what_is_wrong_is_said_before_the_start(
     if not config:
         path.rename(folder / "install-config.yaml.kept")  # of a cluster that was destroyed
     program(folder, "touch started")
-    words = ["ipi", "--no-check", *wishes, "--dir", "ocp", "--", "./make-cluster", "create", "cluster"]
+    words = ["ipi", "--no-check", "--dir", "ocp", *wishes, "--", "./make-cluster", "create", "cluster"]
     assert main(words) == 2
     assert said in capsys.readouterr().err
     assert not (folder / "started").exists()
