@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
@@ -106,8 +106,16 @@ def _proxy(cluster: Cluster, release: int) -> Iterator[Mistake]:
     if not (proxy.http or proxy.https):
         yield Mistake("proxy", "names no proxy", "give http or https")
     for where, url, schemes in (("http", proxy.http, ["http"]), ("https", proxy.https, ["http", "https"])):
-        if url and (urlsplit(url).scheme not in schemes or not urlsplit(url).hostname):  # it may hold a password
+        if url and not _leads_to_a_host(url, schemes):  # it may hold a password
             yield Mistake(f"proxy.{where}", "is no URL of a proxy", f"begin with {' or '.join(schemes)}://HOST")
+
+
+def _leads_to_a_host(url: str, schemes: Sequence[str]) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that hold no address, a port that is none
+        return False
 
 
 def _mirrors(cluster: Cluster, release: int) -> Iterator[Mistake]:

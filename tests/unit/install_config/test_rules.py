@@ -256,6 +256,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "Internal": ({"publish": "Internal"}, "publish: Internal is refused on OpenStack"),
     "a proxy that is none": ({"proxy": Proxy(exceptions=("x",))}, "proxy: names no proxy; give http or https"),
     "a proxy without scheme": ({"proxy": Proxy(http="proxy:3128")}, "proxy.http: is no URL of a proxy"),
+    "a proxy in half a bracket": ({"proxy": Proxy(http="http://[::1")}, "proxy.http: is no URL of a proxy"),
+    "a proxy on no port": ({"proxy": Proxy(https="http://proxy:x")}, "proxy.https: is no URL of a proxy"),
     "a proxy for HTTP by HTTPS": ({"proxy": Proxy(http="https://proxy")}, "proxy.http: is no URL of a proxy"),
     "a mirror with a tag": (
         {"image_mirrors": (Mirror(source="quay.io/okd", mirrors=("mirror:5000/okd:4.20",)),)},
