@@ -23,6 +23,8 @@ class _Loader(yaml.SafeLoader):
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         try:
+            if isinstance(node, yaml.ScalarNode):
+                node.value.encode()  # half a surrogate pair is no character, and no output takes it
             return super().construct_object(node, deep)
         except ValueError as error:
             raise yaml.MarkedYAMLError(problem=str(error), problem_mark=node.start_mark) from None

@@ -111,6 +111,8 @@ def test_the_syntax_is_wrong(path: Path) -> None:
         ("a: *gone\n", 1),
         ("a: 1\nb: !!timestamp 2024-13-45\n", 2),
         ("a: 1\nb: !!int five\n", 2),
+        ('a: 1\nb: "\\ud800"\n', 2),
+        ('a: 1\n"\\udfff": b\n', 2),
     ],
 )
 def test_what_yaml_cannot_mean_is_named_with_its_line(path: Path, text: str, line: int) -> None:
