@@ -12,6 +12,7 @@ from typing import Any, Literal
 Role = Literal["master", "worker", "bootstrap"]
 
 TAG = "openshiftClusterID"
+LONGEST_STEM = 21
 _INFRA_ID = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?-[a-z0-9]{5}")
 _ROLE = re.compile(r"(?:^|-)(master|worker|bootstrap)(?:-|$)")
 
@@ -19,6 +20,12 @@ _ROLE = re.compile(r"(?:^|-)(master|worker|bootstrap)(?:-|$)")
 def is_infra_id(text: str) -> bool:
     """Whether it looks like one: the cluster's name, cut to 21 letters, a hyphen and five random ones."""
     return len(text) <= 27 and _INFRA_ID.fullmatch(text) is not None
+
+
+def stem(cluster_name: str) -> str:
+    """Return what the installer puts before the random letters of an infraID, for a cluster of that name."""
+    plain = re.sub("-{2,}", "-", re.sub("[^A-Za-z0-9-]", "-", cluster_name))
+    return plain[:LONGEST_STEM].rstrip("-")
 
 
 def tag(infra_id: str) -> str:

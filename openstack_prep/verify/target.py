@@ -144,8 +144,7 @@ def _plain(given: str | None) -> str | None:
 def _contradictions(cluster: Metadata | None, said: Said) -> Iterator[Mistake]:
     if cluster is None or not said.cluster_name:
         return
-    stem = cluster.infra_id.rpartition("-")[0]
-    if said.cluster_name[: len(stem)] != stem and said.cluster_name.replace(".", "-")[: len(stem)] != stem:
+    if naming.stem(said.cluster_name) != cluster.infra_id.rpartition("-")[0]:
         what = f"is that of a cluster {said.cluster_name}, not of {cluster.infra_id}"
         yield Mistake("install-config", what, "give the file of this cluster")
 

@@ -14,6 +14,15 @@ def port(name: str, tags: tuple[str, ...] = (f"openshiftClusterID={ID}",), owner
 
 
 @pytest.mark.parametrize(
+    ("cluster_name", "stem"),
+    [("dev", "dev"), ("dev2", "dev2"), ("eu.dev--1", "eu-dev-1"), (f"{'a' * 20}-bcd", "a" * 20), ("b" * 30, "b" * 21)],
+)
+def test_what_an_infra_id_keeps_of_a_name(cluster_name: str, stem: str) -> None:
+    assert names.stem(cluster_name) == stem
+    assert names.is_infra_id(f"{stem}-x7k2p")
+
+
+@pytest.mark.parametrize(
     ("name", "role"),
     [
         (f"{ID}-master-port-0", "master"),  # 4.2

@@ -56,3 +56,6 @@ def test_the_install_config_of_another_cluster(tmp_path: Path) -> None:
     file.write_text(OLD)
     with pytest.raises(SpecError, match="is that of a cluster dev, not of prod-x7k2p; give the file of this cluster"):
         wanted(infra_id="prod-x7k2p", install_config=file)
+    file.write_text(OLD.replace("name: dev", "name: dev2"))
+    with pytest.raises(SpecError, match="is that of a cluster dev2, not of dev-x7k2p"):
+        wanted(infra_id="dev-x7k2p", install_config=file)
