@@ -49,6 +49,11 @@ class Wishes:
     hosts: Path = HOSTS
     """The hosts file that check looks into."""
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """All that is to be attached or allowed."""
+        return tuple(filter(None, (self.ingress_floating_ip, self.api_floating_ip, *self.vips)))
+
     def with_ingress(self, address: str | None) -> Wishes:
         return replace(self, ingress_floating_ip=address)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -87,6 +88,9 @@ def ipi(
     words = Command(command).within(Path(folder) if folder else None).within(ready.folder if ready else None)
     place = Folder(words.folder or Path())
     if not words.creates:
+        if wishes.addresses:
+            given = f"{', '.join(wishes.addresses)}: nothing is attached or allowed beside `{shlex.join(command)}`"
+            raise ConfigError(f"{given}, only beside create cluster; for a cluster that is there, call post-ipi")
         return _plainly(words, place, ready)
     release = words.release(ready.release if ready else None)
     if ready and wishes.ingress_floating_ip is None:

@@ -193,6 +193,9 @@ def test_wrong_words(folder: Path, capsys: pytest.CaptureFixture[str], services:
     assert main(["ipi", "--dir", "ocp"]) == 2
     assert "write openstack-prep ipi [options] -- openshift-install create cluster" in capsys.readouterr().err
     assert main(["ipi", "--", "./nothing", "create", "cluster"]) == 127
+    assert main(["ipi", "--ingress-ip", "192.0.2.5", "--vip", "10.0.0.7", "--", "sh", "-c", "create cluster"]) == 2
+    said = "192.0.2.5, 10.0.0.7: nothing is attached or allowed beside `sh -c 'create cluster'`"
+    assert said in capsys.readouterr().err
     for wrong in ("-1", "nan", "soon"):
         with pytest.raises(SystemExit):
             main(["ipi", f"--wait={wrong}", "--", "true"])
