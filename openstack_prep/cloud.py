@@ -172,6 +172,8 @@ class Cloud:
             return cast(Any, self.session.auth).get_access(self.session)
         except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
             doing = f"authenticate to {self.auth_url} as cloud {self.name!r}"
+            if type(error) is Exception:  # keystoneauth's, of an entry without a password
+                raise ConfigError(f"{doing}: {error}; {CHECK_ENTRY}, and secure.yaml") from None
             raise translate(error, doing, remedy=CHECK_ENTRY) from None
 
     def has(self, service_type: str) -> bool:

@@ -276,6 +276,13 @@ def test_an_entry_without_the_address_of_keystone(clouds_yaml: Path) -> None:
     assert f"{clouds_yaml} has the entries lab" in said
 
 
+def test_an_entry_without_a_password(services: requests_mock.Mocker, clouds_yaml: Path) -> None:
+    lines = (line for line in clouds_yaml.read_text().splitlines() if "password" not in line)
+    clouds_yaml.write_text("\n".join(lines))
+    with pytest.raises(ConfigError, match="password is a required attribute; check that entry of clouds.yaml"):
+        connect("lab").authenticate()
+
+
 def test_an_entry_with_an_unknown_way_to_log_in(clouds_yaml: Path) -> None:
     clouds_yaml.write_text(CLOUDS.replace("region_name: one", "auth_type: v9magic"))
     assert "v9magic" in refused("lab")
