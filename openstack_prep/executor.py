@@ -32,7 +32,8 @@ _log = logging.getLogger(__name__)
 class Event:
     """What a progress display is told: a step has ``started``, is being tried ``again``, or has ``ended``.
 
-    When the user interrupts the run, each running step is ``awaited``.
+    A ``note`` is what OpenStack says of work that it does for a step.  When the user interrupts the
+    run, each running step is ``awaited``.
     """
 
     step: Step
@@ -85,7 +86,7 @@ def examine(
 def examine_deletes(site: Site, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
     """Read what the deletions of a plan would orphan."""
     going = [(step.resource, step.observed) for step in plan.pending if step.observed is not None]
-    ids = frozenset(observed.id for _, observed in going)
+    ids = frozenset(each for _, observed in going for each in (observed.id, *observed.holds))
     with ThreadPoolExecutor(jobs) as pool:
         found = pool.map(lambda each: list(each[0].check_delete(site, each[1], ids)), going)
         return [mistake for each in found for mistake in each]
@@ -150,6 +151,7 @@ class _Run:
         self.results: dict[Key, Result] = {}
         self.stop = threading.Event()
         self.under_way: dict[Key, Step] = {}
+        site.note = self._pass_on
 
     def run(self, jobs: int) -> Report:
         started = time.monotonic()
@@ -175,6 +177,11 @@ class _Run:
         self.stop.set()
         for step in list(self.under_way.values()):
             self.tell(Event(step, "awaited"))
+
+    def _pass_on(self, key: Key, note: str) -> None:
+        step = self.under_way.get(key)
+        if step is not None:
+            self.tell(Event(step, "note", note=note))
 
     def _note(self, result: Result, order: graphlib.TopologicalSorter[Key]) -> None:
         self.results[result.step.key] = result

@@ -74,7 +74,7 @@ class Observed:
 
     ``values`` use the spec's own vocabulary, normalised, so that compare is ``==``.  ``outputs``
     are worth showing besides the id (an address, a checksum).  ``handle`` is what update and delete
-    need and nobody compares (a revision number, child ids).
+    need and nobody compares (a revision number, child ids).  ``holds`` are ids of what is deleted with it.
     """
 
     id: str
@@ -82,6 +82,7 @@ class Observed:
     ours: bool = False
     outputs: Mapping[str, str] = field(default_factory=dict)
     handle: Mapping[str, Any] = field(default_factory=dict)
+    holds: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,10 @@ class Resource:
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         """Yield what would go wrong, as far as reading tells; runs while planning an apply."""
+        return ()
+
+    def losses(self, observed: Observed) -> Iterable[Mistake]:
+        """Yield what an update would delete and make again: refused unless consented to."""
         return ()
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:

@@ -51,6 +51,9 @@ def plan_apply(
     refusals = list(mistakes)
     if not allow_replace:
         refusals += [_needs_consent(step) for step in steps if step.action is Action.REPLACE]
+        for step in steps:
+            if step.action is Action.UPDATE and step.observed is not None:
+                refusals += step.resource.losses(step.observed)
     return Plan(spec=spec, purpose="apply", steps=tuple(steps), refusals=tuple(refusals))
 
 

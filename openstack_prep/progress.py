@@ -32,6 +32,8 @@ class Lines:
     def tell(self, event: Event) -> None:
         if event.phase == "again":
             self._print(f"  . {event.step.key!s:<{self.width}}  not done yet; looking again")
+        elif event.phase == "note":
+            self._print(f"  . {event.step.key!s:<{self.width}}  {event.note}")
         elif event.phase == "awaited":
             self._print(f"  . {event.step.key!s:<{self.width}}  is waited for; interrupt again to leave at once")
         elif event.result is not None and not _untouched(event):

@@ -38,7 +38,8 @@ class Site:
 
     ``admin`` is the connection we were given.  ``tenant`` is one scoped to the project itself: an
     entry of clouds.yaml, or the user whom the spec makes (``actors``, by project name).
-    ``progress`` is told of long work: (key, bytes done, bytes in all or None, bytes unpacked or None).
+    ``progress`` is told of long work: (key, bytes done, bytes in all or None, bytes unpacked or None);
+    ``note`` of what OpenStack says of work that it does for us: (key, text).
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Site:
         self.admin = admin
         self.mark = mark
         self.progress = progress
+        self.note: Callable[[Key, str], None] = lambda key, text: None
         self.known: dict[Key, Observed] = {}
         self.spent = False  # whether a plan made from what was read here has been carried out
         self._tenant = tenant
@@ -65,6 +67,7 @@ class Site:
         """Return a view of the same site that has read nothing yet but knows what was made."""
         other = Site(self.admin, self.mark, tenant=self._tenant, actors=self._actors, progress=self.progress)
         other.known, other._logins, other._lock = self.known, self._logins, self._lock
+        other.note = self.note
         return other
 
     def once(self, name: Hashable, read: Callable[[], T]) -> T:

@@ -47,7 +47,8 @@ def plain(value: Any) -> Any:
 def step_line(step: Step, width: int) -> str:
     details = step.reason
     if step.action is Action.CREATE:
-        details = ", ".join(f"{name} {show(value)}" for name, value in step.resource.desired().items())
+        wanted = step.resource.desired().items()
+        details = ", ".join(f"{name} {show(value)}" for name, value in wanted if value not in (None, frozenset()))
     elif step.changes:
         details = ", ".join(map(change_text, step.changes))
     return f"{step.action.mark:>3} {step.key!s:<{width}}  {details}".rstrip()
@@ -100,7 +101,8 @@ def observed_data(observed: Observed | None) -> dict[str, Any] | None:
 def _told(observed: Observed) -> Iterable[str]:
     """Yield the id and what else is worth telling."""
     yield observed.id
-    yield from (f"{name} {value}" for name, value in observed.outputs.items() if value not in observed.id)
+    told = ((name, value) for name, value in observed.outputs.items() if value not in observed.id)
+    yield from (f"{name} {value if value.isprintable() and len(value) <= 120 else show(value)}" for name, value in told)
 
 
 def observed_table(found: Mapping[Key, Observed | None]) -> str:

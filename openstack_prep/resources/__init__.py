@@ -21,6 +21,7 @@ from openstack_prep.resources.router import Router
 from openstack_prep.resources.security_group import SecurityGroup
 from openstack_prep.resources.security_group_rule import SecurityGroupRule
 from openstack_prep.resources.server_group import ServerGroup
+from openstack_prep.resources.stack import Stack
 from openstack_prep.resources.subnet import Subnet
 from openstack_prep.resources.user import User
 
@@ -43,6 +44,7 @@ KINDS: dict[str, type[Resource]] = {
         FloatingIPAttachment,
         AddressPairs,
         ObjectStore,
+        Stack,
         ApplicationCredential,
         CloudsEntry,
         EnvFile,
@@ -75,6 +77,7 @@ __all__ = [
     "SecurityGroup",
     "SecurityGroupRule",
     "ServerGroup",
+    "Stack",
     "Subnet",
     "User",
     "VolumeTypeQuota",

@@ -28,6 +28,7 @@ from openstack_prep.resources import (
     Router,
     SecurityGroup,
     ServerGroup,
+    Stack,
     Subnet,
     User,
 )
@@ -83,6 +84,8 @@ class Sections:
     """Floating IPs on ports that exist already."""
     address_pairs: tuple[AddressPairs, ...] = ()
     """Addresses that ports may use besides their own."""
+    stacks: tuple[Stack, ...] = ()
+    """Stacks of Heat's."""
     object_store: ObjectStore | None = None
     """The project's account in the object store."""
     application_credentials: tuple[ApplicationCredential, ...] = ()

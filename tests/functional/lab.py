@@ -41,6 +41,11 @@ class Lab:
     def project_id(self) -> str:
         return str(self.admin.identity.find_project(self.name, ignore_missing=False).id)
 
+    def as_user(self) -> Cloud:
+        """The cloud as the project's user sees it."""
+        user = {"username": self.name, "password": Secret("of-the-lab"), "user_domain": "Default"}
+        return self.cloud.as_user(**user, project_id=self.project_id)  # type: ignore[arg-type]
+
     def spec(self, *more: Resource) -> Spec:
         placed = [each.placed_in(self.project) if isinstance(each, InProject) else each for each in more]
         self.declared |= {each.key: each for each in placed}

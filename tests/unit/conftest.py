@@ -28,6 +28,7 @@ ENDPOINTS = {
     "image": "http://glance",
     "block-storage": "http://cinder/v3",
     "object-store": "http://swift/v1/AUTH_admin-project",
+    "orchestration": "http://heat/v1/admin-project",
 }
 ADMIN_PROJECT, ADMIN_USER = "admin-project", "admin-user"
 
@@ -83,6 +84,8 @@ def services() -> Iterator[requests_mock.Mocker]:
         mocker.get(
             "http://nova/v2.1", json={"version": nova | {"links": [{"rel": "self", "href": "http://nova/v2.1"}]}}
         )
+        heat = {"id": "v1.0", "status": "CURRENT", "links": [{"rel": "self", "href": "http://heat/v1/"}]}
+        mocker.get("http://heat/", json={"versions": [heat]})
         mocker.post(
             f"{IDENTITY}/auth/tokens",
             json=token(),
@@ -178,4 +181,4 @@ def sent(services: requests_mock.Mocker) -> list[str]:
     ]
 
 
-BARE = {"http://keystone/v3", "http://nova/v2.1", "http://nova/", "http://nova"}
+BARE = {"http://heat/", "http://keystone/v3", "http://nova/v2.1", "http://nova/", "http://nova"}

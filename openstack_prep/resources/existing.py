@@ -1,0 +1,64 @@
+"""What another kind refers to by name or id, whether the spec makes it or it is there already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+from urllib.parse import quote
+
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import NotFound
+from openstack_prep.model import Key, Observed
+from openstack_prep.resources.project import InProject
+from openstack_prep.site import Site
+
+Kind = Literal["flavor", "image", "keypair", "network", "subnet", "router", "security_group"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Existing(InProject):
+    """Something that a service finds by name or id; its key is that of the kind that makes such things."""
+
+    kind: ClassVar[str] = "existing"
+
+    of: Kind
+    name: str
+
+    @property
+    def key(self) -> Key:
+        return Key(self.of, self.name)
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for each in wanted:
+            cloud = site.find_tenant(each.owner) or site.admin
+            raw = next(iter(each._matches(site, cloud)), None)
+            if raw is not None:
+                found[each.key] = Observed(id=str(raw["id"]))
+        return found
+
+    def _matches(self, site: Site, cloud: Cloud) -> Iterable[Mapping[str, Any]]:
+        if self.of == "flavor":
+            listed = site.once(
+                "flavors", lambda: site.admin.compute.list("/flavors/detail", "flavors", is_public="None")
+            )
+            return (flavor for flavor in listed if self.name in (flavor["id"], flavor["name"]))
+        if self.of == "keypair":
+            raw = _at(cloud.compute, f"/os-keypairs/{quote(self.name, safe='')}", "keypair")
+            return [{"id": raw["name"]}] if raw else []
+        if self.of == "image":
+            listed = cloud.image.list("/images", "images", name=self.name)
+            return listed or filter(None, [_at(cloud.image, f"/images/{quote(self.name, safe='')}")])
+        path, plural = f"/{self.of.replace('_', '-')}s", f"{self.of}s"
+        named = cloud.network.list(path, plural, name=self.name, fields="id")
+        return named or cloud.network.list(path, plural, id=self.name, fields="id")
+
+
+def _at(service: Any, path: str, member: str | None = None) -> Mapping[str, Any] | None:
+    try:
+        answer: Mapping[str, Any] = service.get(path)
+    except NotFound:
+        return None
+    return answer[member] if member else answer

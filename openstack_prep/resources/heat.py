@@ -1,0 +1,101 @@
+"""One stack as Heat tells of it: its inputs and its resources.
+
+Source: Orchestration API v1, "Stacks" (show, template, environment, files), "Stack resources"
+(nested_depth, mark unhealthy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote
+
+from openstack_prep.cloud import Cloud
+from openstack_prep.resources.heat_events import DEPTH
+
+Raw = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class HeatStack:
+    """A stack by name and id, for one identity; its resources are read once."""
+
+    cloud: Cloud
+    name: str
+    id: str
+
+    @property
+    def path(self) -> str:
+        return f"/stacks/{quote(self.name, safe='')}/{self.id}"
+
+    def show(self) -> dict[str, Any]:
+        """Return it with its outputs, which may show what nobody may see: so it is not logged."""
+        return dict(self.cloud.orchestration.request("GET", self.path, log=False).json()["stack"])
+
+    def inputs(self) -> tuple[Any, Any, Raw]:
+        """Return what it was made from: template, files, environment.  Hidden parameters come as stars."""
+        heat = self.cloud.orchestration
+        return heat.get(f"{self.path}/template"), heat.get(f"{self.path}/files"), heat.get(f"{self.path}/environment")
+
+    @cached_property
+    def resources(self) -> list[dict[str, Any]]:
+        """Its resources, those of nested stacks included."""
+        return list(self.cloud.orchestration.get(f"{self.path}/resources", nested_depth=DEPTH)["resources"])
+
+    @cached_property
+    def places(self) -> dict[str, str]:
+        """Where each stack of the tree hangs, by its name: "" is the root, "nodes.0." a member's."""
+        parents = {_link(each, "nested"): each for each in self.resources if _link(each, "nested")}
+        places = {self.name: ""}
+
+        def place(stack: str) -> str:
+            if stack not in places:
+                parent = parents[stack]
+                places[stack] = f"{place(_link(parent, 'stack'))}{parent['resource_name']}."
+            return places[stack]
+
+        for stack in parents:
+            place(stack)
+        return places
+
+    @property
+    def standing(self) -> frozenset[str]:
+        """The places of resources that were made."""
+        made = (
+            each
+            for each in self.resources
+            if each["physical_resource_id"] and each["resource_status"] != "CREATE_FAILED"
+        )
+        return frozenset(self.places[_link(each, "stack")] + each["resource_name"] for each in made)
+
+    def missing(self) -> dict[str, Raw]:
+        """Return, by place, the servers and ports that Heat believes in and that are gone."""
+        leaves = [each for each in self.resources if not _link(each, "nested") and each["physical_resource_id"]]
+        servers = [each for each in leaves if each["resource_type"] == "OS::Nova::Server"]
+        ports = [each for each in leaves if each["resource_type"] == "OS::Neutron::Port"]
+        standing: set[str] = set()
+        if servers:
+            standing |= {each["id"] for each in self.cloud.compute.list("/servers", "servers")}
+        if ports:
+            project = self.cloud.project_id
+            standing |= {
+                each["id"] for each in self.cloud.network.list("/ports", "ports", project_id=project, fields="id")
+            }
+        gone = (each for each in servers + ports if each["physical_resource_id"] not in standing)
+        return {self.places[_link(each, "stack")] + each["resource_name"]: each for each in gone}
+
+    def mark_unhealthy(self, resource: Raw) -> None:
+        """Have the next update make a resource again."""
+        stack = next(link["href"] for link in resource["links"] if link["rel"] == "stack")
+        name = quote(resource["resource_name"], safe="")
+        body = {"mark_unhealthy": True, "resource_status_reason": "openstack-prep: it is gone"}
+        path = f"/stacks/{stack.partition('/stacks/')[2]}/resources/{name}"
+        self.cloud.orchestration.request("PATCH", path, json=body)
+
+
+def _link(resource: Raw, rel: str) -> str:
+    """Return the name of the stack that a resource lies in, or is."""
+    hrefs = [str(link["href"]) for link in resource["links"] if link["rel"] == rel]
+    return hrefs[0].rpartition("/")[0].rpartition("/")[2] if hrefs else ""

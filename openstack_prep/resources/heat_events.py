@@ -1,0 +1,114 @@
+"""Waiting for Heat: its events as they come, and the reasons of what failed, out of nested stacks too.
+
+Source: Orchestration API v1, "Events" (nested_depth since Newton).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tenacity
+
+from openstack_prep.errors import CloudError, NotFound, ResourceFailed, WaitTimeout
+from openstack_prep.service import Service
+
+PAUSE = 0.5  # seconds before the second look, half as much again before each further one up to LONGEST
+LONGEST = 5.0
+DEPTH = 5  # levels of nested stacks: as many as Heat allows, unless its administrator chose otherwise
+GRACE = 120.0  # seconds beyond the stack's own time-out, at which Heat itself gives up
+TIMEOUT_MINS = 60  # Heat's own
+
+Raw = Mapping[str, Any]
+
+
+class Waiting:
+    """One wait for a stack; ``tell`` hears of each resource as it changes."""
+
+    def __init__(self, heat: Service, path: str, tell: Callable[[str], None]) -> None:
+        self.heat, self.path, self.tell = heat, path, tell
+        self.told: set[str] = set()
+        self.faults: dict[str, str] = {}
+
+    def end(self, timeout_mins: int | None = None) -> Raw | None:
+        """Return the stack when nothing is in progress any more; None when it is gone.
+
+        A Heat that does not answer for a while is waited for.  Raises WaitTimeout.
+        """
+        seconds = (timeout_mins or TIMEOUT_MINS) * 60 + GRACE
+        try:
+            return tenacity.Retrying(
+                retry=tenacity.retry_if_result(in_progress) | tenacity.retry_if_exception(_passes),
+                stop=tenacity.stop_after_delay(seconds),
+                wait=tenacity.wait_exponential(PAUSE, exp_base=1.5, max=LONGEST),
+            )(self._look)
+        except tenacity.RetryError as error:
+            last = error.last_attempt.exception() or "it is still in progress"
+            raise WaitTimeout(f"{self.path} after {seconds:.0f} s: {last}; see the stack's events") from error
+
+    def _look(self) -> Raw | None:
+        try:
+            stack = self.heat.get(self.path, resolve_outputs=False)["stack"]
+            if stack["stack_status"] == "DELETE_COMPLETE":  # Heat keeps its name for a while
+                return None
+            self._read_events()
+        except NotFound:
+            return None
+        return dict(stack)
+
+    def raise_for_failure(self, stack: Raw | None) -> None:
+        """Raise ResourceFailed when the work ended badly, with the reason of each resource at fault."""
+        if stack is None or stack["stack_status"] in ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE"):
+            return
+        reasons = "; ".join(f"{place}: {reason}" for place, reason in sorted(self.faults.items()))
+        said = reasons or stack["stack_status_reason"]
+        name, status = stack["stack_name"], stack["stack_status"]
+        raise ResourceFailed(f"stack {name} ({stack['id']}) is {status}: {said}; mend that and run this again")
+
+    def _read_events(self) -> None:
+        listed = self.heat.get(f"{self.path}/events", nested_depth=DEPTH)["events"]
+        root = self.path.rpartition("/")[2]
+        begun = [each["event_time"] for each in listed if _begins(each, root)]
+        events = [each for each in listed if each["event_time"] >= max(begun, default="")]
+        above = {each["physical_resource_id"]: each for each in listed if not _of_a_stack(each)}
+        stacks = {word for each in listed for word in _stack(each)}
+        for each in sorted(events, key=lambda event: str(event["event_time"])):
+            if each["id"] in self.told or _of_a_stack(each):
+                continue
+            self.told.add(each["id"])
+            place = _place(each, above)
+            self.tell(f"{place} {each['resource_status']}")
+            if each["resource_status"].endswith("_FAILED") and each["physical_resource_id"] not in stacks:
+                self.faults[place] = each["resource_status_reason"]
+            elif each["resource_status"].endswith("_COMPLETE"):
+                self.faults.pop(place, None)
+
+
+def in_progress(stack: Raw | None) -> bool:
+    return stack is not None and str(stack["stack_status"]).endswith("_IN_PROGRESS")
+
+
+def _passes(error: BaseException) -> bool:
+    return isinstance(error, CloudError) and error.retryable
+
+
+def _stack(event: Raw) -> tuple[str, str]:
+    """Return id and name of the stack that it happened in; a resource that is one has either for its id."""
+    href = next(str(link["href"]) for link in event["links"] if link["rel"] == "stack")
+    return href.rpartition("/")[2], href.rpartition("/")[0].rpartition("/")[2]
+
+
+def _of_a_stack(event: Raw) -> bool:
+    """Whether it tells of a stack as a whole, not of a resource in it."""
+    return str(event["physical_resource_id"]) == _stack(event)[0]
+
+
+def _begins(event: Raw, root: str) -> bool:
+    return str(event["physical_resource_id"]) == root and str(event["resource_status"]).endswith("_IN_PROGRESS")
+
+
+def _place(event: Raw, above: Mapping[str, Raw]) -> str:
+    """Return where in the tree it happened: nodes.0.server."""
+    parent = next((above[word] for word in _stack(event) if word in above), None)
+    prefix = f"{_place(parent, above)}." if parent is not None else ""
+    return prefix + str(event["resource_name"])

@@ -1,0 +1,124 @@
+"""What is wrong with the parameters of a stack: all of it at once, where Heat tells the first.
+
+Source: Heat Orchestration Template specification, "Parameters section" and "Parameter Constraints".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from openstack_prep.resources.existing import Kind
+from openstack_prep.secret import Secret
+from openstack_prep.text import show
+
+Found = tuple[str, str]  # what is wrong, and what to do
+
+KINDS: dict[str, Kind] = {
+    "glance.image": "image",
+    "neutron.network": "network",
+    "neutron.router": "router",
+    "neutron.security_group": "security_group",
+    "neutron.subnet": "subnet",
+    "nova.flavor": "flavor",
+    "nova.keypair": "keypair",
+}
+"""What a custom constraint wants to exist."""
+
+
+def mistakes(declared: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> Iterator[Found]:
+    """Yield what is wrong with the values given; hidden ones are repeated nowhere."""
+    for name in sorted(given.keys() - declared.keys()):
+        yield f"parameters: the template has no {name}", f"it has {', '.join(sorted(declared)) or 'none'}"
+    for name, schema in declared.items():
+        if name in given:
+            hidden = schema.get("hidden") in (True, "true")
+            shown = "the value" if hidden else show(given[name])
+            value = given[name]
+            if isinstance(value, Secret):
+                if not value.ready:  # it is yet to be generated
+                    continue
+                value = value.reveal()
+            for what in _against(schema, value):
+                yield f"parameters: {name}: {shown} {what}", "correct it"
+        elif "default" not in schema:
+            yield f"parameters: {name} is not given", schema.get("description", "").strip() or "give it"
+
+
+def named(declared: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> Iterator[tuple[Kind, str]]:
+    """Yield the kind and the name or id of what the values refer to, by the template's custom constraints."""
+    for name, schema in declared.items():
+        value = given.get(name, schema.get("default"))
+        for constraint in schema.get("constraints") or ():
+            kind = KINDS.get(constraint.get("custom_constraint", ""))
+            if kind and value not in (None, ""):
+                for each in _items(value) if schema["type"] == "comma_delimited_list" else [str(value)]:
+                    yield kind, each
+
+
+def _against(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
+    """Yield how a value breaks its type and constraints."""
+    if schema["type"] == "number" and _number(value) is None:
+        yield "is not a number"
+        return
+    if schema["type"] == "boolean" and str(value).lower() not in _TRUTH:
+        yield "is not true or false"
+    if schema["type"] == "json" and not _is_json(value):
+        yield "is not a mapping or a list, nor JSON"
+    for constraint in schema.get("constraints") or ():
+        if not all(_meets(constraint, each, schema["type"]) for each in [value]):
+            rule = {key: each for key, each in constraint.items() if key != "description"}
+            yield f"is against {constraint.get('description') or show(rule)}"
+
+
+_TRUTH = {"t", "true", "on", "y", "yes", "1", "f", "false", "off", "n", "no", "0"}
+
+
+def _meets(constraint: Mapping[str, Any], value: Any, kind: str) -> bool:
+    if "range" in constraint:
+        return _within(constraint["range"], _number(value) or 0)
+    if "length" in constraint:
+        return _within(constraint["length"], len(_items(value) if kind == "comma_delimited_list" else str(value)))
+    if "allowed_values" in constraint:
+        allowed = [str(each) for each in constraint["allowed_values"]]
+        values = _items(value) if kind == "comma_delimited_list" else [_plain(value)]
+        return all(each in allowed for each in values)
+    if "allowed_pattern" in constraint:
+        return re.match(f"(?:{constraint['allowed_pattern']})$", str(value)) is not None
+    return True  # modulo and custom constraints are Heat's to check
+
+
+def _within(limits: Mapping[str, Any], number: float) -> bool:
+    return float(limits.get("min", "-inf")) <= number <= float(limits.get("max", "inf"))
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _plain(value: Any) -> str:
+    number = _number(value)
+    return str(int(number)) if number is not None and number == int(number) and "." not in str(value) else str(value)
+
+
+def _items(value: Any) -> list[str]:
+    return (
+        [str(each) for each in value]
+        if isinstance(value, list | tuple)
+        else [each.strip() for each in str(value).split(",") if each.strip()]
+    )
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, Mapping | list | tuple):
+        return True
+    try:
+        json.loads(str(value))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,90 @@
+"""What Heat says that an update would do.
+
+Heat compares properties, so it may say update where nothing will come of it, and does not tell that
+another image rebuilds a server in place.
+
+Source: Orchestration API v1, "Preview stack update" (show_nested).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openstack_prep.errors import CloudError
+from openstack_prep.resources.heat import HeatStack
+from openstack_prep.secret import Secret
+
+VERBS = {"replaced": "replace", "deleted": "delete", "added": "add", "updated": "update"}
+STATELESS = ("OS::Heat::CloudConfig", "OS::Heat::MultipartMime", "OS::Heat::SoftwareConfig", "OS::Heat::Value")
+"""Types of which a new one in the old one's place is no loss."""
+
+
+class Refused(Exception):
+    """Heat will not have it; the text is Heat's."""
+
+
+@dataclass(frozen=True, order=True)
+class Foreseen:
+    """One resource that an update would touch: what happens to it, where it is, what it is."""
+
+    verb: str
+    place: str
+    type: str
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.place}"
+
+
+def foresee(
+    stack: HeatStack,
+    body: Mapping[str, Any],
+    secrets: Sequence[Secret],
+    before: Mapping[str, Any],
+    names: Sequence[str],
+) -> list[Foreseen]:
+    """Return what an update would do; raises Refused.
+
+    Heat does not tell what happens in nested stacks when a group of them is to grow (it answers
+    400).  Then each parameter of ``names`` that is not as ``before`` is asked about by itself.
+    """
+    try:
+        return _preview(stack, body, secrets, nested=True)
+    except Refused:
+        found = set(_preview(stack, body, secrets, nested=False))
+    after = body["environment"]["parameters"]
+    hidden = {name: value for name, value in after.items() if name not in names}
+    for name in names:
+        if before.get(name) != after[name]:
+            alone = body["environment"] | {"parameters": {**before, **hidden, name: after[name]}}
+            try:
+                found.update(_preview(stack, {**body, "environment": alone}, secrets, nested=True))
+            except Refused:  # this is the one by which a group grows
+                continue
+    return sorted(found)
+
+
+def _preview(stack: HeatStack, body: Mapping[str, Any], secrets: Sequence[Secret], *, nested: bool) -> list[Foreseen]:
+    path = f"{stack.path}/preview" + ("?show_nested=true" if nested else "")
+    heat = stack.cloud.orchestration
+    try:  # not logged: the answer has user data in it
+        answer = heat.request("PUT", path, json=body, secrets=secrets, log=False).json()["resource_changes"]
+    except CloudError as error:
+        if error.status != 400:
+            raise
+        raise Refused(str(error)) from None
+    found: dict[str, Foreseen] = {}
+    for past, verb in VERBS.items():
+        for each in answer[past]:
+            place = _place(stack, each["stack_name"]) + each["resource_name"]
+            container = nested and verb == "update" and f"{place}." in stack.places.values()
+            if not container:
+                found.setdefault(place, Foreseen(verb, place, each["resource_type"]))
+    return sorted(found.values())
+
+
+def _place(stack: HeatStack, name: str) -> str:
+    """Return where a stack hangs; a preview names one that is yet to be without Heat's random suffixes."""
+    plain = {f"{stack.name}-{place}".replace(".", "-").rstrip("-"): place for place in stack.places.values()}
+    return stack.places.get(name, plain.get(name, name.removeprefix(f"{stack.name}-") + "."))
