@@ -76,8 +76,10 @@ def _missing(cloud: str, clouds_file: Path | None) -> Finding:
     path = clouds_file or _first(CLOUDS)
     if path is None:
         what = f"there is no clouds.yaml in {', '.join(map(str, places(CLOUDS)))}"
+    elif cloud in (there := clouds_yaml.read(path)):
+        what = f"the entry {cloud!r} is not a mapping"
     else:
-        what = f"has no entry {cloud!r}; it has {', '.join(sorted(map(str, clouds_yaml.read(path)))) or 'none'}"
+        what = f"has no entry {cloud!r}; it has {', '.join(sorted(map(str, there))) or 'none'}"
     return Finding(
         where=str(path or CLOUDS),
         what=what,
@@ -89,23 +91,28 @@ def _missing(cloud: str, clouds_file: Path | None) -> Finding:
 
 def _ca_bundle(cloud: str, found: Entry) -> Iterator[Finding]:
     named = found.settings.get("cacert")
-    if not named or str(named).startswith("-----BEGIN"):  # it may be the certificate itself
+    if not named:
         return
-    path = Path(str(named)).expanduser()
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        problem = str(error)
+    where, told = f"{found.path}: {cloud}: cacert", str(named)
+    path = Path(told)  # the installer opens it as it stands: ~ is no home to it
+    if told.startswith("-----BEGIN"):
+        told, problem = "a certificate itself", "the installer takes the path of a file"
     else:
-        problem = "" if "-----BEGIN CERTIFICATE-----" in text else "holds no certificate"
-        yield from _size(f"{found.path}: {cloud}: cacert", named, len(text))
+        try:
+            text = path.read_text()
+        except (OSError, ValueError) as error:
+            problem = str(error)
+        else:
+            problem = "" if "-----BEGIN CERTIFICATE-----" in text else "holds no certificate"
+            yield from _size(where, told, len(text))
+        if not path.is_absolute():
+            told += f" (relative to where the installer is started, now {Path.cwd()})"
     if problem:
-        beside = "" if path.is_absolute() else f" (relative to where the installer is started, now {Path.cwd()})"
         yield Finding(
-            where=f"{found.path}: {cloud}: cacert",
-            what=f"{named}{beside}: {problem}",
+            where=where,
+            what=f"{told}: {problem}",
             why="the installer stops, even where the cloud has no TLS",
-            remedy="write its absolute path, or take cacert out",
+            remedy="write the absolute path of a file, or take cacert out",
         )
 
 

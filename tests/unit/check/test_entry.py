@@ -101,11 +101,23 @@ def test_a_ca_bundle(home: Path) -> None:
 
 
 def test_a_bundle_in_the_home_and_one_that_is_a_certificate_itself(home: Path) -> None:
-    write(home / "work" / "clouds.yaml", cacert="~/ca.pem")
+    """Other clients take both; the installer opens whatever stands there."""
+    path = write(home / "work" / "clouds.yaml", cacert="~/ca.pem")
     (home / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
-    assert told() == []
-    write(home / "work" / "clouds.yaml", cacert="'-----BEGIN CERTIFICATE-----'")
-    assert told() == []
+    (said,) = told()
+    assert said.startswith(f"error {path}: lab: cacert: ~/ca.pem (relative to where the installer is started, now ")
+    write(home / "work" / "clouds.yaml", cacert="'-----BEGIN CERTIFICATE----- MIIB'")
+    where = f"error {path}: lab: cacert"
+    assert told() == [f"{where}: a certificate itself: the installer takes the path of a file"]
+    write(home / "work" / "clouds.yaml", cacert='"a\\0b"')
+    assert [each.partition(": lab")[0] for each in told()] == [f"error {path}"]
+
+
+@pytest.mark.parametrize("entry", ["", "x", "[1]"])
+def test_an_entry_that_is_no_mapping(home: Path, entry: str) -> None:
+    path = home / "work" / "clouds.yaml"
+    path.write_text(f"clouds:\n  lab: {entry}\n")
+    assert told() == [f"error {path}: the entry 'lab' is not a mapping"]
 
 
 def test_a_profile_must_stand_in_a_file(home: Path) -> None:
