@@ -26,7 +26,14 @@ NEEDED = {
 def region(cloud: Cloud) -> Iterator[Finding]:
     """Yield what is wrong with the region: looked at before all else, for there is no service elsewhere."""
     regions, named = sorted({each["region"] for each in cloud.endpoints}), cloud.region
-    if (named and named not in regions) or (not named and len(regions) > 1):
+    if not regions:
+        yield Finding(
+            where=f"clouds.yaml: {cloud.name}",
+            what="its login gives no catalogue of services, as one without a project does",
+            why="the installer finds no service, and stops",
+            remedy="write project_name and project_domain_name into its auth, or the right ones",
+        )
+    elif (named and named not in regions) or (not named and len(regions) > 1):
         yield Finding(
             where=f"clouds.yaml: {cloud.name}: region_name",
             what=f"{named!r} is none of the cloud's regions" if named else "is missing, and the cloud has several",
@@ -38,7 +45,7 @@ def region(cloud: Cloud) -> Iterator[Finding]:
 def services(scene: Scene) -> Iterator[Finding]:
     """Yield which service is missing, and what those there cannot do."""
     there = {name for name in NEEDED if scene.cloud.has(name)}
-    for name in NEEDED.keys() - there:
+    for name in (each for each in NEEDED if each not in there):
         yield Finding(
             where=f"service {name}",
             what=f"the catalogue lists no {name} for {scene.cloud.interface or 'public'} use",

@@ -5,7 +5,7 @@ import pytest
 from openstack_prep.check.services import region, services
 from openstack_prep.cloud import Cloud
 from tests.unit.check.project import NEUTRON, NOVA, Project
-from tests.unit.conftest import connection, token
+from tests.unit.conftest import ENDPOINTS, connection, token
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,15 @@ def test_block_storage_is_needed_without_volumes(project: Project) -> None:
 
 def test_what_is_not_there_is_not_asked(project: Project) -> None:
     project.without("compute", "network", "image", "block-storage")
-    assert len(project.found(services)) == 4
+    needed = ["compute", "network", "image", "block-storage"]
+    assert [each.where for each in project.findings(services)] == [f"service {each}" for each in needed]
+
+
+def test_a_login_without_a_catalogue(project: Project) -> None:
+    project.without("identity", *ENDPOINTS)
+    (found,) = region(Cloud(connection()))
+    assert "no catalogue" in found.what
+    assert "project_name" in found.remedy
 
 
 def test_a_neutron_without_tags(project: Project, extensions: list[dict[str, str]]) -> None:
