@@ -10,8 +10,9 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
+from urllib.parse import urlsplit
 
-from openstack_prep.errors import ConfigError
+from openstack_prep.errors import ConfigError, passes
 from openstack_prep.secret import Secret
 from openstack_prep.service import RETRIES, Service, translate
 from openstack_prep.version import __version__
@@ -23,6 +24,7 @@ PAUSE = 0.5  # seconds before a login is tried again; then twice as long
 TIMEOUT = 60.0  # seconds without a byte from a service; clouds.yaml's api_timeout overrides it
 # 2.64 (Rocky) is what the OpenShift installer asks for too: flavor descriptions (2.55), server group policy (2.64)
 COMPUTE_MICROVERSION = "2.64"
+INTERFACES = ("public", "internal", "admin")
 CHECK_ENTRY = "check that entry of clouds.yaml: address, user, password, project and their domains"
 
 
@@ -159,7 +161,7 @@ class Cloud:
         import tenacity
 
         patient = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(lambda error: getattr(error, "retryable", False)),
+            retry=tenacity.retry_if_exception(passes),
             stop=tenacity.stop_after_attempt(1 + RETRIES),
             wait=tenacity.wait_exponential(PAUSE),
             reraise=True,
@@ -228,7 +230,9 @@ def connect(
     from openstack import exceptions as sdk
 
     try:
-        return Cloud(_connection(cloud, clouds_file))
+        made = Cloud(_connection(cloud, clouds_file))
+        _check(made)
+        return made
     except (sdk.ConfigException, ksa.ClientException, ksa.OptionError, OSError) as error:
         raise ConfigError(_explain(cloud, str(error), clouds_file)) from error
     except (AttributeError, TypeError, ValueError) as error:  # what the SDK makes of a file of another form
@@ -244,6 +248,19 @@ def _connection(cloud: str | None, clouds_file: Path | None) -> Connection:
         return openstack.connect(cloud=cloud, app_name="openstack_prep", app_version=__version__)
     files = OpenStackConfig([str(clouds_file)], load_envvars=False, app_name="openstack_prep", app_version=__version__)
     return Connection(config=files.get_one(cloud))
+
+
+def _check(cloud: Cloud) -> None:
+    """Refuse settings that the SDK lets pass and stumbles over later."""
+    from openstack.exceptions import ConfigException
+
+    url = str(cloud.config["auth"].get("auth_url", ""))
+    try:
+        _ = urlsplit(url).port
+    except ValueError as error:
+        raise ConfigException(f"auth_url {url!r} is no URL ({error})") from None
+    if cloud.interface is not None and cloud.interface.removesuffix("URL") not in INTERFACES:
+        raise ConfigException(f"interface {cloud.interface!r} is none of {', '.join(INTERFACES)}")
 
 
 def _explain(cloud: str | None, said: str, clouds_file: Path | None) -> str:

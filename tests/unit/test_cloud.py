@@ -288,6 +288,21 @@ def test_an_entry_with_an_unknown_way_to_log_in(clouds_yaml: Path) -> None:
     assert "v9magic" in refused("lab")
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        (IDENTITY, "'http://[::1/v3'", "auth_url 'http://[::1/v3' is no URL"),
+        (IDENTITY, "http://host:99999/v3", "auth_url 'http://host:99999/v3' is no URL"),
+        ("auth:", "interface: nope\n    auth:", "interface 'nope' is none of public, internal, admin"),
+    ],
+)
+def test_settings_that_the_sdk_stumbles_over_later(clouds_yaml: Path, right: str, wrong: str, said: str) -> None:
+    clouds_yaml.write_text(clouds_yaml.read_text().replace(right, wrong))
+    with pytest.raises(ConfigError) as caught:
+        connect("lab")
+    assert said in str(caught.value)
+
+
 def test_looking_for_swift_does_not_read_the_account(services: requests_mock.Mocker, cloud: Cloud) -> None:
     """Its answer would be logged, with the keys in it."""
     assert cloud.has("object-store")
