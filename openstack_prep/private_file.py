@@ -56,6 +56,8 @@ def _keep_mode_and_owner(path: Path, handle: int) -> None:
 
 def _replace(path: Path, text: str, prepare: Callable[[Path, int], None]) -> None:
     path = Path(os.path.realpath(path))  # resolve() fails on a link to itself
+    if path.exists() and not path.is_file():  # root may well give /dev/null another's place
+        raise PrepError(f"{path} cannot be written: it is no regular file; name another")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # made with 0600
@@ -84,5 +86,20 @@ def _take_the_place(name: str, path: Path) -> None:
         if error.errno != errno.EBUSY:
             raise
         shutil.copymode(name, path)
-        shutil.copyfile(name, path)
+        _write_over(path, Path(name).read_bytes())
         os.unlink(name)
+
+
+def _write_over(path: Path, content: bytes) -> None:
+    """Write into a file, for which there must be room before its first byte changes."""
+    with path.open("r+b") as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            os.posix_fallocate(file.fileno(), 0, max(1, len(content)))
+        except OSError:
+            file.truncate(size)
+            raise
+        file.write(content)
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())

@@ -82,9 +82,11 @@ def put_block(path: Path, label: str, lines: Sequence[str]) -> bool:
 
 
 def content(path: Path) -> str:
-    """Return the text of a file to the letter, "" if there is none; raises PrepError."""
+    """Return the text of a file to the letter, "" if there is none; raises SpecError, PrepError."""
     if not path.exists():
         return ""
+    if not path.is_file():  # nobody may ever write into a pipe
+        raise SpecError([Mistake(str(path), "is no regular file", "name another")])
     try:
         return path.read_bytes().decode("utf-8", "surrogateescape")  # line ends and other bytes stay
     except OSError as error:

@@ -135,9 +135,18 @@ def test_an_interrupt_leaves_the_old_file_and_nothing_else(tmp_path: Path, monke
 
 def test_a_folder_in_its_place(tmp_path: Path) -> None:
     (tmp_path / "x" / "y").mkdir(parents=True)
-    with pytest.raises(PrepError, match="x cannot be written"):
+    with pytest.raises(PrepError, match="x cannot be written: it is no regular file; name another"):
         write_private(tmp_path / "x", "new")
     assert list(tmp_path.iterdir()) == [tmp_path / "x"]
+
+
+def test_a_device_or_pipe_is_never_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x")
+    (tmp_path / "link").symlink_to("x")
+    for name in ("x", "link"):
+        with pytest.raises(PrepError, match="x cannot be written: it is no regular file"):
+            write_private(tmp_path / name, "new")
+    assert (tmp_path / "x").is_fifo()
 
 
 def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
@@ -152,16 +161,37 @@ def test_a_link_to_itself_is_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "x").read_text() == "new"
 
 
-def test_a_file_that_a_container_has_mounted_is_written_in_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that a container has mounted, as it has /etc/hosts."""
+
     def busy(*_: Any) -> None:
         raise OSError(errno.EBUSY, "Device or resource busy")  # rename(2) on a mount point
 
-    path = tmp_path / "hosts"
-    path.write_text("old\n")
-    inode = path.stat().st_ino
     monkeypatch.setattr(os, "replace", busy)
-    write_private(path, "new\n")
-    assert (path.read_text(), path.stat().st_ino, mode(path)) == ("new\n", inode, 0o600)
-    assert list(tmp_path.iterdir()) == [path]
+    path = tmp_path / "hosts"
+    path.write_text("old, and longer\n")
+    return path
+
+
+def test_a_mounted_file_is_written_in_place(tmp_path: Path, mounted: Path) -> None:
+    inode = mounted.stat().st_ino
+    write_private(mounted, "new\n")
+    assert (mounted.read_text(), mounted.stat().st_ino, mode(mounted)) == ("new\n", inode, 0o600)
+    write_private(mounted, "")
+    assert mounted.read_text() == ""
+    assert list(tmp_path.iterdir()) == [mounted]
+
+
+def test_a_mounted_file_without_room_is_as_it_was(
+    tmp_path: Path, mounted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int, *_: int) -> None:
+        os.ftruncate(handle, 100)  # as far as there was room
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(PrepError, match=r"hosts cannot be written: .*No space left on device; it is as it was before"):
+        write_private(mounted, "new\n" * 100)
+    assert mounted.read_text() == "old, and longer\n"
+    assert list(tmp_path.iterdir()) == [mounted]

@@ -128,7 +128,7 @@ def test_a_file_is_rewritten_only_when_different(tmp_path: Path) -> None:
     assert first.st_mode & 0o7777 == 0o640
     assert path.read_bytes() == b"127.0.0.1 caf\xe9\r\n" + BLOCK.encode()
     assert not put_block(path, "dev", LINES)
-    assert path.stat() == first
+    assert (path.stat().st_ino, path.stat().st_ctime_ns) == (first.st_ino, first.st_ctime_ns)
     assert os.listdir(tmp_path) == ["hosts"]
 
 
@@ -137,9 +137,22 @@ def test_a_new_file_can_be_read_by_all(tmp_path: Path) -> None:
     assert (tmp_path / "hosts").stat().st_mode & 0o7777 == 0o644
 
 
-def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
-    with pytest.raises(PrepError, match="cannot be read"):
-        put_block(tmp_path, "dev", LINES)
+def test_what_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "hosts").write_text("")
+    monkeypatch.setattr(Path, "read_bytes", failing)
+    with pytest.raises(PrepError, match=r"hosts cannot be read: .*Permission denied"):
+        put_block(tmp_path / "hosts", "dev", LINES)
+
+
+def test_a_folder_or_pipe_is_no_hosts_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(SpecError, match=f"^{path}: is no regular file; name another"):
+            put_block(path, "dev", LINES)
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_the_owner_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.errors import PrepError, SpecError
+from openstack_prep.errors import SpecError
 from openstack_prep.names import hosts
 from openstack_prep.names import of_cluster as names
 from openstack_prep.names.hosts import Names
@@ -197,5 +197,5 @@ def test_name_servers(server: str | None, said: str) -> None:
 
 
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(PrepError, match="cannot be read"):
+    with pytest.raises(SpecError, match="is no regular file"):
         write(tmp_path, NAMES, "bind", "ns.example.org")
