@@ -48,9 +48,11 @@ def served(pem: Path, key: Path) -> Iterator[str]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pem, key)
     with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(10)  # for whoever never comes
 
         def answer() -> None:
             connected, _ = server.accept()
+            connected.settimeout(10)
             try:
                 context.wrap_socket(connected, server_side=True).close()
             except OSError:  # whoever distrusts us hangs up

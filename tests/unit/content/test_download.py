@@ -7,6 +7,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 import trustme
@@ -234,6 +235,10 @@ def test_tls_is_not_left(safe: Distant, bundle: str, netrc: Path, monkeypatch: p
         assert other.asked == []
 
 
+def unknown(*_: Any) -> NoReturn:
+    raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+
 def test_through_a_proxy(guarded: Distant, monkeypatch: pytest.MonkeyPatch) -> None:
     guarded.login = ""
     with forward(Proxy(guarded.port, login="me:of-the-proxy")) as proxy:
@@ -242,6 +247,7 @@ def test_through_a_proxy(guarded: Distant, monkeypatch: pytest.MonkeyPatch) -> N
         assert proxy.asked == ["GET http://mirror.invalid/disk"]
         monkeypatch.setenv("no_proxy", "127.0.0.1,.invalid")
         assert read(f"http://127.0.0.1:{guarded.port}/disk") == CONTENT
+        monkeypatch.setattr(socket, "getaddrinfo", unknown)  # a resolver that nobody answers takes its time
         with pytest.raises(DownloadError, match=r"[Rr]esol"):
             open_source("http://mirror.invalid/disk")
         assert len(proxy.asked) == 1

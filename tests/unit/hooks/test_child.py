@@ -58,7 +58,7 @@ def test_sigterm_is_passed_on_and_sigint_is_not(tmp_path: Path, monkeypatch: pyt
             os.kill(os.getpid(), number)
 
     before = [signal.getsignal(each) for each in child.SIGNALS]
-    sender = threading.Thread(target=send)
+    sender = threading.Thread(target=send, daemon=True)
     sender.start()
     assert child.run([SHELL, "-c", does], os.environ) == 3
     sender.join()

@@ -15,7 +15,7 @@ def gpg_home() -> Iterator[Path]:
     """Return a folder for keys: a short path, because the agent's socket is in it."""
     with tempfile.TemporaryDirectory(dir="/tmp", prefix="gpg-") as name:
         yield Path(name)
-        subprocess.run(["gpgconf", "--homedir", name, "--kill", "all"], check=True)
+        subprocess.run(["gpgconf", "--homedir", name, "--kill", "all"], timeout=60, check=True)
 
 
 @pytest.fixture(scope="session")

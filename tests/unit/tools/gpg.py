@@ -17,7 +17,7 @@ class Signer:
     def gpg(self, *words: str, content: bytes = b"") -> bytes:
         # the agent, which only the private half needs, is stopped by the fixture
         command = ["gpg", "--homedir", str(self.home), "--batch", "--no-tty", "--yes", "--passphrase", "", *words]
-        done = subprocess.run(command, input=content, capture_output=True, check=False)
+        done = subprocess.run(command, input=content, capture_output=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr.decode()
         return done.stdout
 
