@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep import executor
+from openstack_prep.errors import NotAllowed
+from openstack_prep.model import Key
+from openstack_prep.resources import Network, Stack
+from openstack_prep.secret import Secret
+from openstack_prep.site import Site
+from tests.unit.conftest import IDENTITY
+
+HEAT = "http://heat/v1/admin-project"
+TEMPLATE = """
+heat_template_version: wallaby
+parameters:
+  network: {type: string, constraints: [{custom_constraint: neutron.network}]}
+  password: {type: string, hidden: true, default: ""}
+resources: {}
+"""
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> str:
+    (tmp_path / "t.yaml").write_text(TEMPLATE)
+    return str(tmp_path / "t.yaml")
+
+
+def test_what_its_parameters_name_must_exist_or_be_declared(
+    services: requests_mock.Mocker, site: Site, template: str
+) -> None:
+    services.get(f"{HEAT}/stacks", json={"stacks": []})
+    services.get("http://neutron/v2.0/networks", json={"networks": []})
+    services.get("http://neutron/", json={"versions": []})
+    stack = Stack(name="s", template=template, parameters={"network": "nodes"})
+    _, mistakes = executor.examine(site, [stack])
+    assert [str(each) for each in mistakes] == [
+        "stack/s: network/nodes does not exist; declare it in the spec, or correct the name"
+    ]
+    _, mistakes = executor.examine(site, [Network(name="nodes"), stack])
+    assert mistakes == []
+
+
+def test_it_comes_after_all_else_of_its_project(site: Site, template: str) -> None:
+    stack = Stack(name="s", template=template, parameters={"network": "other"})
+    completed = stack.completed([Network(name="nodes"), stack], site.admin)
+    assert {Key("network", "nodes"), Key("network", "other")} <= set(completed.needs())
+    assert stack.key not in completed.needs()
+
+
+def test_hidden_parameters_have_a_place_of_their_own(site: Site, template: str) -> None:
+    open_ = Stack(name="s", template=template, parameters={"network": "n", "password": "seen"})
+    shown = Stack(name="s", template=template, secret_parameters={"network": Secret("n")})
+    said = [str(each) for stack in (open_, shown) for each in stack._mistakes()]
+    assert "password is hidden in the template" in said[0]
+    assert "network is not hidden in the template" in said[1]
+    assert "seen" not in str(open_.desired())
+    body, secrets = Stack(name="s", template=template, secret_parameters={"password": Secret("x")})._body(site, ())
+    assert (body["environment"]["parameters"], [each.reveal() for each in secrets]) == ({"password": "x"}, ["x"])
+    assert body["tags"] == "openstack-prep:lab"
+
+
+def test_what_nobody_can_look_at_is_not_taken_for_absent(services: Any, site: Site, template: str) -> None:
+    services.get(f"{IDENTITY}/projects", json={"projects": [{"id": "p1", "enabled": True, "tags": []}]})
+    with pytest.raises(NotAllowed, match="no one to act within project/lab"):
+        Stack.find(site, [Stack(name="s", template=template, project="lab")])
