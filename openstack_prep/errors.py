@@ -79,6 +79,11 @@ class CloudError(PrepError):
         self.request_id = request_id
 
 
+def passes(error: BaseException) -> bool:
+    """Whether the same may go well a moment later."""
+    return isinstance(error, CloudError) and error.retryable
+
+
 class NotFound(CloudError):
     """Nothing of that name or id."""
 

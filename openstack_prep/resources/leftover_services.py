@@ -14,7 +14,7 @@ from urllib.parse import quote
 import tenacity
 
 from openstack_prep.cloud import Cloud
-from openstack_prep.errors import CloudError, NotAllowed, NotFound, ResourceFailed, WaitTimeout
+from openstack_prep.errors import CloudError, NotAllowed, NotFound, ResourceFailed, WaitTimeout, passes
 from openstack_prep.model import Mark
 from openstack_prep.resources.router import INTERFACES
 
@@ -215,15 +215,11 @@ def _until(what: str, status: Callable[[], str], enough: Callable[[str], bool]) 
         return enough(last)
 
     tenacity.Retrying(
-        retry=tenacity.retry_if_result(lambda done: not done) | tenacity.retry_if_exception(_passing),
+        retry=tenacity.retry_if_result(lambda done: not done) | tenacity.retry_if_exception(passes),
         stop=tenacity.stop_after_delay(GONE_SECONDS),
         wait=tenacity.wait_exponential(PAUSE, max=4 * PAUSE, min=PAUSE),
         retry_error_callback=lambda state: _too_long(what, last),
     )(look)
-
-
-def _passing(error: BaseException) -> bool:
-    return isinstance(error, CloudError) and error.retryable
 
 
 def _too_long(what: str, last: str) -> None:

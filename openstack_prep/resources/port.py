@@ -13,7 +13,7 @@ from typing import Any
 import tenacity
 
 from openstack_prep.cloud import Cloud
-from openstack_prep.errors import Mistake, PlanRefused, WaitTimeout
+from openstack_prep.errors import Mistake, PlanRefused, WaitTimeout, passes
 from openstack_prep.installer.naming import foreign_tags
 from openstack_prep.site import Site, only_one
 
@@ -47,8 +47,9 @@ def wait_for_port(
 ) -> Mapping[str, Any]:
     """Return the port of exactly that name in the connection's own project, as soon as it is there.
 
-    Its tag may come a moment later.  ``stop``, once it is set, ends the waiting.  Raises WaitTimeout,
-    PlanRefused when the port carries another cluster's tag, NotUnique when two have the name.
+    Its tag may come a moment later; a Neutron that is away, too, is waited for.  ``stop``, once it is set,
+    ends the waiting.  Raises WaitTimeout, PlanRefused when the port carries another cluster's tag, NotUnique
+    when two have the name, CloudError.
     """
 
     def look() -> Mapping[str, Any] | None:
@@ -59,11 +60,11 @@ def wait_for_port(
     stop = stop or threading.Event()
     started = time.monotonic()
     port = tenacity.Retrying(
-        retry=tenacity.retry_if_result(lambda found: found is None),
+        retry=tenacity.retry_if_result(lambda found: found is None) | tenacity.retry_if_exception(passes),
         stop=tenacity.stop_any(tenacity.stop_after_delay(seconds), tenacity.stop_when_event_set(stop)),
         wait=tenacity.wait_fixed(PAUSE),
         sleep=tenacity.sleep_using_event(stop),
-        retry_error_callback=lambda state: None,
+        retry_error_callback=lambda state: state.outcome and state.outcome.result(),
     )(look)
     if port is None:
         waited = time.monotonic() - started
