@@ -44,15 +44,15 @@ def _led(
     floating, virtual = _floating(scene, which), set(map(str, virtual_addresses(scene)[f"{which}_vips"]))
     wanted = floating or virtual
     wrong = sorted(set(addresses) - wanted)
-    within = set(wrong) <= virtual
+    unless = _exception(scene, within=set(wrong) <= virtual)
     if not addresses:
         what = f"nothing in {scene.hosts}, and " + ("no name server answers in time" if late else "no such name in DNS")
     elif not wrong:
         return
     else:
         what = f"leads to {', '.join(wrong)}, not to {' or '.join(sorted(wanted))}"
-        why = f"{why}, unless run where the machines' own network is reached" if within else why
-    sure = which == "api" if not addresses else not within
+        why += f", unless {unless}" if unless else ""
+    sure = which == "api" if not addresses else not unless
     yield Finding(
         where=f"names: {', '.join(mine)}",
         what=what,
@@ -62,13 +62,24 @@ def _led(
     )
 
 
+def _balanced(scene: Scene) -> bool:
+    return scene.cluster.load_balancer == "UserManaged"
+
+
+def _exception(scene: Scene, *, within: bool) -> str:
+    """Return when a name may lead elsewhere; nothing when it never may."""
+    if within:
+        return "run where the machines' own network is reached"
+    return "that is where your load balancer is reached" if _balanced(scene) else ""
+
+
 def _floating(scene: Scene, which: str) -> set[str]:
     """Return the floating IPs by which it may be reached; with a load balancer of one's own also its addresses."""
     cluster = scene.cluster
     named: str | None = getattr(cluster, f"{which}_floating_ip")
-    if named:
+    if named or _balanced(scene):
         given: tuple[str, ...] = getattr(cluster, f"{which}_vips")
-        return {named, *(given if cluster.load_balancer == "UserManaged" else ())}
+        return {*filter(None, [named]), *(given if _balanced(scene) else ())}
     if which == "ingress" and cluster.external_network:  # one will be attached later; which, only the user knows
         mine = listed(scene, "floatingips", project_id=scene.cloud.project_id)
         return {each["floating_ip_address"] for each in mine} - {cluster.api_floating_ip}

@@ -14,6 +14,8 @@ from tests.unit.check.neutron import FLOATING, Neutron
 
 API, INGRESS = "192.0.2.10", "192.0.2.11"
 BOTH = {"api_floating_ip": API, "ingress_floating_ip": INGRESS}
+BALANCED: dict[str, Any] = {"external_network": "external", "load_balancer": "UserManaged"}
+BALANCED |= {"api_vips": ("10.0.0.5",), "ingress_vips": ("10.0.0.7",)}
 APPS = ("console-openshift-console.apps.dev.example.com", "oauth-openshift.apps.dev.example.com")
 
 
@@ -72,6 +74,8 @@ def test_one_name_leads_elsewhere(neutron: Neutron, zone: dict[str, str]) -> Non
         ({"api_vips": ("10.0.0.9",)}, "10.0.0.9", "10.0.0.7", []),
         (BOTH, "10.0.0.5", "10.0.0.7", ["warning", "warning"]),
         (BOTH | {"api_vips": ("198.51.100.1",), "load_balancer": "UserManaged"}, "198.51.100.1", INGRESS, []),
+        (BALANCED, "10.0.0.5", "10.0.0.7", []),
+        (BALANCED, "203.0.113.5", "203.0.113.7", ["warning", "warning"]),  # where it is reached, only the user knows
         ({"external_network": "external", "api_floating_ip": API}, API, INGRESS, []),  # one to be attached later
         ({"external_network": "external", "api_floating_ip": API}, API, API, ["error"]),
     ],
