@@ -12,6 +12,7 @@ from typing import NamedTuple
 from openstack_prep.check.machines import Group, flavors, groups
 from openstack_prep.check.object_store import why_unusable
 from openstack_prep.check.scene import Scene
+from openstack_prep.install_config.network_rules import families
 
 QUOTA_CHECK_SINCE = 7  # the installer has looked at quotas itself since; it asks for more rules than it makes
 RULES, RULES_OF_SCHEDULABLE_MASTERS, RULES_ASKED_FOR = 42, 3, 56
@@ -54,7 +55,8 @@ def _network(scene: Scene) -> Iterator[tuple[str, Need]]:
     of_machines = sum(count * ports for count, ports in per_machine)
     of_replicas = sum(count * ports for count, ports in per_machine[:2])
     # with two stacks the user makes the ports of both addresses, with a load balancer of its own nobody
-    virtual = 0 if len(cluster.machine_networks) > 1 or cluster.load_balancer == "UserManaged" else 2
+    two_stacks = len(families(cluster, "machine_networks")) > 1
+    virtual = 0 if two_stacks or cluster.load_balancer == "UserManaged" else 2
     ports = of_machines + virtual + (0 if own else 2)
     what = f"{of_machines} of machines" + (" + API + ingress" if virtual else "")
     yield (

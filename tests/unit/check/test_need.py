@@ -48,6 +48,7 @@ def test_a_cluster_of_three_and_two_at_its_peak(project: Project) -> None:
         ({"machines_subnets": OWN, "release": "4.6"}, {"ports": 9}),
         ({"load_balancer": "UserManaged", "release": "4.13"}, {"ports": 10}),
         ({"machine_networks": ("10.0.0.0/16", "fd00::/64"), "machines_subnets": OWN}, {"ports": 10}),
+        ({"machine_networks": ("10.0.0.0/16", "10.1.0.0/16"), "compute": Pool(replicas=0)}, {"ports": 8}),
         ({"machines": Machines(flavor="master", additional_networks=("n",))}, {"ports": 18}),
         ({"compute": Pool(additional_networks=("n", "m"))}, {"ports": 17}),
         ({"external_network": None}, {"floating_ips": None, "routers": 1}),
