@@ -92,7 +92,16 @@ def _sums_of_installer(installer: Path) -> set[str]:
 
 
 def _at_url(where: str, url: str) -> Iterator[Finding]:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        yield Finding(
+            where=where,
+            what=f"{url.partition('://')[0]}://... is no URL: {error}",  # it may hold a password
+            why="the installer refuses it",
+            remedy="correct it, or upload the image and write its name",
+        )
+        return
     if parts.scheme not in SCHEMES:
         yield Finding(
             where=where,

@@ -110,6 +110,11 @@ def test_a_scheme_that_the_installer_does_not_know(project: Project) -> None:
     assert said == f"error {WHERE}: the scheme of ftp://host/rhcos.qcow2 is none of http, https, file"
 
 
+def test_a_url_that_is_none(project: Project) -> None:
+    (said,) = project.found(image, cluster_os_image="http://me:hush@[::1/rhcos.qcow2")
+    assert said == f"error {WHERE}: http://... is no URL: Invalid IPv6 URL"
+
+
 def test_a_url_that_nobody_answers(project: Project, tmp_path: Path) -> None:
     (said,) = project.found(image, cluster_os_image=f"file://{tmp_path}/none.qcow2?sha256={RIGHT}")
     assert said.startswith(f"error {WHERE}: {tmp_path}/none.qcow2 cannot be read")
