@@ -34,6 +34,7 @@ def networks(scene: Scene) -> Iterator[Finding]:
     """Yield what is wrong with the networks, whoever makes the machines' one."""
     yield from _external(scene)
     yield from _additional(scene)
+    yield from _additional_groups(scene)
     yield from _unreachable(scene)
     yield from _parts(scene)
     if not scene.cluster.machines_subnets:
@@ -88,6 +89,18 @@ def _additional(scene: Scene) -> Iterator[Finding]:
                         why="machines have both, and send what is meant for one into the other",
                         remedy=f"write another network here, or one apart from {subnet['cidr']} in {field}",
                     )
+
+
+def _additional_groups(scene: Scene) -> Iterator[Finding]:
+    for of in ("machines", "control_plane", "compute"):
+        for group_id in getattr(scene.cluster, of).additional_security_groups:
+            if not listed(scene, "security-groups", id=group_id):
+                yield Finding(
+                    where=scene.place(f"{of}.additional_security_groups"),
+                    what=f"there is no security group {group_id} that this project sees",
+                    why="no machine gets a port with it",
+                    remedy=scene.openstack("security", "group", "list") + "  # and write one of these ids",
+                )
 
 
 def _unreachable(scene: Scene) -> Iterator[Finding]:
@@ -159,7 +172,7 @@ def _installers_own(scene: Scene) -> Iterator[Finding]:
     cluster = scene.cluster
     block = ipaddress.ip_network(cluster.machine_networks[0])
     needed = machines(scene) + len(virtual_addresses(scene)) + 2  # gateway, and Neutron's DHCP
-    free = block.num_addresses - 2
+    free = max(0, block.num_addresses - 2)
     if free < needed:
         yield Finding(
             where=scene.place("machine_networks"),

@@ -25,9 +25,9 @@ OWN_NETWORKS = ("machine_networks", "cluster_networks", "service_networks")
 
 
 def listed(scene: Scene, kind: str, **query: Any) -> Sequence[Raw]:
-    """Return what Neutron lists of a kind, such as subnets."""
+    """Return what Neutron lists of a kind, such as security-groups."""
     name = (kind, *sorted(query.items()))
-    return scene.once(name, lambda: scene.cloud.network.list(f"/{kind}", kind, **query))
+    return scene.once(name, lambda: scene.cloud.network.list(f"/{kind}", kind.replace("-", "_"), **query))
 
 
 def named_networks(scene: Scene) -> Sequence[Raw]:
@@ -102,10 +102,15 @@ def virtual_addresses(scene: Scene) -> dict[str, list[Address]]:
     cluster = scene.cluster
     first = ipaddress.ip_network(cluster.machine_networks[0]).network_address
     found = {
-        "api_vips": [ipaddress.ip_address(each) for each in cluster.api_vips] or [first + 5],
-        "ingress_vips": [ipaddress.ip_address(each) for each in cluster.ingress_vips] or [first + 7],
+        "api_vips": [ipaddress.ip_address(each) for each in cluster.api_vips] or [_after(first, 5)],
+        "ingress_vips": [ipaddress.ip_address(each) for each in cluster.ingress_vips] or [_after(first, 7)],
     }
-    return found | ({"DNS": [first + 6]} if scene.release < DNS_VIP_UNTIL else {})
+    return found | ({"DNS": [_after(first, 6)]} if scene.release < DNS_VIP_UNTIL else {})
+
+
+def _after(first: Address, number: int) -> Address:
+    """Return an address further on; the last of all where there are not so many."""
+    return type(first)(min(int(first) + number, 2**first.max_prefixlen - 1))
 
 
 def machines(scene: Scene) -> int:

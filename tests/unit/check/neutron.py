@@ -14,7 +14,7 @@ from openstack_prep.install_config import Cluster, Contents
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, connection, failure
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
-KINDS = ("networks", "subnets", "ports", "routers", "floatingips")
+KINDS = ("networks", "subnets", "ports", "routers", "floatingips", "security-groups")
 NETWORK = {"project_id": ADMIN_PROJECT, "router:external": False, "mtu": 1442, "port_security_enabled": True}
 SUBNET = {
     "project_id": ADMIN_PROJECT,
@@ -38,7 +38,7 @@ class Neutron:
         self.folder = folder
         self.kept: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
         for kind in KINDS:
-            services.get(f"{NEUTRON}/{kind}", json=lambda request, _, kind=kind: {kind: self.chosen(kind, request.qs)})
+            services.get(f"{NEUTRON}/{kind}", json=lambda request, _, kind=kind: self.answer(kind, request.qs))
         services.get(f"{NEUTRON}/network-ip-availabilities/x1", **failure(403))
         self.add("networks", NETWORK, id="x1", name="external", **{"router:external": True})
         self.add("subnets", SUBNET, id="x1-v4", name="x", network_id="x1", cidr="192.0.2.0/24")
@@ -62,6 +62,9 @@ class Neutron:
 
     def chosen(self, kind: str, query: dict[str, list[str]]) -> list[dict[str, Any]]:
         return [each for each in self.kept[kind] if all(str(each[key]).lower() in query[key] for key in query)]
+
+    def answer(self, kind: str, query: dict[str, list[str]]) -> dict[str, Any]:
+        return {kind.replace("-", "_"): self.chosen(kind, query)}
 
     def scene(self, **fields: Any) -> Scene:
         hosts = self.folder / "hosts"

@@ -58,6 +58,7 @@ def test_the_default_networks(neutron: Neutron) -> None:
             {"machine_networks": ("10.0.0.0/29",)},
             "error networking.machineNetwork: 10.0.0.0/29 has 6 addresses, 11 are needed",
         ),
+        ({"machine_networks": ("10.0.0.0/32",)}, "error networking.machineNetwork: 10.0.0.0/32 has 0 addresses"),
     ],
 )
 def test_what_cannot_work(neutron: Neutron, fields: dict[str, Any], found: str) -> None:
@@ -120,3 +121,14 @@ def test_additional_networks(neutron: Neutron) -> None:
         "error compute.platform.openstack.additionalNetworkIDs: 172.30.5.0/24 of network n2 overlaps 172.30.0.0/16 "
         "of networking.serviceNetwork",
     ]
+
+
+def test_additional_security_groups(neutron: Neutron) -> None:
+    neutron.add("security-groups", {}, id="g1", name="mine")
+    said = neutron.found(
+        networks,
+        compute=Pool(additional_security_groups=("g1",)),
+        machines=Machines(additional_security_groups=("g1", "g2")),
+    )
+    where = "error platform.openstack.defaultMachinePlatform.additionalSecurityGroupIDs: "
+    assert said == [f"{where}there is no security group g2 that this project sees"]

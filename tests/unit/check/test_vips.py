@@ -47,6 +47,10 @@ def test_the_defaults_stand_apart(neutron: Neutron) -> None:
             f"{MACHINE}ingress's 10.0.0.7 (the installer's default) is no host's address in 10.0.0.0/29",
         ),
         (
+            {"machine_networks": ("255.255.255.252/30",), "api_vips": ("255.255.255.254",)},
+            f"{MACHINE}ingress's 255.255.255.255 (the installer's default) is no host's address in 255.255.255.252/30",
+        ),
+        (
             {"machine_networks": ("10.0.0.0/30",), "api_vips": ("10.0.0.2",)},
             f"{MACHINE}ingress's 10.0.0.7 (the installer's default) is not in the machines' subnet 10.0.0.0/30",
         ),
