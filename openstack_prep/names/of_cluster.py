@@ -117,7 +117,7 @@ def _address(given: Given | None, which: str, value: str | None, internal: bool)
         return floating
     where, virtual = _said(given, [f"{OPENSTACK}.{which}VIPs", f"{OPENSTACK}.{which}VIP"], which, None)
     if isinstance(virtual, list):
-        virtual = virtual[0]
+        virtual = next(iter(virtual), None)
     if virtual:
         return where, virtual
     where, network = _said(given, _MACHINES, which, None)

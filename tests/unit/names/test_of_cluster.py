@@ -58,6 +58,7 @@ def test_what_is_said_by_hand_is_stronger(config: Path) -> None:
         ({}, {"machineCIDR": "192.0.2.0/24"}, ("192.0.2.5", "192.0.2.7")),
         ({"apiVIP": "10.0.1.1", "ingressVIP": "10.0.1.2"}, {}, ("10.0.1.1", "10.0.1.2")),
         ({"apiVIPs": ["10.0.1.1", "fd00::1"], "ingressVIPs": ["10.0.1.2"]}, {}, ("10.0.1.1", "10.0.1.2")),
+        ({"apiVIPs": [], "ingressVIPs": []}, {}, ("10.0.0.5", "10.0.0.7")),
     ],
 )
 def test_the_virtual_addresses(
