@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from annotated_types import Ge, Gt, Le, Len
 
@@ -187,9 +188,20 @@ def _key_type(text: str) -> str | None:
     return data[4 : 4 + length].decode("ascii", "replace") if len(data) > 4 + length else None
 
 
+def is_url(text: str) -> bool:
+    """Whether it is an http or https URL that names a host, or a file URL."""
+    if not text.startswith(("http://", "https://")):
+        return text.startswith("file:///")
+    try:
+        parts = urlsplit(text)
+        return bool(parts.hostname) and parts.port != 0  # the port is read here, and may be none
+    except ValueError:
+        return False
+
+
 def source(value: Any, base: Path) -> Any:
     """Read where a file comes from: a URL, or a path relative to the spec."""
-    if not isinstance(value, str) or value.startswith(("http://", "https://", "file:///")):
+    if not isinstance(value, str) or is_url(value):
         return value
     if "://" in value:
         raise ValueError("is no source; write an http, https or file URL, or a path")

@@ -64,7 +64,10 @@ def shown(where: str) -> str:
     """Return a source as it may be shown: user names, passwords and signatures stand in URLs, too."""
     if "://" not in where:
         return where
-    parts = urlsplit(where)
+    try:
+        parts = urlsplit(where)
+    except ValueError:  # no URL, but there may be a password in it
+        return f"{where.partition('://')[0]}://..."
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
@@ -164,7 +167,10 @@ def _get(url: str, headers: dict[str, str] | None = None) -> requests.Response:
 def _ask(url: str, headers: dict[str, str]) -> requests.Response:
     import requests
 
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise requests.exceptions.InvalidURL from error
     login = [unquote_to_bytes(each or "") for each in (parts.username, parts.password)]
     _this_thread.asks = True
     try:
@@ -207,6 +213,8 @@ def _reason(error: Exception | None) -> str:
         return f"nothing came for {TIMEOUT[1]:g} seconds"
     inner = error.args[0] if error.args else None
     said = str(getattr(inner, "reason", None) or type(error).__name__)
+    if isinstance(error, ValueError):  # of several kinds, such as InvalidURL
+        said += "; correct the URL"
     if isinstance(error, requests.exceptions.SSLError):
         said += f"; name a file with its CA in {CA_BUNDLES[0]}"
     return said

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from openstack_prep.content.compression import Compression
 from openstack_prep.content.download import read_small, shown
 from openstack_prep.errors import DownloadError
+from openstack_prep.fields import is_url
 from openstack_prep.installer.program import asked
 
 Arch = Literal["x86_64", "aarch64", "ppc64le", "s390x"]
@@ -66,7 +67,7 @@ def ask_installer(path: str) -> Any:
 def _parsed(text: bytes, origin: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DownloadError(f"{origin} is no JSON: {error}") from error
 
 
@@ -76,9 +77,9 @@ def find_release(metadata: Any, arch: str, origin: str) -> Release:
         return _of_old_era(metadata, arch, origin)
     artifact = _at(metadata, origin, "architectures", arch, "artifacts", "openstack")
     formats = _at(artifact, origin, "formats")
-    known = next((name for name in _FORMATS if name in formats), None)
+    known = next((name for name in _FORMATS if isinstance(formats, Mapping) and name in formats), None)
     if known is None:
-        there = ", ".join(map(str, formats))
+        there = _keys(formats)
         raise DownloadError(f"{origin}: its OpenStack image for {arch} has the formats {there}, and no qcow2")
     disk = _at(formats, origin, known, "disk")
     sha256, uncompressed_sha256 = _sums(disk, _FORMATS[known], origin)
@@ -130,13 +131,13 @@ def _sums(entry: Mapping[str, Any], compression: str | None, origin: str) -> tup
 
 
 def _number(value: Any, origin: str) -> int | None:
-    if value is not None and type(value) is not int:
+    if value is not None and (type(value) is not int or value < 1):
         raise DownloadError(f"{origin}: {value!r} is no size")
     return value
 
 
 def _url(value: Any, origin: str) -> str:
-    if not isinstance(value, str) or not value.startswith(("http://", "https://", "file:///")):
+    if not isinstance(value, str) or not is_url(value):
         raise DownloadError(f"{origin}: {value!r} is no http, https or file URL")
     return value
 
@@ -145,10 +146,13 @@ def _at(data: Any, origin: str, *path: str) -> Any:
     """Return what stands at a path; the error names the part that is missing, and what is there instead."""
     for depth, step in enumerate(path, 1):
         if not isinstance(data, Mapping) or step not in data:
-            there = ", ".join(sorted(map(str, data))) if isinstance(data, Mapping) else ""
-            raise DownloadError(f"{origin}: has no {'.'.join(path[:depth])}; it has {there or 'nothing'} there")
+            raise DownloadError(f"{origin}: has no {'.'.join(path[:depth])}; it has {_keys(data)} there")
         data = data[step]
     return data
+
+
+def _keys(data: Any) -> str:
+    return (", ".join(sorted(map(str, data))) if isinstance(data, Mapping) else "") or "nothing"
 
 
 def mirrored(location: str, mirror: str) -> str:

@@ -11,6 +11,7 @@ from typing import get_args
 
 from openstack_prep.content.download import shown
 from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.fields import is_url
 from openstack_prep.tools import layout
 from openstack_prep.tools.layout import NAMES, Arch, System
 
@@ -72,7 +73,7 @@ class Wanted:
         except ValueError as error:
             yield Mistake("release", f"{self.release!r} {error}")
         for where, place in (("release", self.release), ("mirror", self.mirror or "")):
-            if "://" in place and (not place.startswith(("http://", "https://", "file:///")) or {"?", "#"} & {*place}):
+            if "://" in place and (not is_url(place) or {"?", "#"} & {*place}):
                 yield Mistake(where, f"{shown(place)!r} is no folder", "write an http, https or file URL of one")
         machine = (
             ("arch", self.arch, Arch),

@@ -138,8 +138,11 @@ def test_a_source_is_an_url_or_a_path_beside_the_spec(said: str, value: str, mon
     assert read(fields.Source, said) == value
 
 
-def test_no_other_urls_are_sources() -> None:
-    assert "write an http, https or file URL" in refused(fields.Source, "ftp://example.org/x")
+@pytest.mark.parametrize(
+    "said", ["ftp://example.org/x", "http://[/x", "http://me@/x", "https://host:port/x", "file://x"]
+)
+def test_no_other_urls_are_sources(said: str) -> None:
+    assert "write an http, https or file URL" in refused(fields.Source, said)
 
 
 @pytest.mark.parametrize("kind", [fields.File, fields.Source])

@@ -117,6 +117,14 @@ def test_nobody_listens() -> None:
 def test_what_is_shown_of_a_url() -> None:
     assert shown("https://me:pw@host:8443/a/disk?sig=x#y") == "https://host:8443/a/disk"
     assert shown("/a/disk") == "/a/disk"
+    assert shown("https://me:pw@[/disk") == "https://..."
+
+
+@pytest.mark.parametrize("url", ["http://me:pw@[/disk", "http://me:pw@a b/disk", "http://me:pw@/disk"])
+def test_what_is_no_url(url: str) -> None:
+    with pytest.raises(DownloadError, match=r"^http://.* cannot be downloaded: InvalidURL; correct the URL$") as caught:
+        open_source(url)
+    assert "pw" not in str(caught.value)
 
 
 # --- logins and redirects -----------------------------------------------------------------

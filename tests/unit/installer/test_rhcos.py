@@ -119,6 +119,14 @@ def with_a_path(openstack: Any) -> None:
     openstack["formats"]["qcow2.gz"]["disk"]["location"] = "/etc/passwd"
 
 
+def with_a_broken_url(openstack: Any) -> None:
+    openstack["formats"]["qcow2.gz"]["disk"]["location"] = "https://[/a.qcow2.gz"
+
+
+def with_a_list(openstack: Any) -> None:
+    openstack["formats"] = ["qcow2.gz"]
+
+
 def with_another_format(openstack: Any) -> None:
     openstack["formats"] = {"raw.gz": {}, "vmdk": {}}
 
@@ -129,6 +137,8 @@ def with_another_format(openstack: Any) -> None:
         (without_sum, "has no uncompressed-sha256; it has location, sha256 there"),
         (with_short_sum, "'abc' is no sha256"),
         (with_a_path, "'/etc/passwd' is no http, https or file URL"),
+        (with_a_broken_url, "no http, https or file URL"),
+        (with_a_list, "for aarch64 has the formats nothing, and no qcow2"),
         (with_another_format, "for aarch64 has the formats raw.gz, vmdk, and no qcow2"),
         (lambda openstack: openstack.pop("release"), "has no release"),
         (lambda openstack: openstack.pop("formats"), "has no formats; it has release there"),
@@ -147,6 +157,7 @@ def test_broken_stream_metadata(change: Callable[[Any], Any], message: str) -> N
         ({"images": {}}, "has no images.openstack; it has nothing there"),
         ({"baseURI": 4}, "4 is no http"),
         ({"images": {"openstack": {"path": "a.qcow2", "sha256": "0" * 64, "size": "big"}}}, "'big' is no size"),
+        ({"images": {"openstack": {"path": "a.qcow2", "sha256": "0" * 64, "size": -1}}}, "-1 is no size"),
         ({"images": {"openstack": {"path": "a.qcow2.gz", "sha256": "0" * 64}}}, "has no uncompressed-sha256"),
     ],
 )
@@ -177,6 +188,9 @@ def test_a_file_that_is_no_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(DownloadError, match=r"stream.json is no JSON: Expecting value"):
         read_stream(str(path))
     path.write_bytes(b"\xff\xfe\xfd")
+    with pytest.raises(DownloadError, match="is no JSON"):
+        read_stream(str(path))
+    path.write_text("[" * 100_000)
     with pytest.raises(DownloadError, match="is no JSON"):
         read_stream(str(path))
     monkeypatch.setattr(rhcos, "LARGEST", 2)

@@ -41,7 +41,9 @@ def test_no_tools() -> None:
         Wanted(release="latest", tools=[])
 
 
-@pytest.mark.parametrize("release", ["ftp://mirror/4.18", "s3://bucket/x", "https://mirror/x?y", "file:relative://x"])
+@pytest.mark.parametrize(
+    "release", ["ftp://mirror/4.18", "s3://bucket/x", "https://mirror/x?y", "file:relative://x", "http://[/x"]
+)
 def test_urls_of_no_folder(release: str) -> None:
     with pytest.raises(SpecError, match=r"^release: .* is no folder; write an http, https or file URL of one$"):
         Wanted(release=release, system="linux", host="x86_64")
