@@ -175,7 +175,8 @@ def _container(cloud: Cloud, raw: Raw) -> None:
     swift, path = cloud.object_store, f"/{quote(raw['name'], safe='')}"
 
     def remove_object(name: str) -> None:
-        swift.delete(f"{path}/{quote(name, safe='/')}")
+        # as one segment: of "../b/c" requests would otherwise make the object c of the container b
+        swift.delete(f"{path}/{quote(name, safe='').replace('.', '%2E')}")
 
     marker = ""
     with contextlib.suppress(NotFound), ThreadPoolExecutor(OBJECTS) as pool:

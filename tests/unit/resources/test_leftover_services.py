@@ -125,11 +125,11 @@ def test_containers_have_metadata_and_go_after_their_objects(cloud: Cloud, servi
     services.head(f"{SWIFT}/{name}", headers={"X-Container-Meta-Openshiftclusterid": ID})
     (found,) = listed(cloud, "container", ID)
     assert found["metadata"]["openshiftclusterid"] == ID
-    pages: list[Any] = [[{"name": "docker/a b"}, {"name": "c?d"}], [{"name": "e"}], []]
+    pages: list[Any] = [[{"name": "docker/a b"}, {"name": "c?d"}], [{"name": "../b/c"}, {"name": ".."}], []]
     pages_read = services.get(f"{SWIFT}/{name}", [{"json": page} for page in pages])
     services.delete(requests_mock.ANY, status_code=204)
     remove(cloud, "container", found)
     gone = [each.url.partition(name)[2] for each in services.request_history if each.method == "DELETE"]
-    assert sorted(gone) == ["", "/c%3Fd", "/docker/a%20b", "/e"]
+    assert sorted(gone) == ["", "/..", "/..%2Fb%2Fc", "/c%3Fd", "/docker%2Fa%20b"]
     assert gone[-1] == ""
-    assert pages_read.last_request.qs["marker"] == ["e"]
+    assert pages_read.last_request.qs["marker"] == [".."]
