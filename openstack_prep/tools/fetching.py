@@ -57,13 +57,16 @@ def fetch_tools(wanted: Wanted, progress: Progress = lambda name, done, total: N
     if wanted.key is not None:
         signature.need_gpg()
     listing = Listing(wanted)
+    chosen = {stem: [name for name in tools if name in wanted.tools] for stem, tools in ARCHIVES.items()}
+    needed = {stem: names for stem, names in chosen.items() if names}
+    if not records.load(wanted.into):  # no folder is made for a release that is not there
+        for stem in needed:
+            listing.archive(stem)
     done: list[Tool] = []
     with records.worked_in(wanted.into) as parts:
         known = records.load(wanted.into)
-        for stem, tools in ARCHIVES.items():
-            names = [name for name in tools if name in wanted.tools]
-            if names:
-                done += _make_sure(listing, stem, names, known, parts, progress)
+        for stem, names in needed.items():
+            done += _make_sure(listing, stem, names, known, parts, progress)
     return tuple(done)
 
 
