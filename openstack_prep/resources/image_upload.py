@@ -13,7 +13,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.content import disk_format, qemu_img
 from openstack_prep.content.download import local_path
 from openstack_prep.content.verified import Verified
-from openstack_prep.errors import PrepError
+from openstack_prep.errors import CloudError, PrepError
 from openstack_prep.installer.cache import Kept, cached
 from openstack_prep.resources import glance, web_download
 from openstack_prep.resources.glance import Raw
@@ -71,7 +71,7 @@ def upload(image: Image, site: Site, name: str) -> Raw:
             raw, seal = way.fill(maker, image_id)
         except PrepError as error:
             if not getattr(error, "retryable", False):  # who tries again looks first, and finds it
-                maker.image.delete(f"/images/{image_id}")
+                _take_away(maker, image_id, error)
             raise
     sealed = {**seal, "protected": image.protected}
     changes = [glance.operation(path, value) for path, value in sealed.items() if value is not None]
@@ -79,6 +79,15 @@ def upload(image: Image, site: Site, name: str) -> Raw:
     if image.shared_with:
         image.share(site, raw)
     return raw
+
+
+def _take_away(maker: Cloud, image_id: str, error: PrepError) -> None:
+    """Delete an image that failed for good; when that fails, too, say both."""
+    try:
+        maker.image.delete(f"/images/{image_id}")
+    except CloudError as left:
+        said = f"image {image_id} is left, as it could not be deleted: {left}; run it again, which deletes it first"
+        raise PrepError(f"{error}; {said}") from error
 
 
 def _maker(image: Image, site: Site) -> tuple[Cloud, dict[str, str]]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from openstack_prep.errors import DownloadError, PlanRefused
 from openstack_prep.resources.image import Image
 from openstack_prep.resources.image_seal import CONVERTED, PACKED
 from openstack_prep.site import Site
+from tests.unit.conftest import failure
 from tests.unit.resources.glance import GLANCE, NEW, OLD, SEAL, Glance, apply, plan, settle, sha256
 from tests.unit.stand_in_qemu_img import stand_in
 
@@ -67,6 +69,19 @@ def test_what_shall_stay_compressed(site: Site, glance: Glance, disk: Path, fiel
     apply(site, Image(name="rhcos", source=str(disk), disk_format="qcow2", checksum=checksum, **fields))
     (made,) = glance.images.values()
     assert made[SEAL] == sha256(disk.read_bytes())
+
+
+def test_one_that_cannot_be_taken_away_hides_no_error(
+    site: Site, glance: Glance, services: requests_mock.Mocker, disk: Path
+) -> None:
+    services.delete(f"{GLANCE}/images/i1", **failure(409, "image i1 is in use"))
+    wrong = Image(name="rhcos", source=str(disk), checksum=f"sha256:{sha256(OLD)}")
+    (result,) = apply(site, wrong).failed
+    said = (
+        r"disk has sha256 \w+ instead of .*; image i1 is left, as it could not be deleted: .*is in use.*; run it again"
+    )
+    assert re.search(said, str(result.error))
+    assert glance.asked == ["create rhcos", "upload rhcos"]
 
 
 # --- the installer's cache ----------------------------------------------------------------
