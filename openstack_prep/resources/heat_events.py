@@ -67,6 +67,7 @@ class Waiting:
 
     def _read_events(self) -> None:
         listed = self.heat.get(f"{self.path}/events", nested_depth=DEPTH)["events"]
+        listed.reverse()  # the newest came first, and times are whole seconds
         root = self.path.rpartition("/")[2]
         begun = [each["event_time"] for each in listed if _begins(each, root)]
         events = [each for each in listed if each["event_time"] >= max(begun, default="")]

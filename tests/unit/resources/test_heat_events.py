@@ -51,7 +51,7 @@ def stack(status: str) -> dict[str, Any]:
 
 def test_a_heat_that_fails_is_waited_for_and_the_one_at_fault_named(services: requests_mock.Mocker, site: Site) -> None:
     services.get(STACK, [failure(500), stack("UPDATE_IN_PROGRESS"), failure(500), stack("UPDATE_FAILED")])
-    services.get(f"{STACK}/events", json={"events": EVENTS})
+    services.get(f"{STACK}/events", json={"events": EVENTS[::-1]})
     told: list[str] = []
     waiting = Waiting(site.admin.orchestration, "/stacks/s/root", told.append)
     found = waiting.end()
