@@ -83,7 +83,8 @@ def virtual_port(way: Way) -> Link:
     name, tag, port = "port", naming.tag(way.infra_id), way.port
     if len(way.ports) > 1:
         what = f"{len(way.ports)} ports are named {way.target.port}: {some(each['id'] for each in way.ports)}"
-        return broken(name, what, "keep the one that the floating IP serves: openstack port delete ID")
+        idle = [each["id"] for each in way.ports if way.serving and each["id"] != way.serving["port_id"]]
+        return broken(name, what, f"keep the right one: openstack port delete {' '.join(idle) or 'ID'}")
     if port is None:
         what = f"no port of this project is named {way.target.port}"
         mend = "is the infraID right, and the cloud that of the cluster's project? of a UserManaged load balancer "

@@ -48,10 +48,9 @@ class Way:
 
     @cached_property
     def serving(self) -> Raw | None:
-        """The floating IP that is on the port."""
-        return next(
-            (ip for ip in self.scene.floating_ips or () if self.port and ip["port_id"] == self.port["id"]), None
-        )
+        """The floating IP that is on the port, or on one of two."""
+        ids = {port["id"] for port in self.ports}
+        return next((ip for ip in self.scene.floating_ips or () if ip["port_id"] in ids), None)
 
     @cached_property
     def floating_ip(self) -> Raw | None:

@@ -87,7 +87,12 @@ def test_the_port(values: dict[str, Any], said: str) -> None:
 
 def test_two_ports_of_the_name() -> None:
     scene = replace(right(), ports=[*right().ports, port("api-port", "10.0.0.9", id="second")])
-    assert "api, port, broken: 2 ports are named dev-x7k2p-api-port: id-of-api-port, second" in wrong(scene)[0]
+    port_link, *unknown = wrong(scene)  # the floating IP's is right: it serves one of the two
+    assert port_link.startswith("api, port, broken: 2 ports are named dev-x7k2p-api-port: id-of-api-port, second; ")
+    assert port_link.endswith("openstack port delete second")
+    assert {each.partition(":")[0] for each in unknown} == {"api, router, unknown", "api, address pairs, unknown"}
+    nobody = replace(scene, floating_ips=[floating(INGRESS, "ingress-port")])
+    assert "api, floating IP, broken: none serves the port" in wrong(nobody, names={})[1]
 
 
 def test_ports_of_two_stacks_are_known_by_install_config(tmp_path: Path) -> None:
