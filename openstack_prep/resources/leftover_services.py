@@ -81,13 +81,16 @@ def _containers(cloud: Cloud, infra_id: str) -> list[dict[str, Any]]:
     swift = cloud.object_store
     found = swift.request("GET", "", params={"format": "json", "prefix": infra_id}).json()
 
-    def described(name: str) -> dict[str, Any]:
-        headers = swift.request("HEAD", f"/{quote(name, safe='')}", log=False).headers  # there may be Temp-URL keys
+    def described(name: str) -> dict[str, Any] | None:
+        try:
+            headers = swift.request("HEAD", f"/{quote(name, safe='')}", log=False).headers  # there may be Temp-URL keys
+        except NotFound:  # by now; or Swift still lists one that has gone
+            return None
         metadata = {key.lower().removeprefix(META): value for key, value in headers.items()}
         return {"id": name, "name": name, "metadata": metadata}
 
     with ThreadPoolExecutor(OBJECTS) as pool:
-        return list(pool.map(described, (each["name"] for each in found)))
+        return [each for each in pool.map(described, (each["name"] for each in found)) if each is not None]
 
 
 # --- and how it goes ----------------------------------------------------------------------
