@@ -40,6 +40,9 @@ def network(cloud: Cloud) -> Service:
 
 
 def test_a_service_that_the_catalogue_lacks(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    lacking = token()
+    lacking["token"]["catalog"] = [each for each in lacking["token"]["catalog"] if each["type"] != "orchestration"]
+    services.post(f"{IDENTITY}/auth/tokens", json=lacking, headers={"X-Subject-Token": "t"}, status_code=201)
     with pytest.raises(CloudError, match="orchestration") as caught:
         cloud.orchestration.get("/stacks")
     assert not caught.value.retryable
