@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from openstack_prep import executor, planner
-from openstack_prep.cloud import Cloud, connect
-from openstack_prep.errors import Mistake, NotAllowed, PlanRefused, PrepError, SpecError
+from openstack_prep.cloud import ADMINISTRATOR, Cloud, connect
+from openstack_prep.errors import Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.executor import JOBS, Event, silent
 from openstack_prep.model import Key, Mark, Observed, Resource
 from openstack_prep.plan import Plan, Report, differences
@@ -37,7 +36,7 @@ def plan(
     """
     spec, site = _open(cloud, wanted, jobs, progress)
     spec, unread = _informed(spec)
-    with _reading(cloud):
+    with cloud.reading(ADMINISTRATOR):
         observed, found = executor.examine(site, spec.resources, jobs=jobs)
     site.known.update(observed)
     mistakes = unread + found
@@ -49,7 +48,7 @@ def plan(
 def plan_destroy(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Plan:
     """Return what destroy would take back: only what carries our mark."""
     spec, site = _open(cloud, wanted, jobs, _no_progress)
-    with _reading(cloud):
+    with cloud.reading(ADMINISTRATOR):
         observed = executor.observe(site, spec.resources, jobs=jobs)
     site.known.update(observed)
     made = planner.plan_destroy(spec.name, spec.resources, observed)
@@ -92,7 +91,7 @@ def destroy(cloud: Cloud, wanted: Plan | Wanted, *, jobs: int = JOBS, tell: Call
 def show(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> dict[Key, Observed | None]:
     """Return what exists of a spec, by key; None where there is nothing yet."""
     spec, site = _open(cloud, wanted, jobs, _no_progress)
-    with _reading(cloud):
+    with cloud.reading(ADMINISTRATOR):
         observed = executor.observe(site, spec.resources, jobs=jobs)
     return {resource.key: observed.get(resource.key) for resource in spec.resources}
 
@@ -108,17 +107,6 @@ def _made_again(cloud: Cloud, old: Plan, jobs: int, progress: Progress) -> Plan:
     if moved:
         raise PlanRefused([Mistake(key, "has changed since the plan was made", "plan again") for key in moved])
     return new
-
-
-@contextlib.contextmanager
-def _reading(cloud: Cloud) -> Iterator[None]:
-    """Say who was not allowed to read something."""
-    try:
-        yield
-    except NotAllowed as error:
-        entry = f"the entry {cloud.name!r} of clouds.yaml may not read that"
-        remedy = "choose an administrator's by --os-cloud or clouds: admin:"
-        raise NotAllowed(f"{error}; {entry}: {remedy}", status=error.status) from error
 
 
 def _open(cloud: Cloud, wanted: Wanted, jobs: int, progress: Progress) -> tuple[Spec, Site]:

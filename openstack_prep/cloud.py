@@ -5,14 +5,15 @@ This module and ``service`` are the only ones that import openstacksdk and keyst
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import urlsplit
 
-from openstack_prep.errors import ConfigError, passes
+from openstack_prep.errors import ConfigError, NotAllowed, passes
 from openstack_prep.secret import Secret
 from openstack_prep.service import RETRIES, Service, translate
 from openstack_prep.version import __version__
@@ -25,6 +26,8 @@ TIMEOUT = 60.0  # seconds without a byte from a service; clouds.yaml's api_timeo
 # 2.64 (Rocky) is what the OpenShift installer asks for too: flavor descriptions (2.55), server group policy (2.64)
 COMPUTE_MICROVERSION = "2.64"
 INTERFACES = ("public", "internal", "admin")
+MEMBER = "choose that of a member of the project by --os-cloud"
+ADMINISTRATOR = "choose an administrator's by --os-cloud or clouds: admin:"
 CHECK_ENTRY = "check that entry of clouds.yaml: address, user, password, project and their domains"
 
 
@@ -177,6 +180,15 @@ class Cloud:
             if type(error) is Exception:  # keystoneauth's, of an entry without a password
                 raise ConfigError(f"{doing}: {error}; {CHECK_ENTRY}, and secure.yaml") from None
             raise translate(error, doing, remedy=CHECK_ENTRY) from None
+
+    @contextlib.contextmanager
+    def reading(self, remedy: str = MEMBER) -> Iterator[None]:
+        """Say of what may not be read as whom it was tried; raises NotAllowed."""
+        try:
+            yield
+        except NotAllowed as error:
+            entry = f"the entry {self.name!r} of clouds.yaml may not read that"
+            raise NotAllowed(f"{error}; {entry}: {remedy}", status=error.status) from error
 
     def has(self, service_type: str) -> bool:
         """Whether the catalogue lists that service."""

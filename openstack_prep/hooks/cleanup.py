@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ from openstack_prep.spec import Spec
 OPTIONAL = ("container", "load_balancer", "volume", "volume_snapshot")
 """What a project's user may have no right to list; then a cluster by these credentials has none."""
 
+_log = logging.getLogger(__name__)
+
 Lists = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
@@ -38,9 +41,12 @@ def cleanup(
 
     Floating IPs of the user's are taken off the cluster's ports and stay; those that carry the mark of
     the spec ``release``, and serve nothing else, are released.  Raises SpecError, CloudError, and
-    PlanRefused when something of somebody else's hangs on the cluster's.
+    PlanRefused when something of somebody else's hangs on the cluster's.  What may not be looked at is
+    logged as a warning.
     """
-    found, _ = plan_cleanup(cloud, openshift.cluster(metadata, infra_id).infra_id, release=release, jobs=jobs)
+    found, unread = plan_cleanup(cloud, openshift.cluster(metadata, infra_id).infra_id, release=release, jobs=jobs)
+    for each in unread:
+        _log.warning("%s", each)
     return api.apply(cloud, found, jobs=jobs)
 
 
@@ -73,7 +79,7 @@ def _read(site: Site, infra_id: str, jobs: int) -> tuple[Lists, list[str]]:
             unread.append(f"a {thing.replace('_', ' ')} would not be seen: {error}")
             return []
 
-    with ThreadPoolExecutor(jobs) as pool:
+    with site.admin.reading(), ThreadPoolExecutor(jobs) as pool:
         return dict(zip(LISTED, pool.map(read, LISTED), strict=True)), unread
 
 

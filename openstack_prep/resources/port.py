@@ -54,7 +54,8 @@ def wait_for_port(
 
     def look() -> Mapping[str, Any] | None:
         project_id = cloud.project_id
-        listed = cloud.network.list("/ports", "ports", project_id=project_id, name=name, fields=FIELDS)
+        with cloud.reading():
+            listed = cloud.network.list("/ports", "ports", project_id=project_id, name=name, fields=FIELDS)
         return only_one(listed, f"port {name}")
 
     stop = stop or threading.Event()

@@ -34,4 +34,6 @@ def look(cloud: Cloud, what: Wanted, *, hosts: Path | None = None, jobs: int = 8
     """Look names up, read the cloud, and judge."""
     answers = resolve([host for target in what.targets for host in target.hosts], hosts=hosts)
     cloud.allow_parallel(jobs).authenticate()
-    return evaluate(what, read(cloud, what.metadata.infra_id, jobs=jobs), answers)
+    with cloud.reading():
+        scene = read(cloud, what.metadata.infra_id, jobs=jobs)
+    return evaluate(what, scene, answers)

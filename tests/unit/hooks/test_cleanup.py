@@ -203,14 +203,17 @@ def test_a_subnet_of_the_users_on_the_clusters_network(there: Lists) -> None:
     assert "subnet theirs is on it" in refusals()
 
 
-def test_what_may_not_be_read(there: Lists, services: requests_mock.Mocker) -> None:
+def test_what_may_not_be_read(there: Lists, services: requests_mock.Mocker, caplog: pytest.LogCaptureFixture) -> None:
     services.get(f"{SWIFT}/", **failure(403))
     made, unread = plan_cleanup(Cloud(connection()), ID)
     assert made
     assert len(unread) == 1
     assert unread[0].startswith("a container would not be seen: GET object-store: 403")
+    services.delete(requests_mock.ANY, **failure(403))
+    assert cleanup(Cloud(connection()), infra_id=ID).failed
+    assert "a container would not be seen" in caplog.text
     services.get(f"{NEUTRON}/ports", **failure(403))
-    with pytest.raises(NotAllowed):
+    with pytest.raises(NotAllowed, match="may not read that: choose that of a member of the project"):
         plan_cleanup(Cloud(connection()), ID)
 
 
