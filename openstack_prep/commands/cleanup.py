@@ -30,9 +30,10 @@ def _run(options: argparse.Namespace) -> int:
         print(f"openstack-prep: warning: {each}", file=sys.stderr)
     if options.plan:
         data = {"infra_id": metadata.infra_id, "steps": plan.data(), "refusals": [str(each) for each in plan.refusals]}
-        print_result(options, plan, data)
-        return 0
+        print_result(options, plan.table, data)
     plan.raise_for_refusals()
+    if options.plan:
+        return 0
     if not plan:
         nothing = f"nothing of {metadata.infra_id} in project {cloud.project_id}"
         print_result(options, nothing, {"seconds": 0, "steps": []})

@@ -31,6 +31,16 @@ def test_it_is_listed_and_nothing_is_changed(
     assert not [each for each in sent(services) if not each.startswith("GET")]
 
 
+def test_what_forbids_it_is_in_the_exit_code(
+    clouds_yaml: Path, there: Lists, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there["networks"][0]["subnets"] = ["sub", "theirs"]
+    assert main([*WORDS, "--plan", "--format", "json"]) == 2
+    out, err = capsys.readouterr()
+    (refusal,) = json.loads(out)["refusals"]
+    assert err == f"openstack-prep: {refusal}\n"
+
+
 def test_without_consent_nothing_goes(
     clouds_yaml: Path, there: Lists, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
 ) -> None:
