@@ -34,6 +34,7 @@ def _run(options: argparse.Namespace) -> int:
     with no_garbage():
         from openstack_prep import verify
         from openstack_prep.cloud import connect
+        from openstack_prep.hooks.folder import Folder
 
     if options.metadata is None and options.infra_id is None and not METADATA.exists():
         chosen_cluster(options)
@@ -43,7 +44,7 @@ def _run(options: argparse.Namespace) -> int:
         infra_id=options.infra_id,
         api_floating_ip=options.api_ip,
         ingress_floating_ip=options.ingress_ip,
-        install_config=options.install_config or _beside(metadata),
+        install_config=options.install_config or (Folder(metadata.parent).readable if metadata else None),
         base_domain=options.base_domain,
         cluster_name=options.cluster_name,
         source=options.source,
@@ -52,13 +53,3 @@ def _run(options: argparse.Namespace) -> int:
     seen = verify.look(cloud, what, hosts=options.hosts, jobs=options.jobs)
     print_result(options, seen, seen.data())
     return 0 if seen.ok else 1
-
-
-def _beside(metadata: Path | None) -> Path | None:
-    """Return the install-config in the installer's folder, or our copy when the installer has eaten it."""
-    from openstack_prep.resources.install_config import KEPT
-
-    if metadata is None:
-        return None
-    path = metadata.parent / "install-config.yaml"
-    return next((each for each in (path, path.with_name(path.name + KEPT)) if each.exists()), None)
