@@ -11,13 +11,23 @@ from openstack_prep.site import Site
 
 PATCH = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
 
+_FIELDS = """
+    checksum container_format created_at direct_url disk_format file id locations min_disk min_ram name os_hash_algo
+    os_hash_value os_hidden owner protected schema self size status stores tags updated_at virtual_size visibility
+"""
+FIELDS = frozenset(_FIELDS.split())
+"""What Glance keeps beside an image's properties, in the same place: no property can be called so."""
+
 Raw = Mapping[str, Any]
 
 
 def named(site: Site, names: Iterable[str]) -> list[dict[str, Any]]:
     """Return all images of these names, whoever owns them."""
-    quoted = ",".join('"{}"'.format(name.replace('"', r"\"")) for name in names)
-    return site.admin.image.list("/images", "images", name=f"in:{quoted}", visibility="all", limit=1000)
+    odd = [name for name in names if {'"', "\\"} & {*name}]  # Glance takes them in a list, and finds nothing
+    listed = ",".join(f'"{name}"' for name in names if name not in odd)
+    filters = [*([f"in:{listed}"] if listed else []), *(f"eq:{name}" for name in odd)]
+    lists = (site.admin.image.list("/images", "images", name=each, visibility="all", limit=1000) for each in filters)
+    return [raw for found in lists for raw in found]
 
 
 def operation(path: str, value: Any) -> dict[str, Any]:

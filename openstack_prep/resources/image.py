@@ -103,6 +103,8 @@ class Image(ByTenant):
         given = [name for name in FROM_RHCOS if getattr(self, name) is not None]
         if self.rhcos is not None and given:
             raise ValueError(f"has rhcos and {given[0]}, which rhcos tells; leave one out")
+        if taken := [name for name in self.properties or () if name in glance.FIELDS or name.startswith(SPEC)]:
+            raise ValueError(f"has {taken[0]} among its properties, which is none; leave it out there")
         if self.shared_with and self.visibility not in (None, "shared"):
             raise ValueError(f"has shared_with and visibility {self.visibility}; only a shared image has members")
         if self.output_format and self.disk_format not in (None, self.output_format):

@@ -44,7 +44,7 @@ class Glance:
         self.members: dict[str, str] = {}
         version = {"id": "v2.16", "status": "CURRENT", "links": [{"rel": "self", "href": GLANCE}]}
         services.get(ENDPOINTS["image"], json={"versions": [version]})
-        services.get(f"{GLANCE}/images", json=lambda *_: {"images": list(self.images.values())})
+        services.get(f"{GLANCE}/images", json=self.list)
         services.post(f"{GLANCE}/images", json=self.create)
         services.get(f"{GLANCE}/info/import", json=lambda *_: {"import-methods": {"value": self.methods}})
         for number in range(1, 9):
@@ -89,6 +89,11 @@ class Glance:
 
     def _of(self, request: Any) -> dict[str, Any]:
         return self.images[request.path.split("/")[3]]
+
+    def list(self, request: Any, context: Any) -> Any:
+        """Return the images of a name, or all when several names are asked for."""
+        operator, _, name = request.qs["name"][0].partition(":")
+        return {"images": [each for each in self.images.values() if operator == "in" or each["name"].lower() == name]}
 
     def create(self, request: Any, context: Any) -> Any:
         made = self.image(**{"status": "queued"} | request.json())

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests_mock
 from pydantic import TypeAdapter, ValidationError
 
 from openstack_prep import Rhcos, executor, planner
@@ -183,6 +184,13 @@ def test_destroy_takes_all_of_ours(site: Site, glance: Glance, image: Image) -> 
 # --- the spec -----------------------------------------------------------------------------
 
 
+def test_names_that_stand_in_no_list(site: Site, glance: Glance, disk: Path, services: requests_mock.Mocker) -> None:
+    checksum = f"sha256:{sha256(NEW)}"
+    settle(site, glance, Image(name='a "b", c', source=str(disk), checksum=checksum))
+    asked = [each.qs["name"] for each in services.request_history if each.path == "/v2/images" and "name" in each.qs]
+    assert asked[:3] == [[f'eq:a "b", c{suffix}'] for suffix in ("", "-new", "-old")]
+
+
 def read(base: Path, **fields: Any) -> Image:
     text = json.dumps({"name": "rhcos", **fields})
     return TypeAdapter(Image).validate_json(text, context={"base": base})
@@ -220,6 +228,8 @@ def test_as_a_spec_says_it(tmp_path: Path) -> None:
         {"output_format": "vmdk"},
         {"output_format": "raw", "disk_format": "qcow2"},
         {"shared_with": ["other"], "visibility": "private"},
+        {"properties": {"visibility": "public"}},
+        {"properties": {"openstack_prep_sha256": "0" * 64}},
         {"rhcos": {"stream": "a.json"}, "compressed_checksum": "0" * 64},
     ],
 )
