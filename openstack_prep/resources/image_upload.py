@@ -13,7 +13,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.content import disk_format, qemu_img
 from openstack_prep.content.download import local_path
 from openstack_prep.content.verified import Verified
-from openstack_prep.errors import CloudError, PrepError
+from openstack_prep.errors import CloudError, PrepError, ResourceFailed
 from openstack_prep.installer.cache import Kept, cached
 from openstack_prep.resources import glance, web_download
 from openstack_prep.resources.glance import Raw
@@ -149,14 +149,20 @@ class _Sent:
 
     def fill(self, maker: Cloud, image_id: str) -> tuple[Raw, dict[str, str | None]]:
         """Send it; return the image and its seal.  Raises DownloadError, ResourceFailed."""
-        maker.image.request(
-            "PUT",
-            f"/images/{image_id}/file",
-            data=self.chunks,
-            headers={"Content-Type": "application/octet-stream"},
-            timeout=TIMEOUT,
-            once=True,
-        )
+        try:
+            maker.image.request(
+                "PUT",
+                f"/images/{image_id}/file",
+                data=self.chunks,
+                headers={"Content-Type": "application/octet-stream"},
+                timeout=TIMEOUT,
+                once=True,
+            )
+        except CloudError as error:
+            if error.status != 415:
+                raise
+            wrong = f"Glance finds no sound {self.disk_format} in it; correct disk_format, or get the right file"
+            raise ResourceFailed(f"{error}: {wrong}", status=error.status) from error
         raw = maker.image.get(f"/images/{image_id}")
         glance.compare(raw, self.held.digests)
         came = {SEALS["sha256"]: self.source.digests.get("sha256"), PACKED: self.source.compressed_checksum}

@@ -71,15 +71,22 @@ def test_what_shall_stay_compressed(site: Site, glance: Glance, disk: Path, fiel
     assert made[SEAL] == sha256(disk.read_bytes())
 
 
+def test_a_format_that_glance_does_not_find(
+    site: Site, glance: Glance, services: requests_mock.Mocker, image: Image
+) -> None:
+    services.put(f"{GLANCE}/images/i1/file", **failure(415, "The request media type is not supported"))
+    (result,) = apply(site, image).failed
+    assert "not supported: Glance finds no sound qcow2 in it; correct disk_format, or get" in str(result.error)
+    assert not glance.images
+
+
 def test_one_that_cannot_be_taken_away_hides_no_error(
     site: Site, glance: Glance, services: requests_mock.Mocker, disk: Path
 ) -> None:
     services.delete(f"{GLANCE}/images/i1", **failure(409, "image i1 is in use"))
     wrong = Image(name="rhcos", source=str(disk), checksum=f"sha256:{sha256(OLD)}")
     (result,) = apply(site, wrong).failed
-    said = (
-        r"disk has sha256 \w+ instead of .*; image i1 is left, as it could not be deleted: .*is in use.*; run it"
-    )
+    said = r"disk has sha256 \w+ instead of .*; image i1 is left, as it could not be deleted: .*is in use.*; run it"
     assert re.search(said, str(result.error))
     assert glance.asked == ["create rhcos", "upload rhcos"]
 
