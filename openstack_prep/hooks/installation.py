@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import shlex
 import threading
@@ -135,14 +136,16 @@ class Installation:
 
     def run(self, command: Sequence[str]) -> Outcome:
         """Run the installer, attach what it does not while it runs, and put right what is left."""
-        with ThreadPoolExecutor(1, thread_name_prefix="beside") as pool:
-            beside = pool.submit(self._beside)
-            try:
-                code = child.run(command, self._environment)
-            finally:
-                self._ended.set()
+        pool = ThreadPoolExecutor(1, thread_name_prefix="beside")
+        beside = pool.submit(self._beside)
+        try:
+            code = child.run(command, self._environment)
+        finally:
+            self._ended.set()
+        with contextlib.suppress(KeyboardInterrupt):  # a second one: nobody waits for a request that hangs
+            pool.shutdown()
         outcome = self._after(code)
-        bug = beside.exception()
+        bug = beside.exception() if beside.done() else None
         return outcome if bug is None else replace(outcome, problem=_problem(bug))
 
     def _beside(self) -> None:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +147,23 @@ def test_its_code_is_stronger_than_our_trouble(folder: Path, services: requests_
     assert told[-1].endswith(f"{hint} --vip 10.0.0.5 --vip 10.0.0.7 --vip 10.9.0.0/24")
     outcome, _ = run(folder, "exit 0", ingress_floating_ip="192.0.2.77")
     assert outcome.exit_code == 1
+
+
+def test_nor_by_a_second_interrupt_while_a_request_hangs(folder: Path, services: requests_mock.Mocker) -> None:
+    def hang(request: Any, _: Any) -> dict[str, Any]:
+        (folder / "asked").touch()
+        while signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # until the installer has ended
+            time.sleep(0.005)
+        time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+        return {"ports": []}
+
+    services.get(f"{NEUTRON}/ports", json=hang)
+    made = f"echo '{metadata(ID)}' > metadata.json; while [ ! -e asked ]; do sleep 0.01; done; exit 8"
+    outcome, told = run(folder, made, ingress_floating_ip="192.0.2.5")
+    assert (outcome.code, outcome.problem) == (8, "")
+    assert told[-1].startswith("the installer ended with 8; once the cluster is there: openstack-prep post-ipi")
 
 
 def test_nor_is_it_hidden_by_a_file_of_no_form_or_a_bug(folder: Path) -> None:
