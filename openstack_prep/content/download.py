@@ -96,7 +96,7 @@ def _open_file(path: str) -> tuple[Chunks, int]:
 def _open_url(url: str) -> tuple[Chunks, int | None]:
     answer = _get(url)
     length = answer.headers.get("Content-Length")
-    size = int(length) if length and length.isdigit() else None
+    size = int(length) if length and length.isdecimal() else None
     return _body(url, answer, size), size
 
 
@@ -118,15 +118,14 @@ def _body(url: str, answer: requests.Response, size: int | None) -> Chunks:
             answer.close()
         if broke is None and size in (None, done):
             return
+        said = f"{shown(url)} broke off after {done} of {'?' if size is None else size} bytes"
         if done <= begun or (size is not None and done > size):
-            raise DownloadError(f"{shown(url)} broke off after {done} of {size} bytes: {_reason(broke)}") from broke
+            raise DownloadError(f"{said}: {_reason(broke)}") from broke
         begun = done
         answer = _get(url, {"Range": f"bytes={done}-", **unchanged})
         if not answer.headers.get("Content-Range", "").startswith(f"bytes {done}-"):
             answer.close()
-            raise DownloadError(
-                f"{shown(url)} broke off after {done} of {size} bytes, and has changed or cannot be resumed"
-            ) from broke
+            raise DownloadError(f"{said}, and has changed or cannot be resumed") from broke
 
 
 def _validator(answer: requests.Response) -> str | None:
@@ -154,7 +153,7 @@ def _get(url: str, headers: dict[str, str] | None = None) -> requests.Response:
     )
     try:
         answer: requests.Response = retry(_ask, url, headers or {})
-    except requests.RequestException as error:
+    except (requests.RequestException, ValueError) as error:  # the latter of a redirect to what is no URL
         # without the library's error, which repeats the address in full
         raise DownloadError(f"{shown(url)} cannot be downloaded: {_reason(error)}") from None
     if not answer.ok:
@@ -211,10 +210,14 @@ def _reason(error: Exception | None) -> str:
         return "the server sent no more"
     if isinstance(error, requests.ReadTimeout | urllib3.exceptions.ReadTimeoutError):
         return f"nothing came for {TIMEOUT[1]:g} seconds"
+    if isinstance(error, ValueError) and not isinstance(error, requests.exceptions.InvalidHeader):
+        return f"{type(error).__name__}; correct the URL"
     inner = error.args[0] if error.args else None
+    for each in (error, inner):
+        if isinstance(each, urllib3.exceptions.ProtocolError):
+            said = str(each.args[-1])  # what the system or the parser says, or a server's own nonsense
+            return said if said.isprintable() else repr(said)
     said = str(getattr(inner, "reason", None) or type(error).__name__)
-    if isinstance(error, ValueError):  # of several kinds, such as InvalidURL
-        said += "; correct the URL"
     if isinstance(error, requests.exceptions.SSLError):
         said += f"; name a file with its CA in {CA_BUNDLES[0]}"
     return said

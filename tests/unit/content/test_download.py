@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import contextlib
 import gzip
 import logging
 import os
 import socket
+import socketserver
 import ssl
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -296,6 +299,48 @@ def test_a_server_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.raises(DownloadError, match=r"/disk cannot be downloaded: nothing came for 0\.02 seconds"),
     ):
         open_source(f"http://127.0.0.1:{mute.getsockname()[1]}/disk")
+
+
+# --- servers that make no sense -----------------------------------------------------------
+
+
+@contextlib.contextmanager
+def answering(answer: bytes) -> Iterator[str]:
+    """Yield a URL at which every request gets that answer."""
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(2**16)
+            self.request.sendall(answer)
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/disk?signature=hidden"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        ("302 Found\r\nLocation: http://me:hidden@[/x", "ValueError; correct the URL"),
+        ("302 Found\r\nLocation: file:///etc/passwd", "InvalidSchema; correct the URL"),
+        ("302 Found\r\nLocation: /disk?signature=hidden\r\nContent-Length: 0", "TooManyRedirects"),
+        ("200 OK\r\nContent-Length: \xb2\r\nTransfer-Encoding: chunked", "broke off after 0 of [?] bytes"),
+        ("200 OK\r\n" + "a: b\r\n" * 200, "got more than 100 headers"),
+    ],
+)
+def test_an_answer_that_makes_no_sense(head: str, said: str) -> None:
+    with answering(f"HTTP/1.1 {head}\r\n\r\nxx".encode("latin-1")) as url:
+        with pytest.raises(DownloadError, match=said) as caught:
+            read(url)
+        assert "hidden" not in str(caught.value)
+
+
+def test_no_answer_at_all() -> None:
+    with answering(b"") as url, pytest.raises(DownloadError, match="Remote end closed connection without response"):
+        read(url)
 
 
 # --- formats ------------------------------------------------------------------------------
