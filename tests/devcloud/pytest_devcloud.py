@@ -1,13 +1,15 @@
 """Fixtures for tests against the devcloud.
 
 ``devcloud`` is the running cloud, in its first state when the session starts.  ``tenant`` is a
-project of the test's own.  Load them in the conftest.py beside the tests::
+project of the test's own, ``module_tenant`` one for all tests of a module.  Load them in the
+conftest.py beside the tests::
 
-    from tests.devcloud.pytest_devcloud import devcloud, pytest_runtest_teardown, tenant
+    from tests.devcloud.pytest_devcloud import devcloud, module_tenant, pytest_runtest_teardown, tenant
 
 or, in the topmost one, by ``pytest_plugins = ["tests.devcloud.pytest_devcloud"]``.  Environment:
 
-OPENSTACK_PREP_TEST_PORT_BASE  where the cloud listens (default 21000)
+OPENSTACK_PREP_TEST_PORT_BASE  where the cloud listens (default 21000); under pytest-xdist each worker
+                               has a cloud of its own, 500 above the last one's
 OPENSTACK_PREP_KEEP_DEVCLOUD   1: leave it running at the end, so that the next session starts fast
 """
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from openstack.connection import Connection
 
 DEFAULT_TEST_BASE = 21000
+NEXT_BASE = 500  # no two of a cloud's ports are that far apart
 DEAD_SERVICE = 3  # exit code of a run that lost a service
 
 
@@ -90,7 +93,9 @@ class Devcloud:
 
 
 def _layout() -> Layout:
-    return Layout(int(os.environ.get("OPENSTACK_PREP_TEST_PORT_BASE", DEFAULT_TEST_BASE)), default_root())
+    base = int(os.environ.get("OPENSTACK_PREP_TEST_PORT_BASE", DEFAULT_TEST_BASE))
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    return Layout(base + worker * NEXT_BASE, default_root())
 
 
 @pytest.fixture(scope="session")
@@ -103,15 +108,32 @@ def devcloud() -> Iterator[Devcloud]:
         cloud.down(layout)
 
 
+@contextlib.contextmanager
+def _made_for(
+    node: pytest.Item | pytest.Collector, devcloud: Devcloud, folders: pytest.TempPathFactory
+) -> Iterator[tenants.Tenant]:
+    name = re.sub(r"\W+", "-", node.name)[:40].strip("-")
+    made = tenants.create(devcloud.layout, devcloud.admin, name, folders.mktemp("tenant"))
+    yield made
+    tenants.delete(devcloud.admin, made)
+
+
 @pytest.fixture
 def tenant(
     devcloud: Devcloud, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[tenants.Tenant]:
     """A project of the test's own, deleted with all that it holds when the test is over."""
-    name = re.sub(r"\W+", "-", request.node.name)[:40].strip("-")
-    made = tenants.create(devcloud.layout, devcloud.admin, name, tmp_path_factory.mktemp("tenant"))
-    yield made
-    tenants.delete(devcloud.admin, made)
+    with _made_for(request.node, devcloud, tmp_path_factory) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def module_tenant(
+    devcloud: Devcloud, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[tenants.Tenant]:
+    """A project for the tests of a module that do not get in each other's way; deleted after the last."""
+    with _made_for(request.node, devcloud, tmp_path_factory) as made:
+        yield made
 
 
 def pytest_runtest_teardown(item: pytest.Item) -> None:

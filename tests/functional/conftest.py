@@ -16,12 +16,13 @@ import pytest
 import yaml
 
 from tests import standin
-from tests.devcloud.pytest_devcloud import Devcloud, devcloud, pytest_runtest_teardown, tenant
+from tests.devcloud.pytest_devcloud import Devcloud, devcloud, module_tenant, pytest_runtest_teardown, tenant
 from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant
+from tests.functional import client
 from tests.functional.lab import Lab
 
-__all__ = ["devcloud", "pytest_runtest_teardown", "tenant"]
+__all__ = ["devcloud", "module_tenant", "pytest_runtest_teardown", "tenant"]
 
 COMMAND = str(Path(sys.executable).with_name("openstack-prep"))
 OPENSTACK = str(Path(sys.executable).with_name("openstack"))
@@ -73,13 +74,7 @@ class Prep:
 
     def openstack(self, *words: str, **environment: str) -> Any:
         """Ask the ``openstack`` command, as the administrator unless told otherwise."""
-        out = subprocess.check_output(
-            [OPENSTACK, *words, "-f", "json"],
-            cwd=self.folder,
-            env=os.environ | self.environment | environment,
-            text=True,
-        )
-        return json.loads(out)
+        return json.loads(client.openstack([*words, "-f", "json"], self.environment | environment, self.folder))
 
 
 @pytest.fixture

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import shlex
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -23,7 +21,8 @@ from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant
-from tests.functional.conftest import OPENSTACK, Prep
+from tests.functional.client import openstack
+from tests.functional.conftest import Prep
 
 CREDENTIAL = "with-application-credential"
 PLATFORM = "platform.openstack"
@@ -52,6 +51,7 @@ class Site:
     tenant: Tenant
     prep: Prep
     made: list[Any] = field(default_factory=list)
+    limited: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.suffix = secrets.token_hex(3)
@@ -63,7 +63,7 @@ class Site:
         names = Names(cluster_name="dev", base_domain="example.com", api=api, ingress=ingress)
         (self.prep.folder / "hosts").write_text("\n".join(hosts_lines(names)))
         self.image("rhcos")
-        self.limit("compute", {"ram": NEED["compute"]["ram"]})  # the stock limit is less
+        self.restore()
         self.cluster = Cluster(
             release="4.18",
             cluster_name="dev",
@@ -113,13 +113,24 @@ class Site:
 
     def limit(self, service: str, limits: dict[str, int]) -> None:
         """Set quotas of the project."""
-        path, body = f"/os-quota-sets/{self.tenant.project_id}", {"quota_set": limits}
+        self.limited.add(service)
+        api, path, member = self.quotas(service)
+        api.put(path, json={member: limits})
+
+    def quotas(self, service: str) -> tuple[Any, str, str]:
+        """Return the API that keeps a service's quotas, the path of the project's, and what they are called."""
         if service == "network":
-            self.admin.network.put(f"/quotas/{self.tenant.project_id}", json={"quota": limits})
-        elif service == "compute":
-            self.admin.compute.put(path, json=body)
-        else:
-            self.admin.block_storage.put(path, json=body)
+            return self.admin.network, f"/quotas/{self.tenant.project_id}", "quota"
+        api = self.admin.compute if service == "compute" else self.admin.block_storage
+        return api, f"/os-quota-sets/{self.tenant.project_id}", "quota_set"
+
+    def restore(self) -> None:
+        """Give the project the stock quotas again, but for RAM, of which they are too small."""
+        for service in self.limited:
+            api, path, _ = self.quotas(service)
+            api.delete(path)
+        self.limited.clear()
+        self.limit("compute", {"ram": NEED["compute"]["ram"]})
 
     # --- the command ------------------------------------------------------------------------
 
@@ -140,21 +151,27 @@ class Site:
         """Do what findings on quotas say an administrator shall, all by one command."""
         options, project = list[str](), ""
         for each in findings:
-            openstack, quota, verb, *more, project = shlex.split(each["remedy"], comments=True)
-            assert (openstack, quota, verb) == ("openstack", "quota", "set")
+            command, quota, verb, *more, project = shlex.split(each["remedy"], comments=True)
+            assert (command, quota, verb) == ("openstack", "quota", "set")
             options += more
         environment = {"OS_CLIENT_CONFIG_FILE": str(self.devcloud.clouds_file), "OS_CLOUD": "devcloud-admin"}
-        command = [OPENSTACK, "quota", "set", *options, project]
-        subprocess.run(command, env=os.environ | environment, check=True, capture_output=True)
+        openstack(["quota", "set", *options, project], environment)
 
 
-@pytest.fixture
-def site(devcloud: Devcloud, tenant: Tenant, prep: Prep) -> Iterator[Site]:
-    prep.environment = {"OS_CLIENT_CONFIG_FILE": str(tenant.clouds_file), "OS_CLOUD": ""}
-    made = Site(devcloud, tenant, prep)
+@pytest.fixture(scope="module")
+def _site(devcloud: Devcloud, module_tenant: Tenant, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    made = Site(devcloud, module_tenant, Prep(tmp_path_factory.mktemp("site")))
     yield made
     for undo in made.made:
         undo()
+
+
+@pytest.fixture
+def site(_site: Site) -> Iterator[Site]:
+    """One for all tests here: what one of them spoils is as before after it."""
+    _site.prep.environment = {"OS_CLIENT_CONFIG_FILE": str(_site.tenant.clouds_file), "OS_CLOUD": ""}
+    yield _site
+    _site.restore()
 
 
 # --- nothing wrong ------------------------------------------------------------------------
@@ -177,6 +194,7 @@ def test_the_installer_tells_the_release_and_the_copy_stands_for_what_it_ate(sit
     script.write_text('#!/bin/sh\n[ "$1" = version ] && echo "$0 4.11.7" && exit 0\nexit 1\n')
     script.chmod(0o755)
     found = json.loads(site.prep.run("check", "--hosts", "hosts", "--format", "json", code=1).stdout)
+    script.unlink()
     assert (found["install_config"], found["release"]) == ("install-config.yaml.kept", "4.11")
     assert f"clouds.yaml: {CREDENTIAL}" in [each["where"] for each in found["findings"] if each["level"] == "error"]
 
@@ -265,6 +283,7 @@ def test_an_image_twice_and_one_that_is_not_active(site: Site) -> None:
     (image,) = site.connection.image.images(name="rhcos")
     site.admin.image.deactivate_image(image)
     (finding,) = site.check(code=1)
+    site.admin.image.reactivate_image(image)
     assert finding["what"] == "image 'rhcos' is deactivated"
 
 

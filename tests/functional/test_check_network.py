@@ -31,7 +31,8 @@ from openstack_prep.install_config import Cluster, Contents, Reference, document
 from openstack_prep.names.hosts import Names, hosts_lines
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
-from tests.functional.conftest import OPENSTACK, Prep
+from tests.functional.client import openstack
+from tests.functional.conftest import COMMAND, Prep
 
 MINE = (
     external_network.external_network,
@@ -68,7 +69,12 @@ class Room:
             ingress_floating_ip=ingress,
             external_dns=("192.0.2.53",),
         )
-        self.hosts.write_text("\n".join(hosts_lines(self.names(api, ingress))))
+        self.name()
+
+    def name(self) -> None:
+        """Let the names lead where they should."""
+        lines = hosts_lines(self.names(self.cluster.api_floating_ip or "", self.cluster.ingress_floating_ip or ""))
+        self.hosts.write_text("\n".join(lines))
 
     @property
     def hosts(self) -> Path:
@@ -102,12 +108,8 @@ class Room:
         """Do what a finding says, as a shell would read it."""
         command = shlex.split(finding.remedy, comments=True)
         assert command[0] == "openstack"
-        subprocess.run(
-            [OPENSTACK, *(words.get(each, each) for each in command[1:])],
-            env=os.environ | {"OS_CLIENT_CONFIG_FILE": str(self.tenant.clouds_file)},
-            check=True,
-            capture_output=True,
-        )
+        given = [words.get(each, each) for each in command[1:]]
+        openstack(given, {"OS_CLIENT_CONFIG_FILE": str(self.tenant.clouds_file)})
 
     def own(self, **of_network: Any) -> tuple[Any, Any]:
         """Make a network with a subnet as somebody would who knows nothing of the installer."""
@@ -119,6 +121,18 @@ class Room:
 @pytest.fixture
 def room(tenant: Tenant, tmp_path: Path) -> Room:
     return Room(tenant, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def _shared(module_tenant: Tenant, tmp_path_factory: pytest.TempPathFactory) -> Room:
+    return Room(module_tenant, tmp_path_factory.mktemp("room"))
+
+
+@pytest.fixture
+def shared(_shared: Room) -> Room:
+    """One for tests that have no network by its name, and whose floating IPs stay as they are."""
+    _shared.name()
+    return _shared
 
 
 @pytest.fixture
@@ -135,24 +149,24 @@ def second_external(devcloud: Devcloud) -> Iterator[Any]:
     neutron.delete_network(network)
 
 
-def test_nothing_stands_in_the_way_of_a_clean_project(room: Room) -> None:
-    assert room.found() == []
-    assert room.found(load_balancer="UserManaged") == []
-    neutron = room.connection.network
-    network = neutron.create_network(name="machines")
+def test_nothing_stands_in_the_way_of_a_clean_project(shared: Room) -> None:
+    assert shared.found() == []
+    assert shared.found(load_balancer="UserManaged") == []
+    neutron = shared.connection.network
+    network = neutron.create_network(name="clean")
     subnet = neutron.create_subnet(
-        name="machines",
+        name="clean",
         network_id=network.id,
         cidr="10.0.0.0/16",
         ip_version=4,
         allocation_pools=[{"start": "10.0.1.0", "end": "10.0.255.254"}],
         dns_nameservers=["192.0.2.53"],
     )
-    router = neutron.create_router(name="machines", external_gateway_info={"network_id": room.external.id})
+    router = neutron.create_router(name="clean", external_gateway_info={"network_id": shared.external.id})
     neutron.add_interface_to_router(router, subnet_id=subnet.id)
-    own = {"external_dns": (), "machines_network": Reference(name="machines")}
-    assert room.found(machines_subnets=(Reference(name="machines"),), **own) == []
-    assert room.found(machines_subnets=(Reference(id=subnet.id),), release="4.12", external_dns=()) == []
+    own = {"external_dns": (), "machines_network": Reference(name="clean")}
+    assert shared.found(machines_subnets=(Reference(name="clean"),), **own) == []
+    assert shared.found(machines_subnets=(Reference(id=subnet.id),), release="4.12", external_dns=()) == []
 
 
 def test_floating_ips(room: Room, devcloud: Devcloud, second_external: Any) -> None:
@@ -181,29 +195,29 @@ def test_floating_ips(room: Room, devcloud: Devcloud, second_external: Any) -> N
     assert missing[0].startswith("error platform.openstack.lbFloatingIP: 192.168.122.99 is no floating IP of project")
 
 
-def test_the_external_network(room: Room, devcloud: Devcloud, second_external: Any) -> None:
-    room.own()
+def test_the_external_network(shared: Room, devcloud: Devcloud, second_external: Any) -> None:
+    shared.own()
     where = f"error {PLATFORM}.externalNetwork: "
-    missing, not_external = room.found(external_network="no-such"), room.found(external_network="machines")
+    missing, not_external = shared.found(external_network="no-such"), shared.found(external_network="machines")
     assert missing[0].startswith(f"{where}there is no network 'no-such'; those that are external: external")
     assert not_external == [f"{where}'machines' is not external (router:external is false)"]
     nothing = {"external_network": None, "api_floating_ip": None, "ingress_floating_ip": None}
-    assert f"{where}is missing, and so is a subnet of your own ({PLATFORM}.controlPlanePort.fixedIPs)" in room.found(
+    assert f"{where}is missing, and so is a subnet of your own ({PLATFORM}.controlPlanePort.fixedIPs)" in shared.found(
         **nothing
     )
-    assert f"{where}is missing; 4.5 cannot do without" in room.found(release="4.5", **nothing)
+    assert f"{where}is missing; 4.5 cannot do without" in shared.found(release="4.5", **nothing)
 
     name = second_external.name
-    overlapping = room.found(external_network=name, machine_networks=("198.51.0.0/16",), connection=devcloud.admin)
+    overlapping = shared.found(external_network=name, machine_networks=("198.51.0.0/16",), connection=devcloud.admin)
     assert f"{where}{name!r} has 1 addresses left, 2 are needed" in "\n".join(overlapping)
     assert (
         f"error networking.machineNetwork: 198.51.0.0/16 overlaps 198.51.100.0/24 of the external network {name!r}"
         in overlapping
     )
-    assert not any("addresses left" in each for each in room.found(external_network=name))  # not the tenant's to know
+    assert not any("addresses left" in each for each in shared.found(external_network=name))  # not the tenant's to know
     neutron: Any = devcloud.admin.network
     twin = neutron.create_network(name=name, is_router_external=True)
-    twice = room.found(external_network=name)
+    twice = shared.found(external_network=name)
     neutron.delete_network(twin)
     assert twice[0].startswith(f"{where}2 networks are called {name!r}: ")
 
@@ -247,10 +261,10 @@ def test_the_remedies_for_an_own_subnet_mend_it(room: Room) -> None:
     )
 
 
-def test_a_network_of_another_project(room: Room, devcloud: Devcloud) -> None:
+def test_a_network_of_another_project(shared: Room, devcloud: Devcloud) -> None:
     neutron: Any = devcloud.admin.network
     network = neutron.create_network(name="theirs")
-    target = {"target_tenant": room.tenant.project_id, "action": "access_as_shared"}
+    target = {"target_tenant": shared.tenant.project_id, "action": "access_as_shared"}
     neutron.create_rbac_policy(object_type="network", object_id=network.id, **target)
     pool = [{"start": "10.0.1.0", "end": "10.0.255.254"}]
     cidr = {"cidr": "10.0.0.0/16", "ip_version": 4, "allocation_pools": pool, "dns_nameservers": ["192.0.2.53"]}
@@ -258,12 +272,12 @@ def test_a_network_of_another_project(room: Room, devcloud: Devcloud) -> None:
     try:
         own = {"machines_subnets": (Reference(id=subnet.id),), "external_dns": ()}
         where = f"warning {PLATFORM}.controlPlanePort.fixedIPs: "
-        assert room.found(**own) == [
+        assert shared.found(**own) == [
             f"{where}no router has an interface in subnet {subnet.id}, as far as you may see",
             f"{where}network {network.id} belongs to project {network.project_id}",
         ]
         with pytest.raises(ForbiddenException):  # what the installer would ask for
-            room.connection.network.create_port(network_id=network.id, fixed_ips=[{"ip_address": "10.0.0.5"}])
+            shared.connection.network.create_port(network_id=network.id, fixed_ips=[{"ip_address": "10.0.0.5"}])
     finally:
         neutron.delete_network(network)
 
@@ -333,7 +347,7 @@ def test_a_floating_ip_on_a_port_without_a_machine(room: Room, devcloud: Devclou
     neutron.set_tags(machine, [f"openshiftClusterID={infra_id}"])
     command = shlex.split(sure.remedy)
     subprocess.run(
-        [str(Path(OPENSTACK).with_name(command[0])), *command[1:], "--yes"],
+        [str(Path(COMMAND).with_name(command[0])), *command[1:], "--yes"],
         env=os.environ | {"OS_CLIENT_CONFIG_FILE": str(room.tenant.clouds_file)},
         check=True,
         capture_output=True,
@@ -341,36 +355,36 @@ def test_a_floating_ip_on_a_port_without_a_machine(room: Room, devcloud: Devclou
     assert room.found() == []
 
 
-def test_names_that_lead_elsewhere_and_nowhere(room: Room, prep: Prep) -> None:
-    api, ingress = room.cluster.api_floating_ip or "", room.cluster.ingress_floating_ip or ""
-    room.hosts.write_text("\n".join(hosts_lines(room.names(ingress, api))))
-    swapped = room.findings()
+def test_names_that_lead_elsewhere_and_nowhere(shared: Room, prep: Prep) -> None:
+    api, ingress = shared.cluster.api_floating_ip or "", shared.cluster.ingress_floating_ip or ""
+    shared.hosts.write_text("\n".join(hosts_lines(shared.names(ingress, api))))
+    swapped = shared.findings()
     assert [each.what for each in swapped] == [
         f"leads to {ingress}, not to {api}",
         f"leads to {api}, not to {ingress}",
     ]
-    room.hosts.write_text("\n".join(hosts_lines(room.names("10.0.0.5", "10.0.0.7"))))
-    assert [each.level for each in room.findings()] == ["warning", "warning"]
-    assert room.found(external_network=None, api_floating_ip=None, ingress_floating_ip=None)[1:] == []
-    room.hosts.write_text("127.0.0.1 localhost\n")
-    nowhere, nobody = room.findings()
+    shared.hosts.write_text("\n".join(hosts_lines(shared.names("10.0.0.5", "10.0.0.7"))))
+    assert [each.level for each in shared.findings()] == ["warning", "warning"]
+    assert shared.found(external_network=None, api_floating_ip=None, ingress_floating_ip=None)[1:] == []
+    shared.hosts.write_text("127.0.0.1 localhost\n")
+    nowhere, nobody = shared.findings()
     assert nowhere.where == "names: api.dev.example.com"
     assert nobody.level == "warning"
-    config = room.folder / "install-config.yaml"
-    assert nowhere.remedy == f"openstack-prep names --install-config {config} --as hosts --write {room.hosts}"
-    config.write_text(dump(document(room.cluster, Contents())))
+    config = shared.folder / "install-config.yaml"
+    assert nowhere.remedy == f"openstack-prep names --install-config {config} --as hosts --write {shared.hosts}"
+    config.write_text(dump(document(shared.cluster, Contents())))
     prep.run(*shlex.split(nowhere.remedy)[1:])
-    assert room.found() == []
-    assert room.hosts.read_text().startswith("127.0.0.1 localhost\n")
+    assert shared.found() == []
+    assert shared.hosts.read_text().startswith("127.0.0.1 localhost\n")
 
 
-def test_ten_mistakes_at_once(room: Room, prep: Prep) -> None:
+def test_ten_mistakes_at_once(shared: Room, prep: Prep) -> None:
     """One run of the command tells them all, each with its line and something to do."""
-    port = room.connection.network.create_port(network_id=room.own()[0].id, name="theirs")
+    port = shared.connection.network.create_port(network_id=shared.own()[0].id, name="theirs")
     second = {"network_id": port.network_id, "cidr": "10.2.0.0/16", "ip_version": 4, "is_dhcp_enabled": False}
-    subnet = room.connection.network.create_subnet(gateway_ip=None, **second)
-    room.hosts.write_text("203.0.113.9 api.dev.example.com")
-    (room.folder / "install-config.yaml").write_text(f"""\
+    subnet = shared.connection.network.create_subnet(gateway_ip=None, **second)
+    shared.hosts.write_text("203.0.113.9 api.dev.example.com")
+    (shared.folder / "install-config.yaml").write_text(f"""\
 apiVersion: v1
 baseDomain: example.com
 metadata: {{name: dev}}
@@ -380,7 +394,7 @@ networking:
   serviceNetwork: [172.30.0.0/16]
 platform:
   openstack:
-    cloud: {room.tenant.cloud}
+    cloud: {shared.tenant.cloud}
     defaultMachinePlatform: {{type: m1.large}}
     externalNetwork: external
     apiFloatingIP: 192.168.122.99
@@ -388,8 +402,8 @@ platform:
     externalDns: [192.0.2.53]
 pullSecret: '{{"auths": {{"example.com": {{"auth": "c2VjcmV0"}}}}}}'
 """)
-    prep.environment = {"OS_CLIENT_CONFIG_FILE": str(room.tenant.clouds_file)}
-    said = prep.run("check", str(room.folder), "--release", "4.18", "--hosts", str(room.hosts), code=1).stdout
+    prep.environment = {"OS_CLIENT_CONFIG_FILE": str(shared.tenant.clouds_file)}
+    said = prep.run("check", str(shared.folder), "--release", "4.18", "--hosts", str(shared.hosts), code=1).stdout
     for expected in (
         f":5: networking.machineNetwork: 192.168.0.0/16 is not 10.2.0.0/16, the network of subnet {subnet.id}",
         ":5: networking.machineNetwork: 192.168.0.0/16 overlaps 192.168.122.0/24 of the external network 'external'",
