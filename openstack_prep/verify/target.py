@@ -89,6 +89,8 @@ def wanted(
     except ValueError:
         mistakes.append(Mistake("from", f"{source!r} is neither an address nor a network", "write 203.0.113.7"))
     mistakes += _contradictions(cluster, said)
+    if base_domain and not (cluster_name or said.cluster_name or metadata):
+        mistakes += _cut(cluster)
     if mistakes or cluster is None:
         raise SpecError(mistakes)
     name = cluster_name or said.cluster_name or cluster.cluster_name
@@ -147,6 +149,13 @@ def _contradictions(cluster: Metadata | None, said: Said) -> Iterator[Mistake]:
     if naming.stem(said.cluster_name) != cluster.infra_id.rpartition("-")[0]:
         what = f"is that of a cluster {said.cluster_name}, not of {cluster.infra_id}"
         yield Mistake("install-config", what, "give the file of this cluster")
+
+
+def _cut(cluster: Metadata | None) -> Iterator[Mistake]:
+    """Yield that a name is as long as an infraID keeps it: then it may be longer."""
+    if cluster is not None and len(cluster.cluster_name) == naming.LONGEST_STEM:
+        what = f"{cluster.cluster_name} may be only the beginning, which is all that {cluster.infra_id} keeps"
+        yield Mistake("cluster-name", what, "give the whole name")
 
 
 # --- install-config.yaml ------------------------------------------------------------------

@@ -51,6 +51,15 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
     assert source == "from: 'here' is neither an address nor a network; write 203.0.113.7"
 
 
+def test_a_name_that_the_infra_id_may_have_cut() -> None:
+    cut = "cluster-of-the-north-"[:20] + "1"
+    with pytest.raises(SpecError, match=f"cluster-name: {cut} may be only the beginning, .*; give the whole name"):
+        wanted(infra_id=f"{cut}-x7k2p", base_domain="example.com")
+    api = wanted(infra_id=f"{cut}-x7k2p", base_domain="example.com", cluster_name=f"{cut}23").targets[0]
+    assert api.hosts == (f"api.{cut}23.example.com",)
+    assert wanted(infra_id=f"{cut}-x7k2p").targets[0].hosts == ()
+
+
 def test_the_install_config_of_another_cluster(tmp_path: Path) -> None:
     file = tmp_path / "install-config.yaml"
     file.write_text(OLD)
