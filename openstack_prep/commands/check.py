@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openstack_prep.commands.running import no_garbage, print_result
-from openstack_prep.errors import ConfigError
+from openstack_prep.errors import ConfigError, PrepError
 
 if TYPE_CHECKING:
     from openstack_prep.check.preflight import Verdict
@@ -68,7 +68,10 @@ def _release(installer: Path | None) -> str:
     if installer is None:
         what = f"no {INSTALLER} on PATH or beside the file to ask which release it installs"
         raise ConfigError(f"{what}; give --release 4.N, or --installer FILE")
-    release = release_of(installer)
+    try:
+        release = release_of(installer)
+    except PrepError as error:
+        raise ConfigError(f"{str(error).rstrip(': ')}; give --release 4.N, or another --installer FILE") from error
     if release is None:
         raise ConfigError(f"{installer} does not tell which release it installs; give --release 4.N")
     return release

@@ -68,6 +68,12 @@ def test_without_a_release_nothing_can_be_said(folder: Path, capsys: pytest.Capt
     mine = installer(folder / "openshift-install", "unreleased-master-6542-gabc")
     assert main(["check"]) == 2
     assert f"{mine} does not tell which release it installs; give --release 4.N" in capsys.readouterr().err
+    mine.write_text("#!/bin/sh\nexit 3\n")
+    assert main(["check"]) == 2
+    assert f"{mine} version failed (3); give --release 4.N, or another --installer FILE" in capsys.readouterr().err
+    mine.chmod(0o644)
+    assert main(["check"]) == 2
+    assert f"{mine} cannot be run: Permission denied; give --release 4.N" in capsys.readouterr().err
     assert main(["check", "--installer", "none"]) == 2
     assert "--installer: none is no file; name the openshift-install" in capsys.readouterr().err
     assert main(["check", "--release", "5.1"]) == 2
