@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import sys
 import threading
 from pathlib import Path
@@ -94,7 +95,10 @@ _one_at_a_time = threading.Lock()
 
 
 def _tell(text: str) -> None:
-    """Print lines beside the installer's own, each whole."""
+    """Print lines beside the installer's own, each whole; that nobody reads them does not end our part."""
     with _one_at_a_time:
-        sys.stderr.write("".join(f"openstack-prep: {line}\n" for line in text.splitlines()))
-        sys.stderr.flush()
+        try:
+            sys.stderr.write("".join(f"openstack-prep: {line}\n" for line in text.splitlines()))
+            sys.stderr.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # what is left is flushed at the exit

@@ -4,6 +4,8 @@ import json
 import os
 import signal
 import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -164,6 +166,14 @@ def test_nor_by_a_second_interrupt_while_a_request_hangs(folder: Path, services:
     outcome, told = run(folder, made, ingress_floating_ip="192.0.2.5")
     assert (outcome.code, outcome.problem) == (8, "")
     assert told[-1].startswith("the installer ended with 8; once the cluster is there: openstack-prep post-ipi")
+
+
+def test_nor_by_a_pipe_that_nobody_reads() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    script = "from openstack_prep.commands.ipi import _tell; _tell('a'); _tell('b'); raise SystemExit(6)"
+    assert subprocess.run([sys.executable, "-c", script], stderr=writer, check=False).returncode == 6
+    os.close(writer)
 
 
 def test_nor_is_it_hidden_by_a_file_of_no_form_or_a_bug(folder: Path) -> None:
