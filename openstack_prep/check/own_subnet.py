@@ -175,6 +175,13 @@ def _network(scene: Scene, where: str, subnets: list[Raw]) -> Iterator[Finding]:
             why="a machine has one port with an address of each",
             remedy="name two subnets of one network",
         )
+    yield from _named(scene, network_ids)
+    for network in (each for one in sorted(network_ids) for each in listed(scene, "networks", id=one)):
+        yield from _fitting(scene, where, network, subnets)
+
+
+def _named(scene: Scene, network_ids: set[str]) -> Iterator[Finding]:
+    """Yield when the network that is named beside the subnets is not theirs."""
     reference = scene.cluster.machines_network
     meant = matches(scene, "networks", reference) if reference else ()
     if reference and len(meant) != 1:
@@ -186,33 +193,36 @@ def _network(scene: Scene, where: str, subnets: list[Raw]) -> Iterator[Finding]:
         what = f"{other['id']} is not the network of the subnet, {', '.join(sorted(network_ids))}"
         why, remedy = "the installer finds no such subnet there", f"write {min(network_ids)}, or leave it out"
         yield Finding(where=scene.place("machines_network"), what=what, why=why, remedy=remedy)
+
+
+def _fitting(scene: Scene, where: str, network: Raw, subnets: list[Raw]) -> Iterator[Finding]:
+    """Yield what of a network keeps machines out."""
     six = any(each["ip_version"] == 6 for each in subnets)
-    for network in (each for one in sorted(network_ids) for each in listed(scene, "networks", id=one)):
-        if six and network["mtu"] < LEAST_MTU:
-            yield Finding(
-                where=where,
-                what=f"the MTU of network {network['id']} is {network['mtu']}",
-                why=f"the installer refuses less than {LEAST_MTU} with IPv6",
-                remedy=scene.openstack("network", "set", "--mtu", str(LEAST_MTU), network["id"]),
-            )
-        if (
-            network["project_id"] != scene.cloud.project_id
-            and len(subnets) == 1
-            and scene.cluster.load_balancer != "UserManaged"
-        ):
-            yield Finding(
-                where=where,
-                what=f"network {network['id']} belongs to project {network['project_id']}",
-                why="by Neutron's own policy only that project and administrators may choose a port's address there, "
-                "and the virtual addresses' ports have chosen ones",
-                remedy="ask its administrator whether the policy create_port:fixed_ips:ip_address allows it, "
-                "or name a network of this project",
-                level="warning",
-            )
-        if network.get("port_security_enabled") is False:
-            yield Finding(
-                where=where,
-                what=f"port security is off on network {network['id']}",
-                why="Neutron refuses security groups and allowed address pairs there, so machines get no ports",
-                remedy=scene.openstack("network", "set", "--enable-port-security", network["id"]),
-            )
+    if six and network["mtu"] < LEAST_MTU:
+        yield Finding(
+            where=where,
+            what=f"the MTU of network {network['id']} is {network['mtu']}",
+            why=f"the installer refuses less than {LEAST_MTU} with IPv6",
+            remedy=scene.openstack("network", "set", "--mtu", str(LEAST_MTU), network["id"]),
+        )
+    if (
+        network["project_id"] != scene.cloud.project_id
+        and len(subnets) == 1
+        and scene.cluster.load_balancer != "UserManaged"
+    ):
+        yield Finding(
+            where=where,
+            what=f"network {network['id']} belongs to project {network['project_id']}",
+            why="by Neutron's own policy only that project and administrators may choose a port's address there, "
+            "and the virtual addresses' ports have chosen ones",
+            remedy="ask its administrator whether the policy create_port:fixed_ips:ip_address allows it, "
+            "or name a network of this project",
+            level="warning",
+        )
+    if network.get("port_security_enabled") is False:
+        yield Finding(
+            where=where,
+            what=f"port security is off on network {network['id']}",
+            why="Neutron refuses security groups and allowed address pairs there, so machines get no ports",
+            remedy=scene.openstack("network", "set", "--enable-port-security", network["id"]),
+        )
