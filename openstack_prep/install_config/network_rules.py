@@ -23,7 +23,7 @@ LISTS = ("machine_networks", "cluster_networks", "service_networks")
 
 def _network_type(cluster: Cluster, release: int) -> Iterator[Mistake]:
     kind = cluster.network_type
-    gone = releases.NETWORK_TYPES_GONE.get(kind or "", NEVER)
+    gone = releases.NETWORK_TYPES_GONE.get((kind or "").lower(), NEVER)
     if release >= gone:
         yield Mistake("network_type", f"new clusters have no {kind} since 4.{gone}", "leave it out: OVNKubernetes")
 

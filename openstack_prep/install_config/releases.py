@@ -17,7 +17,7 @@ NEVER = 1000
 OPENSTACK = "platform.openstack"
 SHORT_NAMES_UNTIL = 12  # up to here the name may have 14 characters (#6309)
 OVN_SINCE = 12  # the default network type (#6014)
-NETWORK_TYPES_GONE = {"OpenShiftSDN": 15, "Kuryr": 15}  # refused for new clusters (#7720)
+NETWORK_TYPES_GONE = {"openshiftsdn": 15, "kuryr": 15}  # refused for new clusters (#7720); in any case
 TWO_STACKS_SINCE = 14  # two subnets take a controlPlanePort (#6797)
 
 

@@ -190,6 +190,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"network_type": "OpenShiftSDN", "release": "4.15"},
         "network_type: new clusters have no OpenShiftSDN since 4.15; leave it out: OVNKubernetes",
     ),
+    "openshiftsdn": ({"network_type": "openshiftsdn"}, "network_type: new clusters have no openshiftsdn since 4.15"),
     "Kuryr": ({"network_type": "Kuryr"}, "network_type: new clusters have no Kuryr since 4.15"),
     "an overlap": (
         {"service_networks": ("10.0.128.0/24",)},
