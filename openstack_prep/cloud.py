@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import urlsplit
 
 from openstack_prep.errors import ConfigError, NotAllowed, passes
-from openstack_prep.secret import Secret
+from openstack_prep.secret import Secret, without_values
 from openstack_prep.service import RETRIES, Service, translate
 from openstack_prep.version import __version__
 
@@ -297,7 +297,7 @@ def _entries(clouds_file: Path | None) -> str:
             entries = (yaml.safe_load(file) or {}).get("clouds", {})
         broken = [name for name, entry in entries.items() if not isinstance(entry, dict)]
     except (OSError, ValueError, yaml.YAMLError) as error:
-        return f"{path} cannot be read: {error}"
+        return f"{path} cannot be read: {without_values(str(error))}"
     except AttributeError:
         return f"{path} is not a mapping with the clouds under `clouds:`"
     if broken:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import os
+import re
 import secrets
 import threading
 from collections.abc import Callable
@@ -15,6 +16,13 @@ from openstack_prep.fields import file_path
 
 HIDDEN = "********"
 SOURCES = "{env: NAME}, {file: PATH}, {prompt: true} or {generate: PATH}"
+
+_QUOTED = re.compile(r"""(alias|anchor|tag|handle|base \d+:) ('[^']*'|"[^"]*")""")
+
+
+def without_values(said: str) -> str:
+    """Return what PyYAML says of a file without the words that it took from it: an unquoted *password is an alias."""
+    return _QUOTED.sub(rf"\1 {HIDDEN}", said)
 
 
 class Secret:

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.secret import HIDDEN, without_values
 
 MOST_PARTS = 100_000  # of a document with its aliases written out; a spec has hundreds
 
@@ -69,8 +70,9 @@ class Document:
             raise SpecError([Mistake(str(path), f"cannot be read: {error}", "name a readable YAML file")]) from None
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else 1
-            said = ", ".join(filter(None, (error.context, error.problem)))
-            raise SpecError([Mistake(f"{path}:{line}", f"is not YAML: {said}", "mend it there")]) from None
+            said = without_values(", ".join(filter(None, (error.context, error.problem))))
+            remedy = "quote a value that begins with *, & or !" if HIDDEN in said else "mend it there"
+            raise SpecError([Mistake(f"{path}:{line}", f"is not YAML: {said}", remedy)]) from None
         except yaml.YAMLError as error:
             raise SpecError([Mistake(str(path), f"is not YAML: {error}", "save it as UTF-8 text")]) from None
         except RecursionError:

@@ -261,6 +261,13 @@ def test_a_broken_clouds_yaml(clouds_yaml: Path, broken: str) -> None:
     assert str(clouds_yaml) in refused("lab")
 
 
+def test_a_password_without_quotes_is_not_shown(clouds_yaml: Path) -> None:
+    clouds_yaml.write_text(CLOUDS.replace("admin-password", f"*{WORD}"))
+    said = refused("lab")
+    assert "found undefined alias" in said
+    assert WORD not in said
+
+
 def test_a_clouds_yaml_that_cannot_be_read(clouds_yaml: Path) -> None:
     clouds_yaml.unlink()
     clouds_yaml.mkdir()
@@ -282,7 +289,7 @@ def test_an_entry_without_the_address_of_keystone(clouds_yaml: Path) -> None:
 def test_an_entry_without_a_password(services: requests_mock.Mocker, clouds_yaml: Path) -> None:
     lines = (line for line in clouds_yaml.read_text().splitlines() if "password" not in line)
     clouds_yaml.write_text("\n".join(lines))
-    with pytest.raises(ConfigError, match="password is a required attribute; check that entry of clouds.yaml"):
+    with pytest.raises(ConfigError, match=r"password is a required attribute; check that entry of clouds\.yaml"):
         connect("lab").authenticate()
 
 

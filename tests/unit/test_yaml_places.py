@@ -100,6 +100,13 @@ def test_the_syntax_is_wrong(path: Path) -> None:
     assert refused(path, "name: ocp4\nusers: [\n").startswith(f"{path}:3: is not YAML: ")
 
 
+@pytest.mark.parametrize("value", ["*hush", "!hush", "!hush!it", "&hush a\nb: &hush a", "!!int hush"])
+def test_a_password_without_quotes_is_not_shown(path: Path, value: str) -> None:
+    said = refused(path, f"password: {value}\n")
+    assert said.endswith("quote a value that begins with *, & or !")
+    assert "hush" not in said
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
