@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from openstack_prep.check.preflight import preflight
 from openstack_prep.install_config import Cluster, Contents, Machines, Pool, RootVolume, dump
 from openstack_prep.install_config.document import document
 from openstack_prep.names.hosts import Names, hosts_lines
@@ -135,11 +136,18 @@ class Site:
     # --- the command ------------------------------------------------------------------------
 
     def check(self, *words: str, code: int = 0, **changes: Any) -> list[dict[str, str]]:
-        """Write an install-config.yaml, check it, and return the findings."""
+        """Write an install-config.yaml, check it, and return the findings: by the command if there are words for it."""
         config = replace(self.cluster, **changes)
-        (self.prep.folder / "install-config.yaml").write_text(dump(document(config, CONTENTS)))
-        words = ("check", "--release", config.release, "--hosts", "hosts", "--format", "json", *words)
-        found: list[dict[str, str]] = json.loads(self.prep.run(*words, code=code).stdout)["findings"]
+        path, hosts = (self.prep.folder / name for name in ("install-config.yaml", "hosts"))
+        path.write_text(dump(document(config, CONTENTS)))
+        if words:
+            words = ("check", "--release", config.release, "--hosts", "hosts", "--format", "json", *words)
+            data = json.loads(self.prep.run(*words, code=code).stdout)
+        else:
+            verdict = preflight(path, config.release, hosts=hosts, clouds_file=self.tenant.clouds_file)
+            data = verdict.data()
+            assert bool(verdict.errors) == bool(code), verdict
+        found: list[dict[str, str]] = data["findings"]
         return found
 
     def told(self, *words: str, code: int = 0, **changes: Any) -> list[str]:
