@@ -58,6 +58,13 @@ def role(name: str, infra_id: str = "") -> Role | None:
     return found[1] if found else None  # type: ignore[return-value]  # the pattern knows no other
 
 
+def infra_id_of(machine: str) -> str | None:
+    """Return the infraID that a machine's name, or its security group's, begins with; None for other names."""
+    found = _ROLE.search(machine)
+    start = machine[: found.start()] if found else ""
+    return start if is_infra_id(start) else None
+
+
 def is_node(port: Mapping[str, Any], infra_id: str) -> bool:
     """Whether a port is that of a master, a worker or the bootstrap machine.
 

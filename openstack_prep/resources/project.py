@@ -13,6 +13,7 @@ from annotated_types import Len
 
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Name
+from openstack_prep.installer import naming
 from openstack_prep.model import Change, Key, Observed, Resource
 from openstack_prep.site import Site, only_one
 
@@ -108,12 +109,15 @@ class Project(Resource):
         return self._observed(site, answer["project"])
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        """Yield what others made in it, which would be left without an owner."""
+        """Yield what others made in it, which would be left without an owner, and that we ourselves work in it."""
+        if observed.id == site.admin.project_id:
+            what = f"the cloud in use, {site.admin.name}, works in this project"
+            yield Mistake(str(self.key), what, "destroy by another entry of clouds.yaml: --os-cloud or OS_CLOUD")
         for plural, found in _contents(site, observed.id):
             left = sorted(f"{each.get('name') or ''} {each['id']}".strip() for each in found if each["id"] not in going)
             if left:
                 holds = f"still holds what this spec did not make: {plural} {', '.join(left)}"
-                yield Mistake(str(self.key), holds, "delete it first")
+                yield Mistake(str(self.key), holds, _remedy(left))
 
     def delete(self, site: Site, observed: Observed) -> None:
         """Delete it; its ``default`` security group, which Neutron would leave behind, goes first."""
@@ -121,6 +125,14 @@ class Project(Resource):
             if group["name"] == "default":
                 site.admin.network.delete(f"/security-groups/{group['id']}")
         site.admin.identity.delete(f"/projects/{observed.id}")
+
+
+def _remedy(left: Sequence[str]) -> str:
+    """Return how to be rid of what is in the way; a cluster of OpenShift's goes by its own way."""
+    infra_id = next(filter(None, (naming.infra_id_of(each.split(" ")[0]) for each in left)), None)
+    if infra_id is None:
+        return "delete it first"
+    return f"openshift-install destroy cluster first, or openstack-prep cleanup --infra-id {infra_id}"
 
 
 def in_domain(site: Site, plural: str, wanted: Resource, domain: str) -> Mapping[str, Any] | None:

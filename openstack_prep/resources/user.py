@@ -135,5 +135,11 @@ class User(Resource):
             site.log_out(self)
         return self._observed(site, answer.json()["user"], self.password)
 
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        """Yield that we would take away the user whom we work as: what comes after would be refused, or look gone."""
+        if observed.id == site.admin.user_id:
+            what = f"the cloud in use, {site.admin.name}, logs in as this user"
+            yield Mistake(str(self.key), what, "destroy by another's entry of clouds.yaml: --os-cloud or OS_CLOUD")
+
     def delete(self, site: Site, observed: Observed) -> None:
         site.admin.identity.delete(f"/users/{observed.id}")

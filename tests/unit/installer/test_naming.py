@@ -77,3 +77,17 @@ def test_infra_ids(text: str, good: bool) -> None:
 def test_tags_of_other_clusters() -> None:
     tags = ["openshiftClusterID=other-aaaaa", names.tag(ID), "openshiftClusterID2=x"]
     assert names.foreign_tags(tags, names.tag(ID)) == ["openshiftClusterID=other-aaaaa"]
+
+
+@pytest.mark.parametrize(
+    ("name", "infra_id"),
+    [
+        ("dev-x7k2p-master-0", "dev-x7k2p"),
+        ("dev-x7k2p-worker", "dev-x7k2p"),
+        ("dev-x7k2p-worker-0-abcde", "dev-x7k2p"),
+        ("k8s-master-0", None),
+        ("dev-x7k2p-api", None),
+    ],
+)
+def test_the_infra_id_in_a_machines_name(name: str, infra_id: str | None) -> None:
+    assert names.infra_id_of(name) == infra_id

@@ -11,7 +11,7 @@ from openstack_prep.model import Action, Mark
 from openstack_prep.plan import Plan
 from openstack_prep.resources.project import Project
 from openstack_prep.site import Site
-from tests.unit.conftest import ENDPOINTS, IDENTITY, failure
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, failure
 
 LAB = Project(name="lab", description="a lab", tags=("blue",))
 
@@ -114,3 +114,22 @@ def test_destroy_refuses_to_orphan_what_others_made(site: Site, empty: requests_
     doomed = planner.plan_destroy("lab", [LAB], observed)
     (mistake,) = executor.examine_deletes(site, doomed)
     assert "servers theirs s1" in str(mistake)
+
+
+def test_a_clusters_machines_have_a_way_of_their_own(
+    site: Site, empty: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    listed.append(answer())
+    empty.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "dev-x7k2p-master-0"}]})
+    doomed = planner.plan_destroy("lab", [LAB], executor.observe(site, [LAB]))
+    (mistake,) = executor.examine_deletes(site, doomed)
+    assert mistake.remedy.endswith("openstack-prep cleanup --infra-id dev-x7k2p")
+
+
+def test_nobody_destroys_the_project_that_he_works_in(
+    site: Site, empty: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    listed.append(answer(id=ADMIN_PROJECT))
+    doomed = planner.plan_destroy("lab", [LAB], executor.observe(site, [LAB]))
+    (mistake,) = executor.examine_deletes(site, doomed)
+    assert "works in this project; destroy by another entry of clouds.yaml" in str(mistake)

@@ -14,7 +14,7 @@ from openstack_prep.resources.role_assignment import RoleAssignment
 from openstack_prep.resources.user import DIFFERS, User
 from openstack_prep.secret import HIDDEN, Secret
 from openstack_prep.site import Actor, Site
-from tests.unit.conftest import IDENTITY, failure, sent, token
+from tests.unit.conftest import ADMIN_USER, IDENTITY, failure, sent, token
 
 USERS, TOKENS = f"{IDENTITY}/users", f"{IDENTITY}/auth/tokens"
 
@@ -214,3 +214,10 @@ def test_our_own_user_is_known_from_our_token(site: Site, services: requests_moc
     me = User(name="admin-user")
     assert executor.observe(site, [me])[me.key].id == "admin-user"
     assert sent(services) == []
+
+
+def test_nobody_destroys_the_user_that_he_is(site: Site, services: requests_mock.Mocker) -> None:
+    user = User(name="ocp")
+    assert list(user.check_delete(site, Observed(id="u1"), frozenset())) == []
+    (mistake,) = user.check_delete(site, Observed(id=ADMIN_USER), frozenset())
+    assert "logs in as this user; destroy by another's entry of clouds.yaml" in str(mistake)
