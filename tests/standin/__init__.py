@@ -15,6 +15,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal
 
 from openstack.connection import Connection
@@ -90,7 +91,8 @@ def write_program(folder: Path) -> Path:
     path.write_text(
         "#!/bin/sh\n"
         "# a stand-in, not the installer\n"
-        f'PYTHONPATH={REPOSITORY}${{PYTHONPATH:+{os.pathsep}$PYTHONPATH}} exec {sys.executable} -m tests.standin "$@"\n'
+        f"PYTHONPATH={quote(str(REPOSITORY))}${{PYTHONPATH:+{os.pathsep}$PYTHONPATH}} "
+        f'exec {quote(sys.executable)} -m tests.standin "$@"\n'
     )
     path.chmod(0o755)
     return path

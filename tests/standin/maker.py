@@ -5,6 +5,7 @@ Tags of Neutron's things come by a second request, a moment after the thing itse
 
 from __future__ import annotations
 
+import ipaddress
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -78,8 +79,9 @@ class Maker:
             **self._by(),
         }
         if not recipe.capi:  # Terraform's leaves the virtual addresses out of the pool
-            prefix = recipe.machine_network.rsplit(".", 2)[0]
-            body["allocation_pools"] = [{"start": f"{prefix}.0.10", "end": f"{prefix}.62.128"}]
+            machines = ipaddress.ip_network(recipe.machine_network)
+            last = min(16000, machines.num_addresses - 2)
+            body["allocation_pools"] = [{"start": str(machines[10]), "end": str(machines[last])}]
         return body
 
     def _by(self) -> dict[str, str]:
