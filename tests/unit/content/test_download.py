@@ -316,9 +316,11 @@ def answering(answer: bytes) -> Iterator[str]:
     with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/disk?signature=hidden"
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/disk?signature=hidden"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @pytest.mark.parametrize(
@@ -326,7 +328,6 @@ def answering(answer: bytes) -> Iterator[str]:
     [
         ("302 Found\r\nLocation: http://me:hidden@[/x", "ValueError; correct the URL"),
         ("302 Found\r\nLocation: file:///etc/passwd", "InvalidSchema; correct the URL"),
-        ("302 Found\r\nLocation: /disk?signature=hidden\r\nContent-Length: 0", "TooManyRedirects"),
         ("200 OK\r\nContent-Length: \xb2\r\nTransfer-Encoding: chunked", "broke off after 0 of [?] bytes"),
         ("200 OK\r\n" + "a: b\r\n" * 200, "got more than 100 headers"),
     ],
