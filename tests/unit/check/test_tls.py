@@ -58,7 +58,7 @@ def served(pem: Path, key: Path) -> Iterator[str]:
             except OSError:  # whoever distrusts us hangs up
                 connected.close()
 
-        thread = threading.Thread(target=answer)
+        thread = threading.Thread(target=answer, daemon=True)
         thread.start()
         yield f"https://localhost:{server.getsockname()[1]}/v3"
         thread.join()
