@@ -34,7 +34,7 @@ def image(scene: Scene) -> Iterator[Finding]:
 
 
 def _in_glance(scene: Scene, where: str, name: str) -> Iterator[Finding]:
-    found = scene.cloud.image.list("/images", "images", name=name)
+    found = scene.cloud.image.list("/images", "images", name=f"eq:{name}")
     if not found:
         yield Finding(
             where=where,
