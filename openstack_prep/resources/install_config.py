@@ -6,6 +6,7 @@ until the cluster is destroyed (asset/store).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, PrepError
 from openstack_prep.fields import File, is_address
 from openstack_prep.install_config import Cluster, Contents
+from openstack_prep.install_config.content_rules import are_public_keys
 from openstack_prep.install_config.document import compact
 from openstack_prep.model import Change, Key, Mark, Observed, Resource
 from openstack_prep.private_file import PRIVATE, mode, write_private
@@ -28,6 +30,7 @@ from openstack_prep.secret import Secret
 from openstack_prep.site import Site
 
 KEPT = ".kept"
+GONE = "(the file is gone)"
 STATE = (".openshift_install_state.json", "metadata.json")
 FLOATING = {"api_floating_ip": ("apiFloatingIP", "lbFloatingIP"), "ingress_floating_ip": ("ingressFloatingIP",)}
 FILES = ("pull_secret_file", "ssh_key_file", "additional_trust_bundle_file")
@@ -41,8 +44,8 @@ class InstallConfig(InProject, Cluster):
     stands for the file: another apply does not bring back what a second run of the installer would
     stumble over, and a spec that has become different is refused, for no install-config changes a
     cluster that is there.  Without that state (the cluster was destroyed, or the file was deleted by
-    hand) it is written again.  Our mark is the first line; a file without it is somebody else's, and
-    never overwritten.
+    hand) an apply writes it again, and a destroy removes the copy, which holds the pull secret.  Our
+    mark is the first line; a file without it is somebody else's, and never overwritten.
     """
 
     kind: ClassVar[str] = "install_config"
@@ -118,11 +121,14 @@ class InstallConfig(InProject, Cluster):
         return {each.key: observed for each, observed in found if observed is not None}
 
     def _observed(self, site: Site) -> Observed | None:
-        path = self.kept if self._consumed() else self.file
+        path = self.file if self.file.exists() else self.kept
         if not path.exists():
             return None
         text = _read(path)
         ours = _is_ours(text, site.mark)
+        alone = path == self.kept and not self._consumed()
+        if alone and not ours:
+            return None
         leaves = self._in_our_words(site, _leaves(_parsed(text)))
         declared = self.desired()
         return Observed(
@@ -131,7 +137,7 @@ class InstallConfig(InProject, Cluster):
             values={
                 **leaves,
                 "others": tuple(sorted(leaves.keys() - declared.keys())),
-                "mode": mode(path),
+                "mode": GONE if alone else mode(path),
                 "kept": not ours or (self.kept.exists() and _read(self.kept) == text),
             },
             outputs={"path": str(path)},
@@ -148,16 +154,15 @@ class InstallConfig(InProject, Cluster):
         return leaves
 
     def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
-        for name in FILES:
-            path = getattr(self, name)
-            if path and _text(path) is None:
-                yield self.mistake(f"{name}: {path} cannot be read", "put it there, or name another")
+        paths = {name: path for name in FILES if (path := getattr(self, name))}
+        unread = {name.removesuffix("_file"): path for name, path in paths.items() if _text(path) is None}
+        for of, path in unread.items():
+            yield self.mistake(f"{of}_file: {path} cannot be read", "put it there, or name another")
         unnamed: dict[str, Any] = dict.fromkeys(self._unresolved())
         known = replace(self, **unnamed)
-        unread = {name.removesuffix("_file") for name in FILES if getattr(self, name)}
         for each in install_config.mistakes(known, self._contents()):
-            if not (each.where in unread and _text(getattr(self, f"{each.where}_file")) is None):
-                yield self.mistake(f"{each.where}: {each.what}", each.remedy)
+            if each.where.removesuffix("_policy") not in unread:
+                yield self.mistake(_in_the_spec(f"{each.where}: {each.what}"), _in_the_spec(each.remedy))
         if self.kept.exists() and not _is_ours(_read(self.kept), site.mark):
             yield self.mistake(f"{self.kept} is not of this spec", "name another file, or remove it")
         elif observed is not None and self._differs(observed):
@@ -197,6 +202,11 @@ class InstallConfig(InProject, Cluster):
         self.file.unlink(missing_ok=True)
         if self.kept.exists() and _is_ours(_read(self.kept), site.mark):
             self.kept.unlink()
+
+
+def _in_the_spec(text: str) -> str:
+    """Return a text in which contents are called as the fields that name their files."""
+    return re.sub(r"\b(pull_secret|ssh_key|additional_trust_bundle)\b", r"\1_file", text)
 
 
 def _text(path: str | None) -> str | None:
@@ -242,9 +252,11 @@ def _leaves(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _hidden(path: str, value: Any) -> Any:
-    """Return a pull secret, or a URL with a password, as Secret."""
+    """Return as Secret a pull secret, a URL with a password, and what is no public key where one should be."""
     if path == "pullSecret":
         return compact(value if isinstance(value, Secret) else Secret(str(value)))
+    if path == "sshKey" and not are_public_keys(str(value)):
+        return Secret(str(value))
     if path.startswith("proxy.") and isinstance(value, str) and urlsplit(value).password:
         return Secret(value)
     return value

@@ -41,3 +41,8 @@ def test_an_install_config_names_what_apply_has_made(prep: Prep) -> None:
     file.unlink()  # as the installer does
     (file.parent / ".openshift_install_state.json").write_text("{}")
     assert prep.changes() == set()
+
+    (file.parent / ".openshift_install_state.json").unlink()  # as its destroy does
+    assert prep.changes() == {"install_config/install-config.yaml"}
+    assert "install_config/install-config.yaml" in prep.destroy().stdout
+    assert list(file.parent.iterdir()) == []  # the copy held the pull secret

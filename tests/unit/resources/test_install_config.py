@@ -218,16 +218,29 @@ def test_without_a_cluster_it_is_written_again(site: Site, make: Make) -> None:
     applied(site, file)
     eaten(file)
     (file.file.parent / ".openshift_install_state.json").unlink()
-    applied(site, file)
-    assert file.file.exists()
+    assert "mode (the file is gone) -> 0600" in str(planned(site, file))
+    other = make(base_domain="example.org")
+    applied(site, other)
+    assert "example.org" in file.file.read_text()
+    assert not planned(site, other)
 
 
-@pytest.mark.parametrize("used", [False, True])
-def test_destroy_removes_both(site: Site, make: Make, used: bool) -> None:
+def test_somebody_elses_copy_without_the_file_is_left(site: Site, make: Make) -> None:
+    file = make()
+    file.kept.parent.mkdir()
+    file.kept.write_text("theirs: true\n")
+    assert refusals(site, file) == [f"{file.kept} is not of this spec; name another file, or remove it"]
+    assert not list(planner.plan_destroy("lab", [file], executor.observe(site.fresh(), [file])))
+
+
+@pytest.mark.parametrize("used", ["no", "installed", "destroyed"])
+def test_destroy_removes_both(site: Site, make: Make, used: str) -> None:
     file = make()
     applied(site, file)
-    if used:
+    if used != "no":
         eaten(file)
+    if used == "destroyed":
+        (file.file.parent / ".openshift_install_state.json").unlink()
     plan = planner.plan_destroy("lab", [file], executor.observe(site, [file]))
     executor.run(plan, site).raise_for_failures()
     assert not file.file.exists()
