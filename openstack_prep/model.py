@@ -163,7 +163,7 @@ class Resource:
         return ()
 
     def losses(self, observed: Observed) -> Iterable[Mistake]:
-        """Yield what an update would delete and make again: refused unless consented to."""
+        """Yield what an update would take from those who use it: refused unless consented to."""
         return ()
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from openstack_prep.errors import Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.plan import Plan, differences
+from openstack_prep.planner import to_consent
 from openstack_prep.version import __version__
 
 FORMAT = 1
@@ -25,7 +26,7 @@ def save(path: Path, plan: Plan, spec: Path, cloud: str) -> None:
         "spec": str(spec.resolve()),
         "sha256": _sum(spec),
         "cloud": cloud,
-        "allow_replace": any(step.action == "replace" for step in plan) and not plan.refusals,
+        "allow_replace": bool(to_consent(plan)) and not plan.refusals,
         "steps": plan.data(),
     }
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import graphlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.model import Action, Change, Key, Observed, Resource, Step
@@ -50,14 +50,21 @@ def plan_apply(
     ]
     refusals = list(mistakes)
     if not allow_replace:
-        refusals += [_needs_consent(step) for step in steps if step.action is Action.REPLACE]
-        for step in steps:
-            if step.action is Action.UPDATE and step.observed is not None:
-                refusals += step.resource.losses(step.observed)
+        refusals += to_consent(steps)
     return Plan(spec=spec, purpose="apply", steps=tuple(steps), refusals=tuple(refusals))
 
 
-def _needs_consent(step: Step) -> Mistake:
+def to_consent(steps: Iterable[Step]) -> list[Mistake]:
+    """Return what steps would delete and make again, as refusals."""
+    steps = tuple(steps)
+    found = [_replacement(step) for step in steps if step.action is Action.REPLACE]
+    for step in steps:
+        if step.action is Action.UPDATE and step.observed is not None:
+            found += step.resource.losses(step.observed)
+    return found
+
+
+def _replacement(step: Step) -> Mistake:
     differences = ", ".join(
         f"{change.field} {change.before!r} -> {change.after!r}"
         for change in step.changes

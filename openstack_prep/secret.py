@@ -26,31 +26,28 @@ def without_values(said: str) -> str:
 
 
 class Secret:
-    """A secret, given or fetched when first asked for (a file that is yet to be written).
+    """A secret, given or fetched when first asked for.
 
+    ``path`` is the file that a generated one is kept in, and that is written when it is fetched.
     Equality compares the values, in constant time.
     """
 
-    __slots__ = ("_exists", "_fetch", "_lock", "_value")
+    __slots__ = ("_fetch", "_lock", "_value", "path")
 
     def __init__(
-        self,
-        value: str | None = None,
-        *,
-        fetch: Callable[[], str] | None = None,
-        exists: Callable[[], bool] = lambda: True,
+        self, value: str | None = None, *, fetch: Callable[[], str] | None = None, path: str | None = None
     ) -> None:
         if (value is None) == (fetch is None):
             raise TypeError("give a Secret either its value or a way to fetch it")
         self._value = value
         self._fetch = fetch
-        self._exists = exists
+        self.path = path
         self._lock = threading.Lock()
 
     @property
     def ready(self) -> bool:
         """Whether there is a value already: one that is yet to be generated is nobody's so far."""
-        return self._value is not None or self._exists()
+        return self._value is not None or self.path is None or os.path.exists(self.path)
 
     def reveal(self) -> str:
         """Return the value; the caller must not log, print or store it beyond its purpose."""
@@ -170,4 +167,4 @@ def _generated(name: str, base: Path) -> Secret:
         except ValueError as error:
             raise ConfigError(str(error)) from None
 
-    return Secret(fetch=fetch, exists=lambda: os.path.exists(path))
+    return Secret(fetch=fetch, path=path)

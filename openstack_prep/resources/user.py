@@ -100,6 +100,15 @@ class User(Resource):
                 "correct the password, take it out, or choose another name",
             )
 
+    def losses(self, observed: Observed) -> Iterable[Mistake]:
+        """Yield that a password, by which others may log in, is to be generated a second time."""
+        if observed.ours and observed.values.get("password") == DIFFERS and self.password and not self.password.ready:
+            yield Mistake(
+                str(self.key),
+                f"its password would be replaced by a new one, because {self.password.path} is not there",
+                "copy it from where the spec was applied, or consent to that (--allow-replace)",
+            )
+
     def create(self, site: Site) -> Observed:
         body = self.desired() | {
             "name": self.name,

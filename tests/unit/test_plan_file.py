@@ -12,6 +12,7 @@ from openstack_prep.plan import Plan
 from openstack_prep.plan_file import SavedPlan, save
 from openstack_prep.planner import plan_apply
 from openstack_prep.resources import User
+from openstack_prep.resources.user import DIFFERS
 from openstack_prep.secret import Secret
 from tests.unit.box import Box
 
@@ -79,6 +80,14 @@ def test_it_is_for_one_cloud(kept: Path) -> None:
 @pytest.mark.parametrize("consent", [True, False])
 def test_consent_to_a_replacement_is_kept_with_it(consent: bool, tmp_path: Path, spec: Path) -> None:
     save(tmp_path / "kept.plan", plan(consent, a={"material": "tin"}), spec, "lab")
+    assert SavedPlan(tmp_path / "kept.plan").allow_replace is consent
+
+
+@pytest.mark.parametrize("consent", [True, False])
+def test_consent_to_a_loss_is_kept_with_it(consent: bool, tmp_path: Path, spec: Path) -> None:
+    user = User(name="u", password=Secret(fetch=lambda: "new", path=str(tmp_path / "no.password")))
+    observed = {user.key: Observed(id="u1", ours=True, values={"password": DIFFERS})}
+    save(tmp_path / "kept.plan", plan_apply("lab", [user], observed, allow_replace=consent), spec, "lab")
     assert SavedPlan(tmp_path / "kept.plan").allow_replace is consent
 
 

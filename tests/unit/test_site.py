@@ -167,7 +167,7 @@ def test_nobody_enters_a_disabled_project(services: requests_mock.Mocker) -> Non
 
 
 def test_nobody_logs_in_with_a_password_that_is_yet_to_be_made(services: requests_mock.Mocker) -> None:
-    site = staffed(Secret(fetch=lambda: "later", exists=lambda: False))
+    site = staffed(Secret(fetch=lambda: "later", path="/no/such.password"))
     assert site.find_tenant(PROJECT) is None
 
 

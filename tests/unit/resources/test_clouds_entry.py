@@ -113,6 +113,6 @@ def test_without_a_password_or_a_project_it_is_a_mistake(site: Site, path: Path)
 
 def test_a_password_that_is_yet_to_be_generated_differs(site: Site, path: Path) -> None:
     wanted(site, path).create(site)
-    later = Secret(fetch=lambda: "s3cret", exists=lambda: False)
+    later = Secret(fetch=lambda: "s3cret", path="/no/such.password")
     entry = CloudsEntry(path=str(path), cloud="lab", user="ocp", project="ocp-tenant", password=later)
     assert [each.field for step in plan(site, entry) for each in step.changes] == ["password"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from openstack_prep.model import Action, Observed
 from openstack_prep.resources.project import Project
 from openstack_prep.resources.role_assignment import RoleAssignment
 from openstack_prep.resources.user import DIFFERS, User
-from openstack_prep.secret import HIDDEN, Secret
+from openstack_prep.secret import HIDDEN, Secret, from_spec
 from openstack_prep.site import Actor, Site
 from tests.unit.conftest import ADMIN_USER, IDENTITY, failure, sent, token
 
@@ -121,10 +122,31 @@ def test_a_disabled_user_is_not_logged_in(site: Site, services: requests_mock.Mo
 
 def test_a_password_that_is_yet_to_be_generated_differs(site: Site, services: requests_mock.Mocker) -> None:
     services.get(USERS, json={"users": [raw()]})
-    observed = found(site, User(name="ocp", password=Secret(fetch=lambda: "new", exists=lambda: False)))
+    observed = found(site, User(name="ocp", password=Secret(fetch=lambda: "new", path="/no/such.password")))
     assert observed is not None
     assert observed.values["password"] == DIFFERS
     assert not logins(services)
+
+
+def test_a_password_is_not_generated_a_second_time_unasked(
+    site: Site, services: requests_mock.Mocker, tmp_path: Path
+) -> None:
+    services.get(USERS, json={"users": [raw()]})
+    play_login(services, "s3cret")
+    user = User(name="ocp", password=from_spec({"generate": "ocp.password"}, base=tmp_path))
+    observed = executor.observe(site, [user])
+    (refusal,) = planner.plan_apply("lab", [user], observed).refusals
+    file = tmp_path / "ocp.password"
+    assert str(refusal) == (
+        f"user/ocp: its password would be replaced by a new one, because {file} is not there; "
+        "copy it from where the spec was applied, or consent to that (--allow-replace)"
+    )
+    assert not planner.plan_apply("lab", [user], observed, allow_replace=True).refusals
+    assert not file.exists()
+    file.write_text("another\n")
+    changed = planner.plan_apply("lab", [user], executor.observe(site, [user]))
+    assert [step.action for step in changed] == [Action.UPDATE]
+    assert not changed.refusals
 
 
 def test_a_password_is_mended_without_a_trace(
