@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -176,6 +177,11 @@ def public_key(value: Any, base: Path) -> Any:
     if len(words) < 2 or "\n" in value.strip() or not _key_type(words[1]) == words[0]:
         raise ValueError("is not an SSH public key; give one line such as: ssh-ed25519 AAAAC3... me@here")
     return value.strip()
+
+
+def is_public_key(line: str) -> bool:
+    """Whether a line is an SSH public key as in authorized_keys: options if any, type, base64, comment."""
+    return any(_key_type(data) == name for name, data in pairwise(line.split()))
 
 
 def _key_type(text: str) -> str | None:

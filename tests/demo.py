@@ -58,8 +58,10 @@ def install(place: Path, admin: dict[str, str]) -> None:
     program = standin.write_program(place / "bin")
     admin = admin | {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}", "STANDIN_RELEASE": "4.2"}
     copy(OPENSHIFT, place)
-    (place / "pull-secret.json").write_text('{"auths": {"quay.io": {"auth": "bm90aGluZw=="}}}')
-    (place / "id_ed25519.pub").write_text("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJMBZgJQTqUX348iiMEA5oksoYs demo\n")
+    (place / "pull-secret.json").write_text('{"auths": {"quay.io": {"auth": "Zm9vOmJhcg=="}}}')
+    (place / "id_ed25519.pub").write_text(
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB demo\n"
+    )
     installer = ("--", "openshift-install")
     if (place / CLUSTER).exists():  # what an earlier demo left; a cloud that was reset knows nothing of it
         run("openstack-prep", "ipi", "--spec", OPENSHIFT, *installer, "destroy", "cluster", needed=False, **admin)

@@ -69,7 +69,7 @@ def compact(secret: Secret) -> Secret:
     """Return a pull secret on one line; one that is not JSON stays as it is."""
     try:
         return Secret(json.dumps(json.loads(secret.reveal()), separators=(",", ":")))
-    except ValueError:
+    except (ValueError, RecursionError):
         return secret
 
 

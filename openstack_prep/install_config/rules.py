@@ -6,7 +6,6 @@ installconfig/openstack/validation).  ``where`` of a mistake is our name of the 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 
 from openstack_prep.errors import Mistake
 from openstack_prep.install_config import releases
+from openstack_prep.install_config.content_rules import content_mistakes
 from openstack_prep.install_config.document import values
 from openstack_prep.install_config.machine_rules import MACHINE_RULES
 from openstack_prep.install_config.model import Cluster, Contents
@@ -32,7 +32,7 @@ def mistakes(cluster: Cluster, contents: Contents) -> list[Mistake]:
         what, _, remedy = str(error).partition("; ")
         return [Mistake("release", f"{cluster.release!r} {what}", remedy)]
     said = values(cluster, contents)
-    found = [*unwritable(said, release), *_contents(contents), *_trust(cluster, contents)]
+    found = [*unwritable(said, release), *content_mistakes(cluster, contents)]
     return found + list(chain.from_iterable(rule(cluster, release) for rule in RULES))
 
 
@@ -58,7 +58,7 @@ def _not_yet_or_no_longer(field: Field, release: int) -> Mistake:
     return Mistake(field.of, f"{newest.name} is ignored since 4.{newest.until}", "leave it out")
 
 
-# --- names and files ----------------------------------------------------------------------
+# --- names ----------------------------------------------------------------------
 
 
 def _names(cluster: Cluster, release: int) -> Iterator[Mistake]:
@@ -71,24 +71,6 @@ def _names(cluster: Cluster, release: int) -> Iterator[Mistake]:
         yield Mistake("cluster_name", f"{name!r} has more than 14 characters, too many before 4.{until}", "shorten it")
     if not re.fullmatch(rf"{LABEL}(\.{LABEL})*\.?", cluster.base_domain):
         yield Mistake("base_domain", f"{cluster.base_domain!r} is no domain", "write one such as example.com")
-
-
-def _contents(contents: Contents) -> Iterator[Mistake]:
-    if contents.pull_secret is None:
-        yield Mistake("pull_secret", "is missing", 'give one; without registries to log in to, {"auths": {"x": {...}}}')
-    elif not _is_pull_secret(contents.pull_secret.reveal()):
-        yield Mistake("pull_secret", "is not JSON with auths", "take the one that the console of your vendor gives you")
-    bundle = contents.additional_trust_bundle
-    if bundle is not None and "-----BEGIN CERTIFICATE-----" not in bundle:
-        yield Mistake("additional_trust_bundle", "holds no certificate", "give PEM: -----BEGIN CERTIFICATE----- ...")
-
-
-def _is_pull_secret(text: str) -> bool:
-    try:
-        data = json.loads(text)
-    except ValueError:
-        return False
-    return isinstance(data, dict) and isinstance(data.get("auths"), dict) and bool(data["auths"])
 
 
 # --- what the cluster is told -----------------------------------------------------------------------------
@@ -125,11 +107,6 @@ def _mirrors(cluster: Cluster, release: int) -> Iterator[Mistake]:
             if "://" in name or ":" in path or "@" in path:
                 what = f"{name!r} is no repository"
                 yield Mistake(f"image_mirrors[{index}]", what, "write HOST/PATH, without scheme, tag and digest")
-
-
-def _trust(cluster: Cluster, contents: Contents) -> Iterator[Mistake]:
-    if cluster.additional_trust_bundle_policy and contents.additional_trust_bundle is None:
-        yield Mistake("additional_trust_bundle_policy", "there is no bundle it is for", "give additional_trust_bundle")
 
 
 def _capabilities(cluster: Cluster, release: int) -> Iterator[Mistake]:

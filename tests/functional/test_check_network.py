@@ -400,7 +400,7 @@ platform:
     apiFloatingIP: 192.168.122.99
     controlPlanePort: {{fixedIPs: [{{subnet: {{id: {subnet.id}}}}}]}}
     externalDns: [192.0.2.53]
-pullSecret: '{{"auths": {{"example.com": {{"auth": "c2VjcmV0"}}}}}}'
+pullSecret: '{{"auths": {{"example.com": {{"auth": "Zm9vOmJhcg=="}}}}}}'
 """)
     prep.environment = {"OS_CLIENT_CONFIG_FILE": str(shared.tenant.clouds_file)}
     said = prep.run("check", str(shared.folder), "--release", "4.18", "--hosts", str(shared.hosts), code=1).stdout
@@ -418,15 +418,17 @@ pullSecret: '{{"auths": {{"example.com": {{"auth": "c2VjcmV0"}}}}}}'
     ):
         assert expected in said, said
     assert "virtual" not in said.replace("virtual addresses are made of it", "")  # they follow from the network
-    assert "c2VjcmV0" not in said
+    assert "Zm9vOmJhcg==" not in said
     assert said.count("\n  why: ") == said.count("\n  mend: ") == len(said.splitlines()) // 3
 
 
 def test_the_shipped_network_of_ones_own_passes(prep: Prep) -> None:
     shipped = resources.files("openstack_prep.install_configs") / "openshift-byo-network.yaml"
     prep.spec.write_text(shipped.read_text())
-    (prep.folder / "pull-secret.json").write_text('{"auths": {"example.com": {"auth": "c2VjcmV0"}}}')
-    (prep.folder / "id_ed25519.pub").write_text("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJMBZg lab\n")
+    (prep.folder / "pull-secret.json").write_text('{"auths": {"example.com": {"auth": "Zm9vOmJhcg=="}}}')
+    (prep.folder / "id_ed25519.pub").write_text(
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB lab\n"
+    )
     prep.apply()
     prep.run("names", "--install-config", "byo/install-config.yaml", "--write", "hosts")
     tenant = replace(prep, environment={"OS_CLIENT_CONFIG_FILE": str(prep.folder / "clouds.yaml")})

@@ -16,7 +16,9 @@ SECRET = "Zm9vOmJhcg=="
 def spec_without_addresses(folder: Path) -> dict[str, object]:
     """Return the shipped spec whose floating IPs are the next free ones, with the files it wants beside it."""
     (folder / "pull-secret.json").write_text(f'{{"auths": {{"quay.io": {{"auth": "{SECRET}"}}}}}}')
-    (folder / "id_ed25519.pub").write_text("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJMBZg lab\n")
+    (folder / "id_ed25519.pub").write_text(
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB lab\n"
+    )
     shipped = resources.files("openstack_prep.install_configs") / "openshift-current.yaml"
     spec: dict[str, object] = yaml.safe_load(shipped.read_text())
     spec["floating_ips"] = [{"name": name, "external_network": "external"} for name in ("api", "ingress")]

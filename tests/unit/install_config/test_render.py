@@ -31,7 +31,7 @@ SUBNET = "0f2c8a4e-6b1d-4c3e-9a57-2d1b8e6f4a90"
 
 CONTENTS = Contents(
     pull_secret=Secret('{\n  "auths": {"quay.io": {"auth": "Zm9vOmJhcg=="}}\n}\n'),
-    ssh_key="ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJMBZg lab",
+    ssh_key="ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB lab",
     additional_trust_bundle="-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
 )
 

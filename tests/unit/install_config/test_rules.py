@@ -311,24 +311,7 @@ def test_what_is_allowed(fields: dict[str, Any]) -> None:
     assert told(**fields) == []
 
 
-# --- files --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("text", ["", "hunter2", '{"auths": "hunter2"}', '["hunter2"]', '{"auths": {}}'])
-def test_a_pull_secret_that_is_none_is_not_repeated(text: str) -> None:
-    (mistake,) = mistakes(RIGHT, Contents(pull_secret=Secret(text)))
-    assert (mistake.where, mistake.what) == ("pull_secret", "is not JSON with auths")
-    assert "hunter2" not in str(mistake)
-
-
-def test_no_pull_secret() -> None:
-    (mistake,) = mistakes(RIGHT, Contents())
-    assert str(mistake).startswith("pull_secret: is missing")
-
-
-def test_a_bundle_without_certificate() -> None:
-    (mistake,) = mistakes(RIGHT, replace(FILES, additional_trust_bundle="x"))
-    assert str(mistake).startswith("additional_trust_bundle: holds no certificate")
+# --- all of it -----------------------------------------------------------------------------
 
 
 def test_a_proxy_is_not_repeated_for_it_may_hold_a_password() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,7 +39,9 @@ Make = Callable[..., InstallConfig]
 def folder(tmp_path: Path) -> Path:
     """A folder with the files that every cluster needs."""
     (tmp_path / "pull-secret.json").write_text(f'{{"auths": {{"quay.io": {{"auth": "{SECRET}"}}}}}}\n')
-    (tmp_path / "id_ed25519.pub").write_text("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJMBZg lab\n")
+    (tmp_path / "id_ed25519.pub").write_text(
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB lab\n"
+    )
     (tmp_path / "mirror-ca.pem").write_text("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
     return tmp_path
 
@@ -266,7 +269,25 @@ def test_a_pull_secret_that_is_not_there_is_one_mistake(site: Site, make: Make) 
 def test_a_pull_secret_that_is_no_json_is_not_repeated(site: Site, make: Make, folder: Path) -> None:
     (folder / "pull-secret.json").write_text("hunter2")
     (said,) = refusals(site, make())
-    assert said.startswith("pull_secret: is not JSON with auths")
+    assert said.startswith("pull_secret_file: is not JSON with auths")
+
+
+def test_a_private_key_is_refused_and_nowhere_shown(site: Site, make: Make, folder: Path) -> None:
+    (folder / "id_ed25519").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2\n-----END\n")
+    plan = planned(site, make(ssh_key_file=str(folder / "id_ed25519")))
+    (refusal,) = plan.refusals
+    assert refusal.what == "ssh_key_file: is a private key"
+    assert "hunter2" not in str(plan) + json.dumps(plan.data())
+
+
+def test_contents_are_called_as_the_spec_has_them(site: Site, make: Make, folder: Path) -> None:
+    assert refusals(site, make(additional_trust_bundle_policy="Always")) == [
+        "additional_trust_bundle_policy: there is no bundle it is for; give additional_trust_bundle_file"
+    ]
+    lost = str(folder / "gone.pem")
+    assert refusals(site, make(additional_trust_bundle_policy="Always", additional_trust_bundle_file=lost)) == [
+        f"additional_trust_bundle_file: {lost} cannot be read; put it there, or name another"
+    ]
 
 
 def test_the_address_that_the_spec_gives_a_floating_ip(site: Site, make: Make) -> None:
