@@ -37,8 +37,21 @@ def add(command: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    with no_garbage():
+        from openstack_prep.hooks.pre_ipi import NotReady
+
+    try:
+        return _around(options)
+    except NotReady as error:  # several findings of some lines: each line is ours, not the installer's
+        _tell(str(error))
+        return error.exit_code
+
+
+def _around(options: argparse.Namespace) -> int:
     if not options.command:
         raise ConfigError(f"there is no command to run; write {USAGE}")
+    if options.command[0].startswith("-"):
+        raise ConfigError(f"{options.command[0]}: our own options go before --; write {USAGE}")
     if options.format != "text":
         raise ConfigError("--format: the installer's output is passed through; openstack-prep show has formats")
     with no_garbage():

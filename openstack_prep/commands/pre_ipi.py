@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,22 +34,39 @@ def _run(options: argparse.Namespace) -> int:
     print_result(options, "\n".join([ready.report.summary, *map(str, ready.findings)]), data)
     code = code_of(ready.report)
     if ready.ok and options.format == "text":
-        variables = {"OS_CLOUD": ready.cloud, "OS_CLIENT_CONFIG_FILE": str(ready.clouds_file)}
-        words = (f"{name}={shlex.quote(value)}" for name, value in variables.items())
-        print("next:", shlex.join(["openstack-prep", "ipi", "--spec", str(options.spec), "--", *CREATE]))
-        print("or, without us:", *words, shlex.join([*CREATE, "--dir", str(ready.folder)]))
+        print("\n".join(_there(ready) if ready.installed else _next(options, ready)))
     return code or (0 if ready.ok else 1)
+
+
+def _there(ready: Ready) -> Iterator[str]:
+    """Yield what to do beside a cluster, whose folder takes no other."""
+    from openstack_prep.hooks.folder import Folder
+
+    folder = Folder(ready.folder)
+    yield f"{ready.installed} was installed from {folder.path}, or is being installed: {folder.metadata} is there"
+    yield f"to go on: {folder.to_go_on}"
+    yield f"to begin anew: {folder.to_begin_anew}"
+
+
+def _next(options: argparse.Namespace, ready: Ready) -> Iterator[str]:
+    given = {"--os-cloud": options.os_cloud, "--hosts": options.hosts}
+    said = [word for option, value in given.items() if value for word in (option, str(value))]
+    yield "next: " + shlex.join(["openstack-prep", "ipi", *said, "--spec", str(options.spec), "--", *CREATE])
+    variables = {"OS_CLOUD": ready.cloud, "OS_CLIENT_CONFIG_FILE": str(ready.clouds_file)}
+    words = (f"{name}={shlex.quote(value)}" for name, value in variables.items())
+    yield " ".join(["or, without us:", *words, shlex.join([*CREATE, "--dir", str(ready.folder)])])
 
 
 def prepare(options: argparse.Namespace, *, look: bool = True) -> Ready:
     """Apply the spec by consent, and look at what the installer will be given."""
     from openstack_prep import api
     from openstack_prep.check.preflight import HOSTS
-    from openstack_prep.hooks.pre_ipi import checked, installation_of
+    from openstack_prep.hooks.pre_ipi import checked, examine
 
     cloud, spec = open_spec(options, options.spec)
-    installation_of(spec)
+    hosts = options.hosts or HOSTS
+    examine(spec, hosts if look else None)
     plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
     consent(options, plan)
     report = execute(options, cloud, plan)
-    return checked(spec, report, look=look, hosts=options.hosts or HOSTS, jobs=options.jobs)
+    return checked(spec, report, look=look, hosts=hosts, jobs=options.jobs)

@@ -4,7 +4,8 @@ from openstack_prep import connect, hooks
 
 ready = hooks.pre_ipi(connect("admin"), "ocp4.yaml")
 ready.raise_for_problems()
-hooks.ipi(["openshift-install", "create", "cluster"], ready=ready)
+outcome = hooks.ipi(["openshift-install", "create", "cluster"], ready=ready)
+outcome.raise_for_problems()
 """
 
 from openstack_prep.hooks.cleanup import cleanup

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,29 @@ class Folder:
     def used(self) -> bool:
         """Whether the installer has been at work there, and goes on from what it left."""
         return not self.config.exists() and any((self.path / name).exists() for name in (STATE, METADATA))
+
+    @property
+    def installed(self) -> str | None:
+        """InfraID of the cluster that was installed from there, or is being installed; None when there is none."""
+        text = self.metadata_text()
+        return _infra_id(text) if text else None
+
+    @property
+    def to_go_on(self) -> str:
+        """The command for people that waits for a cluster whose machines are there."""
+        return shlex.join(["openshift-install", "wait-for", "install-complete", "--dir", str(self.path)])
+
+    @property
+    def to_begin_anew(self) -> str:
+        """The commands for people that remove a cluster, and its traces in the folder."""
+        destroy = shlex.join(["openshift-install", "destroy", "cluster", "--dir", str(self.path)])
+        cleanup = shlex.join(["openstack-prep", "cleanup", "--metadata", str(self.path)])
+        return f"{destroy} (or {cleanup}), then {self.to_clear}"
+
+    @property
+    def to_clear(self) -> str:
+        """The command that takes the traces of an installation away."""
+        return shlex.join(["rm", "-f", *(str(self.path / name) for name in (METADATA, STATE))])
 
     @property
     def readable(self) -> Path | None:

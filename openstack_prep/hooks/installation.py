@@ -77,6 +77,12 @@ class Outcome:
         """The installer's code; when that is 0, 1 when our own part did not succeed."""
         return self.code or (1 if self.problem else 0)
 
+    def raise_for_problems(self) -> None:
+        """Raise PrepError with what happened, when the installer failed or our own part did."""
+        said = [f"the installer ended with {self.code}"] if self.code else []
+        if said or self.problem:
+            raise PrepError("; ".join(filter(None, [*said, self.problem])))
+
 
 class Installation:
     """One run; ``prepare`` before it looks at everything, so that what is wrong is said before the start."""
@@ -99,6 +105,7 @@ class Installation:
         path = self.place.readable
         if not self.place.config.exists() and not self.place.used:
             remedy = f"copy {path} to it" if path else "write one, or give the spec that declares it"
+            remedy += "" if self.place.path != Path() else "; one in another folder is named by --dir"
             raise ConfigError(f"there is no {self.place.config}, nor the state of an earlier run; {remedy}")
         self.cloud = connect(self.place.cloud(), clouds_file=clouds_file).authenticate()
         self._environment = environment(self.cloud.name, clouds_file)
@@ -206,6 +213,8 @@ class Installation:
             metadata = self._metadata()
             if code:
                 self.tell(f"the installer ended with {code}; once the cluster is there: {self._by_hand()}")
+                self.tell(f"to go on: {self.place.to_go_on}")
+                self.tell(f"to begin anew: {self.place.to_begin_anew}")
             elif repairs(metadata, **self._wanted()):
                 report = api.apply(self.cloud, repairs_of(metadata, **self._wanted()))
                 for line in str(report).splitlines():

@@ -24,6 +24,10 @@ class Command:
     """The installer's own words."""
 
     def __init__(self, words: Sequence[str]) -> None:
+        if isinstance(words, str):
+            raise ConfigError(f"the command {words!r} is one text; give its words: {words.split()}")
+        if not words:
+            raise ConfigError("there is no command to run; give its words, such as openshift-install create cluster")
         self.words = tuple(words)
         self.program = child.find_program(words[0])
         plain, self.folder = self._parted()
@@ -82,7 +86,8 @@ def ipi(
     for people, also by another thread.
 
     Raises NotReady, when check finds errors, ConfigError, SpecError and CloudError for what is wrong
-    before the start, NoSuchProgram when there is no such command; after it, all is in the outcome.
+    before the start, NoSuchProgram when there is no such command; after it, all is in the outcome:
+    ``raise_for_problems()`` stops a script.
     """
     wishes = wishes or Wishes()
     words = Command(command).within(Path(folder) if folder else None).within(ready.folder if ready else None)

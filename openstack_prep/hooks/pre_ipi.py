@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openstack_prep import api
@@ -14,6 +14,7 @@ from openstack_prep.errors import Mistake, PrepError, SpecError
 from openstack_prep.executor import Event, silent
 from openstack_prep.hooks.folder import CONFIG, Folder, clouds_file, for_installer
 from openstack_prep.model import Key
+from openstack_prep.names.resolver import read_hosts
 from openstack_prep.plan import Report
 from openstack_prep.resources import FloatingIP, InstallConfig
 from openstack_prep.resources.clouds_entry import InCloudsYaml
@@ -46,6 +47,8 @@ class Ready:
     """Release of the install-config, such as 4.18."""
     ingress_floating_ip: str | None = None
     """Address of the floating IP that the spec has for the routers, in install_config or called ingress."""
+    installed: str | None = None
+    """InfraID of the cluster that was installed, or is being installed, from the folder; None: there is none."""
 
     @property
     def ok(self) -> bool:
@@ -77,7 +80,7 @@ def pre_ipi(
     stops a script.  Raises SpecError, PlanRefused, ConfigError.
     """
     spec = wanted if isinstance(wanted, Spec) else load_spec(Path(wanted))
-    installation_of(spec)
+    examine(spec, hosts)
     return checked(spec, api.apply(cloud, spec, jobs=jobs, tell=tell), hosts=hosts, jobs=jobs)
 
 
@@ -94,6 +97,13 @@ def installation_of(spec: Spec) -> InstallConfig:
     return found[0]
 
 
+def examine(spec: Spec, hosts: Path | None) -> None:
+    """Look at what needs no cloud, before anything is changed; raises SpecError."""
+    installation_of(spec)
+    if hosts:
+        read_hosts(hosts)
+
+
 def entry_file(spec: Spec) -> Path:
     """Return the clouds.yaml for the installer: the one into which the spec writes its entry, else the usual."""
     name = installation_of(spec).cloud
@@ -107,18 +117,21 @@ def checked(spec: Spec, report: Report, *, look: bool = True, hosts: Path = HOST
     config = installation_of(spec)
     file = entry_file(spec)
     findings: tuple[Finding, ...] = ()
-    failed = report.failed or report.skipped
-    if look and not failed and not Folder(config.file.parent).used:
+    ingress = _ingress(config, report)
+    failed, folder = report.failed or report.skipped, Folder(config.file.parent)
+    if look and not failed and not folder.used:
         with for_installer(config.cloud, file):
-            findings = preflight(config.file, config.release, hosts=hosts, jobs=jobs).findings
+            found = preflight(config.file, config.release, hosts=hosts, jobs=jobs).findings
+        findings = tuple(_with_ingress(each, ingress) for each in found)
     return Ready(
         report=report,
         findings=findings,
-        folder=config.file.parent,
+        folder=folder.path,
         cloud=config.cloud,
         clouds_file=file,
         release=config.release,
-        ingress_floating_ip=_ingress(config, report),
+        ingress_floating_ip=ingress,
+        installed=folder.installed,
     )
 
 
@@ -126,6 +139,13 @@ def _ingress(config: InstallConfig, report: Report) -> str | None:
     """Return the routers' address; up to 4.5 install_config has no field for it, and its name must tell."""
     said = config.ingress_floating_ip or "ingress"
     return report.outputs.get(str(Key(FloatingIP.kind, said)), config.ingress_floating_ip)
+
+
+def _with_ingress(finding: Finding, address: str | None) -> Finding:
+    """Return a finding whose remedy names the routers' address, which check cannot know."""
+    return replace(
+        finding, remedy=finding.remedy.replace("--ingress-ip ADDRESS", f"--ingress-ip {address or 'ADDRESS'}")
+    )
 
 
 def warnings(findings: Iterable[Finding], ingress_floating_ip: str | None) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.cli import main
-from openstack_prep.errors import ConfigError, SpecError
+from openstack_prep.errors import ConfigError, PrepError, SpecError
 from openstack_prep.hooks import Outcome, Wishes, installation, ipi
 from openstack_prep.hooks.ipi import Command
 from openstack_prep.hooks.pre_ipi import checked
@@ -106,6 +106,10 @@ def test_words(tmp_path: Path) -> None:
     assert Command(["env", "sh", "create", "cluster"]).within(tmp_path).words[-2:] == ("--dir", str(tmp_path))
     assert not Command(["sh", "destroy", "cluster", "--dir", "create"]).creates
     assert said.within(Path("./a/")) is said
+    with pytest.raises(ConfigError, match=r"is one text; give its words: \['sh', 'create', 'cluster'\]"):
+        ipi("sh create cluster")
+    with pytest.raises(ConfigError, match="there is no command to run"):
+        ipi([])
     with pytest.raises(ConfigError, match=r"told --dir a, but install-config\.yaml is for b"):
         said.within(Path("b"))
 
@@ -146,9 +150,24 @@ def test_its_code_is_stronger_than_our_trouble(folder: Path, services: requests_
     outcome, told = run(folder, made, ingress_floating_ip="192.0.2.77", vips=("10.9.0.0/24",))
     assert outcome.exit_code == 6
     hint = f"post-ipi --metadata {folder}/metadata.json --ingress-ip 192.0.2.77"
-    assert told[-1].endswith(f"{hint} --vip 10.0.0.5 --vip 10.0.0.7 --vip 10.9.0.0/24")
+    assert told[-3].endswith(f"{hint} --vip 10.0.0.5 --vip 10.0.0.7 --vip 10.9.0.0/24")
+    with pytest.raises(PrepError, match=r"^the installer ended with 6$"):
+        outcome.raise_for_problems()
     outcome, _ = run(folder, "exit 0", ingress_floating_ip="192.0.2.77")
     assert outcome.exit_code == 1
+    with pytest.raises(PrepError, match=r"^the installer left no metadata\.json of a new cluster"):
+        outcome.raise_for_problems()
+    Outcome(code=0).raise_for_problems()
+
+
+def test_a_failure_shows_the_way_on_and_the_way_back(folder: Path) -> None:
+    _, told = run(folder, f"echo '{metadata(ID)}' > metadata.json; {KEPT}; exit 6")
+    assert told[-2:] == [
+        f"to go on: openshift-install wait-for install-complete --dir {folder}",
+        f"to begin anew: openshift-install destroy cluster --dir {folder} "
+        f"(or openstack-prep cleanup --metadata {folder}), "
+        f"then rm -f {folder}/metadata.json {folder}/.openshift_install_state.json",
+    ]
 
 
 def test_nor_by_a_second_interrupt_while_a_request_hangs(folder: Path, services: requests_mock.Mocker) -> None:
@@ -165,7 +184,7 @@ def test_nor_by_a_second_interrupt_while_a_request_hangs(folder: Path, services:
     made = f"echo '{metadata(ID)}' > metadata.json; while [ ! -e asked ]; do sleep 0.01; done; exit 8"
     outcome, told = run(folder, made, ingress_floating_ip="192.0.2.5")
     assert (outcome.code, outcome.problem) == (8, "")
-    assert told[-1].startswith("the installer ended with 8; once the cluster is there: openstack-prep post-ipi")
+    assert told[-3].startswith("the installer ended with 8; once the cluster is there: openstack-prep post-ipi")
 
 
 def test_nor_by_a_pipe_that_nobody_reads() -> None:
@@ -221,6 +240,8 @@ def test_what_is_wrong_is_said_before_the_start(
 def test_wrong_words(folder: Path, capsys: pytest.CaptureFixture[str], services: requests_mock.Mocker) -> None:
     assert main(["ipi", "--dir", "ocp"]) == 2
     assert "write openstack-prep ipi [options] -- openshift-install create cluster" in capsys.readouterr().err
+    assert main(["ipi", "--", "--hosts", "hosts", "./openshift-install", "create", "cluster"]) == 2
+    assert "--hosts: our own options go before --; write openstack-prep ipi" in capsys.readouterr().err
     assert main(["ipi", "--", "./nothing", "create", "cluster"]) == 127
     assert main(["ipi", "--ingress-ip", "192.0.2.5", "--vip", "10.0.0.7", "--", "sh", "-c", "create cluster"]) == 2
     said = "192.0.2.5, 10.0.0.7: nothing is attached or allowed beside `sh -c 'create cluster'`"
@@ -246,6 +267,15 @@ def test_a_spec_without_an_install_config(clouds_yaml: Path, capsys: pytest.Capt
     Path("spec.yaml").write_text("name: lab\nproject: {name: lab}\n")
     assert main(["pre-ipi", "--yes", "--os-cloud", "lab", "spec.yaml"]) == 2
     assert "lab: install_config: declares no install_config; add one" in capsys.readouterr().err
+
+
+def test_hosts_that_cannot_be_read_are_said_before_anything_is_changed(
+    clouds_yaml: Path, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("spec.yaml").write_text(SPEC)
+    assert main(["pre-ipi", "--yes", "--os-cloud", "lab", "--hosts", "nothing", "spec.yaml"]) == 2
+    assert "nothing: cannot be read: No such file or directory; name a hosts file" in capsys.readouterr().err
+    assert sent(services) == []
 
 
 def test_the_release_is_what_the_installer_says(tmp_path: Path) -> None:
@@ -276,6 +306,10 @@ def test_a_spec_tells_where_the_installer_finds_things(tmp_path: Path) -> None:
     path.write_text(SPEC)
     ready = checked(load_spec(path), Report(()), look=False)
     assert (ready.folder, ready.clouds_file, ready.cloud) == (tmp_path / "ocp", tmp_path / "lab.yaml", "lab")
+    assert ready.installed is None
+    (tmp_path / "ocp").mkdir()
+    (tmp_path / "ocp" / "metadata.json").write_text(metadata(ID))
+    assert checked(load_spec(path), Report(()), look=False).installed == ID
     path.write_text(SPEC.replace("ocp/install-config", "ocp/config"))
     with pytest.raises(SpecError, match=r"ocp/config\.yaml is not called install-config\.yaml; the installer reads"):
         checked(load_spec(path), Report(()), look=False)
