@@ -77,7 +77,8 @@ def _parser() -> argparse.ArgumentParser:
     printing = argparse.ArgumentParser(add_help=False, parents=[plain])
     printing.add_argument("--format", choices=("text", "json", "yaml"), default="text", help="how to print (text)")
     work = argparse.ArgumentParser(add_help=False, parents=[printing])
-    work.add_argument("--os-cloud", metavar="NAME", help="entry of clouds.yaml; stronger than the spec and OS_CLOUD")
+    stronger = "stronger than the spec's, metadata.json's and OS_CLOUD"
+    work.add_argument("--os-cloud", metavar="NAME", help=f"entry of clouds.yaml; {stronger}")
     work.add_argument("--jobs", type=_positive, default=8, metavar="N", help="requests at a time (8)")
 
     def command(name: str, run: Any, text: str, cloud: bool = True, data: bool = False) -> argparse.ArgumentParser:

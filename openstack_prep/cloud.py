@@ -117,6 +117,10 @@ class Cloud:
         return str(self._access().project_id)
 
     @property
+    def project_name(self) -> str:
+        return str(self._access().project_name)
+
+    @property
     def user_id(self) -> str:
         return str(self._access().user_id)
 
@@ -277,9 +281,10 @@ def _check(cloud: Cloud) -> None:
 
 def _explain(cloud: str | None, said: str, clouds_file: Path | None) -> str:
     """Return what is wrong with the choice of a cloud, and what there is to choose from."""
-    cloud = cloud or os.environ.get("OS_CLOUD")
-    chosen = f"cloud {cloud!r}" if cloud else "the cloud (no --os-cloud, OS_CLOUD or OS_AUTH_URL given)"
-    remedy = "choose one by --os-cloud or OS_CLOUD, or name the file in OS_CLIENT_CONFIG_FILE"
+    chosen = cloud or os.environ.get("OS_CLOUD")
+    chosen = f"cloud {chosen!r}" if chosen else "the cloud (no --os-cloud, OS_CLOUD or OS_AUTH_URL given)"
+    choose = "choose one by --os-cloud" if cloud else "choose one by --os-cloud or OS_CLOUD"
+    remedy = f"{choose}, or name the file in OS_CLIENT_CONFIG_FILE"
     return f"{chosen}: {said.rstrip('.')}; {_entries(clouds_file)}; {remedy}"
 
 

@@ -18,6 +18,9 @@ from openstack_prep.fields import block
 from openstack_prep.installer import naming
 from openstack_prep.model import Resource
 from openstack_prep.resources import AddressPairs, FloatingIPAttachment
+from openstack_prep.resources.install_config import KEPT
+
+METADATA = "metadata.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,13 +103,20 @@ def _mistakes(path: Path, data: Mapping[str, Any]) -> Iterator[Mistake]:
         yield Mistake(f"{path}: openstack.identifier", what, "take the file that the installer wrote")
 
 
+def find_metadata(given: str | Path) -> Path:
+    """Return the metadata.json of the installer's folder, or of its path; its kept copy when destroy has removed it."""
+    path = Path(given) / METADATA if Path(given).is_dir() else Path(given)
+    kept = path.with_name(path.name + KEPT)
+    return kept if not path.exists() and kept.exists() else path
+
+
 def cluster(metadata: str | Path | None, infra_id: str | None) -> Metadata:
-    """Return the cluster meant; of both given, the file must speak of that infraID."""
+    """Return the cluster meant, by find_metadata or its infraID; of both given, the file must speak of that one."""
     if metadata is None and infra_id is None:
         raise SpecError([Mistake("cluster", "is not named", "give its metadata.json or its infraID")])
     if metadata is None:
         return rebuild_metadata(infra_id or "")
-    found = read_metadata(metadata)
+    found = read_metadata(find_metadata(metadata))
     if infra_id not in (None, found.infra_id):
         what = f"is that of {found.infra_id}, not of {infra_id}"
         raise SpecError([Mistake(str(metadata), what, "give one of them, or the right file")])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import Any
 
-from openstack_prep.commands.of_cluster import add_cluster_options, chosen_cluster
+from openstack_prep.commands.of_cluster import add_cluster_options, chosen_cluster, cloud_of
 from openstack_prep.commands.running import ask, print_result, run_plan
 
 
@@ -20,13 +21,14 @@ def add(command: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.cloud import connect
     from openstack_prep.hooks.cleanup import plan_cleanup
 
     metadata = chosen_cluster(options)
-    cloud = connect(options.os_cloud or metadata.cloud)
-    plan, unread = plan_cleanup(cloud, metadata.infra_id, release=options.release, jobs=options.jobs)
-    for each in unread:
+    cloud = cloud_of(options, metadata)
+    plan, warnings = plan_cleanup(cloud, metadata.infra_id, release=options.release, jobs=options.jobs)
+    if metadata.cloud not in (None, cloud.name):
+        warnings.append(f"metadata.json names the cloud {metadata.cloud}; this is {cloud.name}")
+    for each in warnings:
         print(f"openstack-prep: warning: {each}", file=sys.stderr)
     if options.plan:
         data = {"infra_id": metadata.infra_id, "steps": plan.data(), "refusals": [str(each) for each in plan.refusals]}
@@ -35,9 +37,21 @@ def _run(options: argparse.Namespace) -> int:
     if options.plan:
         return 0
     if not plan:
-        nothing = f"nothing of {metadata.infra_id} in project {cloud.project_id}"
-        print_result(options, nothing, {"seconds": 0, "steps": []})
-        return 0
+        where = f"project {cloud.project_name} ({cloud.project_id}) of cloud {cloud.name}"
+        print_result(options, f"nothing of {metadata.infra_id} in {where}", {"seconds": 0, "steps": []})
+        return _cleared(options, 0)
     if not options.yes:
         ask(plan, f"Remove this for good? Type the infraID {metadata.infra_id}: ", metadata.infra_id)
-    return run_plan(options, cloud, plan)
+    return _cleared(options, run_plan(options, cloud, plan))
+
+
+def _cleared(options: argparse.Namespace, code: int) -> int:
+    """Say what is in the way of another installation, once nothing is left of this one; return the exit code."""
+    from openstack_prep.hooks.folder import Folder
+    from openstack_prep.openshift import find_metadata
+
+    if code == 0 and options.infra_id is None and options.format == "text":
+        folder = Folder(find_metadata(options.metadata or Path()).parent)
+        if folder.traces:
+            print(f"before another installation from {folder.path}: {folder.to_clear}")
+    return code

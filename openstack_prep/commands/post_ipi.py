@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from openstack_prep.commands.of_cluster import add_cluster_options, chosen_cluster, seconds
+from openstack_prep.commands.of_cluster import add_cluster_options, chosen_cluster, cloud_of, seconds
 from openstack_prep.commands.running import carry_out
 
 
@@ -22,7 +22,6 @@ def add(command: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from openstack_prep import api
-    from openstack_prep.cloud import connect
     from openstack_prep.hooks.post_ipi import repairs_of, wait_for_ports
 
     metadata = chosen_cluster(options)
@@ -33,6 +32,6 @@ def _run(options: argparse.Namespace) -> int:
         vips=options.vip,
         move=options.move,
     )
-    cloud = connect(options.os_cloud or metadata.cloud)
+    cloud = cloud_of(options, metadata)
     wait_for_ports(cloud, spec, options.wait)
     return carry_out(options, cloud, api.plan(cloud, spec, jobs=options.jobs))

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from openstack_prep.commands.of_cluster import METADATA, add_cluster_options, chosen_cluster
+from openstack_prep.commands.of_cluster import add_cluster_options, cloud_of, metadata_file
 from openstack_prep.commands.running import no_garbage, print_result
 
 
@@ -33,12 +33,9 @@ def add(command: Any) -> None:
 def _run(options: argparse.Namespace) -> int:
     with no_garbage():
         from openstack_prep import verify
-        from openstack_prep.cloud import connect
         from openstack_prep.hooks.folder import Folder
 
-    if options.metadata is None and options.infra_id is None and not METADATA.exists():
-        chosen_cluster(options)
-    metadata = options.metadata or (METADATA if options.infra_id is None else None)
+    metadata = metadata_file(options)
     what = verify.wanted(
         metadata=metadata,
         infra_id=options.infra_id,
@@ -49,7 +46,7 @@ def _run(options: argparse.Namespace) -> int:
         cluster_name=options.cluster_name,
         source=options.source,
     )
-    cloud = connect(options.os_cloud or what.metadata.cloud)
+    cloud = cloud_of(options, what.metadata)
     seen = verify.look(cloud, what, hosts=options.hosts, jobs=options.jobs)
     print_result(options, seen, seen.data())
     return 0 if seen.ok else 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from openstack_prep.commands.of_cluster import add_cluster_options, chosen_cluster, seconds
+from openstack_prep.commands.of_cluster import add_cluster_options, chosen_cluster, cloud_of, seconds
 from openstack_prep.commands.running import print_result
 
 PORTS = ("ingress-port", "api-port")
@@ -20,11 +20,10 @@ def add(command: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.cloud import connect
     from openstack_prep.hooks.wait_for import wait_for
 
     metadata = chosen_cluster(options)
-    cloud = connect(options.os_cloud or metadata.cloud)
+    cloud = cloud_of(options, metadata)
     port = wait_for(cloud, options.port, metadata, seconds=options.timeout)
     addresses = [each["ip_address"] for each in port["fixed_ips"]]
     data = {"id": port["id"], "name": port["name"], "addresses": addresses}

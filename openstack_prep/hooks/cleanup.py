@@ -44,8 +44,8 @@ def cleanup(
     PlanRefused when something of somebody else's hangs on the cluster's.  What may not be looked at is
     logged as a warning.
     """
-    found, unread = plan_cleanup(cloud, openshift.cluster(metadata, infra_id).infra_id, release=release, jobs=jobs)
-    for each in unread:
+    found, warnings = plan_cleanup(cloud, openshift.cluster(metadata, infra_id).infra_id, release=release, jobs=jobs)
+    for each in warnings:
         _log.warning("%s", each)
     return api.apply(cloud, found, jobs=jobs)
 
@@ -53,17 +53,19 @@ def cleanup(
 def plan_cleanup(
     cloud: Cloud, infra_id: str, *, release: str | None = None, jobs: int = executor.JOBS
 ) -> tuple[Plan, list[str]]:
-    """Return the plan that removes what is left of a cluster, and what could not be looked at."""
+    """Return the plan that removes what is left of a cluster, and what could not be looked at or found."""
     cloud.allow_parallel(jobs).authenticate()
     site = Site(cloud, Mark(infra_id))
-    lists, unread = _read(site, infra_id, jobs)
+    lists, warnings = _read(site, infra_id, jobs)
+    if release and not any(Mark(release).owns(raw["description"]) for raw in lists["floating_ip"]):
+        warnings.append(f"no floating IP in project {cloud.project_name} carries the mark of a spec {release}")
     leftovers = _named(list(_leftovers(lists, infra_id, release)))
     observed = {each.key: each.observe(raw) for each, raw in leftovers}
     spec = Spec(infra_id, tuple(each for each, _ in leftovers))
     made = planner.plan_destroy(infra_id, spec.resources, observed)
     refusals = tuple(executor.examine_deletes(site, made, jobs=jobs))
     steps = tuple(map(_explained, made.steps))
-    return replace(made, steps=steps, refusals=refusals, wanted=spec, site=site, made=time.monotonic()), unread
+    return replace(made, steps=steps, refusals=refusals, wanted=spec, site=site, made=time.monotonic()), warnings
 
 
 def _read(site: Site, infra_id: str, jobs: int) -> tuple[Lists, list[str]]:

@@ -20,11 +20,11 @@ from openstack_prep.check.entry import places
 from openstack_prep.errors import ConfigError
 from openstack_prep.install_config import Given
 from openstack_prep.install_config.cluster_of import CLOUD
-from openstack_prep.openshift import Metadata, read_metadata
+from openstack_prep.openshift import METADATA, Metadata, read_metadata
 from openstack_prep.private_file import write_private
 from openstack_prep.resources.install_config import KEPT
 
-CONFIG, METADATA, STATE = "install-config.yaml", "metadata.json", ".openshift_install_state.json"
+CONFIG, STATE = "install-config.yaml", ".openshift_install_state.json"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Folder:
     @property
     def used(self) -> bool:
         """Whether the installer has been at work there, and goes on from what it left."""
-        return not self.config.exists() and any((self.path / name).exists() for name in (STATE, METADATA))
+        return not self.config.exists() and bool(self.traces)
 
     @property
     def installed(self) -> str | None:
@@ -63,6 +63,11 @@ class Folder:
         destroy = shlex.join(["openshift-install", "destroy", "cluster", "--dir", str(self.path)])
         cleanup = shlex.join(["openstack-prep", "cleanup", "--metadata", str(self.path)])
         return f"{destroy} (or {cleanup}), then {self.to_clear}"
+
+    @property
+    def traces(self) -> tuple[Path, ...]:
+        """What an installation left there, and another would go on from or stumble over."""
+        return tuple(each for name in (METADATA, STATE) if (each := self.path / name).exists())
 
     @property
     def to_clear(self) -> str:

@@ -58,7 +58,9 @@ def own(installer: Prep, tenant: Tenant) -> Iterator[Prep]:
 def spec_of_4_2(folder: Path) -> dict[str, Any]:
     """Return the shipped spec of the 4.2 lab, with the files that it wants beside it."""
     (folder / "pull-secret.json").write_text('{"auths": {"quay.io": {"auth": "Zm9vOmJhcg=="}}}')
-    (folder / "id_ed25519.pub").write_text("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJMBZg/JQTqUX348iiMEA5oksoYs lab\n")
+    (folder / "id_ed25519.pub").write_text(
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB lab\n"
+    )
     shipped = resources.files("openstack_prep.install_configs") / "openshift-4.2-lab.yaml"
     spec: dict[str, Any] = yaml.safe_load(shipped.read_text())
     return spec
@@ -76,6 +78,9 @@ def test_from_a_spec_to_an_attached_cluster_and_back(installer: Prep, devcloud: 
     data = json.loads(installer.run("pre-ipi", "--yes", "--format", "json", *hosts, "spec.yaml").stdout)
     assert {step["action"] for step in data["steps"]} == {"keep"}
     assert not [each for each in data["findings"] if each["level"] == "error"]
+    assert f"--ingress-ip {INGRESS} --wait" in str(data["findings"])  # 4.2 attaches none itself
+    next_one = installer.run("pre-ipi", "--yes", *hosts, "spec.yaml").stdout
+    assert "next: openstack-prep ipi --hosts hosts --spec spec.yaml -- openshift-install create cluster" in next_one
     ready = pre_ipi(Cloud(devcloud.admin), installer.spec, hosts=installer.folder / "hosts")  # the same in Python
     ready.raise_for_problems()
     assert (ready.folder, ready.ingress_floating_ip) == (folder, INGRESS)
@@ -95,6 +100,9 @@ def test_from_a_spec_to_an_attached_cluster_and_back(installer: Prep, devcloud: 
     cluster = standin.Cluster(connection, standin.Recipe(infra_id=infra_id))
     assert len(cluster.nodes()) == 5
     assert all(pairs == {"10.0.0.5", "10.0.0.6", "10.0.0.7"} for pairs in cluster.pairs().values())
+    there = installer.run("pre-ipi", "--yes", *hosts, "spec.yaml").stdout
+    assert f"{infra_id} was installed from {folder}" in there
+    assert "next: " not in there
 
     installer.run("ipi", "--spec", "spec.yaml", "--yes", "--", "openshift-install", "destroy", "cluster")
     assert not (folder / "metadata.json").exists()
@@ -107,6 +115,9 @@ def test_a_failure_comes_through(own: Prep) -> None:
     folder = own.folder / "ocp"
     own.environment |= {"STANDIN_FAIL": "config", "STANDIN_SECONDS": "1"}
     words = ("ipi", "--no-check", "--dir", "ocp", "--ingress-ip", "192.0.2.9", *CREATE)
+    checked = own.run("ipi", "--dir", "ocp", *CREATE, code=1).stderr.splitlines()
+    assert {line.partition(": ")[0] for line in checked} == {"openstack-prep"}
+    assert len([line for line in checked if line.startswith("openstack-prep: error: ")]) > 1
     assert "openstack-prep" not in own.run(*words, code=3).stderr
     assert (folder / "install-config.yaml").read_text() == (folder / "install-config.yaml.kept").read_text()
     own.environment["STANDIN_FAIL"] = "network:77"
@@ -117,6 +128,7 @@ def test_a_failure_comes_through(own: Prep) -> None:
     assert (folder / "metadata.json.kept").stat().st_mode & 0o777 == 0o600
     again = own.run(*words, code=1).stderr
     assert "There may already be a running cluster" in again  # it is the installer who says so
+    assert "openstack-prep: to begin anew: openshift-install destroy cluster --dir ocp (or openstack-prep" in again
 
 
 @pytest.mark.parametrize(("release", "code"), [("4.18", 8), ("4.11", 128 + signal.SIGINT)])

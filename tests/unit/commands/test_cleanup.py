@@ -62,4 +62,23 @@ def test_it_goes_by_consent(
 def test_nothing_is_left(clouds_yaml: Path, there: Lists, capsys: pytest.CaptureFixture[str]) -> None:
     there |= {name: [] for name in there}
     assert main([*WORDS, "--yes"]) == 0
-    assert capsys.readouterr().out == f"nothing of {ID} in project admin-project\n"
+    assert capsys.readouterr().out == f"nothing of {ID} in project admin-project (admin-project) of cloud lab\n"
+
+
+def test_it_says_what_it_did_not_look_for(clouds_yaml: Path, there: Lists, capsys: pytest.CaptureFixture[str]) -> None:
+    there |= {name: [] for name in there}
+    folder = clouds_yaml.parent / "ocp"
+    folder.mkdir()
+    platform = {"cloud": "other", "identifier": {"openshiftClusterID": ID}}
+    metadata = folder / "metadata.json"
+    metadata.write_text(json.dumps({"clusterName": "dev", "infraID": ID, "openstack": platform}))
+    words = ["cleanup", "--os-cloud", "lab", "--metadata", "ocp", "--yes"]
+    assert main([*words, "--release", "nosuch"]) == 0
+    out, err = capsys.readouterr()
+    assert "warning: metadata.json names the cloud other; this is lab" in err
+    assert "warning: no floating IP in project admin-project carries the mark of a spec nosuch" in err
+    clear = "rm -f ocp/metadata.json ocp/.openshift_install_state.json"
+    assert out.endswith(f"before another installation from ocp: {clear}\n")
+    metadata.rename(folder / "metadata.json.kept")  # as destroy cluster leaves it
+    assert main(words) == 0
+    assert "before another" not in capsys.readouterr().out
