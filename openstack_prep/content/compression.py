@@ -24,6 +24,10 @@ _MAGIC = ((b"\x1f\x8b", "gz"), (b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zst
 _HEAD = max(len(magic) for magic, _ in _MAGIC)
 
 
+class Unsound(DownloadError):
+    """What came cannot be unpacked."""
+
+
 def recognised(head: bytes) -> str:
     """Return what a file that begins so is compressed with; bzip2 is known, but not unpacked."""
     return next((name for magic, name in _MAGIC if head.startswith(magic)), "none")
@@ -56,7 +60,7 @@ def _joined(head: bytes, rest: Chunks) -> Chunks:
 
 
 def unpacked(chunks: Iterable[bytes], compression: Compression, where: str) -> Chunks:
-    """Yield the content, at most CHUNK bytes at once; raises DownloadError if it is broken or not complete."""
+    """Yield the content, at most CHUNK bytes at once; raises Unsound if it is broken or not complete."""
     if compression == "none":
         yield from chunks
         return
@@ -72,9 +76,9 @@ def unpacked(chunks: Iterable[bytes], compression: Compression, where: str) -> C
                     yield content
                 piece = decoder.unused_data if decoder.eof else b""
     except broken as error:
-        raise DownloadError(f"{shown(where)} is no sound {compression} file: {error}") from error
+        raise Unsound(f"{shown(where)} is no sound {compression} file: {error}") from error
     if not decoder.eof:
-        raise DownloadError(f"{shown(where)} is no sound {compression} file: it ends too early")
+        raise Unsound(f"{shown(where)} is no sound {compression} file: it ends too early")
 
 
 def _decoder(compression: Compression) -> tuple[Callable[[], Any], type[Exception]]:

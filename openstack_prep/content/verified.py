@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from queue import SimpleQueue
 
-from openstack_prep.content.compression import Compression, open_packed, unpacked
+from openstack_prep.content.compression import Compression, Unsound, open_packed, unpacked
 from openstack_prep.content.download import Chunks, shown
 from openstack_prep.errors import DownloadError
 
@@ -128,7 +128,7 @@ class Verified:
 
             content: Iterable[bytes] = packed.through(stage(chunks), stage)
             if compression != "none":
-                content = stage(unpacked(content, compression, self.source))
+                content = stage(self._unpacked(content, compression, packed))
             for chunk in self.digests.through(content, stage):
                 self._check_size(self.digests.size, packed.size)
                 yield chunk
@@ -138,6 +138,17 @@ class Verified:
                 else:
                     self.progress(packed.size, total, done)
         self._verify(packed)
+
+    def _unpacked(self, chunks: Iterable[bytes], compression: Compression, packed: Digests) -> Chunks:
+        """Unpack; what cannot be unpacked because it is another file is told by its sum, so all of it is read."""
+        try:
+            yield from unpacked(chunks, compression, self.source)
+        except Unsound:
+            if self.compressed_checksum:
+                for _ in chunks:
+                    pass
+                _compare(shown(self.source), packed, self.compressed_checksum)
+            raise
 
     def _check_size(self, so_far: int, packed: int) -> None:
         most = max(UNTOLD, EXPANSION * packed) if self.size is None else self.size

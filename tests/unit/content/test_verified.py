@@ -87,7 +87,26 @@ def test_a_broken_connection_is_the_error(web: Web) -> None:
 def test_a_truncated_file(web: Web) -> None:
     web.content = PACKED[:-5]
     with pytest.raises(DownloadError, match="ends too early"):
-        list(Verified(web.url, sha256(CONTENT), compressed_checksum=sha256(PACKED)))
+        list(Verified(web.url, sha256(CONTENT)))
+
+
+@pytest.mark.parametrize(
+    "content", [PACKED[:-5], PACKED + b"x" * 9, PACKED + bytes(3 * CHUNK), PACKED[:CHUNK] + bytes(30 * CHUNK)]
+)
+def test_another_file_is_told_by_its_sum(web: Web, content: bytes) -> None:
+    web.content = content
+    expected = f"has sha256 {sha256(content)[7:]} instead of {sha256(PACKED)[7:]}; correct the checksum, or get the"
+    with pytest.raises(DownloadError, match=expected):
+        list(Verified(web.url, compressed_checksum=sha256(PACKED)))
+    with pytest.raises(DownloadError, match="no sound gz file"):
+        list(Verified(web.url, compressed_checksum=sha256(content)))
+
+
+def test_a_broken_connection_is_no_other_file(web: Web) -> None:
+    web.content, web.ranges = PACKED[:CHUNK] + bytes(30 * CHUNK), False
+    web.breaks = [9 * CHUNK]
+    with pytest.raises(DownloadError, match="cannot be resumed"):
+        list(Verified(web.url, compressed_checksum=sha256(PACKED)))
 
 
 @pytest.mark.parametrize(
