@@ -67,7 +67,8 @@ class Document:
             self.repeated = list(self._repeated(self._root))  # before construction fills merge keys in
             self.data: Any = loader.construct_document(self._root) if self._root else None
         except (OSError, UnicodeDecodeError) as error:
-            raise SpecError([Mistake(str(path), f"cannot be read: {error}", "name a readable YAML file")]) from None
+            why = getattr(error, "strerror", None) or error
+            raise SpecError([Mistake(str(path), f"cannot be read: {why}", "name a readable YAML file")]) from None
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else 1
             said = without_values(", ".join(filter(None, (error.context, error.problem))))

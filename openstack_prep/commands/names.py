@@ -15,7 +15,10 @@ def add(command: Any) -> None:
     """Add it to the parser."""
     parser = command("names", _run, "print or write where api and *.apps of a cluster lead", cloud=False)
     parser.add_argument(
-        "--install-config", type=Path, metavar="FILE", help="of the cluster (./install-config.yaml); its copy will do"
+        "--install-config",
+        type=Path,
+        metavar="FILE",
+        help="file or its folder (./install-config.yaml); its copy will do",
     )
     parser.add_argument("--cluster-name", metavar="NAME", help="name of the cluster, and ...")
     parser.add_argument("--base-domain", metavar="DOMAIN", help="... its domain, stronger than the file's")
@@ -68,7 +71,8 @@ def _install_config(options: argparse.Namespace) -> Path | None:
 
     given: Path | None = options.install_config
     path = given or INSTALL_CONFIG
+    path = path / INSTALL_CONFIG if path.is_dir() else path
     copy = Path(f"{path}{KEPT}")
     if given is None and options.cluster_name and options.base_domain:
         return None
-    return next((each for each in (path, copy) if each.exists()), given)
+    return next((each for each in (path, copy) if each.exists()), given and path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -86,7 +87,31 @@ def test_all_mistakes_and_nothing_written(run: Run, tmp_path: Path) -> None:
 def test_a_file_that_is_named_must_be_there(run: Run) -> None:
     code, _, err = run("--install-config", "gone.yaml")
     assert code == 2
-    assert "gone.yaml: cannot be read" in err
+    assert "gone.yaml: cannot be read: No such file or directory; name" in err
+
+
+def test_a_folder_stands_for_its_file_or_the_copy(run: Run, config: Path, tmp_path: Path) -> None:
+    (tmp_path / "ocp").mkdir()
+    config = config.rename(tmp_path / "ocp" / "install-config.yaml")
+    code, out, _ = run("--install-config", "ocp")
+    assert (code, out.splitlines()[0]) == (0, "192.0.2.4 api.dev.example.com")
+    kept = config.rename(f"{config}.kept")
+    assert run("--install-config", "ocp")[:2] == (code, out)
+    kept.unlink()
+    code, _, err = run("--install-config", "ocp")
+    assert code == 2
+    assert "ocp/install-config.yaml: cannot be read: No such file or directory; name" in err
+
+
+@pytest.mark.parametrize("form", ["hosts", "dnsmasq", "bind"])
+def test_only_a_file_is_written(run: Run, config: Path, tmp_path: Path, form: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for place in ("pipe", "/dev/null", "."):
+        code, out, err = run("--as", form, "--server", "ns.example.net", "--write", place)
+        assert (code, out) == (2, "")
+        assert f"{Path(place)}: is no regular file; name another" in err
+    assert (tmp_path / "pipe").is_fifo()
+    assert Path("/dev/null").is_char_device()
 
 
 def test_a_zone_is_not_taken_out(run: Run, config: Path) -> None:
