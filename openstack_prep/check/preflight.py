@@ -11,6 +11,7 @@ from typing import Any
 from openstack_prep.check import by_weight, check, services, tls
 from openstack_prep.check.entry import Entry, entry, find_entry
 from openstack_prep.check.finding import Finding
+from openstack_prep.check.installed import installed
 from openstack_prep.check.scene import Scene
 from openstack_prep.cloud import connect
 from openstack_prep.errors import CloudError, ConfigError, Mistake
@@ -68,16 +69,19 @@ def preflight(
     ``release``: such as 4.18.  ``installer``: the openshift-install, to ask it for its image.  ``hosts``:
     the hosts file of the machine it will run on.  ``clouds_file``: the clouds.yaml that it will be given by
     OS_CLIENT_CONFIG_FILE; default: the one that it finds in this environment.  The cloud is that of the entry
-    which it will take; nothing is changed there.  Raises SpecError when the file, or clouds.yaml, cannot be read.
+    which it will take; nothing is changed there.  A cluster that was installed from that folder is the one
+    finding.  Raises SpecError when the file, or clouds.yaml, cannot be read.
     """
     path = Path(path)
     given = Given(path)
     cluster, contents = read(given, release)
-    mine = find_entry(cluster.cloud, clouds_file)
-    of_entry = list(entry(cluster.cloud, clouds_file))
-    found = [*_of_document(given, cluster, contents), *of_entry]
-    if mine is not None and not fatal(of_entry):
-        found += _of_cloud(mine, cluster, contents, path, installer, hosts, jobs)
+    found = list(installed(path))
+    if not found:
+        mine = find_entry(cluster.cloud, clouds_file)
+        of_entry = list(entry(cluster.cloud, clouds_file))
+        found = [*_of_document(given, cluster, contents), *of_entry]
+        if mine is not None and not fatal(of_entry):
+            found += _of_cloud(mine, cluster, contents, path, installer, hosts, jobs)
     return Verdict(path=path, release=cluster.release, cloud=cluster.cloud, findings=tuple(by_weight(found)))
 
 

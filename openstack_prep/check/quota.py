@@ -73,7 +73,7 @@ def _compared(scene: Scene, name: str, need: Need, quota: Mapping[str, Any]) -> 
         where=f"quota.{name}",
         what=f"{need.number}{unit} are needed ({need.parts}), {max(0, limit - used)} of {limit}{unit} are free",
         why=SKIPPED,
-        remedy=f"{shlex.join(words)}  # as an administrator",
+        remedy=f"{shlex.join(words)}  # as an administrator; or quota: in the spec, which else sets it back",
     )
 
 

@@ -48,6 +48,13 @@ def test_without_an_entry_nothing_is_asked_of_a_cloud(
     assert not services.request_history
 
 
+def test_of_a_folder_that_has_a_cluster_nothing_else_is_said(clouds_yaml: Path, services: requests_mock.Mocker) -> None:
+    (clouds_yaml.parent / "metadata.json").write_text('{"infraID": "dev-x7k2p"}')
+    (said,) = told(verdict(clouds_yaml.parent, cloud="lab", publish="Internal"))
+    assert said.startswith(f"error {clouds_yaml.parent}/metadata.json: cluster dev-x7k2p was installed from")
+    assert not services.request_history
+
+
 def test_fields_that_a_release_does_not_know_or_has_new_names_for(clouds_yaml: Path, missing: str) -> None:
     old = {"apiVIP": "10.0.0.5", "ingressVIP": "10.0.0.7", "externalNetwrk": "x"}
     found = verdict(clouds_yaml.parent, openstack=old)

@@ -19,7 +19,8 @@ def test_what_is_used_and_reserved_is_not_free(project: Project) -> None:
     project.quotas["compute"] = {"cores": {"limit": 30, "in_use": 4, "reserved": 3}}
     (found,) = project.findings(quota, compute=TWO)
     assert found.what == "24 are needed (3 x 4 + 2 x 4 + 1 x 4), 23 of 30 are free"
-    assert found.remedy == "openstack quota set --cores 31 admin-project  # as an administrator"
+    spec = "or quota: in the spec, which else sets it back"
+    assert found.remedy == f"openstack quota set --cores 31 admin-project  # as an administrator; {spec}"
 
 
 def test_more_in_use_than_allowed_is_nothing_free(project: Project) -> None:

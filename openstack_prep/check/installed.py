@@ -1,0 +1,35 @@
+"""A folder from which a cluster was installed: nothing else about it matters, for no second one is made there.
+
+Source: the OpenShift installer (asset/cluster): with a metadata.json in its folder it makes no cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from openstack_prep.check.finding import Finding
+
+
+def installed(path: Path) -> Iterator[Finding]:
+    """Yield the cluster that was installed from an install-config's folder, if there is one."""
+    metadata = path.parent / "metadata.json"
+    if metadata.exists():
+        verify = shlex.join(["openstack-prep", "verify", "--metadata", str(metadata)])
+        destroy = shlex.join(["openshift-install", "destroy", "cluster", "--dir", str(path.parent)])
+        yield Finding(
+            where=str(metadata),
+            what=f"cluster {_infra_id(metadata)} was installed from this folder, or its installation has begun",
+            why="the installer makes no second one here, and what is checked before the first is in use by it",
+            remedy=f"{verify}  # looks at that one; for another name another folder, or first {destroy}",
+        )
+
+
+def _infra_id(metadata: Path) -> str:
+    """Return the infraID; the installer looks no further than whether there is such a file."""
+    try:
+        return str(json.loads(metadata.read_text(encoding="utf-8"))["infraID"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "(of an infraID that cannot be read)"
