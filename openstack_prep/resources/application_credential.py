@@ -6,6 +6,8 @@ Keystone tells a credential's secret once, in the answer to its creation, and ca
 a credential.  So one step makes the credential and writes the entry, and what differs is renewed: a
 new one is made under the other of two names (NAME, NAME-new), the entry is switched, and the old one
 deleted.  Killed in between, the next apply sees by the id in the entry which one lives, and goes on.
+The first is announced by an entry with its name alone: killed then, nobody lives by it.  One whose
+entry is elsewhere may serve a cluster, and is deleted by consent only; one that has ended serves nobody.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from openstack_prep.secret import HIDDEN
 from openstack_prep.site import Site
 
 RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules"}
+REFUSED = (400, 401, 403)  # then there is none, unlike after a lost answer
+SECRET = "application_credential_secret"
 AUTH_TYPE = "v3applicationcredential"
 ID, NAME = "application_credential_id", "application_credential_name"  # the name is for people, and to know ours by
 
@@ -126,22 +130,38 @@ class ApplicationCredential(InCloudsYaml):
 
     def _observed(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Observed | None:
         """Return the one whose id stands in clouds.yaml, or one of ours whose secret nobody knows."""
-        entry = self.read_entry() or {}
+        found = self.read_entry()
+        entry = found or {}
         auth = entry.get("auth") or {}
         mine = [raw for raw in listed if site.mark.owns(raw["description"], self.name)]
         live = next((raw for raw in listed if raw["id"] == auth.get(ID)), None)
         raw = live or next(iter(mine), None)
         if raw is None:
             return None
-        secret = "(lost)" if live is None else "(an older one is left)" if mine[1:] else HIDDEN
+        begun = self._announced(auth)
+        absent = live is None and not begun and (found is None or auth.get(NAME) in self._names)
+        secret = "(an older one is left)" if mine[1:] else HIDDEN
+        if live is None:
+            secret = "(not written)" if begun else "(lost)"
+        elif _ended(live):
+            secret = f"(ended {timestamp(live['expires_at'])})"
         settings = {**settings_of(entry), "auth_url": auth.get("auth_url"), "secret": secret}
         return Observed(
             id=raw["id"],
             ours=raw in mine,
             values={**self._values(site, raw), **settings, "mode": mode(self.file) if entry else None},
             outputs={"path": self.clouds_yaml},
-            handle={"live": live, "mine": mine},
+            handle={
+                "live": live,
+                "mine": mine,
+                "begun": begun,
+                "lost": [raw for raw in mine if absent and not _ended(raw)],
+            },
         )
+
+    def _announced(self, auth: Mapping[str, Any]) -> bool:
+        """Whether an entry says that one was to be made, and no more."""
+        return auth.get(NAME) in self._names and not {ID, SECRET} & auth.keys()
 
     def _values(self, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
         rules = raw.get("access_rules") or ()
@@ -194,7 +214,9 @@ class ApplicationCredential(InCloudsYaml):
                 yield self.mistake(taken, "choose another name")
         if observed is not None and live and not observed.ours:
             wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
-            if RENEWED.intersection(wrong):
+            if _ended(live):
+                yield self.mistake(f"was not made by this spec and ended {live['expires_at']}", "choose another name")
+            elif RENEWED.intersection(wrong):
                 yield self.mistake(
                     f"was not made by this spec and differs in {', '.join(wrong)}", "choose another name"
                 )
@@ -207,6 +229,15 @@ class ApplicationCredential(InCloudsYaml):
         if self.expires_at and datetime.fromisoformat(timestamp(self.expires_at)) <= datetime.now(UTC):
             yield self.mistake(f"expires_at {self.expires_at} has passed", "choose a later time")
 
+    def losses(self, observed: Observed) -> Iterable[Mistake]:
+        """Yield that one by which a cluster may live is to be deleted, for nobody here knows its secret."""
+        lost = ", ".join(f"{raw['name']} ({raw['id']})" for raw in observed.handle["lost"])
+        if lost:
+            yield self.mistake(
+                f"{lost}, by which a cluster may live, would be deleted, for its secret is not in {self.clouds_yaml}",
+                f"copy the entry {self.cloud} from where the spec was applied, or consent to that (--allow-replace)",
+            )
+
     # --- what is done ----------------------------------------------------------------------
 
     def create(self, site: Site) -> Observed:
@@ -214,7 +245,7 @@ class ApplicationCredential(InCloudsYaml):
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         live, mine = observed.handle["live"], observed.handle["mine"]
-        if live is None or RENEWED.intersection(change.field for change in changes):
+        if live is None or _ended(live) or RENEWED.intersection(change.field for change in changes):
             return self._renew(site, live, mine)
         self._drop(site.tenant(self.owner), (raw for raw in mine if raw is not live))
         self._write((self.read_entry() or {}).get("auth") or {})
@@ -225,9 +256,12 @@ class ApplicationCredential(InCloudsYaml):
         tenant = site.tenant(self.owner)
         self._drop(tenant, (raw for raw in mine if raw is not live))
         first, second = self._names
-        made = self._post(site, tenant, second if live and live["name"] == first else first)
+        name = second if live and live["name"] == first else first
+        if live is None:
+            self._write({NAME: name})
+        made = self._post(site, tenant, name)
         secret = made.pop("secret")
-        self._write({ID: made["id"], NAME: made["name"], "application_credential_secret": secret})
+        self._write({ID: made["id"], NAME: made["name"], SECRET: secret})
         if live:
             self._drop(tenant, [live])
         return self._made(site, made)
@@ -246,6 +280,8 @@ class ApplicationCredential(InCloudsYaml):
         try:  # the answer holds the secret
             answer = tenant.identity.post(_path(tenant.user_id), {"application_credential": body}, log=False)
         except CloudError as error:
+            if error.status in REFUSED and self._announced((self.read_entry() or {}).get("auth") or {}):
+                clouds_yaml.drop(self.file, self.cloud)
             if error.status == 400 and "role assignment" in str(error):
                 # Keystone remembers for a while which roles there were before the latest
                 raise CloudError(str(error), retryable=True, status=400) from error
@@ -266,13 +302,18 @@ class ApplicationCredential(InCloudsYaml):
 
     def delete(self, site: Site, observed: Observed) -> None:
         """Delete the entry first: a credential without one is found again, by its mark."""
-        if observed.handle["live"]:
+        if observed.handle["live"] or observed.handle["begun"]:
             clouds_yaml.drop(self.file, self.cloud)
         self._drop(self._holder(site)[0], observed.handle["mine"])
 
 
 def _path(user_id: str) -> str:
     return f"/users/{user_id}/application_credentials"
+
+
+def _ended(raw: Mapping[str, Any]) -> bool:
+    ends = raw["expires_at"]
+    return bool(ends) and datetime.fromisoformat(timestamp(ends)) <= datetime.now(UTC)
 
 
 def _implied(site: Site, names: frozenset[str]) -> frozenset[str]:

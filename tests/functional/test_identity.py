@@ -6,6 +6,8 @@ import os
 import secrets
 import subprocess
 import sys
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 
 from openstack_prep import api, clouds_yaml
 from openstack_prep.cloud import Cloud
-from openstack_prep.errors import CloudError, NotAllowed
+from openstack_prep.errors import CloudError, NotAllowed, PlanRefused
 from openstack_prep.model import Resource
 from openstack_prep.resources import (
     AccessRule,
@@ -30,6 +32,7 @@ from openstack_prep.secret import Secret
 from openstack_prep.spec import Spec
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
+from tests.functional.conftest import Prep
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB"
 
@@ -53,10 +56,10 @@ class Lab:
         self.known = [self.project, user or self.user(), *assignments, *more]
         return Spec(self.name, tuple(self.known))
 
-    def apply(self, *more: Resource, **options: Any) -> dict[str, str]:
+    def apply(self, *more: Resource, consent: bool = False, **options: Any) -> dict[str, str]:
         """Apply, insist that nothing is left to do, and return what was done by resource."""
         spec = self.spec(*more, **options)
-        report = api.apply(self.cloud, spec)
+        report = api.apply(self.cloud, spec, allow_replace=consent)
         report.raise_for_failures()
         assert not api.plan(self.cloud, spec), str(api.plan(self.cloud, spec))
         return {result.step.key.kind: result.step.action.value for result in report.results}
@@ -179,9 +182,50 @@ def test_an_application_credential_from_first_to_last(lab: Lab) -> None:
     lab.apply(lab.credential(roles=("reader",)))
     assert lab.credentials() == ["app"]
     lab.path.unlink()  # nobody knows the secret any more
-    assert lab.apply(lab.credential(roles=("reader",)))["application_credential"] == "update"
+    with pytest.raises(PlanRefused, match="by which a cluster may live"):
+        lab.apply(lab.credential(roles=("reader",)))
+    assert lab.apply(lab.credential(roles=("reader",)), consent=True)["application_credential"] == "update"
     assert lab.credentials() == ["app"]
     lab.connect("app")
+
+
+def test_a_credential_that_has_ended_is_renewed(lab: Lab) -> None:
+    lab.apply()
+    ends = datetime.now(UTC) + timedelta(seconds=5)
+    api.apply(lab.cloud, lab.spec(lab.credential(expires_at=ends.isoformat()))).raise_for_failures()
+    time.sleep(max(0.0, (ends - datetime.now(UTC)).total_seconds()))
+    with pytest.raises(openstack.exceptions.SDKException, match="401"):
+        lab.connect("app")
+    assert "secret (ended 20" in str(api.plan(lab.cloud, lab.spec(lab.credential())))
+    lab.apply(lab.credential())
+    assert lab.credentials() == ["app-new"]
+    lab.connect("app")
+
+
+def test_a_spec_in_another_folder_takes_no_cluster_its_credential(prep: Prep) -> None:
+    name = f"copied{secrets.token_hex(3)}"
+    spec: dict[str, Any] = {"name": name, "project": {"name": name}}
+    spec["users"] = [{"name": name, "password": {"generate": "user.password"}}]
+    spec["role_assignments"] = [{"user": name, "role": "member"}]
+    spec["application_credentials"] = [{"name": "app", "clouds_yaml": "clouds.yaml", "cloud": "app"}]
+    prep.write(spec)
+    prep.apply()
+    copied, kept = Prep(prep.folder / "other", prep.environment), prep.folder / "kept.plan"
+    copied.folder.mkdir()
+    copied.write(spec)
+    said = copied.run("apply", "--yes", copied.spec.name, code=2).stderr
+    assert f"its password would be replaced by a new one, because {copied.folder}/user.password is not there" in said
+    assert (
+        f"by which a cluster may live, would be deleted, for its secret is not in {copied.folder}/clouds.yaml" in said
+    )
+    assert [each.name for each in copied.folder.iterdir()] == [copied.spec.name]
+    assert prep.changes() == set()
+    copied.run("plan", "--allow-replace", "-o", str(kept), copied.spec.name)
+    copied.run("apply", "--yes", "--plan", str(kept))
+    assert copied.changes() == set()
+    for file in ("user.password", "clouds.yaml"):
+        (prep.folder / file).write_text((copied.folder / file).read_text())
+    assert prep.changes() == set()
 
 
 def test_a_lost_answer_leaves_one_credential(lab: Lab) -> None:

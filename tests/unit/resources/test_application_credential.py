@@ -77,14 +77,14 @@ def credential(site: Site, path: Path, **more: Any) -> ApplicationCredential:
     return wanted.completed([], site.admin)
 
 
-def plan(site: Site, wanted: ApplicationCredential) -> Plan:
+def plan(site: Site, wanted: ApplicationCredential, consent: bool = False) -> Plan:
     site = site.fresh()
     observed, mistakes = executor.examine(site, [wanted])
-    return planner.plan_apply("lab", [wanted], observed, mistakes=mistakes)
+    return planner.plan_apply("lab", [wanted], observed, mistakes=mistakes, allow_replace=consent)
 
 
-def apply(site: Site, wanted: ApplicationCredential) -> None:
-    made = plan(site, wanted)
+def apply(site: Site, wanted: ApplicationCredential, consent: bool = False) -> None:
+    made = plan(site, wanted, consent)
     made.raise_for_refusals()
     executor.run(made, site).raise_for_failures()
     assert not plan(site, wanted), str(plan(site, wanted))
@@ -156,6 +156,67 @@ def test_a_lost_secret_is_renewed_in_one_apply(site: Site, keystone: Keystone, p
     keystone.lose_answers = 1
     apply(site, credential(site, path))
     assert (auth(path)["application_credential_secret"], keystone.names) == ("s3cret-2", ["app"])
+
+
+def test_one_whose_secret_is_elsewhere_is_deleted_by_consent_only(
+    site: Site, keystone: Keystone, path: Path, tmp_path: Path
+) -> None:
+    apply(site, credential(site, path))
+    other = tmp_path / "other" / "clouds.yaml"
+    elsewhere = credential(site, other)
+    (refusal,) = plan(site, elsewhere).refusals
+    assert str(refusal) == (
+        "application_credential/app: app (c1), by which a cluster may live, would be deleted, "
+        f"for its secret is not in {other}; "
+        "copy the entry lab from where the spec was applied, or consent to that (--allow-replace)"
+    )
+    apply(site, elsewhere, consent=True)
+    assert (auth(other)["application_credential_secret"], keystone.names) == ("s3cret-2", ["app"])
+    (refusal,) = plan(site, credential(site, path)).refusals
+    assert f"its secret is not in {path}" in str(refusal)
+
+
+def test_killed_before_the_first_secret_is_written_it_goes_on(site: Site, keystone: Keystone, path: Path) -> None:
+    def die(*given: Any) -> None:
+        keystone.create(*given)
+        raise KeyboardInterrupt
+
+    wanted = credential(site, path)
+    keystone.services.post(CREDENTIALS, json=die)
+    with pytest.raises(KeyboardInterrupt):
+        executor.run(plan(site, wanted), site)
+    assert "secret (not written)" in str(plan(site, wanted))
+    keystone.services.post(CREDENTIALS, json=keystone.create)
+    apply(site, wanted)
+    assert (auth(path)["application_credential_secret"], keystone.names) == ("s3cret-2", ["app"])
+
+
+def test_what_was_begun_is_taken_back(site: Site, keystone: Keystone, path: Path) -> None:
+    wanted = credential(site, path)
+    apply(site, wanted)
+    wanted._write({"application_credential_name": "app"})
+    destroy = planner.plan_destroy("lab", [wanted], executor.observe(site.fresh(), [wanted]))
+    executor.run(destroy, site).raise_for_failures()
+    assert not path.exists()
+    assert not keystone.held
+
+
+def test_one_that_is_refused_leaves_no_entry(site: Site, keystone: Keystone, path: Path) -> None:
+    keystone.services.post(CREDENTIALS, **failure(403))
+    assert executor.run(plan(site, credential(site, path)), site).failed
+    assert not path.exists()
+
+
+def test_one_that_has_ended_serves_nobody_and_is_renewed(
+    site: Site, keystone: Keystone, path: Path, tmp_path: Path
+) -> None:
+    apply(site, credential(site, path, expires_at="2036-01-01T00:00:00Z"))
+    keystone.held[0]["expires_at"] = "2026-01-01T00:00:00.000000"
+    wanted = credential(site, path)
+    assert "secret (ended 2026-01-01T00:00:00Z) -> ********" in str(plan(site, wanted))
+    assert not plan(site, credential(site, tmp_path / "other.yaml")).refusals
+    apply(site, wanted)
+    assert (auth(path)["application_credential_secret"], keystone.names) == ("s3cret-2", ["app-new"])
 
 
 def test_keystone_may_learn_of_roles_a_moment_late(site: Site, keystone: Keystone, path: Path) -> None:
@@ -254,6 +315,8 @@ def test_somebody_elses_credential_is_not_taken(site: Site, keystone: Keystone, 
     clouds_yaml.put(path, "lab", {"auth": auth} | credential(site, path).settings())
     assert not plan(site, credential(site, path)).refusals
     assert "differs in unrestricted" in str(plan(site, credential(site, path, unrestricted=True)).refusals)
+    keystone.held[0]["expires_at"] = "2026-01-01T00:00:00.000000"
+    assert "not made by this spec and ended 2026-01-01" in str(plan(site, credential(site, path)).refusals)
     wanted = credential(site, path)
     (step,) = planner.plan_destroy("lab", [wanted], executor.observe(site.fresh(), [wanted]))
     assert step.action is Action.KEEP
