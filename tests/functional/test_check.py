@@ -202,7 +202,13 @@ def test_the_installer_tells_the_release_and_the_copy_stands_for_what_it_ate(sit
     script.write_text('#!/bin/sh\n[ "$1" = version ] && echo "$0 4.11.7" && exit 0\nexit 1\n')
     script.chmod(0o755)
     found = json.loads(site.prep.run("check", "--hosts", "hosts", "--format", "json", code=1).stdout)
+    metadata = site.prep.folder / "metadata.json"
+    metadata.write_text('{"infraID": "dev-x7k2p"}')
+    alone = site.prep.run("check", code=1).stdout.splitlines()
+    metadata.unlink()
     script.unlink()
+    assert alone[0].startswith("error: metadata.json: cluster dev-x7k2p was installed from this folder")
+    assert alone[-1].endswith(": 1 error, 0 warnings")
     assert (found["install_config"], found["release"]) == ("install-config.yaml.kept", "4.11")
     assert f"clouds.yaml: {CREDENTIAL}" in [each["where"] for each in found["findings"] if each["level"] == "error"]
 

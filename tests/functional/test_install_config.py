@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 
 from openstack_prep.install_config import findings
+from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
 
 SECRET = "Zm9vOmJhcg=="
@@ -23,6 +24,23 @@ def spec_without_addresses(folder: Path) -> dict[str, object]:
     spec: dict[str, object] = yaml.safe_load(shipped.read_text())
     spec["floating_ips"] = [{"name": name, "external_network": "external"} for name in ("api", "ingress")]
     return spec
+
+
+def test_files_that_are_not_what_they_should_be(prep: Prep, devcloud: Devcloud) -> None:
+    prep.write(spec_without_addresses(prep.folder))
+    (prep.folder / "id_ed25519.pub").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2\n-----END\n")
+    (prep.folder / "pull-secret.json").write_text('{"auths": {"quay.io": {"auth": "hunter2"}, "example.com": {}}}')
+    mark = devcloud.mark()
+    for words in (["plan"], ["plan", "--format", "json"], ["pre-ipi", "--yes"]):
+        done = prep.run(*words, "spec.yaml", code=2)
+        said = done.stdout + done.stderr
+        assert "hunter2" not in said
+        assert "ssh_key_file: is a private key; give what stands in a file that ends in .pub" in said
+        assert "pull_secret_file: auth for 'quay.io' is not user:password in base64; " in said
+        assert "pull_secret_file: has neither auth nor credsStore for 'example.com'; " in said
+    asked = {each.method for each in devcloud.requests_since(mark) if not each.path.endswith("/auth/tokens")}
+    assert asked <= {"GET", "HEAD"}
+    assert not (prep.folder / "ocp4").exists()
 
 
 def test_an_install_config_names_what_apply_has_made(prep: Prep) -> None:
