@@ -23,7 +23,7 @@ def installed(path: Path) -> Iterator[Finding]:
             where=str(metadata),
             what=f"cluster {_infra_id(metadata)} was installed from this folder, or its installation has begun",
             why="the installer makes no second one here, and what is checked before the first is in use by it",
-            remedy=f"{verify}  # looks at that one; for another name another folder, or first {destroy}",
+            remedy=f"{verify}  # looks at that one; for a new one take another folder, or first {destroy}",
         )
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -277,6 +278,13 @@ def test_a_private_key_is_refused_and_nowhere_shown(site: Site, make: Make, fold
     plan = planned(site, make(ssh_key_file=str(folder / "id_ed25519")))
     (refusal,) = plan.refusals
     assert refusal.what == "ssh_key_file: is a private key"
+    assert "hunter2" not in str(plan) + json.dumps(plan.data())
+    file = make(ssh_key_file=str(folder / "id_ed25519.pub"))
+    applied(site, file)
+    for path in (file.file, file.kept):  # as an earlier version wrote it
+        path.write_text(re.sub("sshKey: .*", "sshKey: BEGIN PRIVATE KEY hunter2", path.read_text()))
+    plan = planned(site, file)
+    assert "sshKey" in str(plan)
     assert "hunter2" not in str(plan) + json.dumps(plan.data())
 
 
