@@ -45,6 +45,7 @@ def _run(options: argparse.Namespace) -> int:
         base_domain=options.base_domain,
         cluster_name=options.cluster_name,
         source=options.source,
+        cloud=options.os_cloud,
     )
     cloud = cloud_of(options, what.metadata)
     seen = verify.look(cloud, what, hosts=options.hosts, jobs=options.jobs)

@@ -24,8 +24,9 @@ def verify(cloud: Cloud, *, hosts: Path | None = None, jobs: int = 8, **given: A
 
     ``given`` are ``metadata`` or ``infra_id``, and what helps: ``api_floating_ip`` and
     ``ingress_floating_ip`` (address or id), ``install_config`` (Path), ``base_domain`` and
-    ``cluster_name``, ``source`` (address or network that requests come from).  ``hosts`` is a hosts
-    file that is looked into before the resolver.  Raises SpecError, CloudError.
+    ``cluster_name``, ``source`` (address or network that requests come from), ``cloud`` (entry of
+    clouds.yaml for the commands that mend, if not that of metadata.json).  ``hosts`` is a hosts file
+    that is looked into before the resolver.  Raises SpecError, CloudError.
     """
     return look(cloud, wanted(**given), hosts=hosts, jobs=jobs)
 

@@ -26,7 +26,7 @@ def pairs(way: Way) -> Iterator[Link]:
     open_ports = [port for port in way.nodes if not port["port_security_enabled"]]
     if open_ports:
         what = f"port security is off on {_names(open_ports)}: Neutron keeps no pairs there"
-        yield broken(name, what, _each("openstack port set --enable-port-security", open_ports))
+        yield broken(name, what, _each(f"{way.client} port set --enable-port-security", open_ports))
     guarded = [port for port in way.nodes if port["port_security_enabled"]]
     for address in addresses(way.port):
         lacking = [port for port in guarded if not allows(port, address)]
@@ -80,16 +80,16 @@ def _rule(way: Way, port: Raw, tcp: int, version: int) -> str:
     own = [each for each in port["security_groups"] if groups.get(each, {}).get("name", "").startswith(way.infra_id)]
     group = (own or port["security_groups"] or ["GROUP"])[0]
     name = groups[group]["name"] if own else group
-    words = ["openstack", "security", "group", "rule", "create", "--ingress", "--ethertype", f"IPv{version}"]
+    words = ["security", "group", "rule", "create", "--ingress", "--ethertype", f"IPv{version}"]
     source = ["--remote-ip", str(way.wanted.source)] if way.wanted.source else []
-    return shlex.join([*words, "--protocol", "tcp", "--dst-port", str(tcp), *source, name])
+    return f"{way.client} {shlex.join([*words, '--protocol', 'tcp', '--dst-port', str(tcp), *source, name])}"
 
 
 def machines(way: Way) -> Iterator[Link]:
     name, servers = "machines", way.scene.servers
     if not way.nodes:
         what = f"no port of a {' or '.join(way.target.roles)} carries the tag {naming.tag(way.infra_id)}"
-        yield broken(name, what, "wait for them: openshift-install wait-for install-complete")
+        yield broken(name, what, way.elsewhere or "wait for them: openshift-install wait-for install-complete")
         return
     found = {port["id"]: (servers or {}).get(port["device_id"]) for port in way.nodes}
     lost = [port for port in way.nodes if servers is not None and found[port["id"]] is None]
@@ -97,12 +97,12 @@ def machines(way: Way) -> Iterator[Link]:
     running = [port for port in way.nodes if servers is None or (found[port["id"]] or {}).get("status") == "ACTIVE"]
     down = [port for port in running if port["status"] != "ACTIVE"]
     if lost:
-        yield broken(name, f"no server of this project has the port {_names(lost)}", "openstack server list")
+        yield broken(name, f"no server of this project has the port {_names(lost)}", f"{way.client} server list")
     if idle:
         what = some(f"{server['name']} is {server['status']}" for server in idle)
-        yield broken(name, what, _mend_server(idle[0]))
+        yield broken(name, what, _mend_server(way, idle[0]))
     if down:
-        mend = "look at their servers: openstack server list --name " + shlex.quote(f"^{way.infra_id}-")
+        mend = f"look at their servers: {way.client} server list --name " + shlex.quote(f"^{way.infra_id}-")
         yield broken(name, f"{_names(down)} {'is' if len(down) == 1 else 'are'} not ACTIVE", mend)
     if servers is None:
         yield unknown(name, "these credentials may not list servers")
@@ -123,9 +123,9 @@ def allows(port: Raw, address: str) -> bool:
     return any(wanted in ipaddress.ip_network(each, strict=False) for each in pairs)
 
 
-def _mend_server(server: Raw) -> str:
+def _mend_server(way: Way, server: Raw) -> str:
     verb = "start" if server["status"] == "SHUTOFF" else "show"
-    return f"openstack server {verb} {server['name']}"
+    return f"{way.client} server {verb} {server['name']}"
 
 
 def _sources(found: Iterable[Admission]) -> str:

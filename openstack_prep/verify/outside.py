@@ -59,10 +59,10 @@ def floating_ip(way: Way) -> Link:
     if way.serving is not None and found is not way.serving:
         other = way.serving["floating_ip_address"]
         what = f"{other} serves the port, not {way.target.given}"
-        return broken(name, what, f"expect that one, or make room: openstack floating ip unset --port {other}")
+        return broken(name, what, f"expect that one, or make room: {way.client} floating ip unset --port {other}")
     if found is None and way.target.given:
         what = f"{way.target.given} is no floating IP of this project"
-        return broken(name, what, "correct it: openstack floating ip list shows what there is")
+        return broken(name, what, f"correct it: {way.client} floating ip list shows what there is")
     if found is None:
         return broken(name, f"none serves the port {way.target.port}", attach)
     if not found["port_id"]:
@@ -72,10 +72,10 @@ def floating_ip(way: Way) -> Link:
         what = f"{way.address} serves another port: {' '.join(filter(None, (other, found['port_id'])))}"
         return broken(name, what, f"{attach} --move")
     if found["status"] == "ERROR":
-        return broken(name, f"{way.address} is in status ERROR", f"openstack floating ip show {way.address}")
+        return broken(name, f"{way.address} is in status ERROR", f"{way.client} floating ip show {way.address}")
     if found["status"] != "ACTIVE":
         what = f"{way.address} is on its port, but {found['status']}: no router has said yet that it serves it"
-        return unknown(name, what, f"look again: openstack floating ip show {way.address}")
+        return unknown(name, what, f"look again: {way.client} floating ip show {way.address}")
     return ok(name, f"{way.address} serves the port, ACTIVE")
 
 
@@ -84,19 +84,20 @@ def virtual_port(way: Way) -> Link:
     if len(way.ports) > 1:
         what = f"{len(way.ports)} ports are named {way.target.port}: {some(each['id'] for each in way.ports)}"
         idle = [each["id"] for each in way.ports if way.serving and each["id"] != way.serving["port_id"]]
-        return broken(name, what, f"keep the right one: openstack port delete {' '.join(idle) or 'ID'}")
+        return broken(name, what, f"keep the right one: {way.client} port delete {' '.join(idle) or 'ID'}")
     if port is None:
         what = f"no port of this project is named {way.target.port}"
-        mend = "is the infraID right, and the cloud that of the cluster's project? of a UserManaged load balancer "
-        return broken(name, what, mend + "or two stacks tell by --install-config FILE")
+        where = way.elsewhere or "is the infraID right, and the cloud that of the cluster's project"
+        mend = f"{where}; of a UserManaged load balancer or two stacks tell by --install-config FILE"
+        return broken(name, what, mend)
     said = f"{port['name']} {', '.join(addresses(port))}"
     if foreign := naming.foreign_tags(port["tags"], tag):
         return broken(name, f"{said} carries {', '.join(foreign)}: another cluster's", "correct the infraID")
     if tag not in port["tags"] and port in way.scene.virtual and port["name"] == way.target.port:
-        mend = f"openstack port set --tag {tag} {port['id']}"
+        mend = f"{way.client} port set --tag {tag} {port['id']}"
         return broken(name, f"{said} does not carry the tag {tag}; destroy would leave it", mend)
     if not port["admin_state_up"]:
-        return broken(name, f"{said} is switched off", f"openstack port set --enable {port['id']}")
+        return broken(name, f"{said} is switched off", f"{way.client} port set --enable {port['id']}")
     return ok(name, said)
 
 
@@ -115,7 +116,9 @@ def router_between(way: Way) -> Link:
         what = f"that of subnet {subnet} is not visible to these credentials"
         return unknown(name, what + (f"; Neutron says that {serving} serves the floating IP" if serving else ""))
     if not known:
-        return broken(name, f"none has an interface in subnet {subnet}", f"openstack router add subnet ROUTER {subnet}")
+        return broken(
+            name, f"none has an interface in subnet {subnet}", f"{way.client} router add subnet ROUTER {subnet}"
+        )
     return _gateway(way, known, subnet)
 
 
@@ -132,11 +135,11 @@ def _gateway(way: Way, routers: Sequence[Raw], subnet: str) -> Link:
     if router is None:
         first = routers[0]
         lack = "has its gateway on another network than the floating IP's" if gates[first["id"]] else "has no gateway"
-        mend = f"openstack router set --external-gateway {network or 'EXTERNAL-NETWORK'} {first['id']}"
+        mend = f"{way.client} router set --external-gateway {network or 'EXTERNAL-NETWORK'} {first['id']}"
         return broken(name, f"{first['name']} {lack}", mend)
     if not router["admin_state_up"] or router["status"] == "ERROR":
         off = "is switched off" if not router["admin_state_up"] else "is in status ERROR"
-        return broken(name, f"{router['name']} {off}", f"openstack router set --enable {router['id']}")
+        return broken(name, f"{router['name']} {off}", f"{way.client} router set --enable {router['id']}")
     return ok(name, f"{router['name']} joins the port's subnet and the outside")
 
 

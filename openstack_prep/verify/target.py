@@ -58,6 +58,8 @@ class Wanted:
     """Domain that the cluster's own lies in."""
     user_managed: bool = False
     """Whether install-config.yaml says that somebody else balances load."""
+    cloud: str | None = None
+    """Entry of clouds.yaml that commands have to name; None: the environment does."""
     source: Network | None = None
     """From where requests come; None: from anywhere."""
 
@@ -72,6 +74,7 @@ def wanted(
     base_domain: str | None = None,
     cluster_name: str | None = None,
     source: str | None = None,
+    cloud: str | None = None,
 ) -> Wanted:
     """Return what to verify; raises SpecError that lists all mistakes in what was given."""
     mistakes: list[Mistake] = []
@@ -106,6 +109,7 @@ def wanted(
         ),
         user_managed=said.user_managed,
         source=caller,
+        cloud=cloud or cluster.cloud,
     )
 
 

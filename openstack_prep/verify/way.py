@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from openstack_prep.installer import naming
+from openstack_prep.installer.leftovers import infra_ids
 from openstack_prep.names.resolver import Answer
 from openstack_prep.verify.reading import Raw, Scene
 from openstack_prep.verify.target import Target, Wanted
@@ -88,9 +89,25 @@ class Way:
     @property
     def repair(self) -> str:
         """The command that attaches floating IPs and writes pairs, without what for."""
-        cloud = self.wanted.metadata.cloud
-        words = ["openstack-prep", "post-ipi", *(("--os-cloud", cloud) if cloud else ()), "--infra-id", self.infra_id]
-        return shlex.join(words)
+        return shlex.join(["openstack-prep", "post-ipi", *self._cloud, "--infra-id", self.infra_id])
+
+    @property
+    def client(self) -> str:
+        """The openstack client, as it finds the same cloud."""
+        return shlex.join(["openstack", *self._cloud])
+
+    @property
+    def _cloud(self) -> Sequence[str]:
+        return ("--os-cloud", self.wanted.cloud) if self.wanted.cloud else ()
+
+    @cached_property
+    def elsewhere(self) -> str:
+        """What there is instead, when nothing of the cluster is; empty when something is."""
+        there = sorted(set(infra_ids(self.scene.ports)))
+        if self.scene.virtual or self.infra_id in there:
+            return ""
+        clusters = f"ports of {some(there)}" if there else "no cluster's ports"
+        return f"is the infraID right, and the cloud that of the cluster's project? it holds {clusters}"
 
 
 def addresses(port: Raw) -> list[str]:

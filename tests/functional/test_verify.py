@@ -56,7 +56,11 @@ def test_a_way_is_broken_mended_and_broken_again(devcloud: Devcloud, tenant: Ten
     assert mend == f"openstack-prep post-ipi --infra-id {DEV} --ingress-ip {ingress}"
     prep.run(*mend.split()[1:], "--yes")
     assert f"{DEV}: all links are right" in prep.run("verify", *words).stdout
+    wrong = prep.run("verify", "--infra-id", "dev-zzzzz", code=1).stdout
+    assert f"it holds ports of {DEV}" in wrong
 
+    del prep.environment["OS_CLOUD"]
+    words += ["--os-cloud", tenant.cloud]
     network, nova = connection.network, connection.compute
     (worker,) = [port for port in dev.nodes() if "-worker-" in port.name]
     network.update_port(worker, allowed_address_pairs=[])
@@ -70,7 +74,7 @@ def test_a_way_is_broken_mended_and_broken_again(devcloud: Devcloud, tenant: Ten
     pairs, rule, server = [line.partition("mend: ")[2] for line in said.splitlines() if "mend: openst" in line]
     prep.run(*pairs.split()[1:], "--yes")
     assert prep.openstack(*rule.split()[1:])["port_range_min"] == 443
-    assert server == f"openstack server start {worker.name.removesuffix('-0')}"
+    assert server == f"openstack --os-cloud {tenant.cloud} server start {worker.name.removesuffix('-0')}"
     nova.start_server(worker.device_id)
     nova.wait_for_server(nova.get_server(worker.device_id), interval=0.2, wait=60)
     hosts.write_text(f"{api} api.dev.example.com\n{ingress} {' '.join(apps)}\n")

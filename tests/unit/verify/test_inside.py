@@ -122,3 +122,22 @@ def test_somebody_elses_load_balancer(tmp_path: Path) -> None:
     found = links(replace(scene, ports=scene.ports[2:], floating_ips=[]), install_config=file)
     assert [link.state for link in found["api"]] == ["ok"] * 4
     assert "leaves load balancing to you" in found["api"][1].what
+
+
+def test_another_clusters_ports_are_named() -> None:
+    found = wrong(replace(right(), infra_id="dev-zzzzz"), infra_id="dev-zzzzz")
+    asked = f"is the infraID right, and the cloud that of the cluster's project? it holds ports of {ID}"
+    assert [each for each in found if each.startswith("api, machines")] == [
+        f"api, machines, broken: no port of a master or bootstrap carries the tag openshiftClusterID=dev-zzzzz; {asked}"
+    ]
+    assert f"api, port, broken: no port of this project is named dev-zzzzz-api-port; {asked}; of a User" in str(found)
+    (empty, _) = (each for each in wrong(replace(right(), ports=[])) if ", machines, " in each)
+    assert empty.endswith("it holds no cluster's ports")
+    virtual = replace(right(), ports=right().ports[:2])
+    assert "wait for them: openshift-install wait-for install-complete" in str(wrong(virtual))
+
+
+def test_the_openstack_client_is_told_the_cloud() -> None:
+    stopped = changed("worker-0-abcde-0", admin_state_up=True, port_security_enabled=False)
+    (found,) = wrong(stopped, cloud="lab")
+    assert f"; openstack --os-cloud lab port set --enable-port-security {ID}-worker-0-abcde-0" in found
