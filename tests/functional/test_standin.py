@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from openstack_prep.cloud import Cloud
+from openstack_prep.verify import verify
 from tests import standin
 from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant
+from tests.standin.recipe import from_install_config
 
 REAL_RUN = json.loads((Path(standin.__file__).with_name("real_run.json")).read_text())
 INFRA_ID = "demo-fc79k"
@@ -120,3 +126,35 @@ def test_names_of_the_earlier_era(tenant: Tenant) -> None:
         "dev-x7k2p-openshift",
         {"openshiftClusterID=dev-x7k2p", "dev-x7k2p-primaryClusterNetwork"},
     )
+
+
+def test_masters_without_workers_answer_for_the_routers(tenant: Tenant) -> None:
+    document = {
+        "metadata": {"name": "dev"},
+        "compute": [{"name": "worker", "replicas": 0}],
+        "platform": {"openstack": {"externalNetwork": "external", "defaultMachinePlatform": {"type": "m1.small"}}},
+    }
+    recipe = from_install_config(document, "dev-x7k2p", 18)
+    assert (recipe.masters, recipe.workers, recipe.schedulable) == (3, 0, True)
+    connection = tenant.connect()
+    standin.make(connection, "dev-x7k2p", servers=False, masters=1, workers=0, schedulable=recipe.schedulable)
+    seen = verify(Cloud(connection), infra_id="dev-x7k2p")
+    (ingress,) = (chain for chain in seen.chains if chain.name == "ingress")
+    said = [f"{link.state} {link.what}" for link in ingress.links if link.name == "security groups"]
+    assert said == [f"ok TCP {number} from anywhere reaches 1 port" for number in (80, 443)]
+
+
+def called(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.standin", *words]
+    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+
+
+def test_what_it_is_told_by_the_environment(tmp_path: Path) -> None:
+    assert "Stages of STANDIN_FAIL: config, groups, network" in " ".join(called("--help").stdout.split())
+    wrong = called("create", "cluster", "--dir", str(tmp_path), STANDIN_FAIL="netwrok:7")
+    assert wrong.returncode == 1
+    assert "netwrok is no stage; there are config, groups, network, ports, machines, bootstrap, install" in wrong.stderr
+    words = ("coreos", "print-stream-json")
+    assert "name its file in STANDIN_STREAM" in called(*words).stderr
+    (tmp_path / "stream.json").write_text("{}\n")
+    assert called(*words, STANDIN_STREAM=str(tmp_path / "stream.json")).stdout == "{}\n"

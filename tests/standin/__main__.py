@@ -2,7 +2,7 @@
 
 It makes on OpenStack what the real one makes, and nothing that would be a cluster.  Environment:
 STANDIN_RELEASE (4.18), STANDIN_SECONDS (3: how long its pauses take in all), STANDIN_FAIL (STAGE or
-STAGE:CODE: end there with that exit code).
+STAGE:CODE: end there with that exit code), STANDIN_STREAM (file that ``coreos print-stream-json`` prints).
 """
 
 from __future__ import annotations
@@ -67,6 +67,9 @@ STAGES = (
 )
 
 
+FAIL_AT = ("config", *(each.name for each in STAGES))
+
+
 class Ended(Exception):
     """The program ends with an exit code."""
 
@@ -83,7 +86,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     everywhere = argparse.ArgumentParser(add_help=False)
     everywhere.add_argument("--dir", type=Path, default=argparse.SUPPRESS, metavar="DIR", help="assets directory")
     everywhere.add_argument("--log-level", default=argparse.SUPPRESS, metavar="LEVEL", help="is ignored")
-    parser = argparse.ArgumentParser(prog="openshift-install", description=__doc__, parents=[everywhere])
+    stages = f"Stages of STANDIN_FAIL: {', '.join(FAIL_AT)}."
+    parser = argparse.ArgumentParser(prog="openshift-install", description=__doc__, epilog=stages, parents=[everywhere])
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     create = commands.add_parser("create", parents=[everywhere], help="make what the installer makes (stand-in)")
     create.add_argument("what", choices=("cluster",))
@@ -93,6 +97,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     destroy.add_argument("what", choices=("cluster",))
     wait = commands.add_parser("wait-for", parents=[everywhere], help="look whether it is there (stand-in)")
     wait.add_argument("what", choices=("bootstrap-complete", "install-complete"))
+    coreos = commands.add_parser("coreos", parents=[everywhere], help="print the file STANDIN_STREAM (stand-in)")
+    coreos.add_argument("what", choices=("print-stream-json",))
     commands.add_parser("version", parents=[everywhere], help="print a version (stand-in)")
     return parser.parse_args(arguments)
 
@@ -108,6 +114,8 @@ def pause(share: float) -> None:
 def create(folder: Folder, number: int, workers: int | None) -> None:
     """Eat the install-config, leave state and metadata.json, then make everything."""
     fail_at, _, code = os.environ.get("STANDIN_FAIL", "").partition(":")
+    if fail_at and fail_at not in FAIL_AT:
+        raise Ended(1, f"STANDIN_FAIL: {fail_at} is no stage; there are {', '.join(FAIL_AT)}")
     if fail_at == "config":
         raise Ended(int(code or CONFIG_REFUSED), "failed to load asset: invalid install-config")
     recipe = folder.consume(number, workers)
@@ -123,11 +131,24 @@ def create(folder: Folder, number: int, workers: int | None) -> None:
     log("info", "Install complete!")
 
 
+def stream() -> str:
+    """Return the stream metadata that a test has given; the stand-in has none in itself."""
+    path = os.environ.get("STANDIN_STREAM")
+    if not path:
+        raise Ended(1, "no stream metadata; name its file in STANDIN_STREAM")
+    try:
+        return Path(path).read_text()
+    except OSError as error:
+        raise Ended(1, f"STANDIN_STREAM: {path} cannot be read: {error.strerror}") from error
+
+
 def run(options: argparse.Namespace) -> None:
     folder = Folder(getattr(options, "dir", Path()))
     match options.command:
         case "version":
             print(f"openshift-install 4.{release()}.0-standin\nbuilt from nothing: a stand-in, not the installer")
+        case "coreos":
+            print(stream(), end="")
         case "create":
             create(folder, release(options.era), options.workers)
         case "wait-for":

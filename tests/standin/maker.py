@@ -48,7 +48,8 @@ class Maker:
         for role in ("master", "worker"):
             body = {"name": f"{self.recipe.infra_id}-{role}", "description": DESCRIPTION}
             self.groups[role] = self._create("security_group", **body)["id"]
-            bodies = rules(role, self.groups[role], self.recipe.machine_network)
+            more = {"schedulable": self.recipe.schedulable}
+            bodies = rules(role, self.groups[role], self.recipe.machine_network, **more)
             _insist(self.neutron.post("/security-group-rules", json={"security_group_rules": bodies}))
         for role in self.recipe.server_groups:
             body = {"name": f"{self.recipe.infra_id}-{role}", "policy": "soft-anti-affinity"}

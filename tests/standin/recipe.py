@@ -43,6 +43,8 @@ class Recipe:
     """Name of an image in Glance; None: an empty disk is uploaded as <infraID>-rhcos."""
     masters: int = 3
     workers: int = 2
+    schedulable: bool = False
+    """Whether the masters do the workers' work, too: none are declared."""
     names: tuple[str, ...] = field(default=())
     """Random ends of the workers' names, when they shall be known beforehand."""
 
@@ -132,6 +134,7 @@ def from_install_config(document: Mapping[str, Any], infra_id: str, release: int
         image=platform.get("clusterOSImage"),
         masters=control.get("replicas", 3),
         workers=worker.get("replicas", 3),
+        schedulable=worker.get("replicas", 3) == 0,
     )
 
 

@@ -39,13 +39,19 @@ ANYWHERE: dict[str, tuple[Rule, ...]] = {
     "master": (("icmp", None), ("tcp", (6443, 6443)), ("udp", (6443, 6443))),
     "worker": (("icmp", None), ("tcp", (80, 80)), ("tcp", (443, 443))),
 }
+ROUTERS: dict[str, tuple[Rule, ...]] = {
+    "inside": (("tcp", (1936, 1936)),),
+    "anywhere": (("tcp", (80, 80)), ("tcp", (443, 443))),
+}
+"""Also the masters', where they are schedulable."""
 DESCRIPTION = "Created By OpenShift Installer"
 
 
-def rules(role: str, group_id: str, machine_network: str) -> list[dict[str, Any]]:
-    """Return the bodies of all rules of a group, for one request."""
-    inside = _bodies(INSIDE[role], group_id, machine_network)
-    return [*inside, *_bodies(ANYWHERE[role], group_id, "0.0.0.0/0")]
+def rules(role: str, group_id: str, machine_network: str, *, schedulable: bool = False) -> list[dict[str, Any]]:
+    """Return the bodies of all rules of a group, for one request; ``schedulable``: of masters without workers."""
+    more = ROUTERS if schedulable and role == "master" else {"inside": (), "anywhere": ()}
+    inside = _bodies(INSIDE[role] + more["inside"], group_id, machine_network)
+    return [*inside, *_bodies(ANYWHERE[role] + more["anywhere"], group_id, "0.0.0.0/0")]
 
 
 def _bodies(of: tuple[Rule, ...], group_id: str, prefix: str) -> Iterator[dict[str, Any]]:
