@@ -242,6 +242,9 @@ def test_wrong_words(folder: Path, capsys: pytest.CaptureFixture[str], services:
     assert "write openstack-prep ipi [options] -- openshift-install create cluster" in capsys.readouterr().err
     assert main(["ipi", "--", "--hosts", "hosts", "./openshift-install", "create", "cluster"]) == 2
     assert "--hosts: our own options go before --; write openstack-prep ipi" in capsys.readouterr().err
+    assert main(["ipi", "--no-check", "--", "sh", "create", "cluster"]) == 2
+    said = "write one, or give the spec that declares it; one in another folder is named by --dir"
+    assert said in capsys.readouterr().err
     assert main(["ipi", "--", "./nothing", "create", "cluster"]) == 127
     assert main(["ipi", "--ingress-ip", "192.0.2.5", "--vip", "10.0.0.7", "--", "sh", "-c", "create cluster"]) == 2
     said = "192.0.2.5, 10.0.0.7: nothing is attached or allowed beside `sh -c 'create cluster'`"
