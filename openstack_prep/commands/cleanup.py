@@ -39,7 +39,8 @@ def _run(options: argparse.Namespace) -> int:
     if not plan:
         where = f"project {cloud.project_name} ({cloud.project_id}) of cloud {cloud.name}"
         print_result(options, f"nothing of {metadata.infra_id} in {where}", {"seconds": 0, "steps": []})
-        return _cleared(options, 0)
+        # looked for in another cloud it may live on, and its metadata.json is needed
+        return _cleared(options, 0) if metadata.cloud in (None, cloud.name) else 0
     if not options.yes:
         ask(plan, f"Remove this for good? Type the infraID {metadata.infra_id}: ", metadata.infra_id)
     return _cleared(options, run_plan(options, cloud, plan))
