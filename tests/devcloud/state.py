@@ -12,7 +12,15 @@ from tests.devcloud import config, venv
 from tests.devcloud.layout import DevcloudError, Layout
 
 HERE = Path(__file__).parent
-BUILDERS = ("config/*.py", "layout.py", "build.py", "fill.py", "server/neutron_schema.py")
+BUILDERS = (
+    "config/*.py",
+    "layout.py",
+    "build.py",
+    "fill.py",
+    "server/neutron_schema.py",
+    "server/manage.py",
+    "server/sqlite_tuning.py",
+)
 
 # Everything that may lie in a cloud's directory, and so everything that is ever deleted there.
 PARTS = (
