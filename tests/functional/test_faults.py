@@ -70,6 +70,14 @@ def names_in(devcloud: Devcloud, prefix: str) -> Counter[tuple[str, str]]:
     return found
 
 
+def until_idle(devcloud: Devcloud, mark: Any) -> None:
+    """Wait for the services to end what the killed run had asked of them: nobody sees it before."""
+    before = -1
+    while (now := writes(devcloud, mark)) != before:
+        before = now
+        time.sleep(1)
+
+
 def test_a_kill_at_any_write_converges(prep: Prep, name: str, devcloud: Devcloud) -> None:
     """Kill it after its first, second ... twentieth write."""
     prep.write(everything(name))
@@ -81,6 +89,7 @@ def test_a_kill_at_any_write_converges(prep: Prep, name: str, devcloud: Devcloud
         assert process.poll() is None, f"ended before its write number {place}"
         process.send_signal(signal.SIGKILL)
         process.communicate()
+        until_idle(devcloud, mark)
         prep.apply()
         twice = {what: count for what, count in names_in(devcloud, name).items() if count > 1}
         assert not twice, f"killed at write {place}"
