@@ -158,6 +158,7 @@ class Relay:
         for each in (source, target):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
+            each.close()  # while it is open the kernel takes what the client sends, and then lets it wait
 
 
 @pytest.fixture
