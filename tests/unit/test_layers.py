@@ -19,7 +19,7 @@ LAYERS = [
     ["progress", "api", "plan_file", "verify"],
     ["executor", "spec", "openshift", "check", "tools"],
     ["planner", "resources", "names"],
-    ["site", "clouds_yaml", "install_config"],
+    ["site", "clouds_yaml", "install_config", "rke"],
     ["cloud", "yaml_places"],
     ["service", "plan"],
     ["text", "secret", "installer"],
