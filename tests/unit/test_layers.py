@@ -22,7 +22,7 @@ LAYERS = [
     ["site", "clouds_yaml", "install_config", "rke"],
     ["cloud", "yaml_places"],
     ["service", "plan"],
-    ["text", "secret", "installer"],
+    ["text", "secret", "installer", "ranges"],
     ["model", "fields", "private_file", "content"],
     ["errors", "version"],
 ]
