@@ -204,7 +204,7 @@ class _Run:
         self.under_way[step.key] = step
         self.tell(Event(step, "started"))
         try:
-            observed = self._converge(step)
+            step, observed = self._converge(step)
         except Exception as error:  # noqa: BLE001 - whatever it is, it stands in the report
             _log.debug("%s failed", step.key, exc_info=error)
             return Result(step=step, status=Status.FAILED, error=error, seconds=time.monotonic() - started)
@@ -212,11 +212,11 @@ class _Run:
             del self.under_way[step.key]
         return Result(step=step, status=Status.DONE, observed=observed, seconds=time.monotonic() - started)
 
-    def _converge(self, step: Step) -> Observed | None:
+    def _converge(self, step: Step) -> tuple[Step, Observed | None]:
         """Do the step; after a passing fault look again what is there and do what is left.
 
         A request whose answer was lost may have done its work, so nothing is sent a second time
-        before looking.
+        before looking.  What followed others shows only now; when nothing is left to do, it was kept.
         """
         retry = tenacity.Retrying(
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, CloudError) and error.retryable),
@@ -227,14 +227,20 @@ class _Run:
         )
         for attempt in retry:
             with attempt:
-                if attempt.retry_state.attempt_number > 1:
-                    step = self._look_again(step)
-                return self._act(step)
+                now, site = step, self.site
+                again = attempt.retry_state.attempt_number > 1
+                if again:
+                    self.tell(Event(step, "again"))
+                if again or step.follows:
+                    site = self.site.fresh()
+                    now = self._look_again(step, site)
+                observed = self._act(now, site)
+                return (step if again else now), observed
         raise AssertionError("unreachable")  # pragma: no cover
 
-    def _look_again(self, step: Step) -> Step:
-        self.tell(Event(step, "again"))
-        observed = observe(self.site.fresh(), [step.resource]).get(step.key)
+    @staticmethod
+    def _look_again(step: Step, site: Site) -> Step:
+        observed = observe(site, [step.resource]).get(step.key)
         if step.action is Action.DELETE:
             left = observed is not None and observed.ours
             return replace(step, observed=observed, action=Action.DELETE if left else Action.KEEP)
@@ -243,8 +249,9 @@ class _Run:
             raise PlanRefused([Mistake(str(step.key), "was changed by somebody else meanwhile", "plan again")])
         return again
 
-    def _act(self, step: Step) -> Observed | None:
-        resource, site, observed = step.resource, self.site, step.observed
+    @staticmethod
+    def _act(step: Step, site: Site) -> Observed | None:
+        resource, observed = step.resource, step.observed
         if step.action is Action.DELETE and observed is not None:
             resource.delete(site, observed)
             site.known.pop(resource.key, None)

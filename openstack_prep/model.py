@@ -149,6 +149,10 @@ class Resource:
         """Further keys whose steps come first when the spec has them; absent ones do not matter."""
         return ()
 
+    def follows(self) -> Iterable[Key]:
+        """Keys that come first, and whose changes change what this one should be, as a stack's nodes do."""
+        return ()
+
     def provides(self) -> Iterable[Key]:
         """Keys that others can need and that several resources may provide together."""
         return (self.key,)
@@ -194,13 +198,17 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One thing to do to one resource, after the steps it needs."""
+    """One thing to do to one resource, after the steps it needs.
+
+    ``follows`` are those of them whose work changes what is to be done: so that is found out just before.
+    """
 
     resource: Resource
     action: Action
     observed: Observed | None = None
     changes: tuple[Change, ...] = ()
     needs: frozenset[Key] = frozenset()
+    follows: frozenset[Key] = frozenset()
     reason: str = ""
 
     @property

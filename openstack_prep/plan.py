@@ -55,6 +55,7 @@ class Plan:
                     for each in _changes(step)
                 ],
             }
+            | ({"follows": sorted(map(str, step.follows))} if step.follows else {})
             for step in self.steps
         ]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import graphlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.model import Action, Change, Key, Observed, Resource, Step
@@ -45,13 +46,26 @@ def plan_apply(
     Raises SpecError when two resources share a key or the references form a ring.
     """
     edges = dependencies(resources)
-    steps = [
-        decide(resource, observed.get(resource.key), edges[resource.key]) for resource in in_order(resources, edges)
-    ]
+    steps: list[Step] = []
+    pending: set[Key] = set()
+    for resource in in_order(resources, edges):
+        step = _following(decide(resource, observed.get(resource.key), edges[resource.key]), pending)
+        steps.append(step)
+        if step.action is not Action.KEEP:
+            pending.add(step.key)
     refusals = list(mistakes)
     if not allow_replace:
         refusals += to_consent(steps)
     return Plan(spec=spec, purpose="apply", steps=tuple(steps), refusals=tuple(refusals))
+
+
+def _following(step: Step, pending: Set[Key]) -> Step:
+    """Return a step that also says which pending ones it follows; then there may be something to do after all."""
+    follows = frozenset(step.resource.follows()) & pending
+    if not follows:
+        return step
+    action = Action.UPDATE if step.action is Action.KEEP else step.action
+    return replace(step, action=action, follows=follows, reason=f"as {', '.join(sorted(map(str, follows)))} will be")
 
 
 def to_consent(steps: Iterable[Step]) -> list[Mistake]:
@@ -111,7 +125,7 @@ def dependencies(resources: Sequence[Resource]) -> dict[Key, frozenset[Key]]:
     for resource in resources:
         if resource.key in edges:
             raise SpecError([Mistake(str(resource.key), "is declared twice", "give each a name of its own")])
-        wanted = {each.key for each in resource.references()} | set(resource.needs())
+        wanted = {each.key for each in resource.references()} | {*resource.needs(), *resource.follows()}
         edges[resource.key] = frozenset(key for need in wanted for key in providers[need]) - {resource.key}
     return edges
 

@@ -51,7 +51,7 @@ class Box(Resource):
     """A box that stands on others; its material cannot be changed."""
 
     kind: ClassVar[str] = "box"
-    identity: ClassVar[frozenset[str]] = frozenset({"name", "on", "wants", "gives"})
+    identity: ClassVar[frozenset[str]] = frozenset({"name", "on", "wants", "gives", "behind"})
     immutable: ClassVar[frozenset[str]] = frozenset({"material"})
 
     name: str
@@ -61,12 +61,16 @@ class Box(Resource):
     on: tuple[str, ...] = ()
     wants: tuple[Key, ...] = ()
     gives: tuple[Key, ...] = ()
+    behind: tuple[Key, ...] = ()
 
     def references(self) -> Iterable[Resource]:
         return [Box(name=name) for name in self.on]
 
     def needs(self) -> Iterable[Key]:
         return self.wants
+
+    def follows(self) -> Iterable[Key]:
+        return self.behind
 
     def provides(self) -> Iterable[Key]:
         return (self.key, *self.gives)

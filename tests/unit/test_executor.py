@@ -385,3 +385,33 @@ def test_all_deletions_are_examined_even_those_that_share_an_id(shelf: Shelf) ->
     made = plan_destroy("lab", boxes, {box.key: Observed(id="same", ours=True) for box in boxes})
     assert [each.where for each in executor.examine_deletes(shelf.site(), made)] == ["box/b", "box/a"]
     assert made.steps[0].action is Action.DELETE
+
+
+# --- what follows others ------------------------------------------------------------------
+
+
+def test_what_follows_a_change_does_what_is_to_do_by_then(shelf: Shelf) -> None:
+    a, b = Box(name="a", size=1), Box(name="b", size=1, behind=(Key("box", "a"),))
+    apply(shelf, b).raise_for_failures()
+    shelf.after["create a"] = [lambda: shelf.boxes.update(b={"size": 7})]  # its change is another's, too
+    report = apply(shelf, b, a)
+    report.raise_for_failures()
+    assert shelf.boxes["b"] == {"size": 1}
+    assert len(report.changed) == 2
+    assert apply(shelf, b, a).changed == ()
+
+
+def test_what_follows_a_change_and_has_nothing_to_do_was_kept(shelf: Shelf) -> None:
+    a, b = Box(name="a", size=1), Box(name="b", size=1, behind=(Key("box", "a"),))
+    apply(shelf, b).raise_for_failures()
+    report = apply(shelf, b, a)
+    assert [each.step.key.name for each in report.changed] == ["a"]
+    assert result(report, "b").status is Status.DONE
+    assert shelf.asked == ["create a", "find"]
+
+
+def test_what_follows_a_failure_is_skipped(shelf: Shelf) -> None:
+    a, b = Box(name="a", size=1), Box(name="b", size=1, behind=(Key("box", "a"),))
+    apply(shelf, b).raise_for_failures()
+    shelf.before["create a"] = [BROKEN]
+    assert result(apply(shelf, b, a), "b").status is Status.SKIPPED

@@ -154,3 +154,17 @@ def test_destroy_keeps_what_is_not_ours_and_says_so() -> None:
 
 def test_destroy_passes_over_what_is_not_there() -> None:
     assert not plan_destroy("lab", [A], {}).steps
+
+
+# --- what follows others ------------------------------------------------------------------
+
+
+def test_what_follows_a_change_is_to_be_looked_at_again() -> None:
+    b = Box(name="b", behind=(A.key,))
+    c = Box(name="c", behind=(b.key,))
+    there = {each.key: Observed(id=each.name, ours=True) for each in (b, c)}
+    plan = plan_apply("lab", [c, b, A], there)
+    assert [(step.key.name, step.action.value) for step in plan] == [("a", "create"), ("b", "update"), ("c", "update")]
+    assert "~ box/b  as box/a will be" in str(plan)
+    assert plan.data()[1]["follows"] == ["box/a"]
+    assert not plan_apply("lab", [c, b, A], there | {A.key: Observed(id="a", values=A.desired())})
