@@ -6,83 +6,16 @@ service, to read (limits and usage together) and to write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
-from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Limit, LimitGiB, LimitMiB, Name
 from openstack_prep.model import Change, Key, Observed
 from openstack_prep.resources.project import InProject
-from openstack_prep.service import Service
+from openstack_prep.resources.quota_stores import STORES, Store
 from openstack_prep.site import Site
-
-
-class Store(NamedTuple):
-    """Where one service keeps its quotas, and how our names are called there."""
-
-    service: Callable[[Cloud], Service]
-    path: str
-    detail: str
-    envelope: str
-    names: Mapping[str, str]
-
-
-def _same(*names: str) -> dict[str, str]:
-    return {name: name for name in names}
-
-
-STORES = (
-    Store(
-        lambda cloud: cloud.compute,
-        "/os-quota-sets/{}",
-        "/os-quota-sets/{}/detail",
-        "quota_set",
-        _same(
-            "cores",
-            "instances",
-            "ram",
-            "key_pairs",
-            "metadata_items",
-            "server_groups",
-            "server_group_members",
-        ),
-    ),
-    Store(
-        lambda cloud: cloud.network,
-        "/quotas/{}",
-        "/quotas/{}/details.json",
-        "quota",
-        {
-            "floating_ips": "floatingip",
-            "networks": "network",
-            "ports": "port",
-            "rbac_policies": "rbac_policy",
-            "routers": "router",
-            "security_groups": "security_group",
-            "security_group_rules": "security_group_rule",
-            "subnets": "subnet",
-            "subnet_pools": "subnetpool",
-            "trunks": "trunk",
-        },
-    ),
-    Store(
-        lambda cloud: cloud.volume,
-        "/os-quota-sets/{}",
-        "/os-quota-sets/{}?usage=True",
-        "quota_set",
-        _same(
-            "volumes",
-            "snapshots",
-            "gigabytes",
-            "per_volume_gigabytes",
-            "backups",
-            "backup_gigabytes",
-            "groups",
-        ),
-    ),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
