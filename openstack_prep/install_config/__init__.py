@@ -15,8 +15,9 @@ from openstack_prep.install_config.model import (
     RootVolume,
 )
 from openstack_prep.install_config.reading import findings
-from openstack_prep.install_config.render import dump, render
+from openstack_prep.install_config.render import render
 from openstack_prep.install_config.rules import mistakes
+from openstack_prep.yaml_text import dump
 
 __all__ = [
     "Capabilities",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Len
@@ -27,6 +27,7 @@ class Node:
     roles: tuple[Role, ...]
     labels: Mapping[str, str]
     taints: tuple[str, ...]
+    config: Mapping[str, Any] = field(default_factory=dict)
 
 
 def indexes(value: Any) -> Any:
@@ -57,6 +58,8 @@ class NodeGroup:
     """Kubernetes labels."""
     taints: tuple[Name, ...] = ()
     """Kubernetes taints, each as key=value:effect or key:effect."""
+    config: Mapping[Name, Any] | None = None
+    """Any other keys of a node in cluster.yml (RKE), or of these nodes' config.yaml (RKE2)."""
 
     def has(self, index: int) -> bool:
         """Whether the node of that index is one of them."""

@@ -20,7 +20,7 @@ LAYERS = [
     ["executor", "spec", "openshift", "check", "tools"],
     ["planner", "resources", "names"],
     ["site", "clouds_yaml", "install_config", "rke"],
-    ["cloud", "yaml_places"],
+    ["cloud", "yaml_places", "yaml_text"],
     ["service", "plan"],
     ["text", "secret", "installer", "ranges"],
     ["model", "fields", "private_file", "content"],
