@@ -231,10 +231,10 @@ def _node(node: Mapping[str, Any]) -> Iterator[Fault]:
     for number, each in enumerate(_roles(node)):
         if each not in MASTER:
             yield Fault(("role", number), f"{each!r} is none", f"write {', '.join(MASTER)}")
-    name = node.get("hostname_override")
-    if isinstance(name, str) and not re.fullmatch(SUBDOMAIN, name.lower()):
+    shown = node.get("hostname_override")
+    if isinstance(shown, str) and not re.fullmatch(SUBDOMAIN, shown.lower()):
         remedy = "use small letters, digits, hyphens and dots"
-        yield Fault(("hostname_override",), f"{name!r} is no name for a node", remedy)
+        yield Fault(("hostname_override",), f"{shown!r} is no name for a node", remedy)
 
 
 def _together(document: Mapping[str, Any], roles: Counter[str]) -> Iterator[Fault]:
