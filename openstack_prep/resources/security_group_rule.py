@@ -46,6 +46,8 @@ PROTOCOLS = {
 ALIASES = {"icmpv6": "ipv6-icmp", "ip": "hopopt"}
 WITH_PORTS = ("tcp", "udp", "dccp", "sctp", "udplite")
 ICMP = ("icmp", "ipv6-icmp")
+ANY = (None, "hopopt")
+"""How a rule says that the protocol does not matter; hopopt is number 0."""
 ANYWHERE = ("0.0.0.0/0", "::/0")
 ALL_PORTS = (1, 65535)
 
@@ -151,6 +153,21 @@ def _canonical(value: Any, version: str) -> str | None:
     if name in (None, "any"):
         return None
     return "ipv6-icmp" if name == "icmp" and version == "IPv6" else str(name)
+
+
+def is_about(rule: Mapping[str, Any], direction: str, version: int, protocol: str, number: int | None) -> bool:
+    """Whether a rule, in the API's words, is about a protocol and its port, or its type of ICMP message."""
+    if rule["direction"] != direction or rule["ethertype"] != f"IPv{version}":
+        return False
+    name = _canonical(rule["protocol"], rule["ethertype"])
+    if name in ANY:
+        return True
+    low, high = rule["port_range_min"], rule["port_range_max"]
+    if name != _canonical(protocol, rule["ethertype"]):
+        return False
+    if name in ICMP:  # the second number is a code, and an echo has none but 0
+        return low is None or (low == number and high in (None, 0))
+    return number is None or ((low is None or low <= number) and (high is None or number <= high))
 
 
 def in_words(rule: Mapping[str, Any], remote_group: str | None) -> str:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from openstack_prep.resources.security_group_rule import is_about
+
 Raw = Mapping[str, Any]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-TCP = ("tcp", "6")
-ANY = (None, "any", "0")
 EVERYWHERE: dict[int, Network] = {4: ipaddress.ip_network("0.0.0.0/0"), 6: ipaddress.ip_network("::/0")}
 
 
@@ -42,7 +42,7 @@ def admission(rules: Iterable[Raw], port: int, version: int) -> Admission:
 
     A rule with a remote group lets in ports of this cloud, and so nobody from outside.
     """
-    ours = [rule for rule in rules if _is_about(rule, port, version)]
+    ours = [rule for rule in rules if is_about(rule, "ingress", version, "tcp", port)]
     groups = [rule["remote_address_group_id"] for rule in ours if rule.get("remote_address_group_id")]
     plain = [rule for rule in ours if not rule.get("remote_group_id") and not rule.get("remote_address_group_id")]
     sources: list[Any] = [
@@ -52,16 +52,6 @@ def admission(rules: Iterable[Raw], port: int, version: int) -> Admission:
         for rule in plain
     ]
     return Admission(tuple(ipaddress.collapse_addresses(sources)), tuple(dict.fromkeys(groups)))
-
-
-def _is_about(rule: Raw, port: int, version: int) -> bool:
-    if rule["direction"] != "ingress" or rule["ethertype"] != f"IPv{version}":
-        return False
-    protocol = rule["protocol"].lower() if isinstance(rule["protocol"], str) else rule["protocol"]
-    if protocol in ANY:
-        return True
-    first, last = rule["port_range_min"], rule["port_range_max"]
-    return protocol in TCP and (first is None or first <= port) and (last is None or port <= last)
 
 
 def _within(inner: Network, outer: Network) -> bool:

@@ -16,7 +16,7 @@ LAYERS = [
     ["cli"],
     ["commands"],
     ["hooks"],
-    ["progress", "api", "plan_file", "verify"],
+    ["progress", "api", "plan_file", "verify", "mesh"],
     ["executor", "spec", "openshift", "check", "tools"],
     ["planner", "resources", "names"],
     ["site", "clouds_yaml", "install_config", "rke"],

@@ -7,7 +7,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from openstack_prep.resources.security_group import SecurityGroup
-from openstack_prep.resources.security_group_rule import SecurityGroupRule, in_words
+from openstack_prep.resources.security_group_rule import SecurityGroupRule, in_words, is_about
 
 
 def read(**fields: Any) -> SecurityGroupRule:
@@ -98,3 +98,32 @@ def test_what_others_wrote_otherwise(fields: dict[str, Any], expected: str) -> N
 def test_mistakes(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         read(**fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "asked", "expected"),
+    [
+        ({}, ("tcp", 4240), True),
+        ({"protocol": "any"}, ("esp", None), True),
+        ({"protocol": "0"}, ("any", None), True),
+        ({"protocol": "tcp"}, ("any", None), False),
+        ({"protocol": "6"}, ("tcp", 4240), True),
+        ({"protocol": "udp"}, ("tcp", 4240), False),
+        ({"protocol": "tcp", "port_range_min": 4240, "port_range_max": 4250}, ("tcp", 4240), True),
+        ({"protocol": "tcp", "port_range_min": 1, "port_range_max": 4239}, ("tcp", 4240), False),
+        ({"protocol": 50}, ("esp", None), True),
+        ({"protocol": "icmp"}, ("icmp", 8), True),
+        ({"protocol": "icmp", "port_range_min": 8, "port_range_max": 0}, ("icmp", 8), True),
+        ({"protocol": "icmp", "port_range_min": 8, "port_range_max": 1}, ("icmp", 8), False),
+        ({"protocol": "icmp", "port_range_min": 3}, ("icmp", 8), False),
+        ({"direction": "egress"}, ("tcp", 4240), False),
+        ({"ethertype": "IPv6"}, ("tcp", 4240), False),
+    ],
+)
+def test_what_a_rule_is_about(fields: dict[str, Any], asked: tuple[str, int | None], expected: bool) -> None:
+    assert is_about(raw(**fields), "ingress", 4, *asked) is expected
+
+
+@pytest.mark.parametrize("protocol", ["icmp", "icmpv6", "ipv6-icmp", "58"])
+def test_icmp_has_another_number_in_ipv6(protocol: str) -> None:
+    assert is_about(raw(ethertype="IPv6", protocol=protocol), "ingress", 6, "icmp", 128)

@@ -1,0 +1,93 @@
+"""What must get through between clusters, and what of it does not, as far as OpenStack knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import permutations
+from typing import Any
+
+from openstack_prep.check import by_weight
+from openstack_prep.check.finding import Finding
+from openstack_prep.mesh import passages
+from openstack_prep.mesh.addresses import own_addresses, pod_routes
+from openstack_prep.mesh.admission import admission
+from openstack_prep.mesh.routing import routing
+from openstack_prep.mesh.scene import Raw, Scene, Side
+from openstack_prep.rke.cilium import Member, Passage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examination:
+    """Clusters of a mesh, what must get through between them, and what stands in the way."""
+
+    sides: tuple[Side, ...]
+    passages: tuple[Passage, ...]
+    findings: tuple[Finding, ...]
+    """Errors first."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing stands in the way; what could not be seen is a warning."""
+        return not any(each.level == "error" for each in self.findings)
+
+    def data(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "clusters": [each.name for each in self.sides],
+            "ok": self.ok,
+            "required": [asdict(each) for each in self.passages],
+            "findings": [asdict(each) for each in self.findings],
+        }
+
+    def rows(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield what must get through: from where, to where, what, why; what goes both ways once."""
+        told = {(passages.told(each), each.target, each.source, each.to): each for each in self.passages}
+        for (what, target, source, to), each in told.items():
+            back = (what, target, to, source) in told and target != "mesh address"
+            if not back or source < to:
+                yield passages.row(each, both_ways=back)
+
+    def __str__(self) -> str:
+        errors = sum(each.level == "error" for each in self.findings)
+        warnings = len(self.findings) - errors
+        counts = ", ".join(
+            f"{n} {word}{'' if n == 1 else 's'}" for n, word in ((errors, "error"), (warnings, "warning"))
+        )
+        names = ", ".join(each.name for each in self.sides)
+        end = f"{names}: {counts if self.findings else 'nothing stands in the way'}"
+        return "\n".join([*_table([HEADER, *self.rows()]), "", *map(str, self.findings), end])
+
+
+HEADER = ("from", "to", "what", "why")
+
+
+def side_of(member: Member, ports: Sequence[Raw], subnets: Sequence[Raw]) -> Side:
+    """Return a cluster of the mesh with its nodes' ports, and with the subnets that these are in."""
+    cilium, pods = member.cilium, member.cluster.cluster_cidr
+    return Side(
+        name=member.name,
+        ports=ports,
+        subnets=subnets,
+        pod_networks=(pods,) if pods and cilium.routing == "native" else (),
+        mesh_address=cilium.mesh_address if cilium.mesh_service == "LoadBalancer" else None,
+    )
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)).rstrip()
+
+
+def examine(scene: Scene, sides: Sequence[Side], required: Sequence[Passage]) -> Examination:
+    """Judge what was read: pure."""
+    found: list[Finding] = []
+    for side in sides:
+        found += own_addresses(scene, side)
+    for one, other in permutations(sides, 2):
+        found += [*routing(scene, one, other), *pod_routes(scene, one, other)]
+    by_name = {each.name: each for each in sides}
+    for passage in required:
+        found += admission(scene, by_name[passage.source], by_name[passage.to], passage)
+    return Examination(sides=tuple(sides), passages=tuple(required), findings=tuple(by_weight(found)))

@@ -1,0 +1,150 @@
+"""What is found between clusters of a mesh in a real project, and whether the remedies mend it."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from openstack_prep.check import Finding
+from openstack_prep.cloud import Cloud
+from openstack_prep.mesh import Examination, examine, read, side_of
+from openstack_prep.rke.cilium import Cilium, Member, required
+from openstack_prep.rke.model import Cluster
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.devcloud.tenant import Tenant
+from tests.functional.client import openstack
+
+
+@dataclass
+class Room:
+    """A project with the nodes' ports of clusters; no servers, for Neutron asks for none."""
+
+    tenant: Tenant
+    neutron: Any = field(init=False)
+    ports: dict[str, list[str]] = field(default_factory=dict)
+    subnets: dict[str, Any] = field(default_factory=dict)
+    members: list[Member] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.neutron = self.tenant.connect().network
+
+    def cluster(self, name: str, cidr: str, *, groups: Any = None, mesh: bool = True, **cilium: Any) -> Any:
+        """Make network, subnet and two node ports, with a group of their own unless some are given."""
+        number = len(self.members) + 1
+        version = 6 if ":" in cidr else 4
+        network = self.neutron.create_network(name=name)
+        subnet = self.neutron.create_subnet(name=name, network_id=network.id, cidr=cidr, ip_version=version)
+        groups = [self.neutron.create_security_group(name=name).id] if groups is None else groups
+        made = [
+            self.neutron.create_port(name=f"{name}-{n}", network_id=network.id, security_groups=groups)
+            for n in range(2)
+        ]
+        self.ports[name], self.subnets[name] = [port.id for port in made], subnet
+        settings = Cilium(cluster_id=number, mesh="clustermesh-apiserver" if mesh else "none", **cilium)
+        self.members.append(
+            Member(name=name, cilium=settings, cluster=Cluster(cluster_cidr=f"10.{64 + number}.0.0/16"))
+        )
+        return subnet
+
+    def router(self, name: str, *subnets: Any) -> Any:
+        router = self.neutron.create_router(name=name)
+        for subnet in subnets:
+            self.neutron.add_interface_to_router(router, subnet_id=subnet.id)
+        return router
+
+    def look(self, connection: Any = None) -> Examination:
+        """Return what a run of its own sees."""
+        cloud = Cloud(connection or self.tenant.connect())
+        listed = cloud.network.list("/ports", "ports", project_id=self.tenant.project_id)
+        nodes = {name: [port for port in listed if port["id"] in ids] for name, ids in self.ports.items()}
+        scene = read(
+            cloud.network,
+            cloud=self.tenant.cloud,
+            project_id=cloud.project_id,
+            sees_all="admin" in cloud.roles,
+            ports=listed,
+            nodes=[port for each in nodes.values() for port in each],
+        )
+        sides = [side_of(each, nodes[each.name], [scene.subnets[self.subnets[each.name].id]]) for each in self.members]
+        return examine(scene, sides, required(self.members))
+
+    def found(self) -> list[str]:
+        return [self.told(each) for each in self.look().findings]
+
+    def told(self, finding: Finding) -> str:
+        """Return a finding, with names for ids of subnets and nothing for others."""
+        return f"{finding.level} {finding.where}: {finding.what}"
+
+    def mend(self, finding: Finding, **words: str) -> None:
+        """Do what a finding says, as a shell would read it."""
+        for command in finding.remedy.partition("  # ")[0].split(" && "):
+            first, *rest = shlex.split(command)
+            assert first == "openstack"
+            for old, new in words.items():
+                rest = [each.replace(old, new) for each in rest]
+            openstack(rest, {"OS_CLIENT_CONFIG_FILE": str(self.tenant.clouds_file)})
+
+    def mend_all(self, **words: str) -> list[str]:
+        """Do what the first finding says until there is none; return them."""
+        told: list[str] = []
+        while found := self.look().findings:
+            assert len(told) < 20, told
+            told.append(self.told(found[0]))
+            self.mend(found[0], **words)
+        return told
+
+
+@pytest.fixture
+def room(tenant: Tenant) -> Room:
+    return Room(tenant)
+
+
+def test_from_nothing_to_a_mesh(room: Room, devcloud: Devcloud) -> None:
+    """No router, no rules, no pairs: each remedy does its part, and no more than a few lists are read."""
+    room.cluster("one", "10.1.0.0/24", mesh_address="10.1.0.200")
+    room.cluster("two", "10.2.0.0/24", mesh_address="10.2.0.200", encryption="wireguard")
+    told = [
+        each.replace(room.subnets["one"].id, "ONE").replace(room.subnets["two"].id, "TWO") for each in room.mend_all()
+    ]
+    router = room.neutron.find_router(f"mesh-{room.subnets['one'].id[:8]}", ignore_missing=False)
+    one = "the ports one-0, one-1 (groups one) do not let"
+    two = "the ports two-0, two-1 (groups two) do not let"
+    assert told == [
+        "error one: the ports one-0, one-1 have no allowed address pair for the mesh address 10.1.0.200",
+        "error two: the ports two-0, two-1 have no allowed address pair for the mesh address 10.2.0.200",
+        "error one to two: no router has an interface in subnet one ONE (10.1.0.0/24)",
+        f"error one to two: router {router.name} {router.id} has neither an interface in subnet two TWO (10.2.0.0/24) "
+        "nor a route to it",
+        *(f"error one to two: {two} {what} in from 10.1.0.0/24" for what in ("tcp 4240", "ICMP echo", "udp 8472")),
+        f"error one to two: {two} tcp 2379 in from 10.1.0.0/24",
+        *(f"error two to one: {one} {what} in from 10.2.0.0/24" for what in ("tcp 4240", "ICMP echo", "udp 8472")),
+        f"error two to one: {one} udp 51871 in from 10.2.0.0/24",
+        f"error two to one: {one} tcp 2379 in from 10.2.0.0/24",
+    ]
+    mark = devcloud.mark()
+    assert room.look().ok
+    assert len([each for each in devcloud.requests_since(mark) if each.service == "neutron"]) <= 8
+
+
+def test_two_routers_that_nothing_joins_are_joined(room: Room) -> None:
+    one, two = room.cluster("one", "10.1.0.0/24", mesh=False), room.cluster("two", "10.2.0.0/24", mesh=False)
+    r1, r2 = room.router("r1", one), room.router("r2", two)
+    lacks = "has neither an interface in subnet"
+    assert room.mend_all() == [
+        f"error one to two: router r1 {r1.id} {lacks} two {two.id} (10.2.0.0/24) nor a route to it",
+        f"error two to one: router r2 {r2.id} {lacks} one {one.id} (10.1.0.0/24) nor a route to it",
+    ]
+    (route,) = room.neutron.get_router(r2.id).routes
+    assert route["destination"] == "10.1.0.0/24"
+
+    # what goes in a circle, to nobody, to a router that is off, and out of a subnet that names no router
+    room.neutron.update_router(r2, routes=[{"destination": "10.1.0.0/24", "nexthop": "10.2.0.77"}])
+    room.neutron.update_router(r1, admin_state_up=False)
+    assert room.mend_all() == [
+        f"error one to two: router r1 {r1.id} is switched off",
+        f"error two to one: router r2 {r2.id} has a route to 10.1.0.0/24 by 10.2.0.77, which is no router",
+        f"error two to one: router r2 {r2.id} {lacks} one {one.id} (10.1.0.0/24) nor a route to it",
+    ]
