@@ -44,6 +44,7 @@ from openstack_prep.model import (
 from openstack_prep.plan import Plan, Report
 from openstack_prep.resources import (
     AddressPairs,
+    AddressPool,
     ApplicationCredential,
     CloudsEntry,
     Domain,
@@ -77,6 +78,7 @@ from openstack_prep.version import __version__
 __all__ = [
     "Action",
     "AddressPairs",
+    "AddressPool",
     "ApplicationCredential",
     "ApplyFailed",
     "Change",

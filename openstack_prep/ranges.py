@@ -99,6 +99,18 @@ def blocks(ranges: Iterable[Range]) -> list[str]:
     return [str(network[0] if network.num_addresses == 1 else network) for network in found]
 
 
+def merged(ranges: Iterable[Range]) -> list[Range]:
+    """Return the fewest ranges that hold the same addresses, lowest first; IPv4 comes before IPv6."""
+    found: list[Range] = []
+    for each in sorted(ranges, key=lambda one: (one.version, int(one.first))):
+        last = found[-1] if found else None
+        if last is not None and last.version == each.version and int(each.first) <= int(last.last) + 1:
+            found[-1] = Range(last.first, max(last.last, each.last, key=int))
+        else:
+            found.append(each)
+    return found
+
+
 def overlaps(ranges: Iterable[Range]) -> Iterator[tuple[Range, Range, Range]]:
     """Yield each two ranges that share addresses, and the addresses that they share."""
     for one, other in combinations(ranges, 2):

@@ -83,15 +83,15 @@ class Service:
     def patch(self, path: str, json: Any, **options: Any) -> dict[str, Any]:
         return _body(self.request("PATCH", path, json=json, **options))
 
-    def delete(self, path: str) -> None:
+    def delete(self, path: str, **options: Any) -> None:
         """Delete; what is not there any more counts as deleted."""
         with contextlib.suppress(NotFound):
-            self.request("DELETE", path)
+            self.request("DELETE", path, **options)
 
-    def list(self, path: str, name: str, /, **params: Any) -> list[dict[str, Any]]:
+    def list(self, path: str, name: str, /, *, log: bool = True, **params: Any) -> list[dict[str, Any]]:
         """Return all pages of a list; ``name`` is the member that holds it; ConfigError without it."""
         found: list[dict[str, Any]] = []
-        page = self.get(path, **params)
+        page = _body(self.request("GET", path, params=params, log=log))
         while True:
             if name not in page:
                 raise ConfigError(
@@ -102,7 +102,7 @@ class Service:
             following = _next_page(page, name)
             if not following:
                 return found
-            page = self.get(_relative(following, path))
+            page = _body(self.request("GET", _relative(following, path), log=log))
 
     @property
     def endpoint(self) -> str:

@@ -2,6 +2,7 @@
 
 from openstack_prep.model import Resource
 from openstack_prep.resources.address_pairs import AddressPairs
+from openstack_prep.resources.address_pool import AddressPool
 from openstack_prep.resources.application_credential import AccessRule, ApplicationCredential
 from openstack_prep.resources.clouds_entry import CloudsEntry
 from openstack_prep.resources.env_file import EnvFile
@@ -42,6 +43,7 @@ KINDS: dict[str, type[Resource]] = {
         ServerGroup,
         FloatingIP,
         FloatingIPAttachment,
+        AddressPool,
         AddressPairs,
         ObjectStore,
         Stack,
@@ -56,6 +58,7 @@ __all__ = [
     "KINDS",
     "AccessRule",
     "AddressPairs",
+    "AddressPool",
     "ApplicationCredential",
     "CloudsEntry",
     "Domain",

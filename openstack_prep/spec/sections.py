@@ -11,6 +11,7 @@ from openstack_prep.fields import Name
 from openstack_prep.model import Resource
 from openstack_prep.resources import (
     AddressPairs,
+    AddressPool,
     ApplicationCredential,
     CloudsEntry,
     EnvFile,
@@ -82,6 +83,8 @@ class Sections:
     """Floating IPs."""
     floating_ip_attachments: tuple[FloatingIPAttachment, ...] = ()
     """Floating IPs on ports that exist already."""
+    address_pools: tuple[AddressPool, ...] = ()
+    """Addresses that are kept free of servers, for load balancers of clusters."""
     address_pairs: tuple[AddressPairs, ...] = ()
     """Addresses that ports may use besides their own."""
     stacks: tuple[Stack, ...] = ()

@@ -5,7 +5,7 @@ from ipaddress import ip_address
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from openstack_prep.ranges import AddressRange, Range, blocks, overlaps, read
+from openstack_prep.ranges import AddressRange, Range, blocks, merged, overlaps, read
 
 SAID = [
     ("10.0.0.200-10.0.0.219", "10.0.0.200-10.0.0.219", 20),
@@ -49,6 +49,11 @@ def test_the_fewest_blocks_hold_all_addresses_and_no_other() -> None:
     given = read(["10.0.0.208-10.0.0.219", "10.0.0.200-10.0.0.207", "10.0.0.218-10.0.0.220", "fd00::4-fd00::7"])
     assert blocks(given) == ["10.0.0.200/29", "10.0.0.208/29", "10.0.0.216/30", "10.0.0.220", "fd00::4/126"]
     assert blocks([]) == []
+
+
+def test_ranges_that_touch_become_one() -> None:
+    given = read(["fd00::1", "10.0.0.21-10.0.0.30", "10.0.0.10-10.0.0.20", "10.0.0.12", "10.0.0.32"])
+    assert list(map(str, merged(given))) == ["10.0.0.10-10.0.0.30", "10.0.0.32", "fd00::1"]
 
 
 def test_ranges_know_what_they_hold_and_share() -> None:

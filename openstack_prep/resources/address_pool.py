@@ -1,0 +1,336 @@
+"""Pools of addresses on a subnet that Neutron hands to nobody, such as MetalLB's.
+
+Source: Networking API v2.0, "Bulk create ports" (all or none), "Revisions"; "Quotas".
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from annotated_types import Len
+
+from openstack_prep import ranges
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import Mistake, NotAllowed, NotFound, ResourceFailed
+from openstack_prep.fields import Name
+from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.ranges import AddressRange, Range
+from openstack_prep.resources import quota_stores
+from openstack_prep.resources.address_room import Room
+from openstack_prep.resources.floating_ip import FloatingIP
+from openstack_prep.resources.port import ports_of
+from openstack_prep.resources.project import ByTenant
+from openstack_prep.resources.quota import Quota
+from openstack_prep.resources.quota_stores import Quotum, quotum, store_of
+from openstack_prep.resources.subnet import Subnet
+from openstack_prep.site import Site, only_one
+
+CEILING = 1024
+"""Addresses that may be kept by ports: each counts against the project's quota."""
+BULK = 50
+"""Ports made by one request: some seconds of Neutron's work."""
+JOBS = 4
+"""Ports deleted at a time, within one step."""
+OWNER = "openstack-prep:reserved"
+"""What such a port says it is for; "network:" and "compute:" mean something to Neutron."""
+OUTSIDE = "outside the allocation pools"
+
+Raw = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddressPool(ByTenant):
+    """Addresses of a subnet that are kept free of servers, for a cluster's load balancer to use.
+
+    Kept by a port for each, which carries our mark, or by lying outside the allocation pools, which is checked.
+    """
+
+    kind: ClassVar[str] = "address_pool"
+
+    name: Name
+    """What this spec calls it; begins the names of its ports."""
+    subnet: Name
+    """Name of the subnet, of the spec or of the cloud."""
+    addresses: Annotated[tuple[AddressRange, ...], Len(1)]
+    """Its addresses: ranges such as 10.0.0.200-10.0.0.219, networks such as 10.0.0.192/28, or single ones."""
+    reserve: Literal["ports", "outside"] = "ports"
+    """By a port for each address (up to 1024), or by lying outside every allocation pool of the subnet."""
+
+    # no fields, for no spec gives them: what the spec declares besides, once it is completed
+    declared_subnet: ClassVar[Subnet | None] = None
+    pools: ClassVar[tuple[AddressPool, ...]] = ()
+    port_limit: ClassVar[int | None] = None
+
+    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
+        made = replace(self)
+        mine = [each for each in others if getattr(each, "owner", None) == self.owner]
+        subnets = [each for each in mine if isinstance(each, Subnet) and each.name == self.subnet]
+        limits = [each.ports for each in mine if isinstance(each, Quota)]
+        found = {
+            "declared_subnet": next(iter(subnets), None),
+            "pools": tuple(each for each in mine if isinstance(each, AddressPool)),
+            "port_limit": next(iter(limits), None),
+        }
+        for name, value in found.items():
+            object.__setattr__(made, name, value)
+        return made
+
+    def needs(self) -> Iterable[Key]:
+        quota = Quota(project=self.project, project_domain=self.project_domain)
+        return (*super().needs(), Key(Subnet.kind, self.subnet), quota.key)
+
+    @property
+    def ranges(self) -> list[Range]:
+        """The addresses, as the fewest ranges."""
+        return ranges.merged(map(Range.read, self.addresses))
+
+    def desired(self) -> dict[str, Any]:
+        return {"subnet": self.subnet, "addresses": tuple(map(str, self.ranges)), "reserve": self.reserve}
+
+    # --- what is there --------------------------------------------------------------------
+
+    def room(self, site: Site) -> Room | None:
+        """Return the subnet's addresses, as they are or will be; None when there is no such subnet."""
+        found = site.look(self.sibling(Subnet, self.subnet))
+        raw = found.handle if found else None
+        if raw is None and self.declared_subnet is None:
+            raw = self._shared_subnet(site)
+        return Room.of(self.subnet, raw, self.declared_subnet)
+
+    def _shared_subnet(self, site: Site) -> Raw | None:
+        """Return the subnet of that name on a network that others share with the project."""
+        cloud = site.find_tenant(self.owner)
+        if cloud is None:
+            return None
+        listed = site.once(
+            ("shared subnets", self.owner, self.subnet),
+            lambda: cloud.network.list("/subnets", "subnets", name=self.subnet),
+        )
+        return only_one(listed, f"subnet/{self.subnet}")
+
+    def _kept(self, site: Site) -> list[Raw]:
+        """Return the ports of this pool that exist, wherever they are."""
+        listed = ports_of(site, site.find_project_id(self.owner))
+        return [port for port in listed if site.mark.owns(port["description"], self.name)]
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {each.key: each._observe(each.room(site), each._kept(site)) for each in wanted}
+        return {key: observed for key, observed in found.items() if observed is not None}
+
+    def _observe(self, room: Room | None, kept: Sequence[Raw]) -> Observed | None:
+        here = room.id if room else None
+        addresses = ranges.merged(map(Range.read, (a for port in kept for a in _addresses(port, here))))
+        elsewhere = {each["subnet_id"] for port in kept if not _addresses(port, here) for each in port["fixed_ips"]}
+        values = {
+            "subnet": ", ".join(sorted(elsewhere)) or self.subnet,
+            "addresses": tuple(map(str, addresses)),
+            "reserve": "ports",
+        }
+        if self.reserve == "outside" and not kept:
+            if here is None:
+                return None
+            return Observed(id=self._shown, values=self.desired(), outputs={"reserved": OUTSIDE})
+        if not kept:
+            return None
+        return Observed(
+            id=", ".join(values["addresses"]) or self._shown,
+            values=values,
+            ours=True,
+            outputs={"reserved": f"{len(kept)} ports"},
+            handle={"ports": kept},
+            holds=frozenset(port["id"] for port in kept),
+        )
+
+    @property
+    def _shown(self) -> str:
+        return ", ".join(map(str, self.ranges))
+
+    # --- what would go wrong --------------------------------------------------------------
+
+    def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
+        count = sum(each.count for each in self.ranges)
+        if self.reserve == "ports" and count > CEILING:
+            yield self.mistake(
+                f"{count} addresses are too many to keep by a port for each; {CEILING} are the most",
+                "name fewer, or choose reserve: outside",
+            )
+            return
+        yield from self._check_others()
+        room = self.room(site)
+        if room is None:
+            if self.declared_subnet is None:
+                yield self.mistake(f"subnet {self.subnet} does not exist", "declare it in the spec, or correct it")
+            return
+        for what, remedy in room.misfits(self.ranges, outside=self.reserve == "outside"):
+            yield self.mistake(what, remedy)
+        yield from self._check_holders(site, room, self._kept(site))
+        yield from self._check_quota(site)
+        for port in self._going(room, observed.handle.get("ports", ()) if observed else ()):
+            if used := _use(port):
+                what = f"{_shown(port)} is to go from the pool, and is {used}"
+                yield self.mistake(what, "take it away there first, or leave the address in the pool")
+
+    def _check_others(self) -> Iterator[Mistake]:
+        for one, other, both in ranges.overlaps(map(Range.read, self.addresses)):
+            yield self.mistake(f"{both} stands in {one} and in {other}", "name each address once")
+        beside = [each for each in self.pools if each.subnet == self.subnet]
+        earlier = beside[: [each.name for each in beside].index(self.name)] if beside else []
+        for pool in earlier:
+            for mine in self.ranges:
+                for both in filter(None, map(mine.overlap, pool.ranges)):
+                    yield self.mistake(f"{both} belongs to {pool.key} as well", "keep the pools apart")
+
+    def _check_holders(self, site: Site, room: Room, kept: Sequence[Raw]) -> Iterator[Mistake]:
+        """Yield the ports of others that have an address of the pool, as far as our credentials see them."""
+        if room.id is None or (self.reserve == "ports" and not self._missing(room, kept)):
+            return
+        query = {"fixed_ips": f"subnet_id={room.id}", "fields": ["id", "name", "device_owner", "fixed_ips"]}
+        listed = site.once(("ports on", room.id), lambda: site.admin.network.list("/ports", "ports", **query))
+        mine = {port["id"] for port in kept}
+        for port in listed:
+            for text in _addresses(port, room.id) if port["id"] not in mine else ():
+                if ip_address(text) != room.gateway and self._has(text):
+                    what = f"{text} belongs to {_shown(port)} ({port['device_owner'] or 'of no device'})"
+                    yield self.mistake(what, "choose other addresses, or delete that port")
+
+    def _check_quota(self, site: Site) -> Iterator[Mistake]:
+        """Yield that there will be too few ports left, once for all pools of the project."""
+        pools = [each for each in self.pools or (self,) if each.reserve == "ports"]
+        if not pools or pools[0].name != self.name:
+            return
+        more = sum(len(each._missing(each.room(site), each._kept(site))) for each in pools)
+        quota = self._port_quota(site) if more else None
+        if quota is not None and not quota.allows(more):
+            what = (
+                f"{more} more ports are needed to keep addresses, {quota.left} of {quota.limit} are free in the quota"
+            )
+            yield self.mistake(what, "raise the quota of ports, name fewer addresses, or choose reserve: outside")
+
+    def _port_quota(self, site: Site) -> Quotum | None:
+        """Return the project's quota of ports as the spec makes it; None when it is hidden from us."""
+        project_id = site.find_project_id(self.owner)
+        if project_id is None:
+            return None if self.port_limit is None else Quotum(self.port_limit, 0)
+        try:
+            found = quotum("ports", quota_stores.read(site.admin, store_of("ports"), project_id))
+        except (NotAllowed, NotFound):
+            return None
+        return found if found is None or self.port_limit is None else found._replace(limit=self.port_limit)
+
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
+        kept = {port["id"]: port for port in observed.handle["ports"]}
+        for port in kept.values():
+            if (used := _use(port)) and port["device_id"] not in going:
+                yield self.mistake(f"{_shown(port)} is {used}", "take it away there first")
+        project_id = site.find_project_id(self.owner)
+        for raw in FloatingIP.listing(site, project_id) if project_id else ():
+            if raw["port_id"] in kept and raw["id"] not in going:
+                what = f"floating IP {raw['floating_ip_address']} serves {_shown(kept[raw['port_id']])}"
+                yield self.mistake(what, "detach it first")
+
+    # --- the verbs ------------------------------------------------------------------------
+
+    def create(self, site: Site) -> Observed:
+        return self._settle(site, ())
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        return self._settle(site, observed.handle.get("ports", ()))
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        self._remove(site, observed.handle["ports"])
+
+    def _settle(self, site: Site, kept: Sequence[Raw]) -> Observed:
+        """Delete what is not wanted, make what is missing."""
+        room = self.room(site)
+        if room is None or room.id is None:
+            raise NotFound(f"{self.key}: subnet {self.subnet} is not there")
+        wrong = [what for what, _ in room.misfits(self.ranges, outside=self.reserve == "outside")]
+        if wrong:
+            raise ResourceFailed(f"{self.key}: {'; '.join(wrong)}")
+        going = self._going(room, kept)
+        self._remove(site, going)
+        gone = {port["id"] for port in going}
+        left = [port for port in kept if port["id"] not in gone]
+        missing = self._missing(room, left)
+        for start in range(0, len(missing), BULK):
+            left += self._make(site, room, missing[start : start + BULK])
+        observed = self._observe(room, left)
+        assert observed is not None
+        return observed
+
+    def _missing(self, room: Room | None, kept: Iterable[Raw]) -> list[str]:
+        """Return the addresses that are to have a port and have none of ours."""
+        if self.reserve == "outside":
+            return []
+        there = {each for port in kept for each in _addresses(port, room.id if room else None)}
+        return [text for each in self.ranges for address in each if (text := str(address)) not in there]
+
+    def _going(self, room: Room, kept: Iterable[Raw]) -> list[Raw]:
+        """Return our ports that keep no address of the pool any more."""
+        if self.reserve == "outside":
+            return list(kept)
+        return [port for port in kept if not any(map(self._has, _addresses(port, room.id)))]
+
+    def _has(self, address: str) -> bool:
+        return any(ip_address(address) in each for each in self.ranges)
+
+    def _make(self, site: Site, room: Room, addresses: Sequence[str]) -> list[Raw]:
+        """Make ports by one request, all or none."""
+        cloud, owner = site.worker(self.owner)
+        bodies = [
+            {
+                **owner,
+                "network_id": room.network_id,
+                "name": f"{self.name}-{address}",
+                "description": site.mark.describe(self.name),
+                "fixed_ips": [{"subnet_id": room.id, "ip_address": address}],
+                "admin_state_up": False,
+                "security_groups": [],
+                "device_owner": OWNER,
+            }
+            for address in addresses
+        ]
+        try:
+            return list(cloud.network.post("/ports", {"ports": bodies})["ports"])
+        except NotAllowed as error:
+            remedy = "on a network of another project one may not choose addresses; there, choose reserve: outside"
+            raise NotAllowed(f"{error}; {remedy}", status=error.status) from error
+
+    def _remove(self, site: Site, ports: Sequence[Raw]) -> None:
+        """Delete ports unless somebody changed one since we looked: then the executor looks again."""
+        cloud, _ = site.worker(self.owner)
+
+        def remove(port: Raw) -> None:
+            path = f"/ports/{port['id']}"
+            if _use(port):  # until now, perhaps: its server may be gone
+                port = cloud.network.get(path)["port"]
+            if _use(port):
+                raise ResourceFailed(f"{_shown(port)} is {_use(port)}; take it away there first")
+            cloud.network.delete(path, headers={"If-Match": f"revision_number={port['revision_number']}"})
+
+        with ThreadPoolExecutor(JOBS) as pool:
+            removals = [pool.submit(remove, port) for port in ports]  # map would call the rest off
+        for each in removals:
+            with contextlib.suppress(NotFound):
+                each.result()
+
+
+def _addresses(port: Raw, subnet_id: str | None) -> list[str]:
+    return [each["ip_address"] for each in port["fixed_ips"] if each["subnet_id"] == subnet_id]
+
+
+def _use(port: Raw) -> str:
+    """Return what somebody uses a port for; nothing when it only keeps its address."""
+    if port["device_id"]:
+        return f"attached to {port['device_id']} ({port['device_owner']})"
+    return "" if port["device_owner"] in ("", OWNER) else f"used by {port['device_owner']}"
+
+
+def _shown(port: Raw) -> str:
+    return f"port {port['name']}".strip() + f" {port['id']}"

@@ -1,0 +1,183 @@
+"""Pools of addresses on a real Neutron: kept by ports or outside the allocation pools, grown, shrunk, taken back."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import Any
+
+import pytest
+
+from openstack_prep import api
+from openstack_prep.errors import PlanRefused
+from openstack_prep.resources import AddressPool, Network, Quota, Subnet
+from tests.devcloud.faults import Fault
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.devcloud.tenant import Tenant
+from tests.functional.conftest import Prep
+from tests.functional.lab import Lab
+
+NODES = {"network": "nodes", "cidr": "10.1.0.0/24", "allocation_pools": ("10.1.0.10-10.1.0.199",)}
+
+
+def nodes(**fields: Any) -> tuple[Network, Subnet]:
+    return Network(name="nodes"), Subnet(**{"name": "nodes"} | NODES | fields)
+
+
+def pool(*addresses: str, name: str = "lb", subnet: str = "nodes", **fields: Any) -> AddressPool:
+    return AddressPool(name=name, subnet=subnet, addresses=addresses, **fields)
+
+
+def reserved(lab: Lab) -> set[str]:
+    """Return the addresses that ports of no device have."""
+    found = lab.admin.network.ports(project_id=lab.project_id, device_owner="openstack-prep:reserved")
+    return {each["ip_address"] for port in found for each in port.fixed_ips}
+
+
+def addresses(first: int, last: int) -> set[str]:
+    return {f"10.1.0.{number}" for number in range(first, last + 1)}
+
+
+def refusal(lab: Lab, *wanted: Any) -> str:
+    with pytest.raises(PlanRefused) as caught:
+        lab.run(*wanted)
+    return str(caught.value)
+
+
+def port(lab: Lab, name: str, address: str) -> Any:
+    """Make a port that is not ours, as the project's user may."""
+    neutron = lab.as_user().connection.network
+    subnet = neutron.find_subnet("nodes", ignore_missing=False)
+    fixed = {"subnet_id": subnet.id, "ip_address": address}
+    return neutron.create_port(name=name, network_id=subnet.network_id, fixed_ips=[fixed])
+
+
+def test_a_pool_grows_shrinks_and_mends_and_goes(lab: Lab, devcloud: Devcloud) -> None:
+    """Made with its subnet in one apply, by few requests; nobody else gets an address; a deleted port comes back."""
+    mark = devcloud.mark()
+    report = lab.run(*nodes(), pool("10.1.0.200-10.1.0.219"))
+    report.raise_for_failures()
+    assert report.outputs["address_pool/lb"] == "20 ports"
+    assert "10.1.0.200-10.1.0.219  reserved 20 ports" in str(report)
+    posts = [each.path for each in devcloud.requests_since(mark) if each.method == "POST" and "ports" in each.path]
+    assert len(posts) == 1
+    assert reserved(lab) == addresses(200, 219)
+    assert not lab.plan(*nodes(), pool("10.1.0.200-10.1.0.219"))
+
+    grown = pool("10.1.0.204/30", "10.1.0.208-10.1.0.215", "10.1.0.220")
+    assert "addresses [10.1.0.200-10.1.0.219] -> [10.1.0.204-10.1.0.215, 10.1.0.220]" in str(lab.plan(*nodes(), grown))
+    assert lab.apply(*nodes(), grown) == {"address_pool/lb": "update"}
+    assert reserved(lab) == addresses(204, 215) | {"10.1.0.220"}
+
+    lost = lab.admin.network.find_port("lb-10.1.0.207", project_id=lab.project_id, ignore_missing=False)
+    lab.admin.network.delete_port(lost)
+    assert lab.apply(*nodes(), grown) == {"address_pool/lb": "update"}
+    assert "10.1.0.207" in reserved(lab)
+
+    foreign = port(lab, "someone", "10.1.0.230")
+    assert lab.destroy(grown) == {"address_pool/lb"}
+    assert reserved(lab) == set()
+    lab.admin.network.delete_port(foreign, ignore_missing=False)
+
+
+def test_what_stands_in_the_way_is_named_at_once(lab: Lab) -> None:
+    """The gateway, others' ports, what lies outside; another pool; the broadcast address; too many."""
+    lab.apply(*nodes(gateway_ip="10.1.0.210"))
+    node = port(lab, "node", "10.1.0.205")
+    other = pool("10.1.0.218-10.1.0.225", name="other")
+    said = refusal(lab, *nodes(gateway_ip="10.1.0.210"), pool("10.1.0.200-10.1.0.219", "10.2.0.0/30"), other)
+    for line in (
+        "address_pool/lb: 10.1.0.210 is the gateway of subnet nodes; leave it out",
+        f"address_pool/lb: 10.1.0.205 belongs to port node {node.id} (of no device); choose other addresses",
+        "address_pool/lb: 10.2.0.0-10.2.0.3 does not lie within 10.1.0.0/24 of subnet nodes",
+        "address_pool/other: 10.1.0.218-10.1.0.219 belongs to address_pool/lb as well; keep the pools apart",
+    ):
+        assert line in said
+    assert "10.1.0.255 is the broadcast address" in refusal(lab, *nodes(), pool("10.1.0.250-10.1.0.255"))
+    assert "1025 addresses are too many" in refusal(lab, *nodes(), pool("10.1.0.0-10.1.4.0"))
+    assert "subnet none does not exist" in refusal(lab, *nodes(), pool("10.1.0.9", subnet="none"))
+    assert reserved(lab) == set()
+    lab.admin.network.delete_port(node)
+
+
+def test_the_quota_is_counted_first_and_may_be_raised_by_the_same_spec(lab: Lab) -> None:
+    few = Quota(ports=10)
+    lab.apply(*nodes(), few)
+    said = refusal(lab, *nodes(), few, pool("10.1.0.200-10.1.0.219"), pool("10.1.0.220-10.1.0.229", name="b"))
+    assert said.count("address_pool") == 1
+    assert "30 more ports are needed to keep addresses, 10 of 10 are free in the quota" in said
+    lab.apply(*nodes(), Quota(ports=40), pool("10.1.0.200-10.1.0.219"), pool("10.1.0.220-10.1.0.229", name="b"))
+    assert reserved(lab) == addresses(200, 229)
+
+
+def test_outside_is_checked_and_ports_give_way_to_it(lab: Lab) -> None:
+    """What the spec makes of the allocation pools counts, and ports are no longer needed then."""
+    lab.apply(*nodes(), pool("10.1.0.190-10.1.0.219"))
+    outside = pool("10.1.0.190-10.1.0.219", reserve="outside")
+    said = refusal(lab, *nodes(), outside)
+    assert "10.1.0.190-10.1.0.199 lies in the allocation pool 10.1.0.10-10.1.0.199 of subnet nodes" in said
+    shrunk = nodes(allocation_pools=("10.1.0.10-10.1.0.189",))
+    assert lab.apply(*shrunk, outside) == {"subnet/nodes": "update", "address_pool/lb": "update"}
+    assert reserved(lab) == set()
+    (found,) = [each for key, each in api.show(lab.cloud, lab.spec(*shrunk, outside)).items() if key.name == "lb"]
+    assert found is not None
+    assert found.outputs == {"reserved": "outside the allocation pools"}
+    node = port(lab, "node", "10.1.0.195")
+    assert "10.1.0.195 belongs to port node" in refusal(lab, *shrunk, outside)
+    lab.admin.network.delete_port(node)
+
+
+def test_pools_of_ipv6(lab: Lab) -> None:
+    """A few addresses by ports, a whole /64 only outside; where addresses are computed no port can have one."""
+    v6: dict[str, Any] = {"cidr": "fd00:1::/48", "allocation_pools": ("fd00:1::10-fd00:1::ffff",)}
+    stateful = {"ipv6_ra_mode": "dhcpv6-stateful", "ipv6_address_mode": "dhcpv6-stateful"}
+    net, subnet = nodes(**v6, **stateful)
+    wanted = (net, subnet, pool("fd00:1::f00-fd00:1::f0f"), pool("fd00:1:0:5::/64", name="wide", reserve="outside"))
+    lab.apply(*wanted)
+    assert reserved(lab) == {f"fd00:1::f0{digit:x}" for digit in range(16)}
+    assert "18446744073709551616 addresses are too many" in refusal(lab, net, subnet, pool("fd00:1:0:5::/64"))
+    slaac = {"ipv6_ra_mode": "slaac", "ipv6_address_mode": "slaac"}
+    auto = Subnet(name="auto", network="nodes", cidr="fd00:2::/64", **slaac)  # type: ignore[arg-type]
+    computed = pool("fd00:2::f00-fd00:2::f0f", name="auto", subnet="auto")
+    assert "computes addresses from MAC addresses" in refusal(lab, *wanted, auto, computed)
+    lab.apply(*wanted, auto, pool("fd00:2::f00-fd00:2::f0f", name="auto", subnet="auto", reserve="outside"))
+
+
+def test_what_somebody_uses_is_kept(lab: Lab) -> None:
+    """A reserved port that a server got, or a floating IP serves, is neither shrunk away nor destroyed."""
+    wanted = pool("10.1.0.200-10.1.0.202")
+    lab.apply(*nodes(), wanted)
+    kept = lab.admin.network.find_port("lb-10.1.0.201", project_id=lab.project_id, ignore_missing=False)
+    lab.admin.network.update_port(kept, device_id="a-server", device_owner="compute:nova")
+    attached = f"port lb-10.1.0.201 {kept.id} is"
+    assert f"{attached} to go from the pool, and is attached to a-server" in refusal(lab, *nodes(), pool("10.1.0.200"))
+    with pytest.raises(PlanRefused, match=f"{attached} attached to a-server"):
+        lab.destroy(wanted)
+    assert reserved(lab) == {"10.1.0.200", "10.1.0.202"}
+    lab.admin.network.update_port(kept, device_id="", device_owner="")
+
+
+def test_a_killed_run_and_a_lost_answer_converge(devcloud: Devcloud, tenant: Tenant, prep: Prep) -> None:
+    prep.environment |= {"OS_CLIENT_CONFIG_FILE": str(tenant.clouds_file), "OS_CLOUD": tenant.cloud}
+    prep.write(
+        {
+            "name": "killed",
+            "networks": [{"name": "nodes"}],
+            "subnets": [{"name": "nodes", "network": "nodes", "cidr": "10.1.0.0/24"}],
+        }
+    )
+    prep.apply()
+    spec = prep.spec.read_text() + "address_pools: [{name: lb, subnet: nodes, addresses: [10.1.0.160-10.1.0.219]}]\n"
+    prep.spec.write_text(spec)
+    neutron: Any = tenant.connect().network
+    running = prep.start("apply", "--yes", prep.spec.name)
+    while not list(neutron.ports(device_owner="openstack-prep:reserved")):
+        time.sleep(0.05)
+    running.send_signal(signal.SIGKILL)
+    running.communicate()
+    with devcloud.faults(Fault("neutron", method="POST", path_regex="ports$", drop_answer=True, times=1)):
+        prep.apply()
+    found = list(neutron.ports(device_owner="openstack-prep:reserved"))
+    assert len(found) == 60
+    assert len({port.fixed_ips[0]["ip_address"] for port in found}) == 60
+    assert prep.changes() == set()
