@@ -1,7 +1,7 @@
 """One stack as Heat tells of it: its inputs and its resources.
 
 Source: Orchestration API v1, "Stacks" (show, template, environment, files), "Stack resources"
-(nested_depth, mark unhealthy).
+(nested_depth, mark unhealthy); Compute API, "Servers" (delete_on_termination since microversion 2.3).
 """
 
 from __future__ import annotations
@@ -45,6 +45,19 @@ class HeatStack:
         return list(self.cloud.orchestration.get(f"{self.path}/resources", nested_depth=DEPTH)["resources"])
 
     @cached_property
+    def servers(self) -> list[dict[str, Any]]:
+        """The servers of the project; an administrator sees their user data, so they are not logged."""
+        return self.cloud.compute.list("/servers/detail", "servers", log=False)
+
+    @property
+    def holds(self) -> frozenset[str]:
+        """The ids of what goes with it: its resources, and the volumes that Nova made for its servers."""
+        ids = frozenset(each["physical_resource_id"] for each in self.resources if each["physical_resource_id"])
+        mine = (each for each in self.servers if each["id"] in ids) if "OS::Nova::Server" in self.types else ()
+        volumes = (volume for each in mine for volume in each["os-extended-volumes:volumes_attached"])
+        return ids | {each["id"] for each in volumes if each["delete_on_termination"]}
+
+    @cached_property
     def places(self) -> dict[str, str]:
         """Where each stack of the tree hangs, by its name: "" is the root, "nodes.0." a member's."""
         parents = {_link(each, "nested"): each for each in self.resources if _link(each, "nested")}
@@ -61,14 +74,18 @@ class HeatStack:
         return places
 
     @property
-    def standing(self) -> frozenset[str]:
-        """The places of resources that were made."""
+    def made(self) -> dict[str, Raw]:
+        """The resources that were made, by place."""
         made = (
             each
             for each in self.resources
             if each["physical_resource_id"] and each["resource_status"] != "CREATE_FAILED"
         )
-        return frozenset(self.places[_link(each, "stack")] + each["resource_name"] for each in made)
+        return {self.places[_link(each, "stack")] + each["resource_name"]: each for each in made}
+
+    @property
+    def types(self) -> frozenset[str]:
+        return frozenset(each["resource_type"] for each in self.resources)
 
     def missing(self) -> dict[str, Raw]:
         """Return, by place, the servers and ports that Heat believes in and that are gone."""
@@ -77,7 +94,7 @@ class HeatStack:
         ports = [each for each in leaves if each["resource_type"] == "OS::Neutron::Port"]
         standing: set[str] = set()
         if servers:
-            standing |= {each["id"] for each in self.cloud.compute.list("/servers", "servers")}
+            standing |= {each["id"] for each in self.servers}
         if ports:
             project = self.cloud.project_id
             standing |= {

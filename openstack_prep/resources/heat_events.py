@@ -18,6 +18,8 @@ LONGEST = 5.0
 DEPTH = 5  # levels of nested stacks: as many as Heat allows, unless its administrator chose otherwise
 GRACE = 120.0  # seconds beyond the stack's own time-out, at which Heat itself gives up
 TIMEOUT_MINS = 60  # Heat's own
+CANCELLED = "(user triggered cancel)"
+"""The end of what Heat says of resources that it stopped because another failed."""
 
 Raw = Mapping[str, Any]
 
@@ -28,7 +30,8 @@ class Waiting:
     def __init__(self, heat: Service, path: str, tell: Callable[[str], None]) -> None:
         self.heat, self.path, self.tell = heat, path, tell
         self.told: set[str] = set()
-        self.faults: dict[str, str] = {}
+        self.faults: dict[str, tuple[str, str]] = {}  # action and reason, by place
+        self.rolling_back = False
 
     def end(self, timeout_mins: int | None = None) -> Raw | None:
         """Return the stack when nothing is in progress any more; None when it is gone.
@@ -60,8 +63,9 @@ class Waiting:
         """Raise ResourceFailed when the work ended badly, with the reason of each resource at fault."""
         if stack is None or stack["stack_status"] in ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE"):
             return
-        reasons = "; ".join(f"{place}: {reason}" for place, reason in sorted(self.faults.items()))
-        said = reasons or stack["stack_status_reason"]
+        told = [f"{place}: {reason}" for place, (_, reason) in sorted(self.faults.items())]
+        own = [each for each in told if not each.endswith(CANCELLED)]
+        said = "; ".join(own or told) or stack["stack_status_reason"]
         name, status = stack["stack_name"], stack["stack_status"]
         raise ResourceFailed(f"stack {name} ({stack['id']}) is {status}: {said}; mend that and run this again")
 
@@ -74,15 +78,23 @@ class Waiting:
         above = {each["physical_resource_id"]: each for each in listed if not _of_a_stack(each)}
         stacks = {word for each in listed for word in _stack(each)}
         for each in sorted(events, key=lambda event: str(event["event_time"])):
-            if each["id"] in self.told or _of_a_stack(each):
+            if each["id"] in self.told:
                 continue
             self.told.add(each["id"])
-            place = _place(each, above)
-            self.tell(f"{place} {each['resource_status']}")
-            if each["resource_status"].endswith("_FAILED") and each["physical_resource_id"] not in stacks:
-                self.faults[place] = each["resource_status_reason"]
-            elif each["resource_status"].endswith("_COMPLETE"):
-                self.faults.pop(place, None)
+            if not _of_a_stack(each):
+                self._note(each, _place(each, above), container=each["physical_resource_id"] in stacks)
+            elif each["resource_status"] == "ROLLBACK_IN_PROGRESS":
+                self.rolling_back = True
+
+    def _note(self, event: Raw, place: str, *, container: bool) -> None:
+        """Tell of an event, and keep why a resource failed until it has done the same well; in a rollback for good."""
+        self.tell(f"{place} {event['resource_status']}")
+        action, _, status = str(event["resource_status"]).rpartition("_")
+        failed, _ = self.faults.get(place, ("", ""))
+        if status == "FAILED" and not container and not (failed and self.rolling_back):
+            self.faults[place] = action, event["resource_status_reason"]
+        elif status == "COMPLETE" and not self.rolling_back and (action != "DELETE" or failed == "DELETE"):
+            self.faults.pop(place, None)
 
 
 def in_progress(stack: Raw | None) -> bool:
@@ -105,7 +117,9 @@ def _of_a_stack(event: Raw) -> bool:
 
 
 def _begins(event: Raw, root: str) -> bool:
-    return str(event["physical_resource_id"]) == root and str(event["resource_status"]).endswith("_IN_PROGRESS")
+    """Whether the work on the whole began; a rollback is the end of it."""
+    status = str(event["resource_status"])
+    return str(event["physical_resource_id"]) == root and status.endswith("_IN_PROGRESS") and "ROLLBACK" not in status
 
 
 def _place(event: Raw, above: Mapping[str, Raw]) -> str:

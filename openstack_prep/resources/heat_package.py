@@ -58,6 +58,17 @@ class Package:
         """Parameters whose values nobody may see."""
         return frozenset(name for name, each in self.parameters.items() if each.get("hidden") in (True, "true"))
 
+    def visible(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return parameters without those that Heat hides."""
+        return {name: value for name, value in sorted(parameters.items()) if name not in self.hidden}
+
+    def settings(self, environment: Mapping[str, Any]) -> str | None:
+        """Return what tells an environment apart but for its parameters; None when there is nothing else in it."""
+        registry = dict(environment.get("resource_registry") or {})
+        defaults = self.visible(environment.get("parameter_defaults") or {})
+        registry = {name: value for name, value in registry.items() if value and value != name}  # Heat adds those
+        return digest(registry, defaults) if registry or defaults else None
+
 
 def read(template: str, environments: Sequence[str]) -> Package:
     """Read a template, all files that it and its environments name, and merge the environments.

@@ -1,20 +1,21 @@
-"""What Heat says that an update would do.
+"""What Heat says that it would make, and what an update would do.
 
 Heat compares properties, so it may say update where nothing will come of it, and does not tell that
 another image rebuilds a server in place.
 
-Source: Orchestration API v1, "Preview stack update" (show_nested).
+Source: Orchestration API v1, "Preview stack", "Preview stack update" (show_nested).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from openstack_prep.errors import CloudError
 from openstack_prep.resources.heat import HeatStack
 from openstack_prep.secret import Secret
+from openstack_prep.service import Service
 
 VERBS = {"replaced": "replace", "deleted": "delete", "added": "add", "updated": "update"}
 STATELESS = ("OS::Heat::CloudConfig", "OS::Heat::MultipartMime", "OS::Heat::SoftwareConfig", "OS::Heat::Value")
@@ -35,6 +36,26 @@ class Foreseen:
 
     def __str__(self) -> str:
         return f"{self.verb} {self.place}"
+
+
+def preview(heat: Service, name: str, body: Mapping[str, Any], secrets: Sequence[Secret]) -> list[dict[str, Any]]:
+    """Return the resources, nested ones too, that a new stack would consist of; raises Refused."""
+    try:
+        answer = heat.post("/stacks/preview", {"stack_name": name, **body}, secrets=secrets, log=False)
+    except CloudError as error:
+        if error.status not in (400, 403):
+            raise
+        raise Refused(str(error)) from None
+    return list(_flat(answer["stack"]["resources"]))
+
+
+def _flat(resources: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the resources of a preview: those of a nested stack are a list within the list."""
+    for each in resources:
+        if isinstance(each, list):
+            yield from _flat(each)
+        else:
+            yield each
 
 
 def foresee(

@@ -55,11 +55,11 @@ def test_it_comes_after_all_else_of_its_project(site: Site, template: str) -> No
 def test_hidden_parameters_have_a_place_of_their_own(site: Site, template: str) -> None:
     open_ = Stack(name="s", template=template, parameters={"network": "n", "password": "seen"})
     shown = Stack(name="s", template=template, secret_parameters={"network": Secret("n")})
-    said = [str(each) for stack in (open_, shown) for each in stack._mistakes()]
+    said = [str(each) for stack in (open_, shown) for each in stack.mistakes()]
     assert "password is hidden in the template" in said[0]
     assert "network is not hidden in the template" in said[1]
     assert "seen" not in str(open_.desired())
-    body, secrets = Stack(name="s", template=template, secret_parameters={"password": Secret("x")})._body(site, ())
+    body, secrets = Stack(name="s", template=template, secret_parameters={"password": Secret("x")}).body(site, ())
     assert (body["environment"]["parameters"], [each.reveal() for each in secrets]) == ({"password": "x"}, ["x"])
     assert body["tags"] == "openstack-prep:lab"
 

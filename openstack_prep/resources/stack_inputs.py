@@ -1,0 +1,160 @@
+"""What a stack is made from, in the words of a spec and in Heat's.
+
+Source: Orchestration API v1, "Create stack"; Heat Orchestration Template specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Self
+
+from annotated_types import Ge, Le
+
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import PrepError
+from openstack_prep.fields import File, Name
+from openstack_prep.model import Key, Resource
+from openstack_prep.resources import heat_package, heat_parameters
+from openstack_prep.resources.existing import Existing
+from openstack_prep.resources.heat_package import Package, Template, digest
+from openstack_prep.resources.project import ByTenant, InProject
+from openstack_prep.resources.quota import Quota
+from openstack_prep.secret import Secret
+from openstack_prep.site import Site
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs(ByTenant):
+    """What is declared of a stack; Stack adds what is done with it."""
+
+    kind: ClassVar[str] = "stack"
+    identity: ClassVar[frozenset[str]] = InProject.identity
+
+    name: Name
+    """Name of the stack, unique in its project."""
+    template: Template
+    """Path or URL of the template, or shipped:rke-cluster.yaml and the like for one that comes with openstack_prep."""
+    parameters: Mapping[Name, Any] | None = None
+    """Values of the template's parameters; stronger than those of environments."""
+    secret_parameters: Mapping[Name, Secret] | None = None
+    """Values of its hidden parameters.  Heat does not show them, so that a new value alone changes nothing."""
+    environments: tuple[File, ...] | None = None
+    """Environment files; later ones are stronger."""
+    tags: tuple[Name, ...] | None = None
+    """Tags to have; others stay."""
+    timeout: Annotated[int, Ge(1), Le(1440)] | None = None
+    """Minutes for Heat to make or change it; Heat's own is 60."""
+    rollback: bool | None = None
+    """Whether Heat takes back what failed, nodes that could tell why included; not done by default."""
+    adopt: bool | None = None
+    """Consent to change a stack of that name that another made; it is ours from then on."""
+
+    after: ClassVar[frozenset[Key]] = (
+        frozenset()
+    )  # each has its own once it is completed: no field, for no spec gives it
+    quota: ClassVar[Quota | None] = None  # that of its project, when the spec declares one; likewise
+
+    @cached_property
+    def package(self) -> Package | PrepError:
+        """What it is made from, read once; or why it cannot be read."""
+        try:
+            return heat_package.read(self.template, self.environments or ())
+        except PrepError as error:
+            return error
+
+    def informed(self) -> Self:
+        if isinstance(self.package, PrepError):
+            raise self.package
+        return self
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The parameters that somebody may see, with those of environments."""
+        package = self.package
+        given = package.environment.get("parameters") or {} if isinstance(package, Package) else {}
+        secret = self.secret_parameters or {}
+        return {name: value for name, value in ({**given, **(self.parameters or {})}).items() if name not in secret}
+
+    def desired(self) -> dict[str, Any]:
+        if isinstance(self.package, PrepError):
+            return {}
+        return {
+            "template": digest(self.package.template, self.package.files),
+            "parameters": self.package.visible(self.given),
+            "environment": self.package.settings(self.package.environment),
+            "tags": frozenset(self.tags or ()),
+            "status": "complete",
+            "missing": frozenset(),
+            "pending": frozenset(),
+        }
+
+    def body(self, site: Site, tags: Iterable[str]) -> tuple[dict[str, Any], list[Secret]]:
+        """Return what Heat is sent, and what of it nobody may see."""
+        package = self.informed().package
+        assert isinstance(package, Package)
+        in_files = {name: Secret(str(self.given[name])) for name in package.hidden & self.given.keys()}
+        secrets = in_files | dict(self.secret_parameters or {})
+        values = self.given | {name: secret.reveal() for name, secret in secrets.items()}
+        body = {
+            "template": package.template,
+            "files": dict(package.files),
+            "environment": {**package.environment, "parameters": values},
+            "tags": ",".join(sorted({site.mark.tag, *(self.tags or ()), *tags})),
+            "disable_rollback": not self.rollback,
+        }
+        return body | ({"timeout_mins": self.timeout} if self.timeout else {}), list(secrets.values())
+
+    # --- what it needs -----------------------------------------------------------------------
+
+    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
+        made = replace(self)
+        inside = [each for each in others if isinstance(each, InProject)]
+        kinds = ("stack", "clouds_entry", "env_file", "install_config")
+        before = (each for each in inside if each.kind not in kinds)
+        keys = frozenset(each.key for each in before if all(key.kind != self.kind for key in each.follows()))
+        object.__setattr__(made, "after", keys)
+        quotas = (each for each in inside if isinstance(each, Quota) and each.owner == self.owner)
+        object.__setattr__(made, "quota", next(quotas, None))
+        return made
+
+    def needs(self) -> Iterable[Key]:
+        return (*super().needs(), *self.after, *(each.key for each in self.uses()))
+
+    def references(self) -> Iterable[Resource]:
+        return (*super().references(), *self.uses())
+
+    def uses(self) -> list[Existing]:
+        """Return what its parameters name, by the template's constraints."""
+        if isinstance(self.package, PrepError):  # then an apply is refused, and a destroy does not care
+            return []
+        named = heat_parameters.named(self.package.parameters, self.given)
+        return [self.sibling(Existing, name, of=kind) for kind, name in sorted(set(named))]
+
+    # --- what is wrong with it ---------------------------------------------------------------
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        return frozenset(self.secret_parameters or ())
+
+    def mistakes(self) -> Iterator[tuple[str, str]]:
+        """Yield what is wrong with its parameters, and what to do."""
+        package = self.package
+        if isinstance(package, PrepError):
+            return
+        yield from heat_parameters.mistakes(package.parameters, self.given | dict(self.secret_parameters or {}))
+        for name in sorted(package.hidden & (self.parameters or {}).keys()):
+            yield f"parameters: {name} is hidden in the template", "give it under secret_parameters"
+        for name in sorted(self.hidden & package.parameters.keys() - package.hidden):
+            yield (
+                f"secret_parameters: {name} is not hidden in the template, so that Heat would show it",
+                "add hidden: true",
+            )
+
+    def askable(self, site: Site) -> bool:
+        """Whether Heat can be asked about it: somebody may, and all that it names is there."""
+        if isinstance(self.package, PrepError) or site.find_tenant(self.owner) is None:
+            return False
+        ready = all(secret.ready for secret in (self.secret_parameters or {}).values())
+        return ready and not list(self.mistakes()) and all(site.look(each) is not None for each in self.uses())
