@@ -34,7 +34,7 @@ def plan(
     ``wanted`` is a spec or a list of resources.  ``plan.refusals`` lists all that forbids it.
     Raises CloudError when the cloud cannot be read, SpecError when resources contradict each other.
     """
-    spec, site = _open(cloud, wanted, jobs, progress)
+    spec, site = open_site(cloud, wanted, jobs, progress)
     spec, unread = _informed(spec)
     with cloud.reading(ADMINISTRATOR):
         observed, found = executor.examine(site, spec.resources, jobs=jobs)
@@ -47,7 +47,7 @@ def plan(
 
 def plan_destroy(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Plan:
     """Return what destroy would take back: only what carries our mark."""
-    spec, site = _open(cloud, wanted, jobs, _no_progress)
+    spec, site = open_site(cloud, wanted, jobs)
     with cloud.reading(ADMINISTRATOR):
         observed = executor.observe(site, spec.resources, jobs=jobs)
     site.known.update(observed)
@@ -90,7 +90,7 @@ def destroy(cloud: Cloud, wanted: Plan | Wanted, *, jobs: int = JOBS, tell: Call
 
 def show(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> dict[Key, Observed | None]:
     """Return what exists of a spec, by key; None where there is nothing yet."""
-    spec, site = _open(cloud, wanted, jobs, _no_progress)
+    spec, site = open_site(cloud, wanted, jobs)
     with cloud.reading(ADMINISTRATOR):
         observed = executor.observe(site, spec.resources, jobs=jobs)
     return {resource.key: observed.get(resource.key) for resource in spec.resources}
@@ -109,7 +109,8 @@ def _made_again(cloud: Cloud, old: Plan, jobs: int, progress: Progress) -> Plan:
     return new
 
 
-def _open(cloud: Cloud, wanted: Wanted, jobs: int, progress: Progress) -> tuple[Spec, Site]:
+def open_site(cloud: Cloud, wanted: Wanted, jobs: int, progress: Progress = _no_progress) -> tuple[Spec, Site]:
+    """Return a spec with its resources completed, and the site that they are looked at in; raises SpecError."""
     spec = wanted if isinstance(wanted, Spec) else Spec(_name_of(wanted), tuple(wanted))
     try:
         completed = [each.completed(spec.resources, cloud) for each in spec.resources]
