@@ -1,0 +1,7 @@
+"""Cilium's Helm values for a cluster and for a mesh of them: pure, data in, text out."""
+
+from openstack_prep.rke.cilium.model import Cilium
+from openstack_prep.rke.cilium.required import Passage, hint, required
+from openstack_prep.rke.cilium.values import Member, document, helm_chart_config, manifests, text
+
+__all__ = ["Cilium", "Member", "Passage", "document", "helm_chart_config", "hint", "manifests", "required", "text"]

@@ -1,0 +1,116 @@
+"""What must get through between the clusters of a mesh, and what is left to do by hand.
+
+Source: Cilium's system requirements ("Firewall Rules") and its guide to cluster mesh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Literal
+
+from openstack_prep.rke.cilium.model import Cilium
+from openstack_prep.rke.cilium.values import SHARED_CA_SINCE, Member
+
+TUNNEL_PORTS = {"vxlan": 8472, "geneve": 6081}
+HEALTH_PORT = 4240
+WIREGUARD_PORT = 51871
+
+Protocol = Literal["tcp", "udp", "icmp", "esp", "any"]
+Place = Literal["nodes", "mesh address", "pods"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage:
+    """Packets that must get from the nodes (or pods) of one cluster to a place of another.
+
+    ``port`` is None where the protocol has none, or any; ``target`` says what of ``to`` is reached, and
+    ``address`` is that of the mesh, or the network (CIDR) of the pods.
+    """
+
+    protocol: Protocol
+    port: int | None = None
+    source: str
+    to: str
+    target: Place = "nodes"
+    address: str | None = None
+    why: str
+
+
+def required(members: Sequence[Member]) -> list[Passage]:
+    """Return what must get through, in both directions between each two clusters that take part in the mesh."""
+    taking_part = [each for each in members if each.cilium.mesh != "none"]
+    return [each for one, other in permutations(taking_part, 2) for each in _from(one, other)]
+
+
+def _from(one: Member, other: Member) -> Iterator[Passage]:
+    for protocol, port, why in _between_nodes(one.cilium):
+        yield Passage(protocol=protocol, port=port, source=one.name, to=other.name, why=why)
+    if one.cilium.routing == "native":
+        pods, why = other.cluster.cluster_cidr, "pods reach pods by their own addresses"
+        yield Passage(protocol="any", source=one.name, to=other.name, target="pods", address=pods, why=why)
+    yield _to_the_mesh(one, other)
+
+
+def _to_the_mesh(one: Member, other: Member) -> Passage:
+    why, port = "agents read what the other cluster has", other.cilium.mesh_port
+    if other.cilium.mesh_service == "NodePort":
+        return Passage(protocol="tcp", port=port, source=one.name, to=other.name, why=why)
+    at = other.cilium.mesh_address
+    return Passage(
+        protocol="tcp", port=port, source=one.name, to=other.name, target="mesh address", address=at, why=why
+    )
+
+
+def _between_nodes(cilium: Cilium) -> Iterator[tuple[Protocol, int | None, str]]:
+    yield "tcp", HEALTH_PORT, "cilium-health asks the other nodes"
+    yield "icmp", None, "cilium-health pings the other nodes"
+    if cilium.routing == "tunnel":
+        yield "udp", TUNNEL_PORTS[cilium.tunnel_protocol], f"pods reach pods through {cilium.tunnel_protocol}"
+    if cilium.encryption == "wireguard":
+        yield "udp", WIREGUARD_PORT, "what pods send is encrypted by WireGuard"
+    elif cilium.encryption == "ipsec":
+        yield "esp", None, "what pods send is encrypted by IPsec"
+
+
+def hint(members: Sequence[Member]) -> str:
+    """Return the commands that are left to a person: the clusters share a CA, and its key is in no file of ours.
+
+    The names of the clusters stand for those of kubectl's contexts.
+    """
+    meshed = [each for each in members if each.cilium.mesh != "none"]
+    if len(meshed) < 2:
+        return ""
+    first, *others = meshed
+    lines = [f"# Before Cilium is installed in {_listed(others)}: the CA of {first.name}, for all clusters share one."]
+    lines += [_copied("cilium-ca", first, each) for each in others]
+    if any(each.cilium.encryption == "ipsec" for each in meshed):
+        lines += ["# The key of IPsec is one for all as well."]
+        lines += [_copied("cilium-ipsec-keys", first, each) for each in others]
+    lines += list(_connecting(first, others))
+    lines += ["# Then:", *(f"cilium --context {each.name} clustermesh status --wait" for each in meshed)]
+    return "\n".join(lines) + "\n"
+
+
+def _connecting(first: Member, others: Sequence[Member]) -> Iterator[str]:
+    """Yield what connects clusters whose releases cannot be connected by values alone."""
+    if first.cilium.mesh == "etcd":
+        yield "# The etcds are connected by the scripts of github.com/cilium/clustermesh-tools, in each cluster:"
+        yield "# extract-etcd-secrets.sh, then generate-secret-yaml.sh and generate-name-mapping.sh."
+        return
+    old = [each for each in (first, *others) if each.cilium.minor < SHARED_CA_SINCE]
+    if old:
+        yield "# Cilium before 1.14 is given the others' certificates, which are in no file of ours:"
+        every = (first, *others)
+        pairs = [(one, other) for index, one in enumerate(every) for other in every[index + 1 :]]
+        yield from (f"cilium clustermesh connect --context {a.name} --destination-context {b.name}" for a, b in pairs)
+
+
+def _copied(secret: str, source: Member, target: Member) -> str:
+    get = f"kubectl --context {source.name} -n {source.cilium.namespace} get secret {secret} -o yaml"
+    return f"{get} | kubectl --context {target.name} create -f -"
+
+
+def _listed(members: Sequence[Member]) -> str:
+    return ", ".join(each.name for each in members)

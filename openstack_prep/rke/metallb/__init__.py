@@ -1,0 +1,25 @@
+"""MetalLB's configuration of both eras: pure, data in, text out."""
+
+from openstack_prep.rke.metallb.manifests import Addresses, document, text
+from openstack_prep.rke.metallb.model import (
+    LabelExpression,
+    LabelSelector,
+    MetalLB,
+    MetalLBBGP,
+    MetalLBLayer2,
+    MetalLBPeer,
+    MetalLBPool,
+)
+
+__all__ = [
+    "Addresses",
+    "LabelExpression",
+    "LabelSelector",
+    "MetalLB",
+    "MetalLBBGP",
+    "MetalLBLayer2",
+    "MetalLBPeer",
+    "MetalLBPool",
+    "document",
+    "text",
+]

@@ -1,0 +1,202 @@
+"""MetalLB's configuration, as custom resources or as the ConfigMap that came before them.
+
+Sources: MetalLB's CRDs (config/crd/bases: IPAddressPool, L2Advertisement, BGPAdvertisement of metallb.io/v1beta1,
+BGPPeer of v1beta2) and its parser of the ConfigMap up to 0.12 (internal/config).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from openstack_prep.ranges import Range
+from openstack_prep.rke.metallb.model import LabelSelector, MetalLB, MetalLBBGP, MetalLBLayer2, MetalLBPeer, MetalLBPool
+from openstack_prep.secret import Secret
+
+Addresses = Mapping[str, Sequence[str]]
+"""Addresses, as ranges in any form, of the spec's address pools by their names."""
+
+
+def ranges(pool: MetalLBPool, addresses: Addresses) -> list[Range]:
+    """Return the addresses of a pool; none when the spec has no such address pool."""
+    return [Range.read(each) for each in (addresses.get(pool.pool, ()) if pool.pool else pool.addresses)]
+
+
+def document(metallb: MetalLB, addresses: Addresses) -> list[dict[str, Any]]:
+    """Return the manifests; a password in them is still a ``Secret``, which ``text`` alone opens."""
+    if metallb.manifests == "configmap":
+        return [_configmap(metallb, addresses)]
+    found = []
+    for pool in metallb.pools:
+        found += [_pool(metallb, pool, addresses), _advertisement(metallb, pool)]
+    for peer in metallb.peers:
+        found += _peer(metallb, peer)
+    return found
+
+
+def text(metallb: MetalLB, addresses: Addresses) -> str:
+    """Return the manifests as a stream of YAML documents, with the passwords openly in them."""
+    return yaml.dump_all(document(metallb, addresses), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes what has several lines as a block, a secret as what it is, and no anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _scalar(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+
+_Dumper.add_representer(str, _scalar)
+_Dumper.add_representer(Secret, lambda dumper, value: _scalar(dumper, value.reveal()))
+
+
+# --- custom resources ---------------------------------------------------------------------
+
+
+def _resource(metallb: MetalLB, kind: str, version: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": metallb.namespace}
+    return {"apiVersion": f"metallb.io/{version}", "kind": kind, "metadata": metadata, "spec": _said(spec)}
+
+
+def _said(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what says something."""
+    return {name: value for name, value in values.items() if value not in (None, (), [], {})}
+
+
+def _pool(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> dict[str, Any]:
+    allocation = {
+        "priority": pool.priority,
+        "namespaces": list(pool.namespaces),
+        "namespaceSelectors": _selectors(pool.namespace_selectors),
+        "serviceSelectors": _selectors(pool.service_selectors),
+    }
+    spec = {
+        "addresses": _forms(ranges(pool, addresses)),
+        "autoAssign": pool.auto_assign,
+        "avoidBuggyIPs": pool.avoid_buggy_ips or None,
+        "serviceAllocation": _said(allocation),
+    }
+    return _resource(metallb, "IPAddressPool", "v1beta1", pool.called, spec)
+
+
+def _forms(found: Sequence[Range]) -> list[str]:
+    """Return ranges as MetalLB reads them: a network, or first-last; one address is a network too."""
+    return [str(each.networks[0]) if len(each.networks) == 1 else str(each) for each in found]
+
+
+def _advertisement(metallb: MetalLB, pool: MetalLBPool) -> dict[str, Any]:
+    own = {"ipAddressPools": [pool.called]}
+    if pool.protocol == "layer2":
+        l2 = pool.l2 or MetalLBLayer2()
+        spec = own | {"interfaces": list(l2.interfaces), "nodeSelectors": _selectors(l2.node_selectors)}
+        return _resource(metallb, "L2Advertisement", "v1beta1", pool.called, spec)
+    bgp = pool.bgp or MetalLBBGP()
+    spec = own | {
+        "aggregationLength": bgp.aggregation_length,
+        "aggregationLengthV6": bgp.aggregation_length_v6,
+        "localPref": bgp.local_pref,
+        "communities": list(bgp.communities),
+        "peers": list(bgp.peers),
+        "nodeSelectors": _selectors(bgp.node_selectors),
+    }
+    return _resource(metallb, "BGPAdvertisement", "v1beta1", pool.called, spec)
+
+
+def _peer(metallb: MetalLB, peer: MetalLBPeer) -> list[dict[str, Any]]:
+    """Return the peer, after the Kubernetes Secret of its password if it has one."""
+    name = f"{peer.name}-password"
+    spec = {
+        "myASN": peer.my_asn,
+        "peerASN": peer.peer_asn,
+        "peerAddress": peer.peer_address,
+        "peerPort": peer.peer_port,
+        "sourceAddress": peer.source_address,
+        "routerID": peer.router_id,
+        "holdTime": f"{peer.hold_time}s" if peer.hold_time else None,
+        "ebgpMultiHop": peer.ebgp_multi_hop,
+        "passwordSecret": {"name": name} if peer.password else None,
+        "nodeSelectors": _selectors(peer.node_selectors),
+    }
+    resource = _resource(metallb, "BGPPeer", "v1beta2", peer.name, spec)
+    if peer.password is None:
+        return [resource]
+    metadata = {"name": name, "namespace": metallb.namespace}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/basic-auth"}
+    return [{**secret, "stringData": {"password": peer.password}}, resource]
+
+
+def _selectors(selectors: Sequence[LabelSelector]) -> list[dict[str, Any]]:
+    return [_selector(each) for each in selectors]
+
+
+def _selector(selector: LabelSelector) -> dict[str, Any]:
+    expressions = [
+        {"key": each.key, "operator": each.operator} | ({"values": list(each.values)} if each.values else {})
+        for each in selector.match_expressions
+    ]
+    return _said({"matchLabels": dict(selector.match_labels or {}), "matchExpressions": expressions})
+
+
+# --- the ConfigMap ------------------------------------------------------------------------
+
+
+def _configmap(metallb: MetalLB, addresses: Addresses) -> dict[str, Any]:
+    """Return the ConfigMap; its one entry is a YAML text, so a password makes all of it a ``Secret``."""
+    config = _said(
+        {
+            "peers": [_old_peer(each) for each in metallb.peers],
+            "address-pools": [_old_pool(each, addresses) for each in metallb.pools],
+        }
+    )
+    entry = yaml.dump(config, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    data = {"config": Secret(entry) if metallb.holds_secrets else entry}
+    metadata = {"name": "config", "namespace": metallb.namespace}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def _old_pool(pool: MetalLBPool, addresses: Addresses) -> dict[str, Any]:
+    bgp = pool.bgp or MetalLBBGP()
+    advertisement = _said(
+        {
+            "aggregation-length": bgp.aggregation_length,
+            "aggregation-length-v6": bgp.aggregation_length_v6,
+            "localpref": bgp.local_pref,
+            "communities": list(bgp.communities),
+        }
+    )
+    found = {
+        "name": pool.called,
+        "protocol": pool.protocol,
+        "addresses": _forms(ranges(pool, addresses)),
+        "auto-assign": None if pool.auto_assign else False,
+        "avoid-buggy-ips": pool.avoid_buggy_ips or None,
+        "bgp-advertisements": [advertisement] if advertisement and pool.protocol == "bgp" else None,
+    }
+    return _said(found)
+
+
+def _old_peer(peer: MetalLBPeer) -> dict[str, Any]:
+    found = {
+        "my-asn": peer.my_asn,
+        "peer-asn": peer.peer_asn,
+        "peer-address": peer.peer_address,
+        "peer-port": peer.peer_port,
+        "source-address": peer.source_address,
+        "router-id": peer.router_id,
+        "hold-time": f"{peer.hold_time}s" if peer.hold_time else None,
+        "ebgp-multihop": peer.ebgp_multi_hop,
+        "password": peer.password,
+        "node-selectors": [_old_selector(each) for each in peer.node_selectors],
+    }
+    return _said(found)
+
+
+def _old_selector(selector: LabelSelector) -> dict[str, Any]:
+    spellings = {"matchLabels": "match-labels", "matchExpressions": "match-expressions"}
+    return {spellings[name]: value for name, value in _selector(selector).items()}
