@@ -20,6 +20,7 @@ from openstack_prep.site import Site, only_one
 FIELDS = (
     "id",
     "name",
+    "project_id",
     "network_id",
     "mac_address",
     "device_id",
