@@ -20,6 +20,8 @@ from openstack_prep.commands import (
     names,
     post_ipi,
     pre_ipi,
+    rke,
+    rke_mesh,
     tools,
     verbs,
     verify,
@@ -30,7 +32,8 @@ from openstack_prep.commands.running import INTERRUPTED
 from openstack_prep.errors import PrepError
 from openstack_prep.version import __version__
 
-COMMANDS = (verbs, check, pre_ipi, ipi, post_ipi, wait_for, verify, cleanup, tools, names, writing)
+GROUPS = {"rke": "the files of RKE and RKE2 clusters: check them"}
+COMMANDS = (verbs, check, pre_ipi, ipi, post_ipi, wait_for, verify, cleanup, tools, names, rke, rke_mesh, writing)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,9 +84,15 @@ def _parser() -> argparse.ArgumentParser:
     work.add_argument("--os-cloud", metavar="NAME", help=f"entry of clouds.yaml; {stronger}")
     work.add_argument("--jobs", type=_positive, default=8, metavar="N", help="requests at a time (8)")
 
+    groups = {"": commands}
+
     def command(name: str, run: Any, text: str, cloud: bool = True, data: bool = False) -> argparse.ArgumentParser:
         parent = work if cloud else printing if data else plain
-        added = commands.add_parser(name, help=text, description=text, parents=[parent])
+        group, _, last = name.rpartition(" ")  # "rke check" is one of a group
+        if group not in groups:
+            shared = commands.add_parser(group, help=GROUPS[group], description=GROUPS[group])
+            groups[group] = shared.add_subparsers(required=True, metavar="COMMAND")
+        added = groups[group].add_parser(last, help=text, description=text, parents=[parent])
         added.set_defaults(run=run)
         return added
 

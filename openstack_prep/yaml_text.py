@@ -1,13 +1,20 @@
-"""YAML for programs of today and of yesterday: plain, in the order given, without anchors."""
+"""YAML for programs of today and of yesterday: plain, in the order given, without anchors.
+
+Source: YAML 1.1 as Go's yaml.v2 reads it; PyYAML writes some texts without quotes that Go takes for truth
+values or numbers (y, 1e3, 0o17).
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
 from openstack_prep.secret import Secret
+
+_TAKEN_FOR_OTHERS = re.compile(r"[yYnN]|[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?|0o[0-7]+")
 
 
 class _Dumper(yaml.SafeDumper):
@@ -18,7 +25,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+    style = "|" if "\n" in value else "'" if _TAKEN_FOR_OTHERS.fullmatch(value) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
 _Dumper.add_representer(str, _text)

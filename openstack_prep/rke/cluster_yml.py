@@ -16,7 +16,7 @@ from openstack_prep.rke.cluster_keys import CLUSTER, NODE
 from openstack_prep.rke.keys import Fault, dotted, faults, hidden, merged, ordered, value_at
 from openstack_prep.rke.model import Cluster, Node, Registry
 from openstack_prep.rke.networks import dns_of
-from openstack_prep.rke.nodes import MASTER, group_mistakes, missing, node_mistakes, node_warnings, taint_parts
+from openstack_prep.rke.nodes import MASTER, etcd_warning, group_mistakes, missing, node_mistakes, taint_parts
 from openstack_prep.yaml_text import dump
 
 FILE = "cluster.yml"
@@ -130,7 +130,7 @@ def mistakes(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[Mistake
     yield from node_mistakes(nodes or ())
     yield from missing((role for role in MASTER if role not in external), said)
     yield from _said_twice(cluster, config)
-    wrong = [*faults(config, CLUSTER), *_of_groups(cluster)]
+    wrong = [*rules.keys(config), *_of_groups(cluster)]
     wrong += rules.values(document(cluster, (), "cluster"), has_nodes=False)
     told: set[str] = set()
     for fault in wrong:  # one a place: others follow from it
@@ -141,7 +141,7 @@ def mistakes(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[Mistake
 
 def warnings(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[str]:
     """Yield what works, but not as well as it could."""
-    yield from node_warnings(nodes or ())
+    yield from etcd_warning(sum("etcd" in each.roles for each in nodes or ()))
     yield from rules.warnings(document(cluster, (), "cluster"))
 
 

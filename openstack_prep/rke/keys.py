@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
@@ -19,6 +19,7 @@ class Kind(Enum):
     """What may stand at the end of a path."""
 
     TEXT = "a text"  # in YAML a number or a truth value will do: Go takes its letters
+    TEXTS = "a text, or a list of texts"
     NUMBER = "a whole number"
     REAL = "a number"
     TRUTH = "true or false"
@@ -37,10 +38,11 @@ class Each:
 Tree: TypeAlias = Kind | Each | Sequence["Tree"] | Mapping[str, "Tree"]
 """A kind; a list of one tree; a mapping of known keys, or of any."""
 
-TEXT, NUMBER, REAL, TRUTH, ANY, SECRET, PRIVATE = Kind
+TEXT, TEXTS, NUMBER, REAL, TRUTH, ANY, SECRET, PRIVATE = Kind
 
 _SCALARS: dict[Kind, type | tuple[type, ...]] = {
     TEXT: (str, int, float, bool),
+    TEXTS: (str, int, float, bool, list, tuple),
     SECRET: (str, int, float, bool, Secret),
     NUMBER: int,
     REAL: (int, float),
@@ -83,6 +85,8 @@ def faults(data: Any, tree: Tree, steps: Steps = (), root: Tree | None = None) -
     if isinstance(tree, Kind):
         if not isinstance(data, _SCALARS[tree]) or (tree in (NUMBER, REAL) and isinstance(data, bool)):
             yield _of_other_type(data, steps, tree.value)
+        elif tree is TEXTS and isinstance(data, list | tuple):
+            yield from faults(data, [TEXT], steps, root)
     elif isinstance(tree, Mapping | Each):
         if not isinstance(data, Mapping):
             yield _of_other_type(data, steps, "a mapping")
@@ -136,18 +140,21 @@ def _letters(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def hidden(data: Any, tree: Tree) -> Any:
-    """Return data with the texts that nobody may see as Secret; what the tree does not know stays."""
-    if tree in (SECRET, PRIVATE):
-        return _all_hidden(data)
+def mapped(data: Any, tree: Tree, change: Callable[[Any, Kind], Any]) -> Any:
+    """Return data with what stands at the tree's ends changed; what the tree does not know stays."""
+    if isinstance(tree, Kind):
+        return change(data, tree)
     if isinstance(data, Mapping) and isinstance(tree, Mapping | Each):
-        return {
-            name: hidden(value, tree.of if isinstance(tree, Each) else tree.get(name, ANY))
-            for name, value in data.items()
-        }
-    if isinstance(data, list | tuple) and not isinstance(tree, Kind | Mapping | Each):
-        return [hidden(value, tree[0]) for value in data]
+        inner = tree if isinstance(tree, Mapping) else dict.fromkeys(data, tree.of)
+        return {name: mapped(each, inner.get(name, ANY), change) for name, each in data.items()}
+    if isinstance(data, list | tuple) and not isinstance(tree, Mapping | Each):
+        return [mapped(each, tree[0], change) for each in data]
     return data
+
+
+def hidden(data: Any, tree: Tree) -> Any:
+    """Return data with the texts that nobody may see as Secret."""
+    return mapped(data, tree, lambda value, kind: _all_hidden(value) if kind in (SECRET, PRIVATE) else value)
 
 
 def _all_hidden(data: Any) -> Any:

@@ -132,9 +132,8 @@ def missing(roles: Iterable[Role], said: Sequence[Sequence[Role]]) -> Iterator[M
             yield Mistake("roles", f"no node is {role}", f"make at least one {role}")
 
 
-def node_warnings(nodes: Sequence[Node]) -> Iterator[str]:
-    """Yield what works, but not as well as it could."""
-    etcd = sum("etcd" in node.roles for node in nodes)
+def etcd_warning(etcd: int) -> Iterator[str]:
+    """Yield that so many nodes with etcd are one too many."""
     if etcd and etcd % 2 == 0:
         yield f"{etcd} nodes are etcd: they outlive the loss of as many as {etcd - 1} do; make it odd"
 

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from openstack_prep.rke.keys import Fault, nearest, value_at
+from openstack_prep.rke.cluster_keys import CLUSTER
+from openstack_prep.rke.keys import Fault, faults, nearest, value_at
 from openstack_prep.rke.nodes import MASTER, SUBDOMAIN
 
-VERSION = re.compile(r"v1\.(\d{1,3})\.\d{1,3}-rancher\d+-\d+")
+VERSION = re.compile(r"v1\.(\d{1,3})\.\d{1,3}-rancher\d+(-\d+)?")
 NEWEST = "v1.31.1-rancher1-1"
 """The newest Kubernetes that we know RKE has."""
 LIST = "rke config --list-version --all"
@@ -29,8 +30,16 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "monitoring.provider": ("metrics-server", "none"),
     "services.kube-api.pod_security_configuration": ("privileged", "restricted"),
 }
+OLD = {"pod_security_policy": ("is unknown to RKE since Kubernetes 1.25", "take it out")}
 CILIUM = "write none and deploy it on top; in a spec leave it out, and write a section cilium"
 SERVICES = ("etcd", "kube-api", "kube-controller", "scheduler", "kubelet", "kubeproxy")
+
+
+def keys(data: Any) -> Iterator[Fault]:
+    """Yield unknown keys and wrong types of a cluster.yml."""
+    for fault in faults(data, CLUSTER):
+        old = OLD.get(str(fault.steps[-1])) if fault.steps and fault.what == "unknown key" else None
+        yield Fault(fault.steps, *old) if old else fault
 
 
 def values(document: Mapping[str, Any], *, has_nodes: bool = True) -> Iterator[Fault]:
@@ -48,6 +57,12 @@ def warnings(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"{version} is newer than the newest we know RKE has, {NEWEST}; {LIST} tells"
     if value_at(document, "network.plugin") == "weave":
         yield "weave is gone with Kubernetes 1.30; choose canal, calico or flannel"
+    places: dict[str, Any] = {"": document, "bastion_host.": value_at(document, "bastion_host")}
+    places |= {f"nodes[{index}].": node for index, node in enumerate(_list(document, "nodes"))}
+    for place, part in places.items():
+        for name in ("ssh_key", "ssh_cert"):
+            if value_at(part, name) and value_at(part, f"{name}_path"):
+                yield f"{place}{name}_path stands there beside {name}; keep one of them"
 
 
 def needs_cri_dockerd(version: str | None) -> bool:
@@ -82,9 +97,9 @@ def _fault(path: str, what: str, remedy: str) -> Fault:
 
 def _version(document: Mapping[str, Any]) -> Iterator[Fault]:
     version = value_at(document, "kubernetes_version")
-    if not isinstance(version, str) or VERSION.fullmatch(version):
+    if version is None or VERSION.fullmatch(str(version)):
         return
-    if not re.fullmatch(r"v\d+\.\d+\.\d+([-+].+)?", version):
+    if not re.fullmatch(r"v\d+\.\d+\.\d+([-+].+)?", str(version)):
         yield _fault("kubernetes_version", f"{version!r} is no version", f"write one such as {NEWEST}")
     elif not value_at(document, "system_images.kubernetes"):
         what = f"{version!r} is none of RKE's, and there are no system_images for it"
@@ -172,16 +187,6 @@ def _cloud_provider(document: Mapping[str, Any]) -> Iterator[Fault]:
         yield _fault("cloud_provider.name", "Kubernetes has no openstack of its own since 1.26", remedy)
 
 
-def _keys(document: Mapping[str, Any]) -> Iterator[Fault]:
-    bastion = value_at(document, "bastion_host")
-    places: list[tuple[tuple[str | int, ...], Any]] = [((), document), (("bastion_host",), bastion)]
-    places += [(("nodes", index), node) for index, node in enumerate(_list(document, "nodes"))]
-    for steps, part in places:
-        for name in ("ssh_key", "ssh_cert"):
-            if value_at(part, name) and value_at(part, f"{name}_path"):
-                yield Fault((*steps, f"{name}_path"), f"stands there beside {name}", "keep one of them")
-
-
 RULES: tuple[Callable[[Mapping[str, Any]], Iterable[Fault]], ...] = (
     _version,
     _choices,
@@ -193,7 +198,6 @@ RULES: tuple[Callable[[Mapping[str, Any]], Iterable[Fault]], ...] = (
     _pod_security,
     _images,
     _cloud_provider,
-    _keys,
 )
 
 # --- nodes of a file ----------------------------------------------------------------------

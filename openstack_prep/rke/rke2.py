@@ -1,0 +1,258 @@
+"""RKE2's config.yaml of each node, and registries.yaml: from what is declared and the machines there are.
+
+Source: RKE2's documentation ("Server Configuration Reference", "High Availability", "Managing Server
+Roles", "Private Registry Configuration"); Kubernetes' NodeRestriction for what a kubelet may label itself with.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from openstack_prep.errors import Mistake
+from openstack_prep.rke.keys import Fault, dotted, faults, hidden, ordered
+from openstack_prep.rke.model import Cluster, Node
+from openstack_prep.rke.networks import dns_of
+from openstack_prep.rke.nodes import etcd_warning, group_mistakes, missing, node_mistakes
+from openstack_prep.rke.rke2_keys import AGENT, OF_K3S, SAME, SERVER
+from openstack_prep.secret import Secret
+from openstack_prep.yaml_text import dump
+
+CONFIG, REGISTRIES = "/etc/rancher/rke2/config.yaml", "/etc/rancher/rke2/registries.yaml"
+TOKEN_FILE = "/etc/rancher/rke2/token"
+JOIN_PORT = 9345
+VERSION = re.compile(r"v1\.\d{1,3}\.\d{1,3}(-rc\d+)?\+rke2r\d+")
+PLUGINS = ("canal", "calico", "cilium", "flannel", "none")
+DEFAULT_PLUGIN = "canal"
+NO_PODS = "CriticalAddonsOnly=true:NoExecute"
+"""Taint of servers that are no workers, as RKE2's documentation has it."""
+NO_CONTROL_PLANE = {"disable-apiserver": True, "disable-controller-manager": True, "disable-scheduler": True}
+
+FIELDS = {
+    "server": "the address of the API",
+    "node-name": "the machine's name",
+    "node-ip": "the stack",
+    "node-external-ip": "the stack",
+    "node-label": "roles: labels",
+    "node-taint": "roles: taints",
+    "cni": "network_plugin",
+    "cluster-cidr": "cluster_cidr",
+    "service-cidr": "service_cidr",
+    "cluster-dns": "cluster_dns",
+}
+"""What comes from elsewhere, and config may not say."""
+OWN_LABELS = re.compile(
+    r"(.*\.)?(kubelet|node)\.kubernetes\.io/.*"
+    r"|kubernetes\.io/(hostname|arch|os)"
+    r"|beta\.kubernetes\.io/(arch|os|instance-type)"
+    r"|(topology\.kubernetes\.io|failure-domain\.beta\.kubernetes\.io)/(zone|region)"
+)
+"""Labels of Kubernetes' own domains that a kubelet may give its node."""
+
+
+def is_server(node: Node) -> bool:
+    """Whether a node runs ``rke2 server``: it is controlplane, etcd or both."""
+    return bool({"controlplane", "etcd"} & set(node.roles))
+
+
+def first_server(nodes: Sequence[Node]) -> Node | None:
+    """Return the server that begins the cluster: the first with etcd."""
+    return next((each for each in nodes if "etcd" in each.roles), None)
+
+
+def documents(
+    cluster: Cluster,
+    nodes: Sequence[Node],
+    *,
+    api: str,
+    token: Secret | None = None,
+    tls_san: Sequence[str] = (),
+) -> dict[str, dict[str, Any]]:
+    """Return the config.yaml of each node by its name, what nobody may see as Secret.
+
+    ``api`` is the address (IP or name, no port) at which nodes find the servers; ``tls_san`` are more
+    names of the API.  Servers that come after one with etcd alone join that one: there is no API yet.
+    Without a token, nodes read it from the file /etc/rancher/rke2/token.
+    """
+    first = first_server(nodes)
+    alone = first is not None and "controlplane" not in first.roles
+    made = {}
+    for each in nodes:
+        at = first.internal_address if first and alone and is_server(each) else api
+        join = None if each is first else join_url(at)
+        made[each.name] = _document(cluster, each, join, token, [api, *tls_san])
+    return made
+
+
+def _document(
+    cluster: Cluster, node: Node, join: str | None, token: Secret | None, names: Sequence[str]
+) -> dict[str, Any]:
+    tree = SERVER if is_server(node) else AGENT
+    config = {name: each for name, each in (cluster.config or {}).items() if name in tree} | dict(node.config)
+    said: dict[str, Any] = {"server": join}
+    if not {"token", "token-file"} & config.keys():
+        said |= {"token": token} if token else {"token-file": TOKEN_FILE}
+    said |= _of_node(cluster, node)
+    if is_server(node):
+        said |= _of_server(cluster, node)
+        own = config.pop("tls-san", ())
+        said["tls-san"] = list(dict.fromkeys([*names, *([own] if isinstance(own, str) else own)]))
+    kept = {name: each for name, each in said.items() if each not in (None, [], "")}
+    written: dict[str, Any] = ordered(hidden(config | kept, tree), tree)
+    return written
+
+
+def _of_node(cluster: Cluster, node: Node) -> dict[str, Any]:
+    """Return what any node says of itself."""
+    apart = is_server(node) and "worker" not in node.roles
+    outer = node.address if node.address != node.internal_address else None
+    return {
+        "node-name": node.name.lower(),
+        "node-ip": node.internal_address,
+        "node-external-ip": None if cluster.external_cloud_provider else outer,
+        "node-label": [f"{key}={value}" for key, value in node.labels.items()],
+        "node-taint": [*node.taints, *([NO_PODS] if apart and NO_PODS not in node.taints else [])],
+        "cloud-provider-name": "external" if cluster.external_cloud_provider else None,
+    }
+
+
+def _of_server(cluster: Cluster, node: Node) -> dict[str, Any]:
+    """Return what a server says of the cluster, all of them alike, and what it leaves to others."""
+    said: dict[str, Any] = {
+        "cni": [each.strip() for each in (cluster.network_plugin or DEFAULT_PLUGIN).split(",")],
+        "cluster-cidr": cluster.cluster_cidr,
+        "service-cidr": cluster.service_cidr,
+        "cluster-dns": _dns(cluster),
+        "disable-cloud-controller": cluster.external_cloud_provider or None,
+        "system-default-registry": next((each.url for each in cluster.private_registries if each.is_default), None),
+    }
+    if "etcd" not in node.roles:
+        said["disable-etcd"] = True
+    if "controlplane" not in node.roles:
+        said |= NO_CONTROL_PLANE
+    return said
+
+
+def _dns(cluster: Cluster) -> str | None:
+    """Return the address of the cluster's DNS; None when it is RKE2's own, or there is no room for one."""
+    with contextlib.suppress(ValueError, IndexError):  # what is wrong then, the networks' own check tells
+        return cluster.cluster_dns or (cluster.service_cidr and dns_of(cluster.service_cidr))
+    return None
+
+
+def registries(cluster: Cluster) -> dict[str, Any] | None:
+    """Return the registries.yaml of all nodes, None when no registry asks for a login."""
+    logins = [each for each in cluster.private_registries if each.user or each.password]
+    if not logins:
+        return None
+    return {
+        "configs": {
+            each.url: {"auth": {"username": each.user or "", "password": each.password or ""}} for each in logins
+        }
+    }
+
+
+def text(document: Mapping[str, Any]) -> str:
+    """Return the text of a file, which holds the secrets openly."""
+    return dump(document)
+
+
+def join_url(api: str) -> str:
+    """Return where other nodes join: https://ADDRESS:9345."""
+    return f"https://{_in_url(api)}:{JOIN_PORT}"
+
+
+def _in_url(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
+
+
+def kubeconfig_hint(user: str, server: str, api: str, path: str = "kubeconfig") -> str:
+    """Return how to come by the kubeconfig, from a server reached at an address: one command a line."""
+    fetch = f"ssh {user}@{server} sudo cat /etc/rancher/rke2/rke2.yaml | sed 's/127\\.0\\.0\\.1/{_in_url(api)}/'"
+    return f"(umask 077; {fetch} > {path})\nexport KUBECONFIG={path}\nkubectl get nodes"
+
+
+# --- what is wrong ------------------------------------------------------------------------
+
+
+def mistakes(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[Mistake]:
+    """Yield everything that RKE2 refuses, or passes over without a word; ``nodes`` is None before there are any.
+
+    ``where`` of a mistake is our name of the field, or ``config.`` and RKE2's.
+    """
+    yield from group_mistakes(cluster)
+    yield from node_mistakes(nodes or ())
+    yield from missing(("controlplane", "etcd"), [each.roles for each in (cluster.roles if nodes is None else nodes)])
+    yield from _values(cluster)
+    yield from _config(cluster)
+    yield from _groups(cluster)
+
+
+def warnings(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[str]:
+    """Yield what works, but not as well as it could."""
+    yield from etcd_warning(sum("etcd" in each.roles for each in nodes or ()))
+    if cluster.ssh_key_path:
+        yield "ssh_key_path is for RKE: RKE2 logs in nowhere"
+
+
+def _values(cluster: Cluster) -> Iterator[Mistake]:
+    version = cluster.kubernetes_version
+    if version and not VERSION.fullmatch(version):
+        yield Mistake("kubernetes_version", f"{version!r} is none of RKE2's", "write one such as v1.35.7+rke2r1")
+    if cluster.network_plugin is None:
+        return
+    *before, plugin = [each.strip() for each in cluster.network_plugin.split(",")]
+    if plugin not in PLUGINS or before not in ([], ["multus"]):
+        remedy = f"write {', '.join(PLUGINS)}, with multus, before it if wanted"
+        yield Mistake("network_plugin", f"{cluster.network_plugin!r} is none that RKE2 knows", remedy)
+
+
+def _config(cluster: Cluster) -> Iterator[Mistake]:
+    config = cluster.config or {}
+    fields = FIELDS | ({"system-default-registry": "private_registries"} if cluster.private_registries else {})
+    if cluster.external_cloud_provider:
+        fields |= dict.fromkeys(("cloud-provider-name", "disable-cloud-controller"), "external_cloud_provider")
+    yield from _taken(config, "config", fields)
+    for fault in document_faults({name: each for name, each in config.items() if name not in fields}, SERVER):
+        yield fault.mistake(f"config.{dotted(fault.steps)}")
+
+
+def _taken(config: Mapping[str, Any], place: str, fields: Mapping[str, str]) -> Iterator[Mistake]:
+    for name in [each for each in fields if each in config]:
+        yield Mistake(f"{place}.{name}", f"comes from {fields[name]}", "take it out of config")
+
+
+def _groups(cluster: Cluster) -> Iterator[Mistake]:
+    for index, group in enumerate(cluster.roles):
+        config, place = group.config or {}, f"roles[{index}].config"
+        serves = set(group.roles) != {"worker"}
+        yield from _taken(config, place, FIELDS)
+        for name in config.keys() & set(SAME) - FIELDS.keys():
+            yield Mistake(f"{place}.{name}", "must be the same on all servers", "write it into the cluster's config")
+        rest = {name: each for name, each in config.items() if name not in (*FIELDS, *SAME)}
+        for fault in document_faults(rest, SERVER if serves else AGENT):
+            yield fault.mistake(f"{place}.{dotted(fault.steps)}")
+        for key in group.labels or {}:
+            domain = key.partition("/")[0] if "/" in key else ""
+            if re.search(r"(^|\.)(kubernetes|k8s)\.io$", domain) and not OWN_LABELS.fullmatch(key):
+                remedy = f"set it once the node is there: kubectl label node NAME {key}=..."
+                yield Mistake(f"roles[{index}].labels", f"a node may not label itself with {key}", remedy)
+
+
+def document_faults(data: Any, tree: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield what is wrong with a config.yaml, K3s' own keys and servers' keys of agents in words of their own."""
+    for fault in faults(data, tree):
+        name = str(fault.steps[0]) if fault.steps else ""
+        if fault.what != "unknown key":
+            yield fault
+        elif name in OF_K3S:
+            yield Fault(fault.steps, f"RKE2 has no {name}", OF_K3S[name])
+        elif name in SERVER:
+            yield Fault(fault.steps, "is a server's, and these are agents", "take it out")
+        else:
+            yield fault
+    of = data if isinstance(data, Mapping) else {}
+    if of.get("etcd-s3") is True and not (of.get("etcd-s3-bucket") or of.get("etcd-s3-config-secret")):
+        yield Fault(("etcd-s3-bucket",), "is missing, and etcd-s3 needs it", "add it")
