@@ -32,7 +32,7 @@ from openstack_prep.commands.running import INTERRUPTED
 from openstack_prep.errors import PrepError
 from openstack_prep.version import __version__
 
-GROUPS = {"rke": "the files of RKE and RKE2 clusters: check them"}
+GROUPS = {"rke": "RKE and RKE2 clusters: their files, and what must get through between them"}
 COMMANDS = (verbs, check, pre_ipi, ipi, post_ipi, wait_for, verify, cleanup, tools, names, rke, rke_mesh, writing)
 
 
