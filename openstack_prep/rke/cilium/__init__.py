@@ -2,6 +2,18 @@
 
 from openstack_prep.rke.cilium.model import Cilium
 from openstack_prep.rke.cilium.required import Passage, hint, required
+from openstack_prep.rke.cilium.rules import mistakes
 from openstack_prep.rke.cilium.values import Member, document, helm_chart_config, manifests, text
 
-__all__ = ["Cilium", "Member", "Passage", "document", "helm_chart_config", "hint", "manifests", "required", "text"]
+__all__ = [
+    "Cilium",
+    "Member",
+    "Passage",
+    "document",
+    "helm_chart_config",
+    "hint",
+    "manifests",
+    "mistakes",
+    "required",
+    "text",
+]

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from openstack_prep.rke.cilium.model import ETCD_PORT, Cilium
 from openstack_prep.rke.model import Cluster
+from openstack_prep.yaml_text import dump
 
 ANNOTATIONS = ("metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs")
 """How MetalLB is asked for an address since 0.13; the first name is read since 0.14.9, the second before and after."""
@@ -46,7 +45,7 @@ def document(member: Member, members: Sequence[Member]) -> dict[str, Any]:
 
 def text(member: Member, members: Sequence[Member]) -> str:
     """Return the Helm values as a YAML document."""
-    return str(yaml.safe_dump(document(member, members), sort_keys=False, allow_unicode=True))
+    return dump(document(member, members))
 
 
 def helm_chart_config(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,13 +53,12 @@ def helm_chart_config(values: Mapping[str, Any]) -> dict[str, Any]:
 
     It belongs into /var/lib/rancher/rke2/server/manifests on the servers.
     """
-    content = str(yaml.safe_dump(dict(values), sort_keys=False, allow_unicode=True))
     metadata = {"name": "rke2-cilium", "namespace": "kube-system"}
     return {
         "apiVersion": "helm.cattle.io/v1",
         "kind": "HelmChartConfig",
         "metadata": metadata,
-        "spec": {"valuesContent": content},
+        "spec": {"valuesContent": dump(values)},
     }
 
 

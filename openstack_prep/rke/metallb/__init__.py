@@ -10,6 +10,7 @@ from openstack_prep.rke.metallb.model import (
     MetalLBPeer,
     MetalLBPool,
 )
+from openstack_prep.rke.metallb.rules import mistakes
 
 __all__ = [
     "Addresses",
@@ -21,5 +22,6 @@ __all__ = [
     "MetalLBPeer",
     "MetalLBPool",
     "document",
+    "mistakes",
     "text",
 ]

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import yaml
-
 from openstack_prep.ranges import Range
 from openstack_prep.rke.metallb.model import LabelSelector, MetalLB, MetalLBBGP, MetalLBLayer2, MetalLBPeer, MetalLBPool
 from openstack_prep.secret import Secret
+from openstack_prep.yaml_text import dump
 
 Addresses = Mapping[str, Sequence[str]]
 """Addresses, as ranges in any form, of the spec's address pools by their names."""
@@ -38,22 +37,7 @@ def document(metallb: MetalLB, addresses: Addresses) -> list[dict[str, Any]]:
 
 def text(metallb: MetalLB, addresses: Addresses) -> str:
     """Return the manifests as a stream of YAML documents, with the passwords openly in them."""
-    return yaml.dump_all(document(metallb, addresses), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes what has several lines as a block, a secret as what it is, and no anchors."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _scalar(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
-
-
-_Dumper.add_representer(str, _scalar)
-_Dumper.add_representer(Secret, lambda dumper, value: _scalar(dumper, value.reveal()))
+    return dump(*document(metallb, addresses))
 
 
 # --- custom resources ---------------------------------------------------------------------
@@ -154,7 +138,7 @@ def _configmap(metallb: MetalLB, addresses: Addresses) -> dict[str, Any]:
             "address-pools": [_old_pool(each, addresses) for each in metallb.pools],
         }
     )
-    entry = yaml.dump(config, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    entry = dump(config)
     data = {"config": Secret(entry) if metallb.holds_secrets else entry}
     metadata = {"name": "config", "namespace": metallb.namespace}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
