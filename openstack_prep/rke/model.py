@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import Len
 
 from openstack_prep.fields import Address, Cidr, File, Name, Reads, Text
+from openstack_prep.rke.config import ClusterConfig, NodeConfig
 from openstack_prep.secret import Secret
 
 STRICT = {"extra": "forbid", "strict": True}
@@ -58,7 +59,7 @@ class NodeGroup:
     """Kubernetes labels."""
     taints: tuple[Name, ...] = ()
     """Kubernetes taints, each as key=value:effect or key:effect."""
-    config: Mapping[Name, Any] | None = None
+    config: NodeConfig | None = None
     """Any other keys of a node in cluster.yml (RKE), or of these nodes' config.yaml (RKE2)."""
 
     def has(self, index: int) -> bool:
@@ -110,5 +111,6 @@ class Cluster:
     """Whether OpenStack's cloud controller manager will be deployed: nodes wait for it."""
     private_registries: tuple[Registry, ...] = ()
     """Registries of container images."""
-    config: Mapping[Name, Any] | None = None
-    """Any other keys of cluster.yml (RKE) or of config.yaml (RKE2), as those programs call them."""
+    config: ClusterConfig | None = None
+    """Any other keys of cluster.yml (RKE) or of config.yaml (RKE2), as those programs call them; secrets among them may
+    be given by their source, {env: NAME} and the like."""

@@ -1,0 +1,54 @@
+"""The type of a field that holds any other keys of RKE's or RKE2's configuration, secrets by their source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from openstack_prep.fields import Name
+from openstack_prep.rke.cluster_keys import CLUSTER, NODE
+from openstack_prep.rke.keys import SECRET, Kind, Tree, mapped
+from openstack_prep.rke.rke2_keys import SERVER
+from openstack_prep.secret import from_spec
+
+
+@dataclass(frozen=True)
+class ReadsSecrets:
+    """Marks a mapping in which what is secret by a tree may be given by its source, as {env: NAME} and the like."""
+
+    name: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import PydanticCustomError, core_schema
+
+        def read(value: Any, info: Any) -> Any:
+            try:
+                return with_secrets(value, TREES[self.name], info.context)
+            except ValueError as error:  # its own type, for the value must not be repeated
+                raise PydanticCustomError("secret", "{said}", {"said": str(error)}) from None
+
+        return core_schema.with_info_before_validator_function(read, handler(source))
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> Any:
+        return handler(core_schema)
+
+
+TREES: dict[str, dict[str, Tree]] = {"cluster": CLUSTER | SERVER, "node": NODE | SERVER}
+
+
+def with_secrets(value: Any, tree: Tree, context: Mapping[str, Any]) -> Any:
+    """Return a configuration with its secrets fetched; texts of several lines are documents, and stay.
+
+    Raises ValueError that says what to write instead.
+    """
+
+    def read(found: Any, kind: Kind) -> Any:
+        one_line = isinstance(found, str) and found and "\n" not in found
+        return from_spec(found, **context) if kind is SECRET and (one_line or isinstance(found, dict)) else found
+
+    return mapped(value, tree, read)
+
+
+ClusterConfig = Annotated[Mapping[Name, Any], ReadsSecrets("cluster")]
+NodeConfig = Annotated[Mapping[Name, Any], ReadsSecrets("node")]
