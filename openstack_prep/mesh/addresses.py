@@ -12,6 +12,8 @@ from openstack_prep.check.finding import Finding
 from openstack_prep.mesh.routing import longest
 from openstack_prep.mesh.scene import Block, Raw, Scene, Side, addresses_of, block_of, covers
 
+FOR_ALL = "  # or put address_pairs into the spec, which nodes to come get, too"
+
 
 def own_addresses(scene: Scene, side: Side) -> Iterator[Finding]:
     """Yield what keeps a cluster's nodes from answering by its mesh address, or from sending as its pods."""
@@ -37,14 +39,13 @@ def _pairs(scene: Scene, side: Side, wanted: Block, told: str) -> Iterator[Findi
     lacking = [port for port in lacking if any(each.version == wanted.version for each in addresses_of(port))]
     if lacking:
         pair = f"ip-address={wanted[0] if wanted.num_addresses == 1 else wanted}"
+        commands = [scene.openstack("port", "set", "--allowed-address", pair, port["id"]) for port in lacking]
         yield Finding(
             where=side.name,
             what=f"the ports {side.port_names(port['id'] for port in lacking)} have no allowed address pair for {told} "
             f"{pair.removeprefix('ip-address=')}",
             why="Neutron drops what a node sends by an address that is not allowed to its port",
-            remedy=" && ".join(
-                scene.openstack("port", "set", "--allowed-address", pair, port["id"]) for port in lacking
-            ),
+            remedy=" && ".join(commands) + FOR_ALL,
         )
 
 

@@ -85,9 +85,19 @@ def examine(scene: Scene, sides: Sequence[Side], required: Sequence[Passage]) ->
     found: list[Finding] = []
     for side in sides:
         found += own_addresses(scene, side)
-    for one, other in permutations(sides, 2):
-        found += [*routing(scene, one, other), *pod_routes(scene, one, other)]
+    ways = [each for pair in permutations(sides, 2) for each in (*routing(scene, *pair), *pod_routes(scene, *pair))]
+    found += _each_command_once(ways)
     by_name = {each.name: each for each in sides}
     for passage in required:
         found += admission(scene, by_name[passage.source], by_name[passage.to], passage)
     return Examination(sides=tuple(sides), passages=tuple(required), findings=tuple(by_weight(found)))
+
+
+def _each_command_once(found: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield findings but those that the command of an earlier one mends: what opens a way often opens that back."""
+    told = set()
+    for each in found:
+        if each.remedy not in told:
+            yield each
+        if each.remedy.startswith("openstack "):
+            told.add(each.remedy)

@@ -15,8 +15,8 @@ import openstack_prep
 LAYERS = [
     ["cli"],
     ["commands"],
-    ["hooks"],
-    ["progress", "api", "plan_file", "verify", "mesh"],
+    ["hooks", "mesh"],
+    ["progress", "api", "plan_file", "verify"],
     ["executor", "spec", "openshift", "check", "tools"],
     ["planner", "resources", "names"],
     ["site", "clouds_yaml", "install_config", "rke"],
