@@ -12,7 +12,7 @@ from openstack_prep.errors import Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.executor import JOBS, Event, silent
 from openstack_prep.model import Key, Mark, Observed, Resource
 from openstack_prep.plan import Plan, Report, differences
-from openstack_prep.resources import RoleAssignment, User
+from openstack_prep.resources import RkeCluster, RoleAssignment, User
 from openstack_prep.site import Actor, Site
 from openstack_prep.spec import Spec
 
@@ -37,10 +37,11 @@ def plan(
     spec, site = open_site(cloud, wanted, jobs, progress)
     spec, unread = _informed(spec)
     with cloud.reading(ADMINISTRATOR):
-        observed, found = executor.examine(site, spec.resources, jobs=jobs)
+        others = frozenset(each.key for each in spec.resources)
+        observed, found = executor.examine(site, spec.chosen, others=others, jobs=jobs)
     site.known.update(observed)
     mistakes = unread + found
-    made = planner.plan_apply(spec.name, spec.resources, observed, mistakes=mistakes, allow_replace=allow_replace)
+    made = planner.plan_apply(spec.name, spec.chosen, observed, mistakes=mistakes, allow_replace=allow_replace)
     refusals = spec.placed(made.refusals)
     return replace(made, refusals=tuple(refusals), wanted=spec, site=site, made=time.monotonic())
 
@@ -79,6 +80,16 @@ def apply(
     assert site is not None
     site.progress, site.spent = progress, True
     return executor.run(wanted, site, jobs=jobs, tell=tell)
+
+
+def render(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> dict[str, dict[str, str]]:
+    """Return the texts of the files of RKE clusters, by cluster and by file, with stars for what nobody may see.
+
+    Their stacks must stand.  To write them, apply a spec ``limited_to("rke_cluster")``.  Raises SpecError.
+    """
+    spec, site = open_site(cloud, wanted, jobs)
+    with cloud.reading(ADMINISTRATOR):
+        return {each.name: each.render(site) for each in spec.chosen if isinstance(each, RkeCluster)}
 
 
 def destroy(cloud: Cloud, wanted: Plan | Wanted, *, jobs: int = JOBS, tell: Callable[[Event], None] = silent) -> Report:
@@ -126,7 +137,7 @@ def _informed(spec: Spec) -> tuple[Spec, list[Mistake]]:
     resources, mistakes = [], []
     for each in spec.resources:
         try:
-            resources.append(each.informed())
+            resources.append(each.informed() if spec.is_chosen(each) else each)
         except PrepError as error:
             resources.append(each)
             mistakes.append(Mistake(str(each.key), str(error)))

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
@@ -60,9 +60,12 @@ def observe(site: Site, resources: Sequence[Resource], *, jobs: int = JOBS) -> d
 
 
 def examine(
-    site: Site, resources: Sequence[Resource], *, jobs: int = JOBS
+    site: Site, resources: Sequence[Resource], *, others: Set[Key] = frozenset(), jobs: int = JOBS
 ) -> tuple[dict[Key, Observed], list[Mistake]]:
-    """Read what exists and everything that would go wrong: missing references, and each kind's checks."""
+    """Read what exists and everything that would go wrong: missing references, and each kind's checks.
+
+    ``others`` are what the spec would make besides.
+    """
     declared = {resource.key for resource in resources}
     outside = {each.key: each for resource in resources for each in resource.references() if each.key not in declared}
     try:
@@ -75,7 +78,7 @@ def examine(
         Mistake(
             _users_of(key, resources),
             f"{key} does not exist",
-            "declare it in the spec, or correct the name" if each.declarable else "correct the name",
+            _remedy(each, others),
         )
         for key, each in outside.items()
         if key not in observed
@@ -90,6 +93,12 @@ def examine_deletes(site: Site, plan: Plan, *, jobs: int = JOBS) -> list[Mistake
     with ThreadPoolExecutor(jobs) as pool:
         found = pool.map(lambda each: list(each[0].check_delete(site, each[1], ids)), going)
         return [mistake for each in found for mistake in each]
+
+
+def _remedy(missing: Resource, others: Set[Key]) -> str:
+    if missing.key in others:
+        return "apply the whole spec first"
+    return "declare it in the spec, or correct the name" if missing.declarable else "correct the name"
 
 
 def _users_of(key: Key, resources: Iterable[Resource]) -> str:

@@ -17,6 +17,7 @@ from openstack_prep.resources.object_store import ObjectStore
 from openstack_prep.resources.project import Domain, Project
 from openstack_prep.resources.quota import Quota, VolumeTypeQuota
 from openstack_prep.resources.rhcos_source import Rhcos
+from openstack_prep.resources.rke_cluster import RkeCluster
 from openstack_prep.resources.role_assignment import RoleAssignment
 from openstack_prep.resources.router import Router
 from openstack_prep.resources.security_group import SecurityGroup
@@ -47,6 +48,7 @@ KINDS: dict[str, type[Resource]] = {
         AddressPairs,
         ObjectStore,
         Stack,
+        RkeCluster,
         ApplicationCredential,
         CloudsEntry,
         EnvFile,
@@ -75,6 +77,7 @@ __all__ = [
     "Project",
     "Quota",
     "Rhcos",
+    "RkeCluster",
     "RoleAssignment",
     "Router",
     "SecurityGroup",

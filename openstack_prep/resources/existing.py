@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 from urllib.parse import quote
 
@@ -13,7 +14,7 @@ from openstack_prep.model import Key, Observed
 from openstack_prep.resources.project import InProject
 from openstack_prep.site import Site
 
-Kind = Literal["flavor", "image", "keypair", "network", "subnet", "router", "security_group"]
+Kind = Literal["flavor", "image", "keypair", "network", "subnet", "router", "security_group", "stack"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,9 @@ class Existing(InProject):
         if self.of == "image":
             listed = cloud.image.list("/images", "images", name=self.name)
             return listed or filter(None, [_at(cloud.image, f"/images/{quote(self.name, safe='')}")])
+        if self.of == "stack":
+            listed = site.once(("stacks", self.owner), partial(cloud.orchestration.list, "/stacks", "stacks"))
+            return (stack for stack in listed if self.name in (stack["id"], stack["stack_name"]))
         path, plural = f"/{self.of.replace('_', '-')}s", f"{self.of}s"
         named = cloud.network.list(path, plural, name=self.name, fields="id")
         return named or cloud.network.list(path, plural, id=self.name, fields="id")

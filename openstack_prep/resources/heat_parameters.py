@@ -54,7 +54,7 @@ def named(declared: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -
         for constraint in schema.get("constraints") or ():
             kind = KINDS.get(constraint.get("custom_constraint", ""))
             if kind and value not in (None, ""):
-                for each in _items(value) if schema["type"] == "comma_delimited_list" else [str(value)]:
+                for each in items(value) if schema["type"] == "comma_delimited_list" else [str(value)]:
                     yield kind, each
 
 
@@ -80,10 +80,10 @@ def _meets(constraint: Mapping[str, Any], value: Any, kind: str) -> bool:
     if "range" in constraint:
         return _within(constraint["range"], _number(value) or 0)
     if "length" in constraint:
-        return _within(constraint["length"], len(_items(value) if kind == "comma_delimited_list" else str(value)))
+        return _within(constraint["length"], len(items(value) if kind == "comma_delimited_list" else str(value)))
     if "allowed_values" in constraint:
         allowed = [str(each) for each in constraint["allowed_values"]]
-        values = _items(value) if kind == "comma_delimited_list" else [_plain(value)]
+        values = items(value) if kind == "comma_delimited_list" else [_plain(value)]
         return all(each in allowed for each in values)
     if "allowed_pattern" in constraint:
         return re.match(f"(?:{constraint['allowed_pattern']})$", str(value)) is not None
@@ -106,7 +106,8 @@ def _plain(value: Any) -> str:
     return str(int(number)) if number is not None and number == int(number) and "." not in str(value) else str(value)
 
 
-def _items(value: Any) -> list[str]:
+def items(value: Any) -> list[str]:
+    """Return the members of a comma_delimited_list, given as a list or as a text."""
     return (
         [str(each) for each in value]
         if isinstance(value, list | tuple)

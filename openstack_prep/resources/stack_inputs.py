@@ -26,6 +26,25 @@ from openstack_prep.site import Site
 
 
 @dataclass(frozen=True, kw_only=True)
+class OnStack(InProject):
+    """Base of what is made of a stack's outputs, and may have answers to its template's questions."""
+
+    stack: Name
+    """Stack of its nodes, of this spec or not; what it must tell by its outputs is in the shipped templates."""
+
+    @property
+    def stack_key(self) -> Key:
+        return Key("stack", self.stack)
+
+    def follows(self) -> Iterable[Key]:
+        return (self.stack_key,)
+
+    def tells_its_stack(self, others: Sequence[Resource]) -> Mapping[str, Any]:
+        """Return values of the stack's parameters, where its template has such."""
+        raise NotImplementedError(self.kind)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Inputs(ByTenant):
     """What is declared of a stack; Stack adds what is done with it."""
 
@@ -109,15 +128,24 @@ class Inputs(ByTenant):
     # --- what it needs -----------------------------------------------------------------------
 
     def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
-        made = replace(self)
+        made = replace(self, parameters=self._told(others))
         inside = [each for each in others if isinstance(each, InProject)]
-        kinds = ("stack", "clouds_entry", "env_file", "install_config")
+        kinds = ("stack", "address_pairs", "clouds_entry", "env_file", "install_config")
         before = (each for each in inside if each.kind not in kinds)
         keys = frozenset(each.key for each in before if all(key.kind != self.kind for key in each.follows()))
         object.__setattr__(made, "after", keys)
         quotas = (each for each in inside if isinstance(each, Quota) and each.owner == self.owner)
         object.__setattr__(made, "quota", next(quotas, None))
         return made
+
+    def _told(self, others: Sequence[Resource]) -> Mapping[str, Any] | None:
+        """Return its parameters, with those that others of the spec have an answer to and that nobody gives."""
+        mine = (each for each in others if isinstance(each, OnStack) and each.stack_key == self.key)
+        told = {name: value for each in mine for name, value in each.tells_its_stack(others).items()}
+        if not told or isinstance(self.package, PrepError):
+            return self.parameters
+        asked = self.package.parameters.keys() - self.given.keys() - self.package.hidden
+        return {**(self.parameters or {}), **{name: value for name, value in told.items() if name in asked}}
 
     def needs(self) -> Iterable[Key]:
         return (*super().needs(), *self.after, *(each.key for each in self.uses()))

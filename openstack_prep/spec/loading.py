@@ -6,24 +6,48 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.model import Key, Resource
-from openstack_prep.resources import Project
+from openstack_prep.resources import Project, RkeCluster
 from openstack_prep.resources.project import InProject
+from openstack_prep.rke.networks import ClusterNetworks
 from openstack_prep.spec.sections import Clouds, Sections, adapter
 from openstack_prep.yaml_places import Document
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A spec that was read: its resources, and where each stands in the file."""
+    """A spec that was read: its resources, and where each stands in the file.
+
+    ``only``: what is looked after, when that is not all; the rest is told what others need to know of it.
+    """
 
     name: str
     resources: tuple[Resource, ...]
     clouds: Clouds = field(default_factory=Clouds)
     places: Mapping[Key, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    only: frozenset[Key] | None = None
+
+    @property
+    def chosen(self) -> tuple[Resource, ...]:
+        """The resources that are looked after."""
+        return tuple(filter(self.is_chosen, self.resources))
+
+    def limited_to(self, kind: str, name: str | None = None) -> Spec:
+        """Return the spec with only a kind looked after, or one of it; raises SpecError when it has none such."""
+        found = [each.key for each in self.resources if each.key.kind == kind]
+        keys = frozenset(key for key in found if name in (None, key.name))
+        if not keys:
+            there = f"it has {', '.join(key.name for key in found)}" if found else f"it has no {kind} at all"
+            raise SpecError([Mistake(self.name, f"the spec has no {kind} {name or ''}".rstrip(), there)])
+        return replace(self, only=keys)
+
+    def is_chosen(self, resource: Resource) -> bool:
+        """Whether a resource is looked after."""
+        return self.only is None or resource.key in self.only
 
     def placed(self, mistakes: Iterable[Mistake]) -> list[Mistake]:
         """Return mistakes with the line of the resource they speak of."""
@@ -36,31 +60,54 @@ class Spec:
 
 def load_spec(path: str | Path) -> Spec:
     """Read a spec; raises SpecError that lists every mistake with its file, line and field."""
-    from pydantic import ValidationError
-
-    from openstack_prep.spec.mistakes import mistake
-
     document = Document(Path(path))
     if not isinstance(document.data, dict):
         what = "is empty" if document.data is None else "is not a mapping of sections"
         raise SpecError([Mistake(f"{path}:1", what, "begin with `name: my-cluster`")])
+    return _read(document.data, document, document.path.resolve().parent, document.repeated)
+
+
+@dataclass(frozen=True)
+class _Elsewhere:
+    """Stands for a document where what a spec says was given in another way."""
+
+    said: str
+
+    def place(self, where: Sequence[str | int]) -> str:
+        return self.said
+
+
+def spec_of(data: Mapping[str, Any], place: str, base: Path) -> Spec:
+    """Return the spec that plain data stand for; ``place`` says where they come from, paths are relative to ``base``.
+
+    Raises SpecError.
+    """
+    return _read(data, _Elsewhere(place), base, ())
+
+
+def _read(data: Any, document: Document | _Elsewhere, base: Path, repeated: Sequence[Mistake]) -> Spec:
+    from pydantic import ValidationError
+
+    from openstack_prep.spec.mistakes import mistake
+
     warnings: list[str] = []
-    context = {"base": document.path.resolve().parent, "warn": warnings.append}
+    context = {"base": base, "warn": warnings.append}
     try:
-        text = json.dumps(document.data, default=str)  # YAML's dates are texts to us
+        text = json.dumps(data, default=str)  # YAML's dates are texts to us
         sections = adapter().validate_json(text, context=context)
     except ValidationError as error:
-        found = [mistake(document, each) for each in error.errors(include_url=False)]
-        raise SpecError(document.repeated + found) from None
-    return _assemble(document, sections, warnings)
+        raise SpecError([*repeated, *(mistake(document, each) for each in error.errors(include_url=False))]) from None
+    return _assemble(document, sections, warnings, repeated)
 
 
-def _assemble(document: Document, sections: Sections, warnings: Sequence[str]) -> Spec:
-    mistakes = list(document.repeated)
+def _assemble(
+    document: Document | _Elsewhere, sections: Sections, warnings: Sequence[str], repeated: Sequence[Mistake]
+) -> Spec:
+    mistakes = list(repeated)
     places: dict[Key, str] = {}
     resources: list[Resource] = []
     for where, declared in sections.placed():
-        resource = _in_project(declared, sections.project)
+        resource = _in_project(_on_networks(declared, sections.cluster_networks), sections.project)
         place = document.place(where)
         if resource.key in places:
             what = f"{resource.key} stands here and at {places[resource.key]}"
@@ -71,6 +118,13 @@ def _assemble(document: Document, sections: Sections, warnings: Sequence[str]) -
     if mistakes:
         raise SpecError(mistakes)
     return Spec(sections.name, tuple(resources), sections.clouds, places, tuple(warnings))
+
+
+def _on_networks(resource: Resource, networks: ClusterNetworks | None) -> Resource:
+    """Have the networks of a cluster drawn from those of the spec, unless it has its own."""
+    if isinstance(resource, RkeCluster) and resource.networks is None:
+        return replace(resource, networks=networks)
+    return resource
 
 
 def _in_project(resource: Resource, project: Project | None) -> Resource:

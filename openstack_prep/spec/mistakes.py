@@ -5,15 +5,20 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from openstack_prep.errors import Mistake
 from openstack_prep.spec.schema import known_keys
-from openstack_prep.yaml_places import Document
 
 
-def mistake(document: Document, error: Mapping[str, Any]) -> Mistake:
+class Placed(Protocol):
+    """What knows where each part of a spec stands."""
+
+    def place(self, where: Sequence[str | int]) -> str: ...
+
+
+def mistake(document: Placed, error: Mapping[str, Any]) -> Mistake:
     """Return pydantic's finding in our words."""
     loc = error["loc"]
     dotted = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in loc).lstrip(".")

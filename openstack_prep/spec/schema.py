@@ -27,22 +27,24 @@ def schema() -> dict[str, Any]:
     docstrings = _docstrings()
     kinds: dict[str, type[Any]] = {kind.__name__: kind for kind in (*KINDS.values(), Pool)}
     for name, part in [(sections.Sections.__name__, whole), *whole["$defs"].items()]:
-        for owner in [each.__name__ for each in kinds[name].__mro__] if name in kinds else [name]:
+        bases = [(each.__module__, each.__name__) for each in kinds[name].__mro__] if name in kinds else []
+        for owner in bases or [each for each in docstrings if each[1] == name]:
             for field_name, text in docstrings.get(owner, {}).items():
                 part.get("properties", {}).get(field_name, {}).setdefault("description", text)
     return whole
 
 
-def _docstrings() -> dict[str, dict[str, str]]:
-    """Return the docstrings of fields by class.
+def _docstrings() -> dict[tuple[str, str], dict[str, str]]:
+    """Return the docstrings of fields by module and class.
 
     pydantic can read them too, but parses a module anew for each class, and passes over base classes.
     """
-    places = ("openstack_prep.resources.", "openstack_prep.install_config.model")
-    modules = [module for name, module in sys.modules.items() if name.startswith(places)]
-    classes = [node for module in [sections, *modules] for node in ast.parse(inspect.getsource(module)).body]
+    places = ("openstack_prep.resources.", "openstack_prep.install_config.model", "openstack_prep.rke.")
+    modules = {name: module for name, module in sys.modules.items() if name.startswith(places)}
+    modules[sections.__name__] = sections
+    parsed = [(name, ast.parse(inspect.getsource(module))) for name, module in modules.items()]
     return {
-        node.name: {
+        (name, node.name): {
             field.target.id: str(text.value.value)
             for field, text in pairwise(node.body)
             if isinstance(field, ast.AnnAssign)
@@ -50,7 +52,8 @@ def _docstrings() -> dict[str, dict[str, str]]:
             and isinstance(text, ast.Expr)
             and isinstance(text.value, ast.Constant)
         }
-        for node in classes
+        for name, module in parsed
+        for node in module.body
         if isinstance(node, ast.ClassDef)
     }
 

@@ -25,6 +25,7 @@ from openstack_prep.resources import (
     ObjectStore,
     Project,
     Quota,
+    RkeCluster,
     RoleAssignment,
     Router,
     SecurityGroup,
@@ -33,6 +34,7 @@ from openstack_prep.resources import (
     Subnet,
     User,
 )
+from openstack_prep.rke.networks import ClusterNetworks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +91,10 @@ class Sections:
     """Addresses that ports may use besides their own."""
     stacks: tuple[Stack, ...] = ()
     """Stacks of Heat's."""
+    cluster_networks: ClusterNetworks | None = None
+    """Where networks of pods and Services are drawn from, so that no two clusters have the same."""
+    rke_clusters: tuple[RkeCluster, ...] = ()
+    """RKE and RKE2 clusters on the nodes of stacks."""
     object_store: ObjectStore | None = None
     """The project's account in the object store."""
     application_credentials: tuple[ApplicationCredential, ...] = ()

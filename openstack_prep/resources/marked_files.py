@@ -1,0 +1,146 @@
+"""Files of ours in a folder that others use, too: our mark is the first line of each."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from openstack_prep.errors import PrepError
+from openstack_prep.private_file import PRIVATE, mode, write_private
+from openstack_prep.secret import HIDDEN
+from openstack_prep.text import show
+
+SECRET = re.compile(r"password|secret|token|credential|private|ssh_key$|ssh_cert$", re.IGNORECASE)
+"""Names of what nobody may see, however it came into a file."""
+YAML = (".yml", ".yaml")
+LABELS = ("hostname_override", "nodeName", "name", "key", "url")
+"""Names by which the members of lists are told apart."""
+
+
+@dataclass(frozen=True)
+class MarkedFiles:
+    """Files of one owner in a folder; ``head`` is their first line."""
+
+    folder: Path
+    head: str
+
+    def there(self) -> dict[str, str]:
+        """Return our files' texts by name."""
+        if not self.folder.is_dir():
+            return {}
+        texts = {path.name: _text(path) for path in sorted(self.folder.iterdir()) if path.is_file()}
+        return {name: text for name, text in texts.items() if text.partition("\n")[0] == self.head}
+
+    def of_others(self, names: Sequence[str]) -> list[Path]:
+        """Return what stands where our files should be and is somebody else's."""
+        ours = self.there()
+        return [self.folder / name for name in names if name not in ours and (self.folder / name).exists()]
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        """Have just these files, readable by their owner alone; raises PrepError, also for what others wrote."""
+        if others := self.of_others(list(texts)):
+            raise PrepError(f"{others[0]} is not of this spec; name another directory, or remove it")
+        before = self.there()
+        for name, text in texts.items():
+            if before.get(name) != self._whole(text) or mode(self.folder / name) != PRIVATE:
+                write_private(self.folder / name, self._whole(text))
+        for name in before.keys() - texts.keys():
+            (self.folder / name).unlink(missing_ok=True)
+
+    def remove(self) -> list[str]:
+        """Remove our files, and the folder unless others have something there: that is returned."""
+        for name in self.there():
+            (self.folder / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is not empty, or not there any more
+            self.folder.rmdir()
+        return sorted(path.name for path in self.folder.iterdir()) if self.folder.is_dir() else []
+
+    def drift(self, texts: Mapping[str, str]) -> Iterator[str]:
+        """Yield how the files differ from what they should be."""
+        before = self.there()
+        for name, text in texts.items():
+            if name not in before:
+                yield f"{name} is missing"
+                continue
+            if mode(self.folder / name) != PRIVATE:
+                yield f"{name}: mode {mode(self.folder / name)}"
+            if before[name] != self._whole(text):
+                yield from (f"{name}: {what}" for what in _differences(before[name], text, name.endswith(YAML)))
+        yield from (f"{name} is too much" for name in sorted(before.keys() - texts.keys()))
+
+    def _whole(self, text: str) -> str:
+        return f"{self.head}\n{text}"
+
+
+def documents(text: str) -> list[Any] | None:
+    """Return the documents of a YAML file, None when it is none."""
+    try:
+        return list(yaml.safe_load_all(text))
+    except yaml.YAMLError:
+        return None
+
+
+def _text(path: Path) -> str:
+    """Return a file's text; what cannot be read as one is none of ours."""
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _differences(before: str, after: str, yaml: bool) -> list[str]:
+    if not yaml:
+        return ["its text"]
+    old, new = documents(before), documents(after)
+    if old is None:
+        return ["is no YAML"]
+    return list(_compare("", _named(old), _named(new))) or ["comments or order"]
+
+
+def _named(documents: list[Any] | None) -> Any:
+    """Return manifests by kind and name, one document alone as it is."""
+    found = documents or []
+    if len(found) == 1:
+        return found[0]
+    return {_title(each, number): each for number, each in enumerate(found)}
+
+
+def _title(document: Any, number: int) -> str:
+    metadata = document.get("metadata") if isinstance(document, Mapping) else None
+    return f"{document.get('kind')}/{metadata.get('name')}" if isinstance(metadata, Mapping) else str(number)
+
+
+def _compare(path: str, old: Any, new: Any) -> Iterator[str]:
+    """Yield where two parts of documents differ, without a value that nobody may see."""
+    old, new = _labelled(old), _labelled(new)
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in [*new, *(each for each in old if each not in new)]:
+            inner = f"{path}.{name}".lstrip(".")
+            if name not in old:
+                yield f"{inner} is missing"
+            elif name not in new:
+                yield f"{inner} is too much"
+            else:
+                yield from _compare(inner, old[name], new[name])
+    elif old != new:
+        yield f"{path} {_shown(path, old)} -> {_shown(path, new)}"
+
+
+def _labelled(value: Any) -> Any:
+    """Return a list of mappings by their names."""
+    if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
+        label = next((label for label in LABELS if all(label in each for each in value)), None)
+        if label and len({str(each[label]) for each in value}) == len(value):
+            return {str(each[label]): each for each in value}
+    return value
+
+
+def _shown(path: str, value: Any) -> str:
+    whole = isinstance(value, Mapping | list) or (isinstance(value, str) and "\n" in value)
+    return HIDDEN if SECRET.search(path) or (whole and SECRET.search(str(value))) else show(value)

@@ -1,0 +1,184 @@
+"""An RKE or RKE2 cluster on the nodes of a stack: the files that RKE, kubectl and Helm are given.
+
+Source: RKE's and RKE2's documentation; what stands in the files is the matter of ``openstack_prep.rke``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self, cast
+
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.fields import File, Name
+from openstack_prep.model import Change, Key, Mark, Observed, Resource
+from openstack_prep.resources import rke_files, stack_outputs
+from openstack_prep.resources.existing import Existing
+from openstack_prep.resources.marked_files import MarkedFiles
+from openstack_prep.resources.rke_scene import NETWORKS, Scene
+from openstack_prep.resources.stack_inputs import OnStack
+from openstack_prep.resources.stack_outputs import Outputs
+from openstack_prep.rke.cilium import Cilium
+from openstack_prep.rke.metallb import MetalLB
+from openstack_prep.rke.model import Cluster
+from openstack_prep.rke.networks import ClusterNetworks, Taken
+from openstack_prep.site import Site
+
+
+@dataclass(frozen=True, kw_only=True)
+class RkeCluster(OnStack, Cluster):
+    """The files of a cluster, made of what its stack tells of the nodes, and kept in step with it.
+
+    Each has our mark for its first line and only its owner can read it; a file without the mark is
+    somebody else's, and never overwritten.  What RKE leaves in the directory, its state and the
+    kubeconfig, stays there after destroy.
+    """
+
+    kind: ClassVar[str] = "rke_cluster"
+
+    name: Name
+    """Name of the cluster."""
+    directory: File
+    """Folder to write its files into, one for each cluster."""
+    metallb: MetalLB | None = None
+    """MetalLB's configuration."""
+    cilium: Cilium | None = None
+    """Cilium's values for Helm."""
+    networks: ClusterNetworks | None = None
+    """Where networks that nobody gives are drawn from; default: the spec's cluster_networks."""
+
+    scene: ClassVar[Scene] = Scene()  # each has its own once it is completed: no field, for no spec gives it
+
+    # --- what should be -------------------------------------------------------------------
+
+    @property
+    def drawn_from(self) -> ClusterNetworks:
+        return self.networks or ClusterNetworks()
+
+    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
+        """Return it with its networks and what it takes from the rest of the spec."""
+        scene = Scene.of(others, self.drawn_from)
+        made = cast(Self, replace(scene.clusters[self.name]))
+        object.__setattr__(made, "scene", scene)
+        return made
+
+    def references(self) -> Iterable[Resource]:
+        return (*super().references(), self.sibling(Existing, self.stack, of="stack"))
+
+    def tells_its_stack(self, others: Sequence[Resource]) -> Mapping[str, Any]:
+        """Return what an RKE2 cluster has drawn, for its nodes are configured by their stack."""
+        if self.distribution != "rke2":
+            return {}
+        drawn = Scene.of(others, self.drawn_from).clusters[self.name]
+        plugin = rke_files.as_declared(drawn, None).network_plugin
+        said = {name: getattr(drawn, name) for name in NETWORKS} | {"cni": plugin and plugin.split(",")}
+        return {name: value for name, value in said.items() if value}
+
+    def desired(self) -> dict[str, Any]:
+        said = {name: getattr(self, name) for name in ("directory", "distribution", *NETWORKS)}
+        return said | {"nodes": f"of stack/{self.stack}", "drift": frozenset()}
+
+    # --- what is there --------------------------------------------------------------------
+
+    def files(self, mark: Mark) -> MarkedFiles:
+        return MarkedFiles(Path(self.directory), f"# {mark.describe(self.name)}")
+
+    def _outputs(self, site: Site) -> Outputs | None:
+        return stack_outputs.read(site, self.owner, self.stack)
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = ((each, each._observed(site)) for each in wanted)
+        return {each.key: observed for each, observed in found if observed is not None}
+
+    def _observed(self, site: Site) -> Observed | None:
+        files = self.files(site.mark)
+        there = files.there()
+        if not there:
+            return None
+        outputs = self._outputs(site)
+        drift: frozenset[str] = frozenset()
+        if outputs is not None and outputs.settled and not list(rke_files.mistakes(self, outputs)):
+            drift = frozenset(files.drift(rke_files.texts(self, outputs, openly=True)))
+        return Observed(
+            id=self.directory,
+            ours=True,
+            values=self.desired() | rke_files.networks_in(there.values()) | {"drift": drift},
+            outputs=self._told(outputs),
+        )
+
+    def _told(self, outputs: Outputs | None) -> dict[str, str]:
+        """Return where the files are, and what to type next."""
+        folder = os.path.relpath(self.directory)
+        folder = self.directory if folder.startswith("..") else folder
+        return rke_files.told(self, outputs, folder)
+
+    # --- what would go wrong --------------------------------------------------------------
+
+    def _mistakes(self, site: Site, outputs: Outputs | None) -> Iterator[Mistake]:
+        found = list(rke_files.mistakes(self, outputs))
+        nodes = 0 if found else rke_files.how_many(self, outputs) or 0
+        yield from self.scene.mistakes(self.name, self.drawn_from, self._taken(site, outputs), nodes)
+        yield from self.scene.contradictions(self.name, outputs.parameters if outputs else {})
+        yield from (self.mistake(f"{each.where}: {each.what}", each.remedy) for each in found)
+
+    def _taken(self, site: Site, outputs: Outputs | None) -> list[Taken]:
+        """Return the subnets that the network of its nodes has in the cloud."""
+        parameters = self.scene.parameters(self.stack) or (outputs.parameters if outputs else {})
+        name = parameters.get("network")
+        network = site.find_id(self.sibling(Existing, name, of="network")) if isinstance(name, str) and name else None
+        if network is None:
+            return []
+        listed = site.once(
+            ("subnets of", network), lambda: site.admin.network.list("/subnets", "subnets", network_id=network)
+        )
+        return [Taken(f"subnet/{each['name'] or each['id']}", each["cidr"]) for each in listed]
+
+    def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
+        outputs = self._outputs(site)
+        settled = outputs if outputs is not None and outputs.settled else None
+        # a stack of the spec may be about to change: what its template and parameters say is what will be
+        found = list(self._mistakes(site, None if self.stack in self.scene.stacks else settled))
+        yield from found
+        known = settled is not None and not found and not list(rke_files.mistakes(self, settled))
+        names = list(rke_files.texts(self, settled, openly=False)) if settled and known else rke_files.names(self)
+        for path in self.files(site.mark).of_others(names):
+            yield self.mistake(f"{path} is not of this spec", "name another directory, or remove it")
+
+    def losses(self, observed: Observed) -> Iterable[Mistake]:
+        for name in NETWORKS:
+            before, after = observed.values.get(name), getattr(self, name)
+            if before != after:
+                what = f"{name} {before} -> {after}, and a cluster that runs cannot change it"
+                remedy = f"write {name}: {before} into the spec, or consent when there is no such cluster"
+                yield self.mistake(what, f"{remedy} (--allow-replace)")
+
+    # --- the verbs ------------------------------------------------------------------------
+
+    def render(self, site: Site, *, openly: bool = False) -> dict[str, str]:
+        """Return the texts of its files by name, what nobody may see as stars unless ``openly``; raises SpecError."""
+        outputs = self._outputs(site)
+        if outputs is None:
+            raise SpecError([self.mistake(f"stack/{self.stack} does not exist", "make it first, or correct the name")])
+        if not outputs.settled:
+            raise SpecError([self.mistake(f"stack/{self.stack} is not complete", "wait for it, or mend it")])
+        if found := list(self._mistakes(site, outputs)):
+            raise SpecError(found)
+        return rke_files.texts(self, outputs, openly=openly)
+
+    def create(self, site: Site) -> Observed:
+        self.files(site.mark).write(self.render(site, openly=True))
+        observed = self._observed(site)
+        assert observed is not None
+        return observed
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        return self.create(site)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        left = self.files(site.mark).remove()
+        if left:
+            site.note(self.key, f"{self.directory} stays, for it holds {', '.join(left)}")

@@ -1,0 +1,114 @@
+"""What an RKE cluster takes from the rest of its spec: its stack, pools, networks, and the other clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import field as made
+from typing import TYPE_CHECKING, Any
+
+from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.model import Resource
+from openstack_prep.resources.address_pool import AddressPool
+from openstack_prep.resources.heat_package import Package
+from openstack_prep.resources.heat_parameters import items
+from openstack_prep.resources.stack import Stack
+from openstack_prep.resources.subnet import Subnet
+from openstack_prep.rke import networks
+from openstack_prep.rke.networks import ClusterNetworks, Taken
+from openstack_prep.secret import Secret
+
+if TYPE_CHECKING:
+    from openstack_prep.resources.rke_cluster import RkeCluster
+
+NETWORKS = ("cluster_cidr", "service_cidr")
+PARAMETERS = {**{name: name for name in NETWORKS}, "network_plugin": "cni"}
+"""Fields of an RKE2 cluster that a parameter of its stack says as well."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """``declared`` are the spec's clusters with what their stacks say of them, ``clusters`` with all networks drawn."""
+
+    declared: Mapping[str, RkeCluster] = made(default_factory=dict)
+    clusters: Mapping[str, RkeCluster] = made(default_factory=dict)
+    stacks: Mapping[str, Stack] = made(default_factory=dict)
+    addresses: Mapping[str, tuple[str, ...]] = made(default_factory=dict)
+    taken: tuple[Taken, ...] = ()
+
+    @classmethod
+    def of(cls, others: Sequence[Resource], drawn_from: ClusterNetworks) -> Scene:
+        """Look round in a spec; networks that there is no room for stay open, and mistakes tells."""
+        stacks = {each.name: each for each in others if isinstance(each, Stack)}
+        pools = {each.name: each for each in others if isinstance(each, AddressPool)}
+        declared: dict[str, Any] = {
+            each.name: _as_its_stack_says(each, stacks) for each in others if each.kind == "rke_cluster"
+        }
+        subnets = [each for each in others if isinstance(each, Subnet) and each.cidr]
+        taken = [Taken(str(each.key), str(each.cidr)) for each in subnets]
+        within = {each.name for each in subnets}
+        apart = [each for each in pools.values() if each.subnet not in within]
+        taken += [Taken(str(pool.key), addresses) for pool in apart for addresses in pool.addresses]
+        try:
+            drawn = networks.draw(drawn_from, declared, taken)
+        except SpecError:
+            drawn = {}
+        return cls(
+            declared=declared,
+            clusters={
+                name: replace(each, **dict(zip(NETWORKS, drawn.get(name, ()), strict=False)))
+                for name, each in declared.items()
+            },
+            stacks=stacks,
+            addresses={name: tuple(each.addresses) for name, each in pools.items()},
+            taken=tuple(taken),
+        )
+
+    # --- the stack ------------------------------------------------------------------------
+
+    def parameters(self, stack: str) -> Mapping[str, Any]:
+        """Return the parameters that the spec gives a stack and that anybody may see."""
+        return self.stacks[stack].given if stack in self.stacks else {}
+
+    def secret_parameter(self, stack: str, name: str) -> Secret | None:
+        """Return a hidden parameter that the spec gives a stack."""
+        return ((self.stacks[stack].secret_parameters or {}) if stack in self.stacks else {}).get(name)
+
+    def template(self, stack: str) -> Mapping[str, Any] | None:
+        """Return the template of a stack of the spec; None when it is not of the spec, or cannot be read."""
+        package = self.stacks[stack].package if stack in self.stacks else None
+        return package.template if isinstance(package, Package) else None
+
+    # --- what is wrong --------------------------------------------------------------------
+
+    def mistakes(self, name: str, drawn_from: ClusterNetworks, more: Sequence[Taken], nodes: int) -> Iterator[Mistake]:
+        """Yield what is wrong with a cluster beside the others; ``more`` is taken in the cloud."""
+        cluster = self.declared[name]
+        for other in list(self.declared.values())[: list(self.declared).index(name)]:
+            if other.directory == cluster.directory:
+                yield cluster.mistake(f"directory {cluster.directory} is that of {other.key}, too", "give each its own")
+            if (other.stack, other.project) == (cluster.stack, cluster.project):
+                yield cluster.mistake(f"stack {cluster.stack} is that of {other.key}, too", "give each its own")
+        taken = dict.fromkeys([*self.taken, *more])
+        found = networks.mistakes(drawn_from, self.declared, taken, {name: max(nodes, 1)})
+        yield from (each for each in found if each.where == str(cluster.key))
+
+    def contradictions(self, name: str, live: Mapping[str, Any]) -> Iterator[Mistake]:
+        """Yield what an RKE2 cluster says and its stack says otherwise; ``live`` are a standing stack's parameters."""
+        of_spec = self.declared[name].stack in self.stacks
+        cluster = (self.declared if of_spec else self.clusters)[name]
+        parameters = self.parameters(cluster.stack) if of_spec else live
+        for field, parameter in PARAMETERS.items() if cluster.distribution == "rke2" else ():
+            one, other = getattr(cluster, field), ",".join(items(parameters.get(parameter) or ()))
+            if one and other and one != other:
+                what = f"{field} is {one}, and stack/{cluster.stack} has the parameter {parameter} {other}"
+                yield cluster.mistake(what, "say it once, in the stack" if of_spec else f"write {field}: {other}")
+
+
+def _as_its_stack_says(cluster: Any, stacks: Mapping[str, Stack]) -> Any:
+    """Return an RKE2 cluster with what the parameters of its stack say, where it says nothing itself."""
+    if cluster.distribution != "rke2" or cluster.stack not in stacks:
+        return cluster
+    given = stacks[cluster.stack].given
+    said = {name: ",".join(items(given[parameter])) for name, parameter in PARAMETERS.items() if given.get(parameter)}
+    return replace(cluster, **{name: value for name, value in said.items() if getattr(cluster, name) is None})

@@ -1,0 +1,46 @@
+"""The outputs of a stack, whoever made it, for those who build on what it made.
+
+Source: Orchestration API v1, "Show stack details".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from openstack_prep.model import Resource
+from openstack_prep.resources.heat import HeatStack
+from openstack_prep.site import Site, only_one
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a stack tells: its outputs and the values of its parameters, hidden ones as stars.
+
+    ``settled`` is whether Heat has done with it and well; until then outputs may be those of before.
+    """
+
+    stack: str
+    settled: bool
+    values: Mapping[str, Any]
+    parameters: Mapping[str, Any]
+
+
+def read(site: Site, project: Resource | None, name: str) -> Outputs | None:
+    """Return the outputs of a project's stack, None when there is none or nobody yet who may see it."""
+    cloud = site.find_tenant(project)
+    if cloud is None:
+        return None
+    listed = site.once(("stacks", project), partial(cloud.orchestration.list, "/stacks", "stacks"))
+    found = only_one((each for each in listed if each["stack_name"] == name), f"stack/{name}")
+    if found is None:
+        return None
+    raw = site.once(("outputs", found["id"]), HeatStack(cloud, name, found["id"]).show)
+    return Outputs(
+        stack=name,
+        settled=raw["stack_status"].endswith("_COMPLETE") and not raw["stack_status"].startswith("DELETE"),
+        values={each["output_key"]: each.get("output_value") for each in raw.get("outputs") or ()},
+        parameters=raw.get("parameters") or {},
+    )
