@@ -22,6 +22,7 @@ from openstack_prep.commands import (
     pre_ipi,
     rke,
     rke_mesh,
+    rke_render,
     tools,
     verbs,
     verify,
@@ -33,7 +34,22 @@ from openstack_prep.errors import PrepError
 from openstack_prep.version import __version__
 
 GROUPS = {"rke": "RKE and RKE2 clusters: their files, and what must get through between them"}
-COMMANDS = (verbs, check, pre_ipi, ipi, post_ipi, wait_for, verify, cleanup, tools, names, rke, rke_mesh, writing)
+COMMANDS = (
+    verbs,
+    check,
+    pre_ipi,
+    ipi,
+    post_ipi,
+    wait_for,
+    verify,
+    cleanup,
+    tools,
+    names,
+    rke,
+    rke_render,
+    rke_mesh,
+    writing,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
