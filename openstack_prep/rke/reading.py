@@ -107,7 +107,7 @@ def _networks(data: Mapping[str, Any]) -> Iterator[Fault]:
     if services != of_api:
         what, remedy = f"{of_api} is not that of kube-controller", f"write {services} in both"
         yield Fault(("services", "kube-api", "service_cluster_ip_range"), what, remedy)
-    dns = value_at(data, "services.kubelet.cluster_dns_server")
+    dns = value_at(data, "services.kubelet.cluster_dns_server") or None
     if dns is not None and not is_address(str(dns)):
         yield Fault(("services", "kubelet", "cluster_dns_server"), f"{dns!r} is no address", "leave it out")
         dns = None

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from openstack_prep.rke.cluster_keys import CLUSTER
-from openstack_prep.rke.keys import Fault, faults, nearest, value_at
+from openstack_prep.rke.keys import Fault, dotted, faults, nearest, value_at
 from openstack_prep.rke.nodes import MASTER, SUBDOMAIN
 
 VERSION = re.compile(r"v1\.(\d{1,3})\.\d{1,3}-rancher\d+(-\d+)?")
@@ -30,7 +30,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "monitoring.provider": ("metrics-server", "none"),
     "services.kube-api.pod_security_configuration": ("privileged", "restricted"),
 }
-OLD = {"pod_security_policy": ("is unknown to RKE since Kubernetes 1.25", "take it out")}
+OLD = {
+    "services.kube-api.pod_security_policy": ("is unknown to RKE since Kubernetes 1.25", "take it out"),
+}
 CILIUM = "write none and deploy it on top; in a spec leave it out, and write a section cilium"
 SERVICES = ("etcd", "kube-api", "kube-controller", "scheduler", "kubelet", "kubeproxy")
 
@@ -38,8 +40,11 @@ SERVICES = ("etcd", "kube-api", "kube-controller", "scheduler", "kubelet", "kube
 def keys(data: Any) -> Iterator[Fault]:
     """Yield unknown keys and wrong types of a cluster.yml."""
     for fault in faults(data, CLUSTER):
-        old = OLD.get(str(fault.steps[-1])) if fault.steps and fault.what == "unknown key" else None
-        yield Fault(fault.steps, *old) if old else fault
+        path = dotted(fault.steps)
+        if path not in OLD:
+            yield fault
+        elif value_at(data, path):  # RKE of those days wrote them into its samples, as false
+            yield Fault(fault.steps, *OLD[path])
 
 
 def values(document: Mapping[str, Any], *, has_nodes: bool = True) -> Iterator[Fault]:
@@ -97,7 +102,7 @@ def _fault(path: str, what: str, remedy: str) -> Fault:
 
 def _version(document: Mapping[str, Any]) -> Iterator[Fault]:
     version = value_at(document, "kubernetes_version")
-    if version is None or VERSION.fullmatch(str(version)):
+    if version in (None, "") or VERSION.fullmatch(str(version)):
         return
     if not re.fullmatch(r"v\d+\.\d+\.\d+([-+].+)?", str(version)):
         yield _fault("kubernetes_version", f"{version!r} is no version", f"write one such as {NEWEST}")
@@ -218,7 +223,7 @@ def _nodes(document: Mapping[str, Any]) -> Iterator[Fault]:
     for name in ("address", "hostname_override"):
         shown = [str(node.get(name) or node.get("address") or "").lower() for node in nodes]
         for index, value in enumerate(shown):
-            if value and value in shown[:index] and nodes[index].get(name) is not None:
+            if value in shown[:index] and nodes[index].get(name):
                 yield Fault(("nodes", index, name), f"{value} is nodes[{shown.index(value)}], too", "give each its own")
     yield from _together(document, Counter(role for node in nodes for role in _roles(node)))
 
@@ -236,7 +241,7 @@ def _node(node: Mapping[str, Any]) -> Iterator[Fault]:
         if each not in MASTER:
             yield Fault(("role", number), f"{each!r} is none", f"write {', '.join(MASTER)}")
     shown = node.get("hostname_override")
-    if isinstance(shown, str) and not re.fullmatch(SUBDOMAIN, shown.lower()):
+    if shown and isinstance(shown, str) and not re.fullmatch(SUBDOMAIN, shown.lower()):
         remedy = "use small letters, digits, hyphens and dots"
         yield Fault(("hostname_override",), f"{shown!r} is no name for a node", remedy)
 

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from openstack_prep.errors import SpecError
+from openstack_prep.rke.cluster_keys import CLUSTER, NODE
+from openstack_prep.rke.keys import Each, Kind, Tree
 from openstack_prep.rke.reading import Form, read, warnings
+from openstack_prep.yaml_text import dump
 
-CLUSTER = """\
+FILE = """\
 nodes:
 - {address: 192.0.2.1, user: me, role: [controlplane, etcd, worker]}
 """
@@ -46,8 +50,8 @@ ssh_key_path: ~/.ssh/id
 
 
 def test_truth_as_yaml_1_1_has_it(path: Path) -> None:
-    assert told(path, f"{CLUSTER}ssh_agent_auth: yes\nenable_cri_dockerd: On\nignore_docker_version: n\n") == []
-    assert told(path, f"{CLUSTER}ssh_agent_auth: maybe\n") == [
+    assert told(path, f"{FILE}ssh_agent_auth: yes\nenable_cri_dockerd: On\nignore_docker_version: n\n") == []
+    assert told(path, f"{FILE}ssh_agent_auth: maybe\n") == [
         "3: ssh_agent_auth: 'maybe' is not true or false; write true or false"
     ]
 
@@ -71,13 +75,38 @@ def test_truth_as_yaml_1_1_has_it(path: Path) -> None:
     ],
 )
 def test_networks(path: Path, services: str, told_of: list[str]) -> None:
-    found = told(path, f"{CLUSTER}services: {services}\n")
+    found = told(path, f"{FILE}services: {services}\n")
     assert len(found) == len(told_of)
     assert all(one.startswith(f"3: {other}") for one, other in zip(found, told_of, strict=True))
 
 
+ZERO = {Kind.TEXT: "", Kind.SECRET: "", Kind.NUMBER: 0, Kind.REAL: 0.0, Kind.TRUTH: False}
+
+
+def zero(tree: Tree) -> object:
+    """Return what Go makes of what nobody has said, as `rke config` writes it."""
+    if isinstance(tree, Kind):
+        return ZERO.get(tree)
+    if isinstance(tree, Mapping):
+        return {name: zero(each) for name, each in tree.items()}
+    return {} if isinstance(tree, Each) else []
+
+
+def test_what_nobody_has_said_is_no_mistake(path: Path) -> None:
+    """Every key there is, with the value that means nothing: as RKE's own samples have it."""
+    node = {name: zero(each) for name, each in NODE.items()}
+    node |= {"address": "192.0.2.1", "user": "me", "role": ["controlplane", "etcd", "worker"]}
+    whole = {name: zero(each) for name, each in CLUSTER.items()}
+    whole |= {"nodes": [node], "enable_cri_dockerd": None}
+    services = whole["services"]
+    assert isinstance(services, dict)
+    services["etcd"]["backup_config"] = None
+    services["kube-api"]["pod_security_policy"] = False
+    assert told(path, dump(whole)) == []
+
+
 def test_secrets_stay_out_of_what_is_told(path: Path) -> None:
-    text = f"{CLUSTER}private_registries:\n- {{password: [hush]}}\n- {{password: {{a: hush}}}}\naddons: [hush]\n"
+    text = f"{FILE}private_registries:\n- {{password: [hush]}}\n- {{password: {{a: hush}}}}\naddons: [hush]\n"
     found = told(path, text)
     assert len(found) == 3
     assert "hush" not in str(found)

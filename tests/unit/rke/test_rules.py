@@ -145,8 +145,9 @@ def test_etcd_elsewhere() -> None:
 
 
 def test_a_key_of_former_days() -> None:
-    (found,) = keys({"services": {"kube-api": {"pod_security_policy": False}}})
+    (found,) = keys({"services": {"kube-api": {"pod_security_policy": True}}})
     assert (found.what, found.remedy) == ("is unknown to RKE since Kubernetes 1.25", "take it out")
+    assert list(keys({"services": {"kube-api": {"pod_security_policy": False}}})) == []
 
 
 def test_a_key_and_its_path_at_once() -> None:
