@@ -147,7 +147,7 @@ def repairs(
         if given
     ]
     if vips:
-        found.append(AddressPairs(name=infra_id, infra_id=infra_id, addresses=_blocks(vips)))
+        found.append(AddressPairs(name=infra_id, infra_id=infra_id, addresses=_blocks(vips), prune=False))
     return tuple(found)
 
 

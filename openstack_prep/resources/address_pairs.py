@@ -1,25 +1,30 @@
 """Allowed address pairs of ports: ours are made sure of, everybody else's stay.
 
-Source: Networking API v2.0, "Allowed address pairs" and "Revisions".
+Source: Networking API v2.0, "Allowed address pairs", "Standard attributes tag" and "Revisions".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
+from urllib.parse import quote
 
 import tenacity
 
-from openstack_prep.errors import CloudError, Mistake, NotFound
-from openstack_prep.fields import Block, Mac, Name, block
-from openstack_prep.installer import naming
-from openstack_prep.installer.naming import Role
-from openstack_prep.model import Change, Key, Observed
+from openstack_prep import ranges
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import CloudError, Mistake, NotFound, SpecError
+from openstack_prep.fields import Mac, Name
+from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.ranges import AddressRange, Range
+from openstack_prep.resources.address_pool import AddressPool
+from openstack_prep.resources.existing import Existing
+from openstack_prep.resources.pair_records import Share, recorded, tag
 from openstack_prep.resources.port import ports_of
-from openstack_prep.resources.project import ByTenant
-from openstack_prep.site import Site, only_one
+from openstack_prep.resources.port_choice import PortChoice
+from openstack_prep.site import Site
 
 JOBS = 4
 """Ports changed at a time, within one step."""
@@ -30,99 +35,208 @@ PAUSE = 1.0
 DISTRIBUTED = "network:distributed"
 
 Raw = Mapping[str, Any]
-Pair = tuple[str, str]
-"""Address or network, and MAC address."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What else a spec declares: its pools, all its address pairs, and the stacks and groups that it makes."""
+
+    pools: Mapping[str, AddressPool]
+    pairs: tuple[AddressPairs, ...] = ()
+    coming: frozenset[Key] = frozenset()
+    used: frozenset[str] | None = None
+    """Of the pools only these addresses, when not all."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddressPairs(ByTenant):
+class AddressPairs(PortChoice):
     """Addresses that ports may use besides their own, such as the virtual ones of a cluster.
 
-    Say which ports by one of ``ports``, ``infra_id`` and ``tag``.  Pairs carry no mark: ours are the
-    declared ones, and destroy takes just those away, whoever else wanted them too.
+    Say which ports by one of ``ports``, ``infra_id``, ``tag``, ``stack`` and ``security_group``.  A pair that
+    we put on a port is recorded by a tag of the port.  What the spec no longer declares goes, and
+    destroy takes just the recorded ones away; what others put there stays.
     """
 
     kind: ClassVar[str] = "address_pairs"
 
     name: Name
     """What this spec calls them."""
-    addresses: tuple[Block, ...]
-    """Addresses and networks to allow."""
-    ports: tuple[Name, ...] = ()
-    """Names of the ports, each exact and unique in the project."""
-    infra_id: Name | None = None
-    """InfraID of an OpenShift cluster: its masters', workers' and bootstrap's ports on the cluster's own network."""
-    tag: Name | None = None
-    """Tag of the ports."""
-    roles: tuple[Role, ...] = ()
-    """With infra_id or tag: only ports of these roles, which show in their names."""
+    addresses: tuple[AddressRange, ...] = ()
+    """Addresses to allow: single ones, networks, or ranges, which become the fewest networks."""
+    pools: tuple[Name, ...] = ()
+    """Address pools of this spec to allow, each on the ports of its own network."""
+    network: Name | None = None
+    """Only ports on this network; with pools, it is where all of them are allowed."""
     mac_address: Mac | None = None
     """MAC address of the pairs; default: each port's own."""
+    prune: bool = True
+    """Whether what this spec put there earlier, and no longer declares, is taken away."""
+
+    beside: ClassVar[Beside | None] = None  # each has its own once it is completed: no field, for no spec gives it
+
+    def amid(self, beside: Beside) -> Self:
+        """Return the same with what it needs to know of the rest of its spec; raises SpecError."""
+        unknown = [each for each in self.pools if each not in beside.pools]
+        if unknown:
+            remedy = "declare it under address_pools, or give addresses"
+            raise SpecError([self.mistake(f"pool {each} is not in this spec", remedy) for each in unknown])
+        made = replace(self)
+        object.__setattr__(made, "beside", beside)
+        return made
+
+    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
+        return self if self.beside else self.among(others)
+
+    def among(self, others: Sequence[Resource], used: frozenset[str] | None = None) -> Self:
+        mine = [each for each in others if getattr(each, "owner", None) == self.owner]
+        beside = Beside(
+            pools={each.name: each for each in mine if isinstance(each, AddressPool)},
+            coming=frozenset(each.key for each in mine if each.kind in ("stack", "security_group")),
+            used=used,
+        )
+        siblings = tuple(each.amid(beside) for each in mine if isinstance(each, AddressPairs))
+        return self.amid(replace(beside, pairs=siblings))
+
+    @property
+    def _beside(self) -> Beside:
+        return self.beside or Beside({})
+
+    def references(self) -> Iterable[Resource]:
+        network = (self.sibling(Existing, self.network, of="network"),) if self.network else ()
+        return (*super().references(), *network)
+
+    def needs(self) -> Iterable[Key]:
+        group = (Key("security_group", self.security_group),) if self.security_group else ()
+        return (*super().needs(), *group, *(Key(AddressPool.kind, each) for each in self.pools))
+
+    def follows(self) -> Iterable[Key]:
+        """Return the stacks whose servers are meant, or may be."""
+        if self.stack:
+            return (Key("stack", self.stack),)
+        any_stack = self.tag or self.security_group
+        return [key for key in self._beside.coming if key.kind == "stack"] if any_stack else ()
+
+    # --- what should be ---------------------------------------------------------------------
 
     def desired(self) -> dict[str, Any]:
-        return {"addresses": frozenset(map(block, self.addresses))}
+        return {"addresses": self._given.union(*self._pooled().values())}
+
+    @property
+    def _given(self) -> frozenset[str]:
+        """The addresses that are to be allowed on all ports, each range by itself."""
+        return frozenset(block for each in self.addresses for block in ranges.blocks([Range.read(each)]))
+
+    def _pooled(self) -> dict[str, frozenset[str]]:
+        """Return the fewest blocks that make up the pools, by subnet."""
+        by_subnet: dict[str, list[Range]] = {}
+        for pool in (self._beside.pools[each] for each in self.pools):
+            by_subnet.setdefault(pool.subnet, []).extend(pool.ranges)
+        used = self._beside.used
+        if used is None:
+            return {subnet: frozenset(ranges.blocks(each)) for subnet, each in by_subnet.items()}
+        singles = ranges.read(used)
+        return {
+            subnet: frozenset(str(one) for one in singles if any(one.first in each for each in whole))
+            for subnet, whole in by_subnet.items()
+        }
+
+    def claims(self, site: Site) -> dict[str, frozenset[str]] | None:
+        """Return by id of port what is to be allowed there; None when there are no such ports yet."""
+        return site.once(("address pairs", self.key, self.owner), lambda: self._claims(site))
+
+    def _claims(self, site: Site) -> dict[str, frozenset[str]] | None:
+        chosen = self.chosen(site) if len(self.ways) == 1 else None
+        if chosen is None:
+            return None
+        pooled = self._pooled()
+        if self.network:
+            here = site.find_id(self.sibling(Existing, self.network, of="network"))
+            everything = self._given.union(*pooled.values())
+            return {port["id"]: everything for port in chosen if port["network_id"] == here}
+        if not self.pools:
+            return {port["id"]: self._given for port in chosen}
+        networks: dict[str | None, frozenset[str]] = {}
+        for subnet, blocks in pooled.items():
+            room = next(pool for pool in self._beside.pools.values() if pool.subnet == subnet).room(site)
+            network = room.network_id if room else None
+            networks[network] = networks.get(network, self._given) | blocks
+        return {port["id"]: networks[port["network_id"]] for port in chosen if port["network_id"] in networks}
 
     # --- what is there --------------------------------------------------------------------
 
-    def chosen(self, site: Site) -> list[Raw]:
-        """Return the ports that exist of those meant."""
-        listed = ports_of(site, site.find_project_id(self.owner))
-        if self.ports:
-            named = {name: [port for port in listed if port["name"] == name] for name in self.ports}
-            found = [only_one(matches, f"{self.key}: port {name}") for name, matches in named.items()]
-            return [port for port in found if port is not None]
-        infra_id = self.infra_id or ""
-        meant = _nodes(listed, infra_id) if infra_id else [port for port in listed if self.tag in port["tags"]]
-        return [port for port in meant if not self.roles or naming.role(port["name"], infra_id) in self.roles]
+    def _shares(self, site: Site) -> list[Share]:
+        """Return what there is to do with each port that is meant, or bears our record.
 
-    def _declared(self, port: Raw) -> dict[Pair, str]:
-        """Return the pairs to have on a port, with the address of each as declared."""
-        mac = (self.mac_address or port["mac_address"]).lower()
-        return {(address, mac): address for address in map(block, self.addresses)}
-
-    def _missing(self, port: Raw) -> list[str]:
-        there = {_pair(raw) for raw in port["allowed_address_pairs"]}
-        return [address for pair, address in self._declared(port).items() if pair not in there]
+        Of several address pairs of a spec, the first that means a port looks after its record.
+        """
+        siblings = self._beside.pairs or (self,)
+        claims = [each.claims(site) for each in siblings]
+        place = next(i for i, each in enumerate(siblings) if each.name == self.name)
+        complete = None not in claims
+        shares = []
+        for port in ports_of(site, site.find_project_id(self.owner)):
+            claimants = {i: each[port["id"]] for i, each in enumerate(claims) if each and port["id"] in each}
+            mine = recorded(site.mark, port) if place == min(claimants, default=0) else frozenset()
+            if place not in claimants and not mine:
+                continue
+            stale = mine.difference(*claimants.values()) if self.prune and (claimants or complete) else frozenset()
+            wanted = claimants.get(place)
+            mac = self.mac_address and self.mac_address.lower()
+            shares.append(Share(port, wanted or frozenset(), mac, stale, mine, wanted is not None))
+        return shares
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {}
-        for each in wanted:
-            ports = each.chosen(site)
-            if any(len(each._missing(port)) < len(each.desired()["addresses"]) for port in ports):
-                found[each.key] = each._observe(ports)
-        return found
+        found = {each.key: each._observe(each._shares(site), each.claims(site) is not None) for each in wanted}
+        return {key: observed for key, observed in found.items() if observed is not None}
 
-    def _observe(self, ports: Sequence[Raw]) -> Observed:
-        lacking = {address for port in ports for address in self._missing(port)}
+    def _observe(self, shares: Sequence[Share], known: bool) -> Observed | None:
+        desired = self.desired()["addresses"]
+        meant = [each for each in shares if each.meant]
+        some = any(len(each.missing) < len(each.wanted) for each in meant) or any(each.mine for each in shares)
+        nothing_to_do = known and (not desired or (not meant and (self.stack or self.security_group)))
+        if not some and not nothing_to_do:
+            return None
+        lacking = frozenset(block for each in meant for block in each.missing)
+        stale = frozenset(block for each in shares for block in each.stale)
         return Observed(
-            id=f"{len(ports)} ports",
-            ours=True,
-            values={"addresses": self.desired()["addresses"] - lacking},
-            handle={"ports": ports},
+            id=f"{len(meant)} ports",
+            ours=any(each.mine for each in shares),
+            values={"addresses": desired - lacking | stale},
+            handle={"shares": shares},
         )
 
     # --- what would go wrong --------------------------------------------------------------
 
-    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
-        if sum(map(bool, (self.ports, self.infra_id, self.tag))) != 1:
-            yield self.mistake("does not say which ports", "give one of ports, infra_id, tag")
+    def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
+        chosen = self.chosen(site) if len(self.ways) == 1 else None
+        yield from self.check_choice(chosen, expected=self._expected)
+        if not self.addresses and not self.pools and observed is None:
+            yield self.mistake("does not say which addresses", "give addresses, or pools of the spec")
+        claims = self.claims(site)
+        if claims is None or chosen is None:
             return
-        ports = self.chosen(site)
-        for name in sorted(set(self.ports) - {port["name"] for port in ports}):
-            yield self.mistake(f"no port {name} in the project", "correct the name")
-        if not ports and not self.ports:
-            tag = self.tag or naming.tag(self.infra_id or "")
-            which = " or ".join(self.roles) if self.roles else "node"
-            yield self.mistake(f"no {which} port in the project carries the tag {tag}", "correct it, or wait for them")
-        for port in ports:
+        meant = [port for port in chosen if port["id"] in claims]
+        if chosen and not meant:
+            what = "none of the ports lies on " + (f"network {self.network}" if self.network else "the pools' network")
+            yield self.mistake(what, "correct the network, the pools' subnet, or which ports are meant")
+        for port in meant:
             if not port.get("port_security_enabled", True):
                 off = f"port security is off on port {port['name']} {port['id']}: nothing is filtered there"
                 yield self.mistake(off, "take it out here, or switch port security on")
-        networks = {port["network_id"] for port in ports if self._missing(port)}
-        yield from self._check_distributed(site, networks)
+        lacking = {share.port["network_id"] for share in self._shares(site) if share.missing}
+        yield from self._check_distributed(site, lacking)
 
-    def _check_distributed(self, site: Site, networks: set[str]) -> Iterable[Mistake]:
+    @property
+    def _expected(self) -> bool:
+        """Whether the spec makes what the ports are known by, or servers that may have them."""
+        coming = self._beside.coming
+        if self.stack or self.security_group:
+            named = (Key("stack", self.stack or ""), Key("security_group", self.security_group or ""))
+            return not coming.isdisjoint(named)
+        return any(key.kind == "stack" for key in coming)
+
+    def _check_distributed(self, site: Site, networks: set[str]) -> Iterator[Mistake]:
         """Yield the addresses that OVN keeps for its own ports on every node.
 
         Neutron refuses them since 2025.1.  Its first releases refuse wider networks around such an
@@ -143,46 +257,42 @@ class AddressPairs(ByTenant):
     # --- the verbs ------------------------------------------------------------------------
 
     def create(self, site: Site) -> Observed:
-        return self._everywhere(site, self.chosen(site), self._with_ours)
+        return self._everywhere(site, self._shares(site))
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        return self._everywhere(site, observed.handle["ports"], self._with_ours)
+        return self._everywhere(site, observed.handle["shares"])
 
     def delete(self, site: Site, observed: Observed) -> None:
-        self._everywhere(site, observed.handle["ports"], self._without_ours, gone_is_well=True)
+        nothing: frozenset[str] = frozenset()
+        mine = [replace(each, wanted=nothing, stale=each.mine) for each in observed.handle["shares"] if each.mine]
+        self._everywhere(site, mine)
 
-    def _with_ours(self, port: Raw) -> list[dict[str, str]]:
-        mac = {"mac_address": self.mac_address} if self.mac_address else {}
-        return [*port["allowed_address_pairs"], *({"ip_address": each, **mac} for each in self._missing(port))]
-
-    def _without_ours(self, port: Raw) -> list[dict[str, str]]:
-        ours = self._declared(port)
-        return [raw for raw in port["allowed_address_pairs"] if _pair(raw) not in ours]
-
-    def _everywhere(
-        self, site: Site, ports: Sequence[Raw], pairs: Callable[[Raw], list[dict[str, str]]], gone_is_well: bool = False
-    ) -> Observed:
-        """Give every port its pairs, some at a time; all have ended when the first failure is raised."""
-
-        def change(port: Raw) -> Raw:
-            try:
-                return self._change(site, port, pairs)
-            except NotFound:
-                if gone_is_well:
-                    return {**port, "allowed_address_pairs": []}
-                raise
-
+    def _everywhere(self, site: Site, shares: Sequence[Share]) -> Observed:
+        """Put every port right, some at a time; all have ended when the first failure is raised."""
         with ThreadPoolExecutor(JOBS) as pool:
-            changes = [pool.submit(change, port) for port in ports]  # map would call the rest off
-        return self._observe([each.result() for each in changes])
+            waiting = [pool.submit(self._put_right, site, each) for each in shares]  # map would call the rest off
+        done = [share for each in waiting if (share := each.result()) is not None]
+        meant = sum(each.meant for each in done)
+        return self._observe(done, known=True) or Observed(id=f"{meant} ports", values=self.desired())
 
-    def _change(self, site: Site, port: Raw, pairs: Callable[[Raw], list[dict[str, str]]]) -> Raw:
+    def _put_right(self, site: Site, share: Share) -> Share | None:
+        """Return a port's share when it is as it should be; None when the port is gone meanwhile."""
+        if share.right:
+            return share
+        try:
+            return self._change(site, share)
+        except NotFound:
+            if self.ports and share.wanted:
+                raise
+            return None
+
+    def _change(self, site: Site, share: Share) -> Share:
         """Send a port's pairs unless somebody changed it since we looked; then look at that port again.
 
         The executor would read all ports of the project for it, and give up after a few.
         """
-        cloud, _ = site.worker(self.owner)
-        path = f"/ports/{port['id']}"
+        network = site.worker(self.owner)[0].network
+        path = f"/ports/{share.port['id']}"
         for attempt in tenacity.Retrying(
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, CloudError) and error.status == 412),
             stop=tenacity.stop_after_attempt(ATTEMPTS),
@@ -191,21 +301,32 @@ class AddressPairs(ByTenant):
         ):
             with attempt:
                 if attempt.retry_state.attempt_number > 1:
-                    port = cloud.network.get(path)["port"]
-                wanted = pairs(port)
-                if wanted != port["allowed_address_pairs"]:
-                    condition = {"If-Match": f"revision_number={port['revision_number']}"}
-                    body = {"port": {"allowed_address_pairs": wanted}}
-                    port = cloud.network.put(path, body, headers=condition)["port"]
-        return port
+                    share = replace(share, port=network.get(path)["port"])
+                fresh = [text for each in share.missing if (text := tag(site.mark, each)) not in share.port["tags"]]
+                for text in fresh:
+                    network.put(f"{path}/tags/{quote(text, safe='')}")
+                if fresh:  # which counts as a change of the port
+                    share = replace(share, port=network.get(path)["port"])
+                share = replace(share, port=_sent(network, path, share))
+        gone = {tag(site.mark, each) for each in share.stale}
+        for text in sorted(gone & set(share.port["tags"])):
+            network.delete(f"{path}/tags/{quote(text, safe='')}")
+        left = {**share.port, "tags": [each for each in share.port["tags"] if each not in gone]}
+        return replace(share, port=left, stale=frozenset(), mine=recorded(site.mark, left))
 
 
-def _nodes(listed: Sequence[Raw], infra_id: str) -> list[Raw]:
-    """Return a cluster's node ports; those on additional networks carry no virtual address."""
-    networks = {port["network_id"] for port in listed if naming.is_virtual(port, infra_id)}
-    nodes = [port for port in listed if naming.is_node(port, infra_id)]
-    return [port for port in nodes if not networks or port["network_id"] in networks]
-
-
-def _pair(raw: Mapping[str, str]) -> Pair:
-    return str(block(raw["ip_address"])), raw["mac_address"].lower()
+def _sent(network: Any, path: str, share: Share) -> Raw:
+    """Return the port with the pairs that it should have."""
+    pairs = share.pairs()
+    if pairs == share.port["allowed_address_pairs"]:
+        return share.port
+    condition = {"If-Match": f"revision_number={share.port['revision_number']}"}
+    try:
+        answer = network.put(path, {"port": {"allowed_address_pairs": pairs}}, headers=condition)
+    except CloudError as error:
+        if error.status == 400 and "maximum" in str(error):
+            blocks = f"these are {len(pairs)} pairs, for {', '.join(sorted(share.wanted))}"
+            remedy = "begin and end ranges where networks do (10.0.0.192/27), or have max_allowed_address_pair raised"
+            raise CloudError(f"{error}: {blocks}; {remedy}", status=400) from error
+        raise
+    return dict(answer["port"])

@@ -93,7 +93,7 @@ def test_the_repairs() -> None:
     assert found == (
         FloatingIPAttachment(port="demo-fc79k-api-port", floating_ip_id="f1", tag=tag),
         FloatingIPAttachment(port="demo-fc79k-ingress-port", address="192.0.2.5", tag=tag),
-        AddressPairs(name=ID, infra_id=ID, addresses=("10.0.0.5",)),
+        AddressPairs(name=ID, infra_id=ID, addresses=("10.0.0.5",), prune=False),
     )
     assert repairs(rebuild_metadata(ID)) == ()
 

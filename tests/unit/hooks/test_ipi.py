@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -68,14 +69,20 @@ def folder(clouds_yaml: Path, services: requests_mock.Mocker, monkeypatch: pytes
         (made / "attached").touch()
         return {"floatingip": ip}
 
-    def allow(request: Any, _: Any) -> dict[str, Any]:
+    def of_that_id(request: Any) -> dict[str, Any]:
         (port,) = [each for each in listed if request.path.endswith(str(each["id"]))]
+        return port
+
+    def allow(request: Any, _: Any) -> dict[str, Any]:
+        port = of_that_id(request)
         pairs = request.json()["port"]["allowed_address_pairs"]
         port["allowed_address_pairs"] = [{"mac_address": "m"} | pair for pair in pairs]
         return {"port": port}
 
     services.get(f"{NEUTRON}/ports", json=of_that_name)
+    services.get(re.compile(f"{NEUTRON}/ports/"), json=lambda request, _: {"port": of_that_id(request)})
     services.put(requests_mock.ANY, json=allow)
+    services.put(re.compile(f"{NEUTRON}/ports/.*/tags/"), text="")
     services.get(f"{NEUTRON}/floatingips", json=lambda *_: {"floatingips": [ip]})
     services.put(f"{NEUTRON}/floatingips/f1", json=attach)
     return made

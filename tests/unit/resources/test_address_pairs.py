@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import threading
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import requests_mock
@@ -26,7 +27,10 @@ def port(name: str, *pairs: str, number: int = 0, **fields: Any) -> dict[str, An
         "name": f"{ID}-{name}",
         "network_id": "n1",
         "mac_address": mac,
+        "device_id": f"s-{name}",
         "device_owner": "compute:nova",
+        "description": "",
+        "security_groups": ["g1"],
         "fixed_ips": [],
         "allowed_address_pairs": [{"ip_address": each, "mac_address": mac} for each in pairs],
         "port_security_enabled": True,
@@ -45,14 +49,25 @@ class Neutron:
         self.lock = threading.Lock()
         services.get(f"{NEUTRON}/ports", json=self.listed)
         services.get(re.compile(f"{NEUTRON}/ports/.*"), json=lambda request, _: {"port": self.one(request)})
-        services.put(re.compile(f"{NEUTRON}/ports/.*"), json=self.change)
+        services.put(re.compile(f"{NEUTRON}/ports/[^/]*$"), json=self.change)
+        services.put(re.compile(f"{NEUTRON}/ports/.*/tags/"), text=lambda request, _: self.tag(request))
+        services.delete(re.compile(f"{NEUTRON}/ports/.*/tags/"), text=lambda request, _: self.tag(request))
 
     def listed(self, request: Any, _: Any) -> dict[str, Any]:
         return {"ports": self.distributed if "device_owner" in request.qs else self.ports}
 
     def one(self, request: Any) -> dict[str, Any]:
-        (found,) = [each for each in self.ports if each["id"] == request.path.rpartition("/")[2]]
+        (found,) = [each for each in self.ports if each["id"] == request.path.split("/")[3]]
         return found
+
+    def tag(self, request: Any) -> str:
+        """Put a tag, or take it away; it is a change of the port."""
+        with self.lock:
+            found, tag = self.one(request), unquote(request.url.rpartition("/")[2])
+            left = [each for each in found["tags"] if each != tag]
+            found["tags"] = [*left, tag] if request.method == "PUT" else left
+            found["revision_number"] += 1
+        return ""
 
     def change(self, request: Any, context: Any) -> dict[str, Any]:
         with self.lock:
@@ -148,19 +163,85 @@ def test_a_given_mac_is_another_pair(site: Site, neutron: Neutron) -> None:
     ]
 
 
-def test_destroy_takes_the_declared_ones_only(site: Site, neutron: Neutron) -> None:
-    neutron.ports.append(port("master-0", "10.0.0.5", "10.9.9.9", "10.0.0.7"))
-    observed = executor.observe(site, [VIPS])
-    executor.run(planner.plan_destroy("lab", [VIPS], observed), site).raise_for_failures()
-    assert neutron.pairs("master-0") == ["10.9.9.9"]
-    assert not planner.plan_destroy("lab", [VIPS], executor.observe(site.fresh(), [VIPS]))
+def test_destroy_takes_what_we_put_there_and_leaves_what_was_there_before(site: Site, neutron: Neutron) -> None:
+    neutron.ports += [port("master-0", "10.0.0.5", "10.9.9.9"), port("master-1", "10.0.0.5", "10.0.0.7", number=1)]
+    apply(site)
+    assert neutron.ports[0]["tags"] == [f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.7"]
+    assert neutron.ports[1]["tags"] == [f"openshiftClusterID={ID}"]
+    destroy(site.fresh())
+    assert neutron.pairs("master-0") == ["10.0.0.5", "10.9.9.9"]
+    assert neutron.pairs("master-1") == ["10.0.0.5", "10.0.0.7"]
+    assert neutron.ports[0]["tags"] == [f"openshiftClusterID={ID}"]
+    (step,) = planner.plan_destroy("lab", [VIPS], executor.observe(site.fresh(), [VIPS]))
+    assert (step.action, step.reason) == (Action.KEEP, "carries no mark of this spec")
 
 
 def test_destroy_of_a_port_that_is_gone_is_well(site: Site, neutron: Neutron, services: requests_mock.Mocker) -> None:
-    neutron.ports.append(port("master-0", "10.0.0.5"))
+    neutron.ports.append(port("master-0", "10.0.0.5", tags=[f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.5"]))
     made = planner.plan_destroy("lab", [VIPS], executor.observe(site, [VIPS]))
     services.put(re.compile(f"{NEUTRON}/ports/.*"), **failure(404))
     executor.run(made, site).raise_for_failures()
+
+
+def destroy(site: Site, wanted: AddressPairs = VIPS) -> None:
+    executor.run(planner.plan_destroy("lab", [wanted], executor.observe(site, [wanted])), site).raise_for_failures()
+
+
+def test_what_is_no_longer_declared_goes_by_its_record(site: Site, neutron: Neutron) -> None:
+    """From ports that are no longer meant, too; networks are recorded without a slash; others' stay."""
+    neutron.ports += [port("master-0", "10.9.9.9"), port("worker-0-abcde", number=1)]
+    apply(site, AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.5", "10.8.0.0/16")))
+    assert neutron.ports[1]["tags"][1:] == ["openstack-prep:lab~10.0.0.5", "openstack-prep:lab~10.8.0.0_16"]
+    fewer = AddressPairs(name="x", infra_id=ID, roles=("master",), addresses=("10.0.0.6", "10.8.0.0/16"))
+    assert "addresses +[10.0.0.6] -[10.0.0.5]" in plan(site.fresh(), fewer).table
+    apply(site.fresh(), fewer)
+    assert neutron.pairs("master-0") == ["10.9.9.9", "10.8.0.0/16", "10.0.0.6"]
+    assert neutron.pairs("worker-0-abcde") == []
+    assert neutron.ports[1]["tags"] == [f"openshiftClusterID={ID}"]
+    apply(site.fresh(), AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.7",), prune=False))
+    assert neutron.pairs("master-0") == ["10.9.9.9", "10.8.0.0/16", "10.0.0.6", "10.0.0.7"]
+    none = AddressPairs(name="x", infra_id=ID, addresses=())
+    apply(site.fresh(), none)
+    assert neutron.pairs("master-0") == ["10.9.9.9"]
+
+
+def test_pairs_of_one_spec_leave_each_others_records_alone(site: Site, neutron: Neutron) -> None:
+    neutron.ports += [port("master-0"), port("worker-0-abcde", number=1)]
+    declared = [
+        AddressPairs(name="all", infra_id=ID, addresses=("10.0.0.5",)),
+        AddressPairs(name="masters", infra_id=ID, roles=("master",), addresses=("10.0.0.6",)),
+    ]
+    for wanted in (declared, declared[:1]):
+        now, together = site.fresh(), [each.among(wanted) for each in wanted]
+        executor.run(planner.plan_apply("lab", together, executor.observe(now, together)), now).raise_for_failures()
+        assert not planner.plan_apply("lab", together, executor.observe(site.fresh(), together))
+        assert neutron.pairs("worker-0-abcde") == ["10.0.0.5"]
+        assert sorted(neutron.pairs("master-0")) == ["10.0.0.5", "10.0.0.6"][: len(wanted)]
+
+
+def test_a_run_killed_between_record_and_pair_is_gone_on_with(site: Site, neutron: Neutron) -> None:
+    """The tag comes first and goes last; one without its pair is put right either way."""
+    tags = [f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.5", "openstack-prep:lab~10.0.0.9"]
+    neutron.ports.append(port("master-0", tags=tags))
+    apply(site)
+    assert neutron.pairs("master-0") == ["10.0.0.5", "10.0.0.7"]
+    assert sorted(neutron.ports[0]["tags"]) == [
+        f"openshiftClusterID={ID}",
+        "openstack-prep:lab~10.0.0.5",
+        "openstack-prep:lab~10.0.0.7",
+    ]
+
+
+def test_ranges_become_the_fewest_networks(site: Site, neutron: Neutron) -> None:
+    neutron.ports.append(port("master-0"))
+    apply(site, AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.200-10.0.0.219", "10.0.0.5", "10.0.0.4")))
+    assert set(neutron.pairs("master-0")) == {
+        "10.0.0.200/29",
+        "10.0.0.208/29",
+        "10.0.0.216/30",
+        "10.0.0.4",
+        "10.0.0.5",
+    }
 
 
 def test_what_another_writer_puts_in_between_stays(site: Site, neutron: Neutron) -> None:
@@ -177,9 +258,11 @@ def test_what_another_writer_puts_in_between_stays(site: Site, neutron: Neutron)
 
 def test_one_failure_does_not_stop_the_others(site: Site, neutron: Neutron, services: requests_mock.Mocker) -> None:
     neutron.ports += [port(f"master-{number}") for number in range(3)]
-    services.put(f"{NEUTRON}/ports/p-master-1", **failure(400, "allowed_address_pairs: exceeded maximum 10"))
+    services.put(f"{NEUTRON}/ports/p-master-1", **failure(400, "allowed_address_pair exceeds the maximum 10"))
     report = executor.run(plan(site), site)
-    assert "exceeded maximum 10" in str(report.failed[0].error)
+    said = str(report.failed[0].error)
+    assert "exceeds the maximum 10" in said
+    assert "these are 2 pairs, for 10.0.0.5, 10.0.0.7; begin and end ranges where networks do" in said
     assert [len(neutron.pairs(f"master-{number}")) for number in range(3)] == [2, 0, 2]
 
 
@@ -225,4 +308,6 @@ def test_no_such_ports(site: Site, neutron: Neutron) -> None:
 def test_which_ports_must_be_said_once(site: Site, neutron: Neutron) -> None:
     for wrong in ({}, {"tag": "a", "infra_id": ID}):
         (said,) = refusals(site, AddressPairs(name="x", addresses=("10.0.0.5",), **wrong))
-        assert said == "address_pairs/x: does not say which ports; give one of ports, infra_id, tag"
+        assert (
+            said == "address_pairs/x: does not say which ports; give one of ports, infra_id, tag, stack, security_group"
+        )

@@ -1,0 +1,78 @@
+"""Address pairs of a port as we find them, and the record of those that are ours: pure.
+
+Neutron's pairs carry no mark, so a tag of the port tells of each that we put there:
+``openstack-prep:SPEC~ADDRESS``, with ``_`` for the slash of a network.  The tag comes before the pair and
+goes after it, so that a run that was killed in between is gone on with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from openstack_prep.fields import block
+from openstack_prep.model import Mark
+
+Raw = Mapping[str, Any]
+
+
+def tag(mark: Mark, address: str) -> str:
+    """Return the tag that says that a pair of this address or network is ours."""
+    return f"{mark.tag}~{address.replace('/', '_')}"
+
+
+def recorded(mark: Mark, port: Raw) -> frozenset[str]:
+    """Return the addresses and networks that a port's tags say are ours."""
+    start = f"{mark.tag}~"
+    texts = (each.removeprefix(start).replace("_", "/") for each in port["tags"] if each.startswith(start))
+    return frozenset(filter(None, map(_block, texts)))
+
+
+def _block(text: str) -> str | None:
+    try:
+        return str(block(text))
+    except ValueError:  # the tag of a spec whose name begins as ours
+        return None
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one resource has to do with one port: the blocks ``wanted`` there, and those to be rid of, ``stale``.
+
+    ``mine`` are recorded ones, which go when the resource is destroyed; a port that is not ``meant`` any more
+    may bear some.  A block is an address or a network.
+    """
+
+    port: Raw
+    wanted: Set[str]
+    mac: str | None = None
+    stale: Set[str] = field(default_factory=frozenset)
+    mine: Set[str] = field(default_factory=frozenset)
+    meant: bool = True
+
+    @property
+    def missing(self) -> list[str]:
+        """The wanted blocks that are not there."""
+        mac = self.mac or self.port["mac_address"].lower()
+        there = {_pair(raw) for raw in self.port["allowed_address_pairs"]}
+        return sorted(each for each in self.wanted if (each, mac) not in there)
+
+    @property
+    def right(self) -> bool:
+        return not self.missing and not self.stale
+
+    def pairs(self) -> list[dict[str, str]]:
+        """Return the port's pairs as they should be; those of others stay, in their order."""
+        macs = (self.mac, self.port["mac_address"].lower())
+        kept = [raw for raw in self.port["allowed_address_pairs"] if not self._goes(raw, macs)]
+        given = {"mac_address": self.mac} if self.mac else {}
+        return [*kept, *({"ip_address": each, **given} for each in self.missing)]
+
+    def _goes(self, raw: Mapping[str, str], macs: tuple[str | None, ...]) -> bool:
+        address, mac = _pair(raw)
+        return address in self.stale and mac in macs
+
+
+def _pair(raw: Mapping[str, str]) -> tuple[str, str]:
+    return str(block(raw["ip_address"])), raw["mac_address"].lower()

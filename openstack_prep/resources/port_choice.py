@@ -1,0 +1,103 @@
+"""Which ports of a project somebody means: by name, by tag, of a cluster, of a stack, of a security group.
+
+Source: Networking API v2.0, "Ports", "Security groups".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openstack_prep.errors import Mistake
+from openstack_prep.fields import Name
+from openstack_prep.installer import naming
+from openstack_prep.installer.naming import Role
+from openstack_prep.resources.port import ports_of
+from openstack_prep.resources.project import ByTenant
+from openstack_prep.resources.stack_nodes import servers_of
+from openstack_prep.site import Site, only_one
+
+WAYS = ("ports", "infra_id", "tag", "stack", "security_group")
+
+Raw = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PortChoice(ByTenant):
+    """Base of what concerns several ports, chosen in one of these ways."""
+
+    ports: tuple[Name, ...] = ()
+    """Names of the ports, each exact and unique in the project."""
+    infra_id: Name | None = None
+    """InfraID of an OpenShift cluster: its masters', workers' and bootstrap's ports on the cluster's own network."""
+    tag: Name | None = None
+    """Tag of the ports."""
+    roles: tuple[Role, ...] = ()
+    """With infra_id or tag: only ports of these roles, which show in their names."""
+    stack: Name | None = None
+    """Stack whose servers' ports are meant, of this spec or not."""
+    security_group: Name | None = None
+    """Security group, by name or id: every port of the project that carries it, nodes that joined later included."""
+
+    @property
+    def ways(self) -> list[str]:
+        """The ways in which it says which ports; it should be one."""
+        return [way for way in WAYS if getattr(self, way)]
+
+    def chosen(self, site: Site) -> list[Raw] | None:
+        """Return the ports that exist of those meant; None when what they are known by is not there yet."""
+        listed = ports_of(site, site.find_project_id(self.owner))
+        if self.ports:
+            named = {name: [port for port in listed if port["name"] == name] for name in self.ports}
+            found = [only_one(matches, f"{self.key}: port {name}") for name, matches in named.items()]
+            return [port for port in found if port is not None]
+        if self.stack:
+            servers = servers_of(site, self.owner, self.stack)
+            return None if servers is None else [port for port in listed if port["device_id"] in servers]
+        if self.security_group:
+            group = self._group_id(site)
+            return None if group is None else [port for port in listed if group in port["security_groups"]]
+        infra_id = self.infra_id or ""
+        meant = _nodes(listed, infra_id) if infra_id else [port for port in listed if self.tag in port["tags"]]
+        return [port for port in meant if not self.roles or naming.role(port["name"], infra_id) in self.roles]
+
+    def _group_id(self, site: Site) -> str | None:
+        project_id = site.find_project_id(self.owner)
+        if project_id is None:
+            return None
+        listed = site.once(
+            ("names of security groups", project_id),
+            lambda: site.admin.network.list(
+                "/security-groups", "security_groups", project_id=project_id, fields=["id", "name"]
+            ),
+        )
+        found = only_one(
+            (each for each in listed if each["name"] == self.security_group), f"{self.key}: security group"
+        )
+        found = found or next((each for each in listed if each["id"] == self.security_group), None)
+        return str(found["id"]) if found else None
+
+    def check_choice(self, chosen: Sequence[Raw] | None, *, expected: bool) -> Iterator[Mistake]:
+        """Yield what is wrong with how the ports are chosen; ``expected``: what they are known by may be to come."""
+        if len(self.ways) != 1:
+            yield self.mistake("does not say which ports", f"give one of {', '.join(WAYS)}")
+            return
+        if self.roles and self.ways[0] not in ("infra_id", "tag"):
+            yield self.mistake("roles mean nothing here", "give them with infra_id or tag")
+        if chosen is None and not expected:
+            what = f"stack {self.stack}" if self.stack else f"security group {self.security_group}"
+            yield self.mistake(f"{what} does not exist in the project", "make it first, or correct the name")
+        for name in sorted(set(self.ports) - {port["name"] for port in chosen or ()}):
+            yield self.mistake(f"no port {name} in the project", "correct the name")
+        if not chosen and (self.tag or self.infra_id) and not expected:
+            tag = self.tag or naming.tag(self.infra_id or "")
+            which = " or ".join(self.roles) if self.roles else "node"
+            yield self.mistake(f"no {which} port in the project carries the tag {tag}", "correct it, or wait for them")
+
+
+def _nodes(listed: Sequence[Raw], infra_id: str) -> list[Raw]:
+    """Return a cluster's node ports; those on additional networks carry no virtual address."""
+    networks = {port["network_id"] for port in listed if naming.is_virtual(port, infra_id)}
+    nodes = [port for port in listed if naming.is_node(port, infra_id)]
+    return [port for port in nodes if not networks or port["network_id"] in networks]
