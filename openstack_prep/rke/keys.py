@@ -50,6 +50,8 @@ _SCALARS: dict[Kind, type | tuple[type, ...]] = {
     PRIVATE: Mapping,
     ANY: object,
 }
+WANTED = {SECRET: "a text", PRIVATE: "a mapping"}
+"""What people are told to write where nobody may see it."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def faults(data: Any, tree: Tree, steps: Steps = (), root: Tree | None = None) -
         return
     if isinstance(tree, Kind):
         if not isinstance(data, _SCALARS[tree]) or (tree in (NUMBER, REAL) and isinstance(data, bool)):
-            yield _of_other_type(data, steps, tree.value)
+            yield _of_other_type(data, steps, WANTED.get(tree, tree.value), hide=tree in WANTED)
         elif tree is TEXTS and isinstance(data, list | tuple):
             yield from faults(data, [TEXT], steps, root)
     elif isinstance(tree, Mapping | Each):
@@ -105,12 +107,12 @@ def faults(data: Any, tree: Tree, steps: Steps = (), root: Tree | None = None) -
             yield from faults(value, tree[0], (*steps, index), root)
 
 
-def _of_other_type(data: Any, steps: Steps, wanted: str) -> Fault:
-    """Return the fault without the value when that is long, or may be a secret."""
-    found = {Mapping: "a mapping", list | tuple: "a list"}
-    shown = next((text for kind, text in found.items() if isinstance(data, kind)), None)
-    secret = "nobody" in wanted or isinstance(data, Secret)
-    return Fault(steps, f"{shown or ('that' if secret else repr(data))} is not {wanted}", f"write {wanted}")
+def _of_other_type(data: Any, steps: Steps, wanted: str, *, hide: bool = False) -> Fault:
+    """Return the fault, without the value when that is long or may be a secret."""
+    shown = "that" if hide or isinstance(data, Secret) else repr(data)
+    if isinstance(data, Mapping | list | tuple):
+        shown = "a mapping" if isinstance(data, Mapping) else "a list"
+    return Fault(steps, f"{shown} is not {wanted}", f"write {wanted}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from openstack_prep.errors import Mistake
-from openstack_prep.rke.keys import Fault, dotted, faults, hidden, ordered
+from openstack_prep.rke.keys import NUMBER, TEXTS, TRUTH, Fault, Kind, dotted, faults, hidden, mapped, ordered
 from openstack_prep.rke.model import Cluster, Node
 from openstack_prep.rke.networks import dns_of
 from openstack_prep.rke.nodes import etcd_warning, group_mistakes, missing, node_mistakes
@@ -241,9 +241,20 @@ def _groups(cluster: Cluster) -> Iterator[Mistake]:
                 yield Mistake(f"roles[{index}].labels", f"a node may not label itself with {key}", remedy)
 
 
+def _as_flag(value: Any, kind: Kind) -> Any:
+    """Return the truth value or number that a flag makes of a text."""
+    if kind is TRUTH and value in ("true", "false"):
+        return value == "true"
+    return int(value) if kind is NUMBER and isinstance(value, str) and value.isdecimal() else value
+
+
 def document_faults(data: Any, tree: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield what is wrong with a config.yaml, K3s' own keys and servers' keys of agents in words of their own."""
-    for fault in faults(data, tree):
+    """Yield what is wrong with a config.yaml, K3s' own keys and servers' keys of agents in words of their own.
+
+    RKE2 makes flags of it all, so that true and 5 may be texts; KEY+ in a drop-in file adds to a list.
+    """
+    adding = {f"{name}+": kind for name, kind in tree.items() if kind is TEXTS}
+    for fault in faults(mapped(data, tree, _as_flag), {**adding, **tree}):
         name = str(fault.steps[0]) if fault.steps else ""
         if fault.what != "unknown key":
             yield fault

@@ -6,7 +6,7 @@ through.  A list may be one text.  RKE2 itself passes over what it does not know
 
 from __future__ import annotations
 
-from openstack_prep.rke.keys import NUMBER, SECRET, TEXT, TEXTS, TRUTH, Tree, words
+from openstack_prep.rke.keys import ANY, NUMBER, SECRET, TEXT, TEXTS, TRUTH, Tree, words
 
 COMPONENTS = ("kube-apiserver", "kube-scheduler", "kube-controller-manager", "kube-proxy", "etcd")
 
@@ -45,10 +45,11 @@ SERVER: dict[str, Tree] = {
         """
         disable-cloud-controller disable-kube-proxy disable-agent disable-apiserver disable-controller-manager
         disable-scheduler disable-etcd tls-san-security embedded-registry enable-servicelb secrets-encryption
-        supervisor-metrics cluster-reset prime
+        supervisor-metrics cluster-reset
         """,
         TRUTH,
     ),
+    "prime": ANY,
     **words("disable ingress-controller", TEXTS),
     **words(
         """

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.rke.cluster_keys import ACI, CLUSTER, NODE, SYSTEM_IMAGES
-from openstack_prep.rke.keys import Each, Kind, Steps, Tree, dotted, faults, hidden, leaves, merged, ordered
+from openstack_prep.rke.keys import WANTED, Each, Kind, Steps, Tree, dotted, faults, hidden, leaves, merged, ordered
 from openstack_prep.rke.rke2_keys import AGENT, SERVER
 from openstack_prep.secret import Secret
 
@@ -65,7 +65,7 @@ def test_each_key(tree: Tree, steps: Steps, kind: Kind) -> None:
     assert list(faults(made(steps, None), tree)) == []
     if kind is not Kind.ANY:
         (fault,) = faults(made(steps, WRONG[kind]), tree)
-        assert fault.what.endswith(f"is not {kind.value}")
+        assert fault.what.endswith(f"is not {WANTED.get(kind, kind.value)}")
         assert "hush" not in str(fault)
     known = [index for index, step in enumerate(steps) if isinstance(step, str) and step != "any"]
     for index in known:

@@ -13,7 +13,8 @@ import yaml
 from openstack_prep.rke import reading
 from openstack_prep.rke.model import Cluster, Node, NodeGroup, Registry
 from openstack_prep.rke.nodes import nodes_of
-from openstack_prep.rke.rke2 import documents, kubeconfig_hint, mistakes, registries, text, warnings
+from openstack_prep.rke.rke2 import document_faults, documents, kubeconfig_hint, mistakes, registries, text, warnings
+from openstack_prep.rke.rke2_keys import SERVER
 from openstack_prep.secret import Secret
 
 PLAIN = Cluster(distribution="rke2", cluster_cidr="10.64.0.0/16", service_cidr="10.65.0.0/16")
@@ -159,6 +160,22 @@ def test_values(fields: dict[str, Any], told: list[str]) -> None:
     found = said(replace(PLAIN, **fields))
     assert len(found) == len(told)
     assert all(one.startswith(other) for one, other in zip(found, told, strict=True))
+
+
+def test_what_becomes_a_flag_anyway() -> None:
+    config = {
+        "etcd-expose-metrics": "true",
+        "etcd-snapshot-retention": "5",
+        "kubelet-arg+": ["v=4"],
+        "node-ip": "10.1.0.1",
+    }
+    assert list(document_faults(config, SERVER)) == []
+    found = document_faults({"etcd-expose-metrics": "yes", "lb-server-port": "x", "tls-sans+": []}, SERVER)
+    assert [f"{each.what}; {each.remedy}" for each in found] == [
+        "'yes' is not true or false; write true or false",
+        "'x' is not a whole number; write a whole number",
+        "unknown key; did you mean tls-san?",
+    ]
 
 
 def test_warnings() -> None:
