@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from openstack_prep.fields import Name
 from openstack_prep.rke.cluster_keys import CLUSTER, NODE
-from openstack_prep.rke.keys import SECRET, Kind, Tree, mapped
+from openstack_prep.rke.keys import SECRET, Kind, Steps, Tree, dotted, mapped
 from openstack_prep.rke.rke2_keys import SERVER
 from openstack_prep.secret import from_spec
 
@@ -43,9 +43,14 @@ def with_secrets(value: Any, tree: Tree, context: Mapping[str, Any]) -> Any:
     Raises ValueError that says what to write instead.
     """
 
-    def read(found: Any, kind: Kind) -> Any:
+    def read(found: Any, kind: Kind, steps: Steps) -> Any:
         one_line = isinstance(found, str) and found and "\n" not in found
-        return from_spec(found, **context) if kind is SECRET and (one_line or isinstance(found, dict)) else found
+        if kind is not SECRET or not (one_line or isinstance(found, dict)):
+            return found
+        try:
+            return from_spec(found, **context)
+        except ValueError as error:
+            raise ValueError(f"{dotted(steps)}: {error}") from None
 
     return mapped(value, tree, read)
 

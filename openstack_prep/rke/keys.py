@@ -142,21 +142,21 @@ def _letters(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def mapped(data: Any, tree: Tree, change: Callable[[Any, Kind], Any]) -> Any:
+def mapped(data: Any, tree: Tree, change: Callable[[Any, Kind, Steps], Any], steps: Steps = ()) -> Any:
     """Return data with what stands at the tree's ends changed; what the tree does not know stays."""
     if isinstance(tree, Kind):
-        return change(data, tree)
+        return change(data, tree, steps)
     if isinstance(data, Mapping) and isinstance(tree, Mapping | Each):
         inner = tree if isinstance(tree, Mapping) else dict.fromkeys(data, tree.of)
-        return {name: mapped(each, inner.get(name, ANY), change) for name, each in data.items()}
+        return {name: mapped(each, inner.get(name, ANY), change, (*steps, str(name))) for name, each in data.items()}
     if isinstance(data, list | tuple) and not isinstance(tree, Mapping | Each):
-        return [mapped(each, tree[0], change) for each in data]
+        return [mapped(each, tree[0], change, (*steps, index)) for index, each in enumerate(data)]
     return data
 
 
 def hidden(data: Any, tree: Tree) -> Any:
     """Return data with the texts that nobody may see as Secret."""
-    return mapped(data, tree, lambda value, kind: _all_hidden(value) if kind in (SECRET, PRIVATE) else value)
+    return mapped(data, tree, lambda value, kind, _: _all_hidden(value) if kind in (SECRET, PRIVATE) else value)
 
 
 def _all_hidden(data: Any) -> Any:

@@ -81,7 +81,7 @@ def warnings(data: Mapping[str, Any], form: Form = "cluster.yml") -> Iterator[st
     yield from nodes.etcd_warning(sum("etcd" in each for each in roles if isinstance(each, list)))
 
 
-def _truth(value: Any, kind: Kind) -> Any:
+def _truth(value: Any, kind: Kind, steps: Steps) -> Any:
     """Return a truth value for what is one in YAML 1.1."""
     return WORDS.get(value.lower(), value) if kind is TRUTH and isinstance(value, str) else value
 

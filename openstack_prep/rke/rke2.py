@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from openstack_prep.errors import Mistake
-from openstack_prep.rke.keys import NUMBER, TEXTS, TRUTH, Fault, Kind, dotted, faults, hidden, mapped, ordered
+from openstack_prep.rke.keys import NUMBER, TEXTS, TRUTH, Fault, Kind, Steps, dotted, faults, hidden, mapped, ordered
 from openstack_prep.rke.model import Cluster, Node
 from openstack_prep.rke.networks import dns_of
 from openstack_prep.rke.nodes import etcd_warning, group_mistakes, missing, node_mistakes
@@ -241,7 +241,7 @@ def _groups(cluster: Cluster) -> Iterator[Mistake]:
                 yield Mistake(f"roles[{index}].labels", f"a node may not label itself with {key}", remedy)
 
 
-def _as_flag(value: Any, kind: Kind) -> Any:
+def _as_flag(value: Any, kind: Kind, steps: Steps) -> Any:
     """Return the truth value or number that a flag makes of a text."""
     if kind is TRUTH and value in ("true", "false"):
         return value == "true"
