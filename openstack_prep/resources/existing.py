@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Literal, Self
 from urllib.parse import quote
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotFound
 from openstack_prep.model import Key, Observed
+from openstack_prep.resources import stack_outputs
 from openstack_prep.resources.project import InProject
 from openstack_prep.site import Site
 
@@ -53,8 +53,7 @@ class Existing(InProject):
             listed = cloud.image.list("/images", "images", name=self.name)
             return listed or filter(None, [_at(cloud.image, f"/images/{quote(self.name, safe='')}")])
         if self.of == "stack":
-            listed = site.once(("stacks", self.owner), partial(cloud.orchestration.list, "/stacks", "stacks"))
-            return (stack for stack in listed if self.name in (stack["id"], stack["stack_name"]))
+            return filter(None, [stack_outputs.find(site, self.owner, self.name)])
         path, plural = f"/{self.of.replace('_', '-')}s", f"{self.of}s"
         named = cloud.network.list(path, plural, name=self.name, fields="id")
         return named or cloud.network.list(path, plural, id=self.name, fields="id")

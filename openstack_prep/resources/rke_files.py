@@ -82,7 +82,8 @@ def as_declared(cluster: RkeCluster, outputs: Outputs | None) -> RkeCluster:
         user = cluster.user or (outputs.values.get("login_user") if outputs else None)
         plugin = cluster.network_plugin or ("none" if cluster.cilium else None)
         return replace(cluster, user=user, network_plugin=plugin)
-    plugin = cluster.network_plugin or ("cilium" if cluster.cilium else None)
+    said = ",".join(items(outputs.parameters.get("cni") or ())) if outputs else ""
+    plugin = cluster.network_plugin or ("cilium" if cluster.cilium else said or None)
     roles = cluster.roles or (_servers_and_agents(outputs) if outputs else ())
     return replace(cluster, network_plugin=plugin, roles=roles)
 

@@ -28,16 +28,26 @@ class Outputs:
     parameters: Mapping[str, Any]
 
 
-def read(site: Site, project: Resource | None, name: str) -> Outputs | None:
-    """Return the outputs of a project's stack, None when there is none or nobody yet who may see it."""
+def find(site: Site, project: Resource | None, name: str) -> Mapping[str, Any] | None:
+    """Return a stack of a project, by name or id; raises NotUnique.
+
+    An administrator is shown those of all projects: one of another's is taken when there is none nearer.
+    """
     cloud = site.find_tenant(project)
     if cloud is None:
         return None
     listed = site.once(("stacks", project), partial(cloud.orchestration.list, "/stacks", "stacks"))
-    found = only_one((each for each in listed if each["stack_name"] == name), f"stack/{name}")
-    if found is None:
+    named = [each for each in listed if name in (each["stack_name"], each["id"])]
+    return only_one([each for each in named if each.get("project") == cloud.project_id] or named, f"stack/{name}")
+
+
+def read(site: Site, project: Resource | None, name: str) -> Outputs | None:
+    """Return the outputs of a stack, by name or id; None when there is none, or nobody yet who may see it."""
+    cloud = site.find_tenant(project)
+    found = find(site, project, name)
+    if cloud is None or found is None:
         return None
-    raw = site.once(("outputs", found["id"]), HeatStack(cloud, name, found["id"]).show)
+    raw = site.once(("outputs", found["id"]), HeatStack(cloud, found["stack_name"], found["id"]).show)
     return Outputs(
         stack=name,
         settled=raw["stack_status"].endswith("_COMPLETE") and not raw["stack_status"].startswith("DELETE"),

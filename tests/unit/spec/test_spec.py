@@ -16,6 +16,7 @@ from openstack_prep.spec import Clouds, Sections, Spec, load_spec, schema
 
 INSTALL_CONFIGS = Path(__file__).parents[3] / "install_configs"
 SHIPPED = sorted(INSTALL_CONFIGS.glob("*.yaml"))
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB engineer@example"
 WORD = "correct-horse"
 
 Load = Callable[[str], Spec]
@@ -285,7 +286,10 @@ def test_some_are_shipped() -> None:
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_a_shipped_spec_is_right(path: Path) -> None:
+def test_a_shipped_spec_is_right(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))  # of somebody with an SSH key
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "id_ed25519.pub").write_text(f"{KEY}\n")
     spec = load_spec(path)
     assert spec.warnings == ()
     assert any(isinstance(each, Project) for each in spec.resources)
