@@ -13,7 +13,7 @@ from openstack_prep.fields import Address, Cidr, Name, Port, Reads
 from openstack_prep.rke.model import STRICT
 
 OLDEST = (1, 13)
-NEWEST_MANAGED_ETCD = (1, 16)
+NEWEST_MANAGED_ETCD = (1, 15)
 NODE_PORT = 32379
 ETCD_PORT = 2379
 
@@ -46,7 +46,7 @@ class Cilium:
     version: Release = "1.17"
     """Cilium's release, in quotes, 1.13 or later: it decides how some values are spelt."""
     mesh: Literal["none", "clustermesh-apiserver", "etcd"] = "clustermesh-apiserver"
-    """What the other clusters read from: the API server of Cilium's mesh, or (up to 1.16) its managed etcd."""
+    """What the other clusters read from: the API server of Cilium's mesh, or (up to 1.15) its managed etcd."""
     mesh_service: Literal["LoadBalancer", "NodePort"] = "LoadBalancer"
     """Type of its Service."""
     mesh_address: Address | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Literal
 
 from openstack_prep.rke.cilium.model import Cilium
@@ -82,29 +82,34 @@ def hint(members: Sequence[Member]) -> str:
     meshed = [each for each in members if each.cilium.mesh != "none"]
     if len(meshed) < 2:
         return ""
-    first, *others = meshed
-    lines = [f"# Before Cilium is installed in {_listed(others)}: the CA of {first.name}, for all clusters share one."]
-    lines += [_copied("cilium-ca", first, each) for each in others]
-    if any(each.cilium.encryption == "ipsec" for each in meshed):
-        lines += ["# The key of IPsec is one for all as well."]
-        lines += [_copied("cilium-ipsec-keys", first, each) for each in others]
-    lines += list(_connecting(first, others))
-    lines += ["# Then:", *(f"cilium --context {each.name} clustermesh status --wait" for each in meshed)]
+    lines = _of_etcd(meshed) if meshed[0].cilium.mesh == "etcd" else _of_apiserver(meshed)
     return "\n".join(lines) + "\n"
 
 
-def _connecting(first: Member, others: Sequence[Member]) -> Iterator[str]:
-    """Yield what connects clusters whose releases cannot be connected by values alone."""
-    if first.cilium.mesh == "etcd":
-        yield "# The etcds are connected by the scripts of github.com/cilium/clustermesh-tools, in each cluster:"
-        yield "# extract-etcd-secrets.sh, then generate-secret-yaml.sh and generate-name-mapping.sh."
-        return
-    old = [each for each in (first, *others) if each.cilium.minor < SHARED_CA_SINCE]
-    if old:
+def _of_apiserver(meshed: Sequence[Member]) -> Iterator[str]:
+    first, *others = meshed
+    yield f"# Before Cilium is installed in {_listed(others)}: the CA of {first.name}, for all clusters share one."
+    yield from (_copied("cilium-ca", first, each) for each in others)
+    yield from _key_of_ipsec(meshed)
+    if any(each.cilium.minor < SHARED_CA_SINCE for each in meshed):
         yield "# Cilium before 1.14 is given the others' certificates, which are in no file of ours:"
-        every = (first, *others)
-        pairs = [(one, other) for index, one in enumerate(every) for other in every[index + 1 :]]
-        yield from (f"cilium clustermesh connect --context {a.name} --destination-context {b.name}" for a, b in pairs)
+        for a, b in combinations(meshed, 2):
+            yield f"cilium clustermesh connect --context {a.name} --destination-context {b.name}"
+    yield "# Then:"
+    yield from (f"cilium clustermesh status --context {each.name} --wait" for each in meshed)
+
+
+def _of_etcd(meshed: Sequence[Member]) -> Iterator[str]:
+    yield from _key_of_ipsec(meshed)
+    yield f"# The etcds of {_listed(meshed)} are connected by the scripts of github.com/cilium/clustermesh-tools:"
+    yield "# extract-etcd-secrets.sh in each, then generate-secret-yaml.sh and generate-name-mapping.sh."
+
+
+def _key_of_ipsec(meshed: Sequence[Member]) -> Iterator[str]:
+    first, *others = meshed
+    if any(each.cilium.encryption == "ipsec" for each in meshed):
+        yield "# The key of IPsec is one for all as well."
+        yield from (_copied("cilium-ipsec-keys", first, each) for each in others)
 
 
 def _copied(secret: str, source: Member, target: Member) -> str:

@@ -33,6 +33,8 @@ def mistakes(
     for rule in RULES:
         for where, what, remedy in rule(member):
             yield Mistake(where, what, remedy)
+    for name in clashes(typed(member, members), member.cilium.values or {}):
+        yield Mistake("values", f"{name} is what a field of ours writes", "say it with that field")
     for where, what, remedy in _beside(member, members):
         yield Mistake(where, what, remedy)
     if metallb is not None:
@@ -56,7 +58,7 @@ def _names(member: Member) -> Said:
 def _etcd(member: Member) -> Said:
     cilium = member.cilium
     if cilium.mesh == "etcd" and cilium.minor > NEWEST_MANAGED_ETCD:
-        what = f"Cilium {cilium.version} has no managed etcd; it went with 1.17"
+        what = f"Cilium {cilium.version} has no managed etcd; its chart lost it in 1.16"
         yield "mesh", what, "write clustermesh-apiserver"
 
 
@@ -80,12 +82,7 @@ def _native(member: Member) -> Said:
         yield "native_routing_cidr", "is for native routing only", "leave it out"
 
 
-def _values(member: Member) -> Said:
-    for name in clashes(typed(member, [member]), member.cilium.values or {}):
-        yield "values", f"{name} is what a field of ours writes", "say it with that field"
-
-
-RULES: tuple[Callable[[Member], Said], ...] = (_names, _etcd, _address, _native, _values)
+RULES: tuple[Callable[[Member], Said], ...] = (_names, _etcd, _address, _native)
 
 
 # --- beside the others --------------------------------------------------------------------
