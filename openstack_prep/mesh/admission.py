@@ -33,9 +33,14 @@ def admission(scene: Scene, one: Side, other: Side, passage: Passage) -> Iterato
     versions = {each["ip_version"] for each in one.subnets} & {each["ip_version"] for each in other.subnets}
     for version in sorted(versions):
         receivers = _receivers(other, passage, version)
-        if receivers:
+        if receivers or _anywhere(passage):
             yield from Gate(scene, passage, version, "egress", one).closed(receivers)
             yield from Gate(scene, passage, version, "ingress", other).closed(_peers(one, passage, version))
+
+
+def _anywhere(passage: Passage) -> bool:
+    """Whether nobody knows the receiving address yet: MetalLB will choose one."""
+    return passage.target == "mesh address" and passage.address is None
 
 
 def _peers(side: Side, passage: Passage, version: int) -> list[Peer]:
@@ -147,7 +152,8 @@ class Gate:
         """Return the commands that give ports a group: that of the other nodes, or a new one."""
         others = [each for port in self.side.ports for each in port["security_groups"]]
         name = others[0] if others else f"mesh-{self.side.name}"
-        commands = [] if others else [self.scene.openstack("security", "group", "create", name)]
+        owner = self.scene.for_owner(ports[0])
+        commands = [] if others else [self.scene.openstack("security", "group", "create", *owner, name)]
         commands += [self.scene.openstack("port", "set", "--security-group", name, port["id"]) for port in ports]
         return " && ".join(commands)
 

@@ -40,7 +40,7 @@ class Fix:
         if there:
             return self.scene.openstack("router", "add", "subnet", there[0], subnet["id"])
         name = f"mesh-{subnet['id'][:8]}"
-        create = self.scene.openstack("router", "create", name)
+        create = self.scene.openstack("router", "create", *self.scene.for_owner(subnet), name)
         return " && ".join([create, self.scene.openstack("router", "add", "subnet", name, subnet["id"])])
 
     def route(self, router_id: str) -> str:
@@ -56,7 +56,8 @@ class Fix:
         # an interface beside the gateway's: the target's own router then has a next hop for the way back
         name = f"mesh-{router_id[:8]}-{self.target['id'][:8]}"
         network, fixed = self.target["network_id"], f"subnet={self.target['id']}"
-        create = self.scene.openstack("port", "create", "--network", network, "--fixed-ip", fixed, name)
+        words = [*self.scene.for_owner(self.target), "--network", network, "--fixed-ip", fixed]
+        create = self.scene.openstack("port", "create", *words, name)
         return " && ".join([create, self.scene.openstack("router", "add", "port", router_id, name)])
 
     def _shared(self, router_id: str, other_id: str) -> Address | None:

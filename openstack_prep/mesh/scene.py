@@ -69,6 +69,10 @@ class Scene:
         """Return a line for the shell: the client's command, with the entry of clouds.yaml in use."""
         return shlex.join(["openstack", "--os-cloud", self.cloud, *words])
 
+    def for_owner(self, thing: Raw) -> list[str]:
+        """Return the client's options to create something in the project of a thing, which may not be our own."""
+        return [] if thing["project_id"] == self.project_id else ["--project", thing["project_id"]]
+
     def sees(self, thing: Raw) -> bool:
         """Whether what others attached to a network or subnet would be seen."""
         return self.sees_all or thing["project_id"] == self.project_id

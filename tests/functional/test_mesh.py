@@ -71,6 +71,11 @@ class Room:
         sides = [side_of(each, nodes[each.name], [scene.subnets[self.subnets[each.name].id]]) for each in self.members]
         return examine(scene, sides, required(self.members))
 
+    def addresses(self, name: str) -> list[str]:
+        """Return the addresses of a cluster's nodes, in Neutron's order of their ports."""
+        listed = self.neutron.ports(project_id=self.tenant.project_id)
+        return [each.fixed_ips[0]["ip_address"] for each in listed if each.id in self.ports[name]]
+
     def found(self) -> list[str]:
         return [self.told(each) for each in self.look().findings]
 
@@ -148,3 +153,42 @@ def test_two_routers_that_nothing_joins_are_joined(room: Room) -> None:
         f"error two to one: router r2 {r2.id} has a route to 10.1.0.0/24 by 10.2.0.77, which is no router",
         f"error two to one: router r2 {r2.id} {lacks} one {one.id} (10.1.0.0/24) nor a route to it",
     ]
+
+
+def test_pods_that_are_routed_as_they_are(room: Room) -> None:
+    """Without a tunnel, routers lead to the pods of each node, and pods' own addresses are let in."""
+    one = room.cluster("one", "10.1.0.0/24", mesh=True, routing="native", mesh_address="10.1.0.200")
+    two = room.cluster("two", "10.2.0.0/24", mesh=False)
+    router = room.router("r", one, two)
+    assert room.found() == [
+        "error one: the ports one-0, one-1 have no allowed address pair for the mesh address 10.1.0.200",
+        "error one: the ports one-0, one-1 have no allowed address pair for pods' 10.65.0.0/16",
+        f"error two to one: router r {router.id} has no route into the pods' 10.65.0.0/16 by "
+        + ", ".join(room.addresses("one")),
+    ]
+    pods = {f"PODS_OF_{each}": f"10.65.{n}.0/24" for n, each in enumerate(room.addresses("one"))}
+    assert len(room.mend_all(**pods)) == 3
+    assert {each["destination"] for each in room.neutron.get_router(router.id).routes} == {
+        "10.65.0.0/24",
+        "10.65.1.0/24",
+    }
+
+
+def test_groups_of_all_kinds(room: Room) -> None:
+    """Address groups, remote groups, IPv6, and ports without any group."""
+    one, two = room.cluster("one", "2001:db8:1::/64"), room.cluster("two", "2001:db8:2::/64", groups=[])
+    room.router("r", one, two)
+    own = room.neutron.find_security_group("one", ignore_missing=False)
+    told = room.mend_all()
+    assert told[0] == "error one to two: the ports two-0, two-1 (no group) do not let tcp 4240 in from 2001:db8:1::/64"
+    new = room.neutron.find_security_group("mesh-two", ignore_missing=False)
+    for each in room.neutron.security_group_rules(security_group_id=new.id, direction="ingress"):
+        room.neutron.delete_security_group_rule(each)
+    assert len(room.found()) == 4
+    rule = {"security_group_id": new.id, "direction": "ingress", "ethertype": "IPv6"}
+    by_group = room.neutron.create_security_group_rule(**rule, remote_group_id=own.id)
+    assert room.found() == []
+    room.neutron.delete_security_group_rule(by_group)
+    addresses = room.neutron.create_address_group(name="nodes", addresses=["2001:db8:1::/64"])
+    room.neutron.create_security_group_rule(**rule, remote_address_group_id=addresses.id)
+    assert room.found() == []

@@ -105,7 +105,9 @@ def test_the_mesh_address_and_pods() -> None:
     at = passage(port=2379, target="mesh address", address="10.2.0.200")
     (found,) = closed(asked=at)
     assert "tcp 2379 in from 10.1.0.0/24" in found.what
-    assert closed(asked=passage(target="mesh address", address=None)) == []
+    (found,) = closed(asked=passage(port=2379, target="mesh address", address=None))
+    assert "tcp 2379 in from 10.1.0.0/24" in found.what
+    assert closed(asked=passage(target="mesh address", address="2001:db8::1")) == []
 
     one = port("one-0", ONE, "10.1.0.10", "one")
     pods = passage(protocol="any", port=None, target="pods", address="10.66.0.0/16")

@@ -1,0 +1,151 @@
+"""From a spec to what stands between its clusters."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from openstack_prep import api
+from openstack_prep.check import by_weight
+from openstack_prep.check.finding import Finding
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.mesh.examination import Examination, examine, side_of
+from openstack_prep.mesh.reading import read
+from openstack_prep.mesh.scene import Raw
+from openstack_prep.model import Observed
+from openstack_prep.resources import Project, RkeCluster, rke_files, stack_outputs
+from openstack_prep.resources.existing import Existing
+from openstack_prep.resources.port import ports_of
+from openstack_prep.resources.stack_nodes import servers_of
+from openstack_prep.resources.stack_outputs import Outputs
+from openstack_prep.rke.cilium import Member, required
+from openstack_prep.site import Site
+from openstack_prep.spec import Spec
+
+
+def look(cloud: Cloud, spec: Spec, *, path: str = "SPEC", jobs: int = 8) -> Examination:
+    """Return what must get through between the clusters of a spec's mesh, and what stands in the way; only reads.
+
+    ``path`` is the spec's file, for the commands that mend.  The connection is an administrator's, or of the
+    spec's own project.  Raises SpecError when fewer than two clusters take part, or when a stack does not tell
+    of its nodes; CloudError.
+    """
+    cloud.allow_parallel(jobs).authenticate()
+    spec, site = _site(cloud, spec, jobs)
+    clusters = [each for each in spec.resources if isinstance(each, RkeCluster) and _takes_part(each)]
+    if len(clusters) < 2:
+        named = ", ".join(str(each.key) for each in clusters) or "no cluster"
+        remedy = "give two or more of rke_clusters cilium with a mesh"
+        raise SpecError([Mistake("rke_clusters", f"{named} takes part in a mesh", remedy)])
+    with cloud.reading():
+        return _look(
+            site, [rke_files.member(each) for each in clusters], [_seen(site, spec, each, path) for each in clusters]
+        )
+
+
+def _takes_part(cluster: RkeCluster) -> bool:
+    return cluster.cilium is not None and cluster.cilium.mesh != "none"
+
+
+def _site(cloud: Cloud, spec: Spec, jobs: int) -> tuple[Spec, Site]:
+    """Open the spec; a connection of its own project's needs neither its users nor a look for the project."""
+    spec, site = api.open_site(cloud, spec, jobs)
+    project = next((each for each in spec.resources if isinstance(each, Project)), None)
+    if project and project.name == cloud.project_name and project.domain in cloud.domains:
+        site = Site(cloud, site.mark, tenant=cloud)
+        site.known[project.key] = Observed(id=cloud.project_id)
+    return spec, site
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What there is of a cluster: the ports of its nodes, or what they will be made on."""
+
+    ports: Sequence[Raw] = ()
+    networks: tuple[str, ...] = ()
+    """Ids of the network that the nodes will be on."""
+    others: Sequence[Raw] = ()
+    """All ports of its project."""
+    finding: Finding | None = None
+
+
+def _seen(site: Site, spec: Spec, cluster: RkeCluster, path: str) -> Seen:
+    outputs = stack_outputs.read(site, cluster.owner, cluster.stack)
+    project_id = site.find_project_id(cluster.owner)
+    ports = ports_of(site, project_id)
+    if outputs is None or not outputs.settled:
+        finding = _unseen(site, cluster, project_id, outputs, path)
+        network = cluster.scene.parameters(cluster.stack).get("network")
+        network_id = site.find_id(cluster.sibling(Existing, network, of="network")) if network else None
+        return Seen(networks=(network_id,) if network_id else (), others=ports, finding=finding)
+    mistakes = [
+        cluster.mistake(f"{each.where}: {each.what}", each.remedy) for each in rke_files.mistakes(cluster, outputs)
+    ]
+    if mistakes:
+        raise SpecError(spec.placed(mistakes))
+    names = {address: name for name, _, address in rke_files.machines(cluster, outputs)}
+    servers = servers_of(site, cluster.owner, cluster.stack) or ()
+    nodes = [_named(port, names) for port in ports if port["device_id"] in servers]
+    found = [port for port in nodes if port]
+    return Seen(ports=found, others=ports, finding=_lost(cluster, names, found))
+
+
+def _lost(cluster: RkeCluster, names: Mapping[str, str], ports: Sequence[Raw]) -> Finding | None:
+    """Return a word on nodes that their stack tells of, and that have no port."""
+    there = {each["ip_address"] for port in ports for each in port["fixed_ips"]}
+    lost = [f"{name} {address}" for address, name in names.items() if address not in there]
+    if not lost:
+        return None
+    return Finding(
+        where=cluster.name,
+        what=f"no server of stack/{cluster.stack} has a port with the address of {', '.join(lost)}",
+        why="what lets a node in shows on its port",
+        remedy=f"openstack stack check {cluster.stack}  # and look at what it says of these servers",
+    )
+
+
+def _unseen(site: Site, cluster: RkeCluster, project_id: str | None, outputs: Outputs | None, path: str) -> Finding:
+    """Return a word on nodes that cannot be looked at: their stack is not there, or not to be seen."""
+    blind = project_id is not None and site.find_tenant(cluster.owner) is None
+    state = (
+        "cannot be seen: nobody may act there"
+        if blind
+        else "does not stand yet"
+        if outputs is None
+        else "is not complete"
+    )
+    return Finding(
+        where=cluster.name,
+        what=f"stack/{cluster.stack} {state}; addresses, groups and pairs of its nodes were not looked at",
+        why="whether nodes let one another in shows on their ports",
+        remedy="choose an entry of the project by --os-cloud" if blind else f"openstack-prep apply {shlex.quote(path)}",
+    )
+
+
+def _named(port: Raw, names: Mapping[str, str]) -> Raw | None:
+    """Return the port of a node, by an address that its stack tells of; Nova gives ports no names."""
+    name = next((names[each["ip_address"]] for each in port["fixed_ips"] if each["ip_address"] in names), None)
+    return {**port, "name": port["name"] or name} if name else None
+
+
+def _look(site: Site, members: Sequence[Member], seen: Sequence[Seen]) -> Examination:
+    cloud = site.admin
+    scene = read(
+        cloud.network,
+        cloud=cloud.name,
+        project_id=cloud.project_id,
+        sees_all="admin" in cloud.roles,
+        ports=[port for each in seen for port in each.others],
+        nodes=[port for each in seen for port in each.ports],
+        networks=[network_id for each in seen for network_id in each.networks],
+    )
+    sides = []
+    for member, each in zip(members, seen, strict=True):
+        ids = {fixed["subnet_id"] for port in each.ports for fixed in port["fixed_ips"]}
+        subnets = [raw for raw in scene.subnets.values() if raw["id"] in ids or raw["network_id"] in each.networks]
+        sides.append(side_of(member, each.ports, subnets))
+    found = examine(scene, sides, required(members))
+    missing = [each.finding for each in seen if each.finding]
+    return replace(found, findings=tuple(by_weight([*missing, *found.findings])))
