@@ -15,6 +15,7 @@ from openstack_prep.rke.model import STRICT
 OLDEST = (1, 13)
 NEWEST_MANAGED_ETCD = (1, 15)
 NODE_PORT = 32379
+MESH_DOMAIN = "mesh.cilium.io"
 ETCD_PORT = 2379
 
 
@@ -53,8 +54,8 @@ class Cilium:
     """Address that the others reach it at: one out of a pool, or of a node where it is a NodePort."""
     mesh_node_port: Annotated[int, Ge(1), Le(65535)] = NODE_PORT
     """Its port on the nodes where it is a NodePort."""
-    mesh_domain: Name = "mesh.cilium.io"
-    """Domain in which the clusters know one another; nobody else has to resolve it."""
+    mesh_domain: Name = MESH_DOMAIN
+    """Domain in which the clusters know one another, the same in the whole mesh; nobody has to resolve it."""
     encryption: Literal["none", "wireguard", "ipsec"] = "none"
     """Encryption between pods of different nodes, the same in the whole mesh."""
     routing: Literal["tunnel", "native"] = "tunnel"

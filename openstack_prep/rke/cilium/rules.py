@@ -18,7 +18,7 @@ from openstack_prep.rke.metallb.model import MetalLB, MetalLBPool
 
 CLUSTER_NAME = r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?"
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-EQUAL = ("mesh", "routing", "tunnel_protocol", "encryption")
+EQUAL = ("mesh", "mesh_domain", "routing", "tunnel_protocol", "encryption")
 """What all clusters of a mesh must have the same."""
 
 
@@ -51,6 +51,9 @@ def _names(member: Member) -> Said:
     elif not re.fullmatch(CLUSTER_NAME, member.name):
         remedy = "use small letters, digits and hyphens, 32 at most"
         yield "name", f"{member.name!r} is no name of a cluster to Cilium", remedy
+    domain = member.cilium.mesh_domain
+    if not re.fullmatch(rf"{LABEL}(\.{LABEL})+", domain):
+        yield "mesh_domain", f"{domain!r} is no domain", "write one such as mesh.cilium.io"
     if not re.fullmatch(LABEL, member.cilium.namespace):
         yield "namespace", f"{member.cilium.namespace!r} is no DNS label", "use small letters, digits and hyphens"
 

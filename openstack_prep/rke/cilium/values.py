@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from openstack_prep.rke.cilium.model import ETCD_PORT, Cilium
+from openstack_prep.rke.cilium.model import ETCD_PORT, MESH_DOMAIN, Cilium
 from openstack_prep.rke.model import Cluster
 from openstack_prep.yaml_text import dump
 
@@ -108,7 +108,10 @@ def _routing(cilium: Cilium) -> dict[str, Any]:
 
 def _mesh(member: Member, members: Sequence[Member]) -> dict[str, Any]:
     cilium = member.cilium
-    found = {"useAPIServer": True, "apiserver": {"service": _service(member)}}
+    apiserver: dict[str, Any] = {"service": _service(member)}
+    if cilium.mesh_domain != MESH_DOMAIN:  # which alone its certificate is for by itself
+        apiserver["tls"] = {"server": {"extraDnsNames": [f"*.{cilium.mesh_domain}"]}}
+    found: dict[str, Any] = {"useAPIServer": True, "apiserver": apiserver}
     peers = [each for each in members if each.name != member.name and each.cilium.mesh == "clustermesh-apiserver"]
     if peers and cilium.minor >= SHARED_CA_SINCE:
         clusters = [_peer(each) for each in peers]

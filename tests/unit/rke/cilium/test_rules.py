@@ -63,6 +63,7 @@ def test_names(name: str, said: str) -> None:
             ["namespace: 'kube_system' is no DNS label; use small letters, digits and hyphens"],
         ),
         ({"mesh": "none"}, ["mesh_address: there is nothing to reach without a mesh; leave it out, or choose a mesh"]),
+        ({"mesh_domain": "mesh"}, ["mesh_domain: 'mesh' is no domain; write one such as mesh.cilium.io"]),
         (
             {"mesh_address": "2001:db8::200"},
             ["mesh_address: 2001:db8::200 is no IPv4, as the Services of 10.43.0.0/16 are; choose one that is"],

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
@@ -22,7 +23,8 @@ EVERYWHERE = frozenset(
     ipv4NativeRoutingCIDR ipv6NativeRoutingCIDR encryption.enabled encryption.type identityAllocationMode etcd.enabled
     clustermesh.useAPIServer clustermesh.config.enabled clustermesh.config.domain clustermesh.config.clusters
     clustermesh.apiserver.service.type clustermesh.apiserver.service.nodePort
-    clustermesh.apiserver.service.annotations clustermesh.apiserver.service.loadBalancerIP""".split()  # noqa: SIM905
+    clustermesh.apiserver.service.annotations clustermesh.apiserver.service.loadBalancerIP
+    clustermesh.apiserver.tls.server.extraDnsNames""".split()  # noqa: SIM905
 )
 MODES = {"routingMode", "tunnelProtocol"}
 KNOWN = {
@@ -37,6 +39,43 @@ KNOWN = {
 1.14.000, 1.16.000 and 1.18.000; the managed etcd by its template, which 1.15.000 still has and 1.16.000 has no more."""
 OF_THE_USER = {"clustermesh.apiserver.service.annotations", "clustermesh.config.clusters"}
 
+TEXT, COUNT, TRUTH, LIST = ({"type": each} for each in ("string", "integer", "boolean", "array"))
+
+
+def exactly(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+SERVICE = exactly(
+    type=TEXT, nodePort=COUNT, annotations={"type": "object"}, loadBalancerIP={"type": ["null", "string"]}
+)
+POOL = exactly(
+    clusterPoolIPv4PodCIDRList={"type": ["array", "string"]},
+    clusterPoolIPv6PodCIDRList={"type": ["array", "string"]},
+    clusterPoolIPv6MaskSize=COUNT,
+)
+SCHEMA = exactly(
+    cluster=exactly(name=TEXT, id=COUNT),
+    ipam=exactly(mode=TEXT, operator=POOL),
+    ipv4=exactly(enabled=TRUTH),
+    ipv6=exactly(enabled=TRUTH),
+    k8s=exactly(requireIPv4PodCIDR=TRUTH, requireIPv6PodCIDR=TRUTH),
+    k8sServiceHost=TEXT,
+    k8sServicePort={"type": ["string", "integer"]},
+    kubeProxyReplacement={"type": ["string", "boolean"]},
+    routingMode=TEXT,
+    tunnelProtocol=TEXT,
+    ipv4NativeRoutingCIDR=TEXT,
+    ipv6NativeRoutingCIDR=TEXT,
+    encryption=exactly(enabled=TRUTH, type=TEXT),
+    clustermesh=exactly(
+        useAPIServer=TRUTH,
+        config=exactly(enabled=TRUTH, domain=TEXT, clusters={"type": ["object", "array"]}),
+        apiserver=exactly(service=SERVICE, tls=exactly(server=exactly(extraDnsNames=LIST))),
+    ),
+)
+"""The same by Cilium's own values.schema.json (after 1.18), as far as we use it; strict where that lets more through."""
+
 PLAIN = Cilium(cluster_id=1, mesh_address="10.1.0.200")
 FULL = replace(
     PLAIN,
@@ -47,7 +86,9 @@ FULL = replace(
     kube_proxy_replacement=True,
     values={"operator": {"replicas": 1}, "clustermesh": {"apiserver": {"replicas": 2}}, "hubble": {"enabled": True}},
 )
-NODE_PORT = replace(PLAIN, mesh_service="NodePort", mesh_address="10.1.0.11", tunnel_protocol="geneve")
+NODE_PORT = replace(
+    PLAIN, mesh_service="NodePort", mesh_address="10.1.0.11", tunnel_protocol="geneve", mesh_domain="mesh.example.com"
+)
 
 
 def cluster(number: int) -> Cluster:
@@ -88,6 +129,8 @@ def test_the_release_knows_every_key(release: str, cilium: Cilium, old_metallb: 
     assert ("mesh" in refused) == (cilium.mesh == "etcd" and minor not in ("1.13", "1.14", "1.15"))
     if "mesh" not in refused:
         assert set(paths(document(one, members))) <= KNOWN[minor]
+    if "mesh" not in refused and minor > "1.15":
+        jsonschema.validate(document(one, members), SCHEMA)
 
 
 @pytest.mark.parametrize(
