@@ -74,7 +74,7 @@ SCHEMA = exactly(
         apiserver=exactly(service=SERVICE, tls=exactly(server=exactly(extraDnsNames=LIST))),
     ),
 )
-"""The same by Cilium's own values.schema.json (after 1.18), as far as we use it; strict where that lets more through."""
+"""The same by Cilium's own values.schema.json (after 1.18), as far as we use it, but strict."""
 
 PLAIN = Cilium(cluster_id=1, mesh_address="10.1.0.200")
 FULL = replace(
