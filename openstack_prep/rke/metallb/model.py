@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from annotated_types import Ge, Le, Len
+from annotated_types import Ge, Le
 
 from openstack_prep.fields import Address, Name, Text
 from openstack_prep.ranges import AddressRange
@@ -150,7 +150,7 @@ class MetalLB:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
-    pools: Annotated[tuple[MetalLBPool, ...], Len(1)]
+    pools: tuple[MetalLBPool, ...]
     """Addresses to give out."""
     peers: tuple[MetalLBPeer, ...] = ()
     """Routers to speak BGP with."""

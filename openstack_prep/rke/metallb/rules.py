@@ -33,6 +33,8 @@ NOT_IN_A_CONFIGMAP = (
 def mistakes(metallb: MetalLB, addresses: Addresses) -> Iterator[Mistake]:
     """Yield everything that is wrong; ``addresses`` are those of the spec's address pools."""
     yield from _label("namespace", metallb.namespace)
+    if not metallb.pools:
+        yield Mistake("pools", "is empty", "give one at least")
     for name, named in (("pools", [each.called for each in metallb.pools]), ("peers", [e.name for e in metallb.peers])):
         for index, called in enumerate(named):
             if called in named[:index]:

@@ -122,6 +122,10 @@ def test_pools_beside_one_another() -> None:
     ]
 
 
+def test_no_pool_at_all() -> None:
+    assert told() == ["pools: is empty; give one at least"]
+
+
 def test_nobody_to_announce_to() -> None:
     assert told(bgp(), peers=()) == ["pools[0].protocol: there is no peer to announce it to; declare one in peers"]
 
