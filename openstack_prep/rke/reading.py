@@ -128,5 +128,5 @@ def _is_network(value: Any) -> bool:
 
 def _addresses(machines: list[Any]) -> Iterator[tuple[int, str]]:
     for index, machine in enumerate(machines):
-        addresses = {value_at(machine, name) for name in ("address", "internal_address")}
-        yield from ((index, each) for each in addresses if isinstance(each, str) and is_address(each))
+        said = [value_at(machine, name) for name in ("address", "internal_address")]
+        yield from ((index, each) for each in {each for each in said if isinstance(each, str) and is_address(each)})

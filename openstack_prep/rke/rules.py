@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
+from openstack_prep.fields import is_address
 from openstack_prep.rke.cluster_keys import CLUSTER
 from openstack_prep.rke.keys import Fault, dotted, faults, nearest, value_at
 from openstack_prep.rke.nodes import MASTER, SUBDOMAIN
@@ -237,6 +238,10 @@ def _node(node: Mapping[str, Any]) -> Iterator[Fault]:
     for name in ("address", "user", "role"):
         if not node.get(name):
             yield Fault((name,), "is missing", "add it")
+    for name in ("address", "internal_address"):
+        said = node.get(name)
+        if said and isinstance(said, str) and not is_address(said) and not re.fullmatch(SUBDOMAIN, said.lower()):
+            yield Fault((name,), f"{said!r} is no address", "give an IP address or a name")
     for number, each in enumerate(_roles(node)):
         if each not in MASTER:
             yield Fault(("role", number), f"{each!r} is none", f"write {', '.join(MASTER)}")

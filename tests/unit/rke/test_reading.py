@@ -105,6 +105,18 @@ def test_what_nobody_has_said_is_no_mistake(path: Path) -> None:
     assert told(path, dump(whole)) == []
 
 
+@pytest.mark.parametrize(
+    ("address", "what"),
+    [
+        ("[192.0.2.1]", "a list is not a text; write a text"),
+        ("{a: 192.0.2.1}", "a mapping is not a text; write a text"),
+        ("192.0.2.1/24", "'192.0.2.1/24' is no address; give an IP address or a name"),
+    ],
+)
+def test_addresses_that_are_none(path: Path, address: str, what: str) -> None:
+    assert told(path, FILE.replace("192.0.2.1", address)) == [f"2: nodes[0].address: {what}"]
+
+
 def test_secrets_stay_out_of_what_is_told(path: Path) -> None:
     text = f"{FILE}private_registries:\n- {{password: [hush]}}\n- {{password: {{a: hush}}}}\naddons: [hush]\n"
     found = told(path, text)

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from openstack_prep.rke.keys import dotted
 from openstack_prep.rke.rules import keys, needs_cri_dockerd, values, warnings
@@ -159,3 +163,41 @@ def test_a_key_and_its_path_at_once() -> None:
         "bastion_host.ssh_key_path stands there beside ssh_key; keep one of them",
         "nodes[0].ssh_cert_path stands there beside ssh_cert; keep one of them",
     ]
+
+
+ODD: list[Any] = [None, "", 0, True, 1.5, "x", [], [None], [[1]], {}, [{}], {"a": 1}, {1: 2}]
+
+
+def paths(data: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield before
+    inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for step, each in inner:
+        yield from paths(each, (*before, step))
+
+
+def replaced(data: Any, path: tuple[Any, ...], value: Any) -> Any:
+    if not path:
+        return value
+    made = copy.copy(data)
+    made[path[0]] = replaced(data[path[0]], path[1:], value)
+    return made
+
+
+def test_nothing_that_may_stand_there_makes_it_fall_over() -> None:
+    """Each part of a whole file is replaced by each odd value; a wrong type is always told."""
+    whole = yaml.safe_load((Path(__file__).parent / "data" / "full.yml").read_text())
+    for path in paths(whole):
+        for odd in ODD:
+            document = replaced(whole, path, odd)
+            if isinstance(document, dict):
+                list(values(document))
+                list(warnings(document))
+            wrong = list(keys(document))
+            if isinstance(odd, list | dict) and not isinstance(found_at(whole, path), type(odd)):
+                assert wrong
+
+
+def found_at(data: Any, path: tuple[Any, ...]) -> Any:
+    for step in path:
+        data = data[step]
+    return data
