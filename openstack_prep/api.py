@@ -12,7 +12,7 @@ from openstack_prep.errors import Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.executor import JOBS, Event, silent
 from openstack_prep.model import Key, Mark, Observed, Resource
 from openstack_prep.plan import Plan, Report, differences
-from openstack_prep.resources import RkeCluster, RoleAssignment, User
+from openstack_prep.resources import Project, RkeCluster, RoleAssignment, User
 from openstack_prep.site import Actor, Site
 from openstack_prep.spec import Spec
 
@@ -130,6 +130,12 @@ def open_site(cloud: Cloud, wanted: Wanted, jobs: int, progress: Progress = _no_
     spec = replace(spec, resources=tuple(part for each in completed for part in each.parts()))
     tenant = connect(spec.clouds.tenant).allow_parallel(jobs) if spec.clouds.tenant else None
     cloud.allow_parallel(jobs).authenticate()  # before all else: a wrong password has one clear error
+    project = next((each for each in spec.resources if isinstance(each, Project) and not spec.is_chosen(each)), None)
+    if project and tenant is None and project.name == cloud.project_name and project.domain in cloud.domains:
+        # who works in the project that others look after needs neither its users nor a look for it
+        site = Site(cloud, Mark(spec.name), tenant=cloud, progress=progress)
+        site.known[project.key] = Observed(id=cloud.project_id)
+        return spec, site
     return spec, Site(cloud, Mark(spec.name), tenant=tenant, actors=_actors(spec.resources), progress=progress)
 
 

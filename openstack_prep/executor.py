@@ -66,7 +66,7 @@ def examine(
 
     ``others`` are what the spec would make besides.
     """
-    declared = {resource.key for resource in resources}
+    declared = {resource.key for resource in resources} | site.known.keys()
     outside = {each.key: each for resource in resources for each in resource.references() if each.key not in declared}
     try:
         observed = observe(site, [*resources, *outside.values()], jobs=jobs)

@@ -53,7 +53,8 @@ class Existing(InProject):
             listed = cloud.image.list("/images", "images", name=self.name)
             return listed or filter(None, [_at(cloud.image, f"/images/{quote(self.name, safe='')}")])
         if self.of == "stack":
-            return filter(None, [stack_outputs.find(site, self.owner, self.name)])
+            found = stack_outputs.find(site, self.owner, self.name)
+            return [found[1]] if found else []
         path, plural = f"/{self.of.replace('_', '-')}s", f"{self.of}s"
         named = cloud.network.list(path, plural, name=self.name, fields="id")
         return named or cloud.network.list(path, plural, id=self.name, fields="id")
