@@ -100,7 +100,8 @@ def draw(
 
     Each cluster, in the order given, keeps what it was given and gets the first free networks for the
     rest; what earlier clusters have and what is ``taken`` is passed over.  So a cluster that is added at
-    the end moves no other.  Raises SpecError when there is no room.
+    the end moves no other.  One that is removed before it does, and so does what is taken later: a cluster
+    that runs is better given its networks.  Raises SpecError when there is no room.
     """
     used, mistakes = _assigned(networks, clusters, list(taken))
     if mistakes:
@@ -152,10 +153,8 @@ def _no_room(networks: ClusterNetworks, name: str, field: str, prefix: int, used
     inside = [each for each in used if any(each.range.overlap(Range.of(whole)) for whole in ranges)]
     ours = sum(bool(each.cluster) for each in inside)
     shown = networks.range or f"{ranges[0][0]}-{ranges[-1][-1]}"
-    what = (
-        f"{field}: no /{prefix} of {shown} is free: it has {count} of that size; in it lie {ours} networks of clusters"
-        f" and {len(inside) - ours} others"
-    )
+    lying = f"networks of clusters in it: {ours}, of others: {len(inside) - ours}"
+    what = f"{field}: no /{prefix} of {shown} is free: it has {count} of that size; {lying}"
     return Mistake(f"rke_cluster/{name}", what, "enlarge cluster_networks.range, or make its prefixes longer")
 
 

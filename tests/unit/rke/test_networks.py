@@ -75,7 +75,7 @@ def test_a_full_range_is_told_with_its_numbers() -> None:
     )
     with pytest.raises(SpecError) as error:
         draw(full, clusters, taken)
-    why = "it has 4 of that size; in it lie 3 networks of clusters and 1 others"
+    why = "it has 4 of that size; networks of clusters in it: 3, of others: 1"
     remedy = "enlarge cluster_networks.range, or make its prefixes longer"
     assert [str(each) for each in error.value.mistakes] == [
         f"rke_cluster/b: service_cidr: no /16 of 10.64.0.0/14 is free: {why}; {remedy}",
