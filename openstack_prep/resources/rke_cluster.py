@@ -171,6 +171,8 @@ class RkeCluster(OnStack, Cluster):
 
     def create(self, site: Site) -> Observed:
         self.files(site.mark).write(self.render(site, openly=True))
+        for each in rke_files.warnings(self, self._outputs(site)):
+            site.note(self.key, each)
         observed = self._observed(site)
         assert observed is not None
         return observed

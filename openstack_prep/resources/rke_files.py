@@ -164,6 +164,14 @@ def mistakes(cluster: RkeCluster, outputs: Outputs | None) -> Iterator[Mistake]:
         yield from (each if each.where == "name" else replace(each, where=f"cilium.{each.where}") for each in said)
 
 
+def warnings(cluster: RkeCluster, outputs: Outputs | None) -> Iterator[str]:
+    """Yield what works, but not as well as it could."""
+    if outputs is not None:
+        declared = as_declared(cluster, outputs)
+        of = cluster_yml if cluster.distribution == "rke" else rke2
+        yield from of.warnings(declared, nodes_of(declared, machines(cluster, outputs)))
+
+
 def how_many(cluster: RkeCluster, outputs: Outputs | None) -> int | None:
     """Return how many nodes the stack has or, by its parameters, will have; None when nobody knows yet."""
     if outputs:

@@ -17,7 +17,6 @@ from openstack_prep.rke.keys import Fault, dotted, faults, hidden, merged, order
 from openstack_prep.rke.model import Cluster, Node, Registry
 from openstack_prep.rke.networks import dns_of
 from openstack_prep.rke.nodes import MASTER, etcd_warning, group_mistakes, missing, node_mistakes, taint_parts
-from openstack_prep.yaml_text import dump
 
 FILE = "cluster.yml"
 DEFAULT_PLUGIN = "canal"
@@ -108,11 +107,6 @@ def _node(cluster: Cluster, node: Node) -> dict[str, Any]:
 def _registry(registry: Registry) -> dict[str, Any]:
     said = {"url": registry.url, "user": registry.user, "password": registry.password}
     return _without_nothing(said | {"is_default": registry.is_default})
-
-
-def text(document: Mapping[str, Any]) -> str:
-    """Return the text of a file, which holds the secrets openly."""
-    return dump(document)
 
 
 # --- what is wrong ------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from openstack_prep.rke.networks import dns_of
 from openstack_prep.rke.nodes import etcd_warning, group_mistakes, missing, node_mistakes
 from openstack_prep.rke.rke2_keys import AGENT, OF_K3S, SAME, SERVER
 from openstack_prep.secret import Secret
-from openstack_prep.yaml_text import dump
 
 CONFIG, REGISTRIES = "/etc/rancher/rke2/config.yaml", "/etc/rancher/rke2/registries.yaml"
 TOKEN_FILE = "/etc/rancher/rke2/token"
@@ -152,11 +151,6 @@ def registries(cluster: Cluster) -> dict[str, Any] | None:
             each.url: {"auth": {"username": each.user or "", "password": each.password or ""}} for each in logins
         }
     }
-
-
-def text(document: Mapping[str, Any]) -> str:
-    """Return the text of a file, which holds the secrets openly."""
-    return dump(document)
 
 
 def join_url(api: str) -> str:

@@ -158,6 +158,18 @@ def test_destroy_removes_ours_and_says_what_stays(heat: Heat, site: Site, make: 
     assert executor.observe(site, [make()]) == {}
 
 
+def test_what_is_not_as_good_as_it_could_be_is_told(heat: Heat, site: Site, make: Make) -> None:
+    told: list[str] = []
+    site.note = lambda key, text: told.append(f"{key}: {text}")
+    groups = (
+        NodeGroup(nodes="0-1", roles=("controlplane", "etcd", "worker")),
+        NodeGroup(nodes="2", roles=("worker",)),
+    )
+    cluster = make(roles=groups)
+    cluster.completed([cluster], site.admin).create(site)
+    assert told == ["rke_cluster/a: 2 nodes are etcd: they outlive the loss of as many as 1 do; make it odd"]
+
+
 def test_files_of_a_cluster_whose_stack_is_gone_can_be_destroyed(heat: Heat, site: Site, make: Make) -> None:
     applied(site, make())
     heat.stands = False

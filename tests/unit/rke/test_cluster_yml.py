@@ -11,10 +11,11 @@ import pytest
 import yaml
 
 from openstack_prep.rke import cluster_yml, reading
-from openstack_prep.rke.cluster_yml import document, kubeconfig_hint, mistakes, text, warnings
+from openstack_prep.rke.cluster_yml import document, kubeconfig_hint, mistakes, warnings
 from openstack_prep.rke.model import Cluster, Node, NodeGroup, Registry
 from openstack_prep.rke.nodes import nodes_of
 from openstack_prep.secret import Secret
+from openstack_prep.yaml_text import dump
 
 PLAIN = Cluster(cluster_cidr="10.64.0.0/16", service_cidr="10.65.0.0/16")
 FULL = Cluster(
@@ -70,7 +71,7 @@ def test_whole_files(
 ) -> None:
     found = nodes(cluster, count)
     assert said(cluster, found) == []
-    written = text(document(cluster, found, name))
+    written = dump(document(cluster, found, name))
     stored(f"../rke/data/{name}.yml", written.rstrip("\n"))
     path = tmp_path / "cluster.yml"  # what we write, our own strict reader takes
     path.write_text(written)
@@ -81,8 +82,8 @@ def test_secrets_show_in_the_file_alone() -> None:
     made = document(FULL, nodes(FULL, 4), "full")
     assert "hush" not in str(made)
     assert str(made["private_registries"][0]["password"]) == "********"
-    assert "secret_key: hush" in text(made)
-    assert "password: 'no'" in text(made)
+    assert "secret_key: hush" in dump(made)
+    assert "password: 'no'" in dump(made)
 
 
 def test_cri_dockerd_is_asked_for_where_kubernetes_needs_it() -> None:

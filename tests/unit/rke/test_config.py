@@ -10,10 +10,11 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from openstack_prep.rke.cluster_keys import CLUSTER, NODE
-from openstack_prep.rke.cluster_yml import document, mistakes, text
+from openstack_prep.rke.cluster_yml import document, mistakes
 from openstack_prep.rke.model import Cluster
 from openstack_prep.rke.rke2_keys import SERVER
 from openstack_prep.secret import Secret
+from openstack_prep.yaml_text import dump
 
 
 def read(spec: dict[str, Any], base: Path, warnings: list[str]) -> Cluster:
@@ -34,7 +35,7 @@ def test_from_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     cluster = read(s3({"env": "S3_SECRET"}), tmp_path, warnings)
     assert list(mistakes(cluster, None)) == []
     assert "hush" not in str(cluster) + str(document(cluster, (), "c"))
-    assert "secret_key: hush" in text(document(cluster, (), "c"))
+    assert "secret_key: hush" in dump(document(cluster, (), "c"))
     config = {"distribution": "rke2", "config": {"agent-token": {"file": "token"}, "profile": "cis"}}
     assert read(config, tmp_path, warnings).config == {"agent-token": Secret("quiet"), "profile": "cis"}
     assert warnings == []

@@ -13,9 +13,10 @@ import yaml
 from openstack_prep.rke import reading
 from openstack_prep.rke.model import Cluster, Node, NodeGroup, Registry
 from openstack_prep.rke.nodes import nodes_of
-from openstack_prep.rke.rke2 import document_faults, documents, kubeconfig_hint, mistakes, registries, text, warnings
+from openstack_prep.rke.rke2 import document_faults, documents, kubeconfig_hint, mistakes, registries, warnings
 from openstack_prep.rke.rke2_keys import SERVER
 from openstack_prep.secret import Secret
+from openstack_prep.yaml_text import dump
 
 PLAIN = Cluster(distribution="rke2", cluster_cidr="10.64.0.0/16", service_cidr="10.65.0.0/16")
 FULL = Cluster(
@@ -74,7 +75,7 @@ def test_whole_files(
     made = documents(cluster, found, api="10.1.0.5", token=token, tls_san=["192.0.2.5"])
     assert "s3cret" not in str(made)
     assert "hush" not in str(made)
-    texts = {each: text(document) for each, document in made.items()}
+    texts = {each: dump(document) for each, document in made.items()}
     stored(f"../rke/data/rke2-{name}.yaml", "".join(f"# {each}\n---\n{texts[each]}" for each in texts).rstrip("\n"))
     for each, node in zip(texts, found, strict=True):  # what we write, our own strict reader takes
         path = tmp_path / each
@@ -95,7 +96,7 @@ def test_who_joins_whom() -> None:
 def test_registries() -> None:
     assert registries(PLAIN) is None
     assert registries(replace(PLAIN, private_registries=(Registry(url="open.example.com"),))) is None
-    assert yaml.safe_load(text(registries(FULL) or {})) == {
+    assert yaml.safe_load(dump(registries(FULL) or {})) == {
         "configs": {"registry.example.com:5000": {"auth": {"username": "puller", "password": "hush"}}}
     }
 
