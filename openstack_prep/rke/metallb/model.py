@@ -52,7 +52,7 @@ class MetalLBLayer2:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     interfaces: tuple[Name, ...] = ()
-    """Interfaces of the nodes to announce on (0.13.8 and later); default: all."""
+    """Interfaces of the nodes to announce on (0.13.6 and later); default: all."""
     node_selectors: tuple[LabelSelector, ...] = ()
     """Nodes that announce; default: all."""
 
@@ -96,13 +96,13 @@ class MetalLBPool:
     avoid_buggy_ips: bool = False
     """Whether to leave out IPv4 addresses that end in .0 and .255."""
     namespaces: tuple[Name, ...] = ()
-    """Namespaces whose Services get these (0.13.6 and later); default: all."""
+    """Namespaces whose Services get these (0.13.8 and later); default: all."""
     namespace_selectors: tuple[LabelSelector, ...] = ()
-    """The same by labels of namespaces (0.13.6 and later)."""
+    """The same by labels of namespaces (0.13.8 and later)."""
     service_selectors: tuple[LabelSelector, ...] = ()
-    """The same by labels of Services (0.13.6 and later)."""
-    priority: Annotated[int, Ge(0), Le(2**31 - 1)] | None = None
-    """Which pool is tried first when several fit: the lowest (0.13.6 and later)."""
+    """The same by labels of Services (0.13.8 and later)."""
+    priority: Annotated[int, Ge(1), Le(2**31 - 1)] | None = None
+    """Which pool is tried first when several fit: the lowest (0.13.8 and later; without the three above, 0.15)."""
     l2: MetalLBLayer2 | None = None
     """How they are announced by layer2."""
     bgp: MetalLBBGP | None = None

@@ -137,7 +137,7 @@ def test_what_a_configmap_cannot_say() -> None:
         namespaces=("web",),
         namespace_selectors=(FRONT,),
         service_selectors=(FRONT,),
-        priority=0,
+        priority=5,
         l2=MetalLBLayer2(interfaces=("eth1",), node_selectors=(FRONT,)),
     )
     fields = [
