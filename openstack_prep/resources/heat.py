@@ -84,6 +84,12 @@ class HeatStack:
         return {self.places[_link(each, "stack")] + each["resource_name"]: each for each in made}
 
     @property
+    def ids(self) -> dict[str, str]:
+        """The ids of what was made directly in it, by the names of its template."""
+        mine = (each for each in self.made.values() if _link(each, "stack") == self.name)
+        return {each["resource_name"]: each["physical_resource_id"] for each in mine}
+
+    @property
     def types(self) -> frozenset[str]:
         return frozenset(each["resource_type"] for each in self.resources)
 

@@ -63,7 +63,10 @@ class Waiting:
         """Raise ResourceFailed when the work ended badly, with the reason of each resource at fault."""
         if stack is None or stack["stack_status"] in ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE"):
             return
-        told = [f"{place}: {reason}" for place, (_, reason) in sorted(self.faults.items())]
+        inner = [
+            place for place in sorted(self.faults) if not any(each.startswith(f"{place}.") for each in self.faults)
+        ]
+        told = [f"{place}: {self.faults[place][1]}" for place in inner]
         own = [each for each in told if not each.endswith(CANCELLED)]
         said = "; ".join(own or told) or stack["stack_status_reason"]
         name, status = stack["stack_name"], stack["stack_status"]

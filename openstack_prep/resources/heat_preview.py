@@ -8,7 +8,7 @@ Source: Orchestration API v1, "Preview stack", "Preview stack update" (show_nest
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,8 +64,41 @@ def foresee(
     secrets: Sequence[Secret],
     before: Mapping[str, Any],
     names: Sequence[str],
+    missing: Collection[str] = (),
 ) -> list[Foreseen]:
     """Return what an update would do; raises Refused.
+
+    A preview takes every reference to a resource for a change, even when the resource stays, and so
+    would replace what holds one.  Hence references are given as the ids that they stand for, unless
+    their resource is ``missing`` or turns out to be made anew, too.
+    """
+    pinned = {name: each for name, each in stack.ids.items() if name not in missing}
+    while True:
+        template = {**body["template"], "resources": _pinned(body["template"].get("resources"), pinned)}
+        found = _foresee(stack, {**body, "template": template}, secrets, before, names)
+        moved = pinned.keys() & {each.place for each in found if each.verb in ("replace", "delete")}
+        if not moved:
+            return found
+        pinned = {name: each for name, each in pinned.items() if name not in moved}
+
+
+def _pinned(value: Any, ids: Mapping[str, str]) -> Any:
+    """Return a part of a template with ids in the place of references."""
+    if isinstance(value, Mapping):
+        if value.keys() == {"get_resource"}:
+            return ids.get(str(value["get_resource"]), value)
+        return {name: _pinned(each, ids) for name, each in value.items()}
+    return [_pinned(each, ids) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _foresee(
+    stack: HeatStack,
+    body: Mapping[str, Any],
+    secrets: Sequence[Secret],
+    before: Mapping[str, Any],
+    names: Sequence[str],
+) -> list[Foreseen]:
+    """Ask for all that happens.
 
     Heat does not tell what happens in nested stacks when a group of them is to grow (it answers
     400).  Then each parameter of ``names`` that is not as ``before`` is asked about by itself.

@@ -94,7 +94,7 @@ class Stack(Inputs):
         body, secrets = self.body(site, handle["tags"])
         before, names = values["parameters"], sorted(self.given.keys() - self.package.hidden)
         try:
-            handle["preview"] = foresee(handle["stack"], body, secrets, before, names)
+            handle["preview"] = foresee(handle["stack"], body, secrets, before, names, handle["missing"])
         except Refused as error:
             handle["refused"] = str(error)
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from openstack_prep.errors import PlanRefused
-from openstack_prep.resources import Flavor, Network, Stack, Subnet
+from openstack_prep import api
+from openstack_prep.errors import ApplyFailed, PlanRefused
+from openstack_prep.resources import Flavor, Network, Quota, Stack, Subnet
 from openstack_prep.secret import Secret
+from openstack_prep.spec import Spec
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
@@ -28,6 +32,7 @@ parameters:
   flavor: {type: string, default: m1.small, constraints: [{custom_constraint: nova.flavor}]}
   image: {type: string, constraints: [{custom_constraint: glance.image}]}
   network: {type: string, constraints: [{custom_constraint: neutron.network}]}
+  zone: {type: string, default: nova}
   password: {type: string, hidden: true, default: ""}
 resources:
   nodes:
@@ -40,13 +45,14 @@ resources:
           flavor: {get_param: flavor}
           image: {get_param: image}
           network: {get_param: network}
+          zone: {get_param: zone}
 outputs:
   nodes: {value: {get_attr: [nodes, address]}}
   said: {value: {str_replace: {template: "the password is P", params: {P: {get_param: password}}}}}
 """
 NODE = """
 heat_template_version: wallaby
-parameters: {flavor: {type: string}, image: {type: string}, network: {type: string}}
+parameters: {flavor: {type: string}, image: {type: string}, network: {type: string}, zone: {type: string}}
 resources:
   port: {type: OS::Neutron::Port, properties: {network: {get_param: network}}}
   server:
@@ -55,6 +61,7 @@ resources:
       flavor: {get_param: flavor}
       image: {get_param: image}
       flavor_update_policy: REPLACE
+      availability_zone: {get_param: zone}
       networks: [{port: {get_resource: port}}]
 outputs:
   address: {value: {get_attr: [port, fixed_ips, 0, ip_address]}}
@@ -67,13 +74,89 @@ resources:
 """
 HANGS = """
 heat_template_version: wallaby
-parameters: {seconds: {type: number}}
+parameters: {seconds: {type: number}, text: {type: string, default: x}}
 resources:
-  delay: {type: OS::Heat::TestResource, properties: {value: x, action_wait_secs: {create: {get_param: seconds}}}}
+  delay:
+    type: OS::Heat::TestResource
+    properties:
+      value: {get_param: text}
+      action_wait_secs: {create: {get_param: seconds}, update: {get_param: seconds}, delete: {get_param: seconds}}
 """
+NETWORK = """
+heat_template_version: wallaby
+resources:
+  network: {type: OS::Neutron::Net, properties: {name: of-a-stack}}
+"""
+WAITS = """
+heat_template_version: wallaby
+resources:
+  handle: {type: OS::Heat::WaitConditionHandle}
+  ready: {type: OS::Heat::WaitCondition, properties: {handle: {get_resource: handle}, timeout: 2}}
+"""
+MUCH = """
+heat_template_version: wallaby
+parameters:
+  count: {type: number, default: 2}
+  flavor: {type: string, default: m1.small, constraints: [{custom_constraint: nova.flavor}]}
+  image: {type: string, constraints: [{custom_constraint: glance.image}]}
+  network: {type: string, constraints: [{custom_constraint: neutron.network}]}
+resources:
+  spread: {type: OS::Nova::ServerGroup, properties: {policies: [soft-anti-affinity]}}
+  nodes:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: {get_param: count}
+      resource_def:
+        type: OS::Nova::Server
+        properties:
+          flavor: {get_param: flavor}
+          block_device_mapping_v2:
+            - {image: {get_param: image}, volume_size: 3, boot_index: 0, delete_on_termination: true}
+          networks: [{network: {get_param: network}}]
+          scheduler_hints: {group: {get_resource: spread}}
+  data: {type: OS::Cinder::Volume, properties: {size: 5}}
+  inside: {type: OS::Neutron::Net}
+  subnet: {type: OS::Neutron::Subnet, properties: {network: {get_resource: inside}, cidr: 10.9.0.0/24}}
+  router: {type: OS::Neutron::Router}
+  port: {type: OS::Neutron::Port, properties: {network: {get_param: network}}}
+  address: {type: OS::Neutron::FloatingIP, properties: {floating_network: external}}
+  group:
+    type: OS::Neutron::SecurityGroup
+    properties: {rules: [{protocol: icmp}, {protocol: tcp, port_range_min: 22, port_range_max: 22}]}
+"""
+TAKES: dict[str, Any] = {
+    **{"instances": 2, "cores": 2, "ram": 4096, "server_groups": 1, "server_group_members": 2},
+    **{"ports": 3, "floating_ips": 1, "networks": 1, "subnets": 1, "routers": 1},
+    **{"security_groups": 1, "security_group_rules": 4},
+    **{"volumes": 3, "gigabytes": 11, "per_volume_gigabytes": 5},
+}
+"""What MUCH takes: m1.small has 1 core and 2 GiB, and a new group has two rules for what goes out."""
+STANDING = {"networks": 1, "subnets": 1, "security_groups": 1, "security_group_rules": 4}
+"""What the lab has: nodes, and the group default."""
+LIMITS_OF_ONE = ("server_group_members", "per_volume_gigabytes")
+
+
+@pytest.fixture(scope="module")
+def project(devcloud: Devcloud) -> Iterator[Lab]:
+    """One project with a network for all tests here."""
+    made = Lab(devcloud)
+    made.apply(*NODES)
+    yield made
+    made.destroy()
+    assert made.admin.identity.find_project(made.name) is None
 
 
 @pytest.fixture
+def lab(project: Lab) -> Iterator[Lab]:
+    """That project; a test leaves no stack in it."""
+    yield project
+    take_back(project, *(each for each in project.declared.values() if isinstance(each, Stack)))
+
+
+NODES = (Network(name="nodes"), Subnet(name="nodes", network="nodes", cidr="10.0.0.0/24"))
+
+
+@pytest.fixture(scope="module")
 def image(devcloud: Devcloud) -> Iterator[str]:
     """An image that all projects see."""
     name = f"stack-{secrets.token_hex(3)}"
@@ -85,20 +168,26 @@ def image(devcloud: Devcloud) -> Iterator[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "group.yaml").write_text(GROUP)
-    (tmp_path / "node.yaml").write_text(NODE)
-    (tmp_path / "port.yaml").write_text(PORT)
-    (tmp_path / "hangs.yaml").write_text(HANGS)
+    templates = {"group": GROUP, "node": NODE, "port": PORT, "hangs": HANGS}
+    templates |= {"network": NETWORK, "waits": WAITS, "much": MUCH}
+    for name, text in templates.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
     return tmp_path
 
 
-def group(folder: Path, image: str, **fields: Any) -> tuple[Network, Subnet, Stack]:
+def take_back(lab: Lab, *made: Stack) -> set[str]:
+    """Destroy stacks alone, as the project's own user, whom the rest of the tests needs still."""
+    spec = Spec(lab.name, tuple(replace(each, project=None) for each in made))
+    report = api.destroy(lab.as_user(), spec)
+    report.raise_for_failures()
+    for each in made:
+        lab.declared.pop(each.key, None)
+    return {str(result.step.key) for result in report.changed}
+
+
+def group(folder: Path, image: str, name: str = "group", **fields: Any) -> Stack:
     parameters = {"image": image, "network": "nodes"} | fields.pop("parameters", {})
-    return (
-        Network(name="nodes"),
-        Subnet(name="nodes", network="nodes", cidr="10.0.0.0/24"),
-        Stack(name="group", template=str(folder / "group.yaml"), parameters=parameters, **fields),
-    )
+    return Stack(name=name, template=str(folder / "group.yaml"), parameters=parameters, **fields)
 
 
 def servers(lab: Lab) -> list[Any]:
@@ -106,108 +195,201 @@ def servers(lab: Lab) -> list[Any]:
 
 
 def test_from_create_by_scaling_and_mending_to_destroy(lab: Lab, folder: Path, image: str, caplog: Any) -> None:
-    """Made with a network of the same spec; scaled out; a server deleted by hand comes back; taken back."""
+    """Made; scaled out; nothing replaced unasked; a server deleted by hand comes back; replaced; taken back."""
     password = Secret(secrets.token_hex(8))
     one = group(folder, image, secret_parameters={"password": password}, tags=("blue",))
     with caplog.at_level("DEBUG"):
-        report = lab.run(*one)
+        report = lab.run(one)
     report.raise_for_failures()
-    assert not lab.plan(*one)
+    assert not lab.plan(one)
     (outputs,) = [each.observed.outputs for each in report.results if each.step.key.kind == "stack" and each.observed]
     (address,) = json.loads(outputs["nodes"])
     assert address.startswith("10.0.0.")
     assert outputs["said"] == "the password is ********"
     assert password.reveal() not in caplog.text + str(report) + json.dumps(report.data())
 
+    other = group(folder, image, parameters={"flavor": "m1.medium", "count": 2})
+    with pytest.raises(PlanRefused, match=r"delete and make again nodes\.0\.server \(OS::Nova::Server\)"):
+        lab.run(other)
     two = group(folder, image, parameters={"count": 2}, tags=("blue",))
-    assert "update nodes" in str(lab.plan(*two))
-    assert lab.apply(*two) == {"stack/group": "update"}
+    assert "update nodes" in str(lab.plan(two))
+    assert lab.apply(two) == {"stack/group": "update"}
     standing = servers(lab)
     assert len(standing) == 2
 
     lab.admin.compute.delete_server(standing[0])
     lab.admin.compute.wait_for_delete(standing[0])
-    plan = lab.plan(*two)
-    assert standing[0].id in str(plan)
-    assert lab.apply(*two) == {"stack/group": "update"}
+    assert standing[0].id in str(lab.plan(two))
+    assert lab.apply(two) == {"stack/group": "update"}
     assert standing[1].id in {each.id for each in servers(lab)}
     assert len(servers(lab)) == 2
 
-    project_id = lab.project_id
-    assert {"stack/group", "subnet/nodes", "project/" + lab.name} <= lab.destroy()
-    assert list(lab.admin.compute.servers(all_projects=True, project_id=project_id)) == []
-
-
-def test_what_would_be_replaced_needs_consent(lab: Lab, folder: Path, image: str) -> None:
-    lab.apply(*group(folder, image))
-    (before,) = servers(lab)
-    other = group(folder, image, parameters={"flavor": "m1.medium", "count": 2})
-    with pytest.raises(PlanRefused, match=r"delete and make again nodes\.0\.server \(OS::Nova::Server\)"):
-        lab.run(*other)
-    lab.run(*other, allow_replace=True).raise_for_failures()
-    assert not lab.plan(*other)
-    assert before.id not in {each.id for each in servers(lab)}
+    lab.run(group(folder, image, parameters={"flavor": "m1.medium"}), allow_replace=True).raise_for_failures()
+    (left,) = servers(lab)
+    assert left.flavor["original_name"] == "m1.medium"
+    assert take_back(lab, one) == {"stack/group"}
+    assert servers(lab) == []
 
 
 def test_a_nested_failure_is_told_and_mended_in_the_same_stack(lab: Lab, folder: Path, image: str) -> None:
-    flavor = Flavor(name=f"vast-{secrets.token_hex(3)}", vcpus=512, ram=1024, disk=1)
-    said = lab.failure(flavor, *group(folder, image, parameters={"flavor": flavor.name}))
-    assert "is CREATE_FAILED: nodes.0.server: " in said
-    assert "Quota exceeded for cores" in said
-    (failed,) = stacks(lab)
-    assert lab.apply(flavor, *group(folder, image)) == {"stack/group": "update"}
-    assert [(each.id, each.status) for each in stacks(lab)] == [(failed.id, "UPDATE_COMPLETE")]
+    """Left as it is and rolled back: both say why, though Heat has cleaned up, and go on with the same stack."""
+    nowhere = {"parameters": {"zone": "nowhere"}}  # Nova refuses it; Heat does not look
+    report = lab.run(group(folder, image, "left", **nowhere), group(folder, image, "back", **nowhere, rollback=True))
+    said = {each.step.key.name: str(each.error) for each in report.results if each.error}
+    assert "is CREATE_FAILED: nodes.0.server: " in said["left"]
+    assert re.search(r"is ROLLBACK_COMPLETE: nodes\.0(\.server)?: ", said["back"])
+    for each in said.values():
+        assert each.count("The requested availability zone is not available") == 1
+    failed = {each.name: each.id for each in stacks(lab)}
+    mended = group(folder, image, "left"), group(folder, image, "back", rollback=True)
+    assert lab.apply(*mended) == {"stack/left": "update", "stack/back": "update"}
+    assert {(each.name, each.id, each.status) for each in stacks(lab)} == {
+        (name, stack_id, "UPDATE_COMPLETE") for name, stack_id in failed.items()
+    }
 
 
 def test_all_that_is_wrong_is_told_before_a_stack_is_made(lab: Lab, folder: Path) -> None:
-    lab.apply()
     wrong = {"image": "no-image", "network": "no-network", "flavor": "no-flavor", "count": 4, "cuont": 1}
-    stack = Stack(name="group", template=str(folder / "group.yaml"), parameters=wrong)
+    stack = Stack(name="wrong", template=str(folder / "group.yaml"), parameters=wrong)
     refusals = "\n".join(map(str, lab.plan(stack).refusals))
     for each in ("image/no-image does not exist", "network/no-network does not exist", "flavor/no-flavor does not"):
         assert each in refusals
     assert "count: 4 is against {range: {min: 1, max: 3}}" in refusals
     assert "the template has no cuont" in refusals
     assert len(refusals.splitlines()) == 5
-    lab.declared.pop(stack.key)
     assert stacks(lab) == []
 
 
-def test_a_stack_of_another_is_changed_by_consent_only(lab: Lab, folder: Path, image: str) -> None:
-    network, subnet, _ = group(folder, image)
-    lab.apply(network, subnet)
+def much(folder: Path, image: str, name: str, **parameters: Any) -> Stack:
+    given = {"image": image, "network": "nodes", **parameters}
+    return Stack(name=name, template=str(folder / "much.yaml"), parameters=given)
+
+
+def refusals(lab: Lab, *wanted: Any) -> dict[str, str]:
+    """Return by quota what a plan is refused for."""
+    said = [str(each) for each in lab.plan(*wanted).refusals]
+    return {re.findall(r"raise quota\.(\w+)", each)[0]: each for each in said}
+
+
+def used(lab: Lab) -> dict[str, int]:
+    """Return what the project has of what MUCH takes."""
+    nova = lab.admin.compute.get(f"/os-quota-sets/{lab.project_id}/detail").json()["quota_set"]
+    neutron = lab.admin.network.get(f"/quotas/{lab.project_id}/details.json").json()["quota"]
+    cinder = lab.admin.block_storage.get(f"/os-quota-sets/{lab.project_id}?usage=True").json()["quota_set"]
+    every = nova | cinder | {f"{name}s".replace("floatingip", "floating_ip"): each for name, each in neutron.items()}
+    return {name: every[name].get("in_use", every[name].get("used")) for name in TAKES if name not in LIMITS_OF_ONE}
+
+
+def test_what_stacks_take_is_held_against_the_quotas_first(lab: Lab, folder: Path, image: str) -> None:
+    """Exactly enough passes; one less of each is refused, all at once; two are counted together; growth by itself."""
+    stack, other = much(folder, image, "much"), much(folder, image, "more", count=1)
+    standing = used(lab)
+    exact = {name: number + standing.get(name, 0) for name, number in TAKES.items()}
+    assert lab.plan(Quota(**exact), stack).refusals == ()
+    short = refusals(lab, Quota(**{name: number - 1 for name, number in exact.items()}), stack)
+    assert short.keys() == TAKES.keys()
+    assert (
+        short["instances"] == "stack/much: needs 2 instances, 1 are left of 1; raise quota.instances in the spec to 2"
+    )
+    assert short["ram"].startswith("stack/much: needs 4096 MiB of memory, 4095 are left of 4095; ")
+    both = refusals(lab, Quota(**exact), stack, other)
+    assert both.keys() == TAKES.keys() - set(LIMITS_OF_ONE)
+    assert both["cores"].startswith("stack/much, stack/more: need together 3 cores, 2 are left of 2; ")
+
+    roomy = Quota(**exact | {"ports": exact["ports"] + 2})  # Neutron's own count wavers while several are made at once
+    lab.apply(roomy, stack)
+    assert used(lab) == {name: number for name, number in exact.items() if name not in LIMITS_OF_ONE}
+    grown = refusals(lab, roomy, much(folder, image, "much", count=3))
+    assert grown.keys() == {"instances", "cores", "ram", "volumes", "gigabytes", "server_group_members"}
+    assert grown["gigabytes"].startswith("stack/much: needs 3 GiB of volumes, 0 are left of 11; ")
+    assert refusals(lab, roomy, much(folder, image, "much", flavor="m1.medium")).keys() == {"cores", "ram"}
+    take_back(lab, stack)
+    lab.destroy(roomy)
+
+
+def test_what_cannot_be_counted_for_the_plan_is_counted_before_a_stack_is_made(
+    lab: Lab, folder: Path, image: str
+) -> None:
+    flavor = Flavor(name=f"vast-{secrets.token_hex(3)}", vcpus=512, ram=1024, disk=1)
+    stack = group(folder, image, parameters={"flavor": flavor.name, "count": 2})
+    assert lab.plan(flavor, stack).refusals == ()
+    said = lab.failure(flavor, stack)
+    command = f"openstack quota set --cores 1024 {lab.name}"
+    assert said == f"nothing is made: needs 1024 cores, 20 are left of 20; raise the quota: {command}"
+    assert stacks(lab) == []
+    lab.destroy(flavor)
+
+
+def test_a_stack_of_another_is_changed_by_consent_only(lab: Lab, folder: Path) -> None:
     made = Stack(name="port", template=str(folder / "port.yaml"), parameters={"network": "nodes"})
-    lab.apply(network, subnet, made)
+    lab.apply(made)
     project = lab.as_user()
     (raw,) = project.orchestration.list("/stacks", "stacks")
     body = {"tags": "of-another"}
     project.orchestration.request("PATCH", f"/stacks/port/{raw['id']}", json=body)
     wait_for(lab, "UPDATE_COMPLETE")
-    assert not lab.plan(network, subnet, made)  # as it should be: it may stand
+    assert not lab.plan(made)  # as it should be: it may stand
     (folder / "port.yaml").write_text(PORT.replace("port: {type", "gate: {type"))
     changed = Stack(name="port", template=str(folder / "port.yaml"), parameters={"network": "nodes"})
     with pytest.raises(PlanRefused, match="was not made by this spec"):
-        lab.run(network, subnet, changed)
+        lab.run(changed)
     adopted = Stack(name="port", template=str(folder / "port.yaml"), parameters={"network": "nodes"}, adopt=True)
-    assert lab.apply(network, subnet, adopted) == {"stack/port": "update"}
+    assert lab.apply(adopted) == {"stack/port": "update"}
 
 
-def test_a_heat_that_fails_for_a_while(lab: Lab, folder: Path, devcloud: Devcloud) -> None:
-    lab.apply()
-    stack = Stack(name="hangs", template=str(folder / "hangs.yaml"), parameters={"seconds": 3})
-    lost = Fault("heat", method="POST", path_regex="/stacks$", drop_answer=True)
-    with devcloud.faults(lost):
+def hangs(folder: Path, name: str, **parameters: Any) -> Stack:
+    return Stack(name=name, template=str(folder / "hangs.yaml"), parameters={"seconds": 1, **parameters})
+
+
+def test_lost_answers_and_a_heat_that_fails_for_a_while(lab: Lab, folder: Path, devcloud: Devcloud) -> None:
+    """Created, changed and deleted once, whatever is heard of it."""
+    stack = hangs(folder, "hangs")
+    with devcloud.faults(Fault("heat", method="POST", path_regex="/stacks$", drop_answer=True)):
         assert lab.apply(stack) == {"stack/hangs": "create"}
-    assert len(stacks(lab)) == 1
-    other = Stack(name="other", template=str(folder / "hangs.yaml"), parameters={"seconds": 3})
-    ill = Fault("heat", method="GET", path_regex="/stacks/other/", status=500, skip=2, times=4)
-    with devcloud.faults(ill):
-        assert lab.apply(stack, other) == {"stack/other": "create"}
+    (made,) = stacks(lab)
+    changed = hangs(folder, "hangs", text="y")
+    ill = Fault("heat", method="GET", path_regex="/stacks/hangs/", status=500, skip=8, times=3)
+    with devcloud.faults(Fault("heat", method="PUT", path_regex="/stacks/hangs/[^/]*$", drop_answer=True), ill):
+        assert lab.apply(changed) == {"stack/hangs": "update"}
+    assert [(each.id, each.status) for each in stacks(lab)] == [(made.id, "UPDATE_COMPLETE")]
+    with devcloud.faults(Fault("heat", method="DELETE", drop_answer=True)):
+        assert take_back(lab, changed) == {"stack/hangs"}
+    assert stacks(lab) == []
+
+
+def test_a_delete_under_way_is_waited_for_and_one_that_failed_is_done_again(lab: Lab, folder: Path) -> None:
+    """As an interrupted destroy leaves it; a network that a foreign port is in stays, and says why."""
+    stack = hangs(folder, "hangs", seconds=3)
+    lab.apply(stack)
+    (raw,) = stacks(lab)
+    lab.as_user().orchestration.delete(f"/stacks/hangs/{raw.id}")
+    assert lab.apply(stack) == {"stack/hangs": "update"}
+    (again,) = stacks(lab)
+    assert (again.id != raw.id, again.status) == (True, "CREATE_COMPLETE")
+    lab.as_user().orchestration.delete(f"/stacks/hangs/{again.id}")
+
+    network = Stack(name="network", template=str(folder / "network.yaml"))
+    lab.apply(network)
+    neutron: Any = lab.admin.network
+    port = neutron.create_port(network_id=neutron.find_network("of-a-stack", project_id=lab.project_id).id)
+    with pytest.raises(ApplyFailed) as failed:
+        take_back(lab, network)
+    assert "is DELETE_FAILED: network: " in str(failed.value)
+    assert "one or more ports still in use" in str(failed.value)
+    neutron.delete_port(port)
+    assert lab.apply(network) == {"stack/network": "update"}
+    assert [each.status for each in stacks(lab)] == ["CREATE_COMPLETE"]
+    assert take_back(lab, network, stack) == {"stack/network"}
+
+
+def test_what_never_comes_is_told(lab: Lab, folder: Path) -> None:
+    stack = Stack(name="waits", template=str(folder / "waits.yaml"))
+    assert "is CREATE_FAILED: ready: WaitConditionTimeout: resources.ready: 0 of 1 received" in lab.failure(stack)
 
 
 def test_a_killed_run_goes_on_with_the_same_stack(prep: Prep, folder: Path, devcloud: Devcloud) -> None:
     name, heat = f"k{secrets.token_hex(3)}", devcloud.admin.orchestration
-    template, parameters = str(folder / "hangs.yaml"), {"seconds": 12}
+    template, parameters = str(folder / "hangs.yaml"), {"seconds": 7}
     prep.write({"name": name, "stacks": [{"name": name, "template": template, "parameters": parameters}]})
     process = prep.start("apply", "--yes", prep.spec.name)
     deadline = time.monotonic() + 30

@@ -33,7 +33,12 @@ def changes(**verbs: Any) -> dict[str, Any]:
 @pytest.fixture
 def stack(services: requests_mock.Mocker, site: Site) -> HeatStack:
     listed = [
-        {"resource_name": name, "links": [link("stack", within), link("nested", nested)]}
+        {
+            "resource_name": name,
+            "resource_status": "CREATE_COMPLETE",
+            "physical_resource_id": f"id-of-{nested}",
+            "links": [link("stack", within), link("nested", nested)],
+        }
         for within, name, nested in RESOURCES
     ]
     services.get(f"{STACK}/resources", json={"resources": listed})
@@ -47,7 +52,7 @@ def test_places_in_the_tree_whatever_heat_calls_the_nested_stacks(services: Any,
         added=[change("s-nodes", "1", "node.yaml")],
     )
     services.put(f"{STACK}/preview", json=answer)
-    found = foresee(stack, {}, [], {}, [])
+    found = foresee(stack, {"template": {}}, [], {}, [])
     assert list(map(str, found)) == ["add nodes.1", "replace nodes.0.server"]
 
 
@@ -65,7 +70,7 @@ def test_a_group_that_grows_hides_no_replacement(services: Any, stack: HeatStack
         return changes(replaced=[change("s-nodes-0", "server", "OS::Nova::Server")])
 
     services.put(f"{STACK}/preview", json=answer)
-    body = {"environment": {"parameters": {"count": 2, "flavor": "big", "password": "hidden"}}}
+    body = {"template": {}, "environment": {"parameters": {"count": 2, "flavor": "big", "password": "hidden"}}}
     found = foresee(stack, body, [], {"count": 1, "flavor": "small"}, ["count", "flavor"])
     assert list(map(str, found)) == ["replace nodes.0.server", "update nodes"]
 
@@ -73,4 +78,24 @@ def test_a_group_that_grows_hides_no_replacement(services: Any, stack: HeatStack
 def test_what_heat_refuses_either_way_is_refused(services: Any, stack: HeatStack) -> None:
     services.put(f"{STACK}/preview", **failure(400, "no such network"))
     with pytest.raises(Refused, match="no such network"):
-        foresee(stack, {"environment": {"parameters": {}}}, [], {}, [])
+        foresee(stack, {"template": {}, "environment": {"parameters": {}}}, [], {}, [])
+
+
+def test_a_reference_to_what_stays_is_no_change(services: Any, stack: HeatStack) -> None:
+    """Its id is asked about; the reference itself only when what it names is missing or made anew."""
+    asked: list[Any] = []
+
+    def answer(request: Any, context: Any) -> Any:
+        port = request.json()["template"]["resources"]["port"]
+        asked.append(port["properties"]["network"])
+        replaced = [change("s", "nodes", "X")] if request.json()["environment"]["parameters"] else []
+        return changes(replaced=replaced)
+
+    services.put(f"{STACK}/preview", json=answer)
+    reference = {"get_resource": "nodes"}
+    template = {"resources": {"port": {"properties": {"network": reference}}}}
+    foresee(stack, {"template": template, "environment": {"parameters": {}}}, [], {}, [])
+    assert asked == ["id-of-s-nodes-abcdefghijkl"]
+    foresee(stack, {"template": template, "environment": {"parameters": {}}}, [], {}, [], missing=["nodes"])
+    foresee(stack, {"template": template, "environment": {"parameters": {"a": 1}}}, [], {"a": 1}, [])
+    assert asked[1:] == [reference, "id-of-s-nodes-abcdefghijkl", reference]
