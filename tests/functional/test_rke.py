@@ -1,0 +1,201 @@
+"""Two RKE clusters as shipped, and one of RKE2: from nothing to files that keep in step with the nodes, and back."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.devcloud import clouds_file
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.functional.conftest import Prep
+from tests.functional.test_scenario import inventory
+
+DATA = Path(__file__).parent / "data" / "rke-mesh"
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB engineer@example"
+CLUSTERS = ("cluster1", "cluster2")
+FILES = ["cilium-values.yaml", "cluster.yml", "mesh-commands.txt", "metallb.yaml"]
+
+
+@pytest.fixture
+def mesh(prep: Prep) -> dict[str, Any]:
+    """The shipped spec as somebody with an SSH key would have it, whose servers say nothing when they are ready."""
+    prep.environment["HOME"] = str(prep.folder)
+    (prep.folder / ".ssh").mkdir()
+    (prep.folder / ".ssh" / "id_ed25519.pub").write_text(f"{KEY}\n")
+    shipped = resources.files("openstack_prep.install_configs") / "rke-mesh.yaml"
+    spec: dict[str, Any] = yaml.safe_load(shipped.read_text())
+    spec["images"][0]["source"] = "disk.qcow2"
+    for stack in spec["stacks"]:
+        stack["parameters"]["wait_timeout"] = 0
+    return scaled(spec, 1, 2)
+
+
+def scaled(spec: dict[str, Any], *counts: int) -> dict[str, Any]:
+    for stack, count in zip(spec["stacks"], counts, strict=True):
+        stack["parameters"]["node_count"] = count
+    return spec
+
+
+def written(prep: Prep, cluster: str, name: str = "cluster.yml") -> Any:
+    return yaml.safe_load((prep.folder / cluster / name).read_text())
+
+
+def check_nodes(prep: Prep, devcloud: Devcloud, spec: dict[str, Any]) -> None:
+    """Hold files and ports against the servers that there are."""
+    project = devcloud.admin.identity.find_project("mesh", ignore_missing=False)
+    servers = {each.id: each for each in devcloud.admin.compute.servers(all_projects=True, project_id=project.id)}
+    ports = [port for port in devcloud.admin.network.ports(project_id=project.id) if port.device_id in servers]
+    assert len(ports) == len(servers)
+    for stack, pool in zip(spec["stacks"], ("10.1.0.208/29", "10.2.0.208/29"), strict=True):
+        name, count = stack["name"], stack["parameters"]["node_count"]
+        mine = {servers[port.device_id].name: port for port in ports if servers[port.device_id].name.startswith(name)}
+        assert len(mine) == count
+        addresses = {server: port.fixed_ips[0]["ip_address"] for server, port in mine.items()}
+        nodes = {node["hostname_override"]: node["address"] for node in written(prep, name)["nodes"]}
+        assert nodes == addresses
+        for port in mine.values():
+            assert [pair["ip_address"] for pair in port.allowed_address_pairs] == [pool]
+
+
+def compare_with_stored(prep: Prep) -> None:
+    """Hold the files against tests/functional/data; OPENSTACK_PREP_STORE=1 writes those anew."""
+    for cluster in CLUSTERS:
+        for path in (prep.folder / cluster).iterdir():
+            text = path.read_text().replace(str(prep.folder), "HOME")
+            nodes = written(prep, cluster)["nodes"]
+            for node in nodes:
+                text = text.replace(f"address: {node['address']}\n", f"address: of-{node['hostname_override']}\n")
+            stored = DATA / cluster / path.name
+            if os.environ.get("OPENSTACK_PREP_STORE"):
+                stored.parent.mkdir(parents=True, exist_ok=True)
+                stored.write_text(text)
+            assert text == stored.read_text()
+        assert sorted(path.name for path in (DATA / cluster).iterdir()) == FILES
+
+
+def test_two_clusters_from_nothing_scaled_and_back_to_nothing(
+    prep: Prep, mesh: dict[str, Any], devcloud: Devcloud
+) -> None:
+    before = inventory(devcloud)
+    prep.write(mesh)
+    report = prep.apply()
+    assert {step["status"] for step in report.values()} == {"done"}
+    assert report["rke_cluster/cluster1"]["outputs"]["next"].startswith("rke up --config cluster1/cluster.yml")
+    check_nodes(prep, devcloud, mesh)
+    compare_with_stored(prep)
+    for cluster in CLUSTERS:
+        assert sorted(path.name for path in (prep.folder / cluster).iterdir()) == FILES
+        assert {path.stat().st_mode & 0o777 for path in (prep.folder / cluster).iterdir()} == {0o600}
+        prep.run("rke", "check", f"{cluster}/cluster.yml")
+    assert prep.changes() == set()
+    prep.run("rke", "mesh", prep.spec.name)
+
+    mend_by_hand_and_as_the_user(prep, devcloud)
+
+    prep.write(scaled(mesh, 2, 1))
+    changed = {key for key, step in prep.apply().items() if step["action"] != "keep"}
+    assert changed == {f"{kind}/{name}" for kind in ("stack", "rke_cluster", "address_pairs") for name in CLUSTERS} - {
+        "address_pairs/cluster2"  # a port that goes takes its pairs along
+    }
+    check_nodes(prep, devcloud, mesh)
+    assert prep.changes() == set()
+
+    (prep.folder / "cluster1" / "cluster.rkestate").write_text("{}")
+    assert "cluster1 stays, for it holds cluster.rkestate" in prep.destroy().stdout
+    assert inventory(devcloud) == before
+    assert [path.name for path in (prep.folder / "cluster1").iterdir()] == ["cluster.rkestate"]
+    assert not (prep.folder / "cluster2").exists()
+
+
+def mend_by_hand_and_as_the_user(prep: Prep, devcloud: Devcloud) -> None:
+    """What was changed in files is told and put right, alone, by the project's own user as well."""
+    first, second = (prep.folder / cluster for cluster in CLUSTERS)
+    good = (first / "cluster.yml").read_text()
+    (first / "cluster.yml").write_text(good.replace("plugin: none", "plugin: canal"))
+    (second / "metallb.yaml").unlink()
+    said = prep.run("plan", prep.spec.name).stdout
+    assert "drift -[cluster.yml: network.plugin canal -> none]" in said
+    assert "drift -[metallb.yaml is missing]" in said
+    mark = devcloud.mark()
+    prep.run("rke", "render", prep.spec.name, "--cluster", "cluster1")
+    assert (first / "cluster.yml").read_text() == good
+    assert not (second / "metallb.yaml").exists()
+    assert {each.method for each in devcloud.requests_since(mark)} <= {"GET", "POST"}
+
+    entry = clouds_file.Entry(
+        "mine", devcloud.auth_url, "mesh-user", (prep.folder / "mesh-user.password").read_text().strip(), "mesh"
+    )
+    clouds_file.write(prep.folder / "clouds.yaml", entry)
+    user = Prep(prep.folder, prep.environment | {"OS_CLIENT_CONFIG_FILE": "clouds.yaml", "OS_CLOUD": "mine"})
+    user.run("rke", "render", prep.spec.name)
+    assert (second / "metallb.yaml").exists()
+    out = user.run("rke", "render", "--stack", "cluster2", "--set", "network_plugin=calico").stdout
+    assert [node["address"] for node in yaml.safe_load(out)["nodes"]] == [
+        node["address"] for node in written(prep, "cluster2")["nodes"]
+    ]
+    assert "stack/cluster3 does not exist" in user.run("rke", "render", "--stack", "cluster3", code=2).stderr
+
+
+def test_all_that_is_wrong_is_told_by_line_before_anything_is_made(prep: Prep, mesh: dict[str, Any]) -> None:
+    first, second = mesh["rke_clusters"]
+    second |= {"stack": "cluster1", "directory": "cluster1", "network_plugin": "calcio"}
+    second["cilium"] |= {"cluster_id": 1, "mesh_address": "10.2.0.9"}
+    second["metallb"]["pools"][0]["pool"] = "cluster3"
+    first |= {"service_cidr": "10.1.0.0/16", "config": {"services": {"kubeapi": {}}}}
+    prep.write(mesh)
+    said = prep.run("plan", prep.spec.name, code=2).stderr.splitlines()
+    lines = prep.spec.read_text().splitlines()
+    for each in (
+        "rke_cluster/cluster1: config.services.kubeapi: unknown key; did you mean kube-api?",
+        "rke_cluster/cluster1: service_cidr 10.1.0.0/16 overlaps 10.1.0.0/24 of subnet/nodes1",
+        "rke_cluster/cluster2: stack cluster1 is that of rke_cluster/cluster1, too",
+        "rke_cluster/cluster2: network_plugin: ",
+        "rke_cluster/cluster2: metallb.pools[0].pool: ",
+        "rke_cluster/cluster2: cilium.cluster_id: 1 is that of cluster1, too",
+        "rke_cluster/cluster2: cilium.mesh_address: 10.2.0.9 is in none of MetalLB's pools",
+    ):
+        (found,) = [line for line in said if each in line]
+        place = re.search(r"spec\.yaml:(\d+): ", found)
+        assert place
+        assert lines[int(place[1]) - 1] == f"- name: {found.partition('rke_cluster/')[2].partition(':')[0]}"
+    assert "is that of rke_cluster/cluster1, too" in "".join(line for line in said if "directory" in line)
+    prep.spec.unlink()  # nothing was made
+
+
+def test_rke2_is_told_what_was_drawn_for_it(prep: Prep, mesh: dict[str, Any], devcloud: Devcloud) -> None:
+    """The stack of an RKE2 cluster configures its nodes: by the networks and the plugin that the files have as well."""
+    mesh["subnets"][0]["cidr"], mesh["subnets"][0]["allocation_pools"] = "10.64.0.0/24", ["10.64.0.10-10.64.0.99"]
+    groups = {f"{group}_{what}": value for group in ("server", "agent") for what, value in MACHINES.items()}
+    parameters = groups | {"key_name": "mesh", "network": "nodes1", "subnet": "nodes1", "wait_timeout": 0}
+    parameters |= {"server_count": 1, "agent_count": 1, "tls_san": "api.example.com"}
+    cluster = {"name": "two", "distribution": "rke2", "stack": "two", "directory": "two"}
+    sections = ("name", "project", "users", "role_assignments", "flavors", "images", "keypairs", "networks", "subnets")
+    spec = {section: mesh[section] for section in (*sections, "routers", "cluster_networks")}
+    spec["stacks"] = [{"name": "two", "template": "shipped:rke2-cluster.yaml", "parameters": parameters}]
+    prep.write(spec | {"rke_clusters": [cluster | {"cilium": {"cluster_id": 7, "mesh": "none"}}]})
+    outputs = prep.apply()["stack/two"]["outputs"]
+    server, agent = (written(prep, "two", f"two-{role}-0.yaml") for role in ("server", "agent"))
+    assert (server["cluster-cidr"], server["service-cidr"]) == ("10.65.0.0/16", "10.66.0.0/16")
+    assert server["tls-san"] == [outputs["api_address"], "api.example.com"]
+    assert agent["server"] == f"https://{outputs['api_address']}:9345"
+    assert written(prep, "two", "rke2-cilium-config.yaml")["kind"] == "HelmChartConfig"
+    (booted,) = [each for each in devcloud.admin.compute.servers(all_projects=True) if each.name == "two-server-0"]
+    user_data = base64.b64decode(devcloud.admin.compute.get_server(booted.id).user_data)
+    files = {each["path"]: each["content"] for each in yaml.safe_load(user_data)["write_files"]}
+    told = yaml.safe_load(files["/etc/rancher/rke2/config.yaml"])
+    assert {name: told[name] for name in ("cni", "cluster-cidr", "service-cidr", "tls-san")} == {
+        name: server[name] for name in ("cni", "cluster-cidr", "service-cidr", "tls-san")
+    }
+    assert told["token"] not in json.dumps([server, agent])
+    assert prep.changes() == set()
+
+
+MACHINES = {"image": "mesh-ubuntu", "flavor": "m1.small"}
