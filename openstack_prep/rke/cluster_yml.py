@@ -123,6 +123,9 @@ def mistakes(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[Mistake
     yield from group_mistakes(cluster)
     yield from node_mistakes(nodes or ())
     yield from missing((role for role in MASTER if role not in external), said)
+    if external and any("etcd" in each for each in said):
+        remedy = "take the role etcd away, or external_urls"
+        yield Mistake("roles", "there is etcd inside and outside of the cluster", remedy)
     yield from _said_twice(cluster, config)
     wrong = [*rules.keys(config), *_of_groups(cluster)]
     wrong += rules.values(document(cluster, (), "cluster"), has_nodes=False)

@@ -13,7 +13,7 @@ from typing import Any
 
 from openstack_prep.errors import Mistake
 from openstack_prep.rke.keys import NUMBER, TEXTS, TRUTH, Fault, Kind, Steps, dotted, faults, hidden, mapped, ordered
-from openstack_prep.rke.model import Cluster, Node
+from openstack_prep.rke.model import Cluster, Node, Role
 from openstack_prep.rke.networks import dns_of
 from openstack_prep.rke.nodes import etcd_warning, group_mistakes, missing, node_mistakes
 from openstack_prep.rke.rke2_keys import AGENT, OF_K3S, SAME, SERVER
@@ -22,6 +22,7 @@ from openstack_prep.secret import Secret
 CONFIG, REGISTRIES = "/etc/rancher/rke2/config.yaml", "/etc/rancher/rke2/registries.yaml"
 TOKEN_FILE = "/etc/rancher/rke2/token"
 JOIN_PORT = 9345
+DATASTORE = "datastore-endpoint"  # in place of etcd
 VERSION = re.compile(r"v1\.\d{1,3}\.\d{1,3}(-rc\d+)?\+rke2r\d+")
 PLUGINS = ("canal", "calico", "cilium", "flannel", "none")
 DEFAULT_PLUGIN = "canal"
@@ -57,8 +58,9 @@ def is_server(node: Node) -> bool:
 
 
 def first_server(nodes: Sequence[Node]) -> Node | None:
-    """Return the server that begins the cluster: the first with etcd."""
-    return next((each for each in nodes if "etcd" in each.roles), None)
+    """Return the server that begins the cluster: the first with etcd, of none the first of all."""
+    servers = [each for each in nodes if is_server(each)]
+    return next((each for each in servers if "etcd" in each.roles), servers[0] if servers else None)
 
 
 def documents(
@@ -127,7 +129,7 @@ def _of_server(cluster: Cluster, node: Node) -> dict[str, Any]:
         "disable-cloud-controller": cluster.external_cloud_provider or None,
         "system-default-registry": next((each.url for each in cluster.private_registries if each.is_default), None),
     }
-    if "etcd" not in node.roles:
+    if "etcd" not in node.roles and DATASTORE not in (cluster.config or {}):
         said["disable-etcd"] = True
     if "controlplane" not in node.roles:
         said |= NO_CONTROL_PLANE
@@ -178,7 +180,8 @@ def mistakes(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[Mistake
     """
     yield from group_mistakes(cluster)
     yield from node_mistakes(nodes or ())
-    yield from missing(("controlplane", "etcd"), [each.roles for each in (cluster.roles if nodes is None else nodes)])
+    wanted: tuple[Role, ...] = ("controlplane",) if DATASTORE in (cluster.config or {}) else ("controlplane", "etcd")
+    yield from missing(wanted, [each.roles for each in (cluster.roles if nodes is None else nodes)])
     yield from _values(cluster)
     yield from _config(cluster)
     yield from _groups(cluster)

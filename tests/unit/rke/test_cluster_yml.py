@@ -167,6 +167,16 @@ def test_roles_of_the_nodes_there_are() -> None:
     ]
 
 
+def test_etcd_elsewhere() -> None:
+    outside = {"external_urls": ["https://etcd"], "ca_cert": "a", "cert": "b", "key": "c", "path": "/k"}
+    cluster = replace(PLAIN, config={"services": {"etcd": outside}})
+    assert said(cluster) == []
+    assert said(cluster, nodes(cluster, 1)) == [
+        "roles: there is etcd inside and outside of the cluster; take the role etcd away, or external_urls"
+    ]
+    assert said(cluster, [replace(each, roles=("controlplane", "worker")) for each in nodes(cluster, 1)]) == []
+
+
 def test_networks_without_room_are_somebody_elses_to_tell() -> None:
     small = Cluster(service_cidr="10.0.0.0/30")
     assert "kubelet" not in document(small, (), "c")["services"]

@@ -93,6 +93,16 @@ def test_who_joins_whom() -> None:
     assert (first["token-file"], first["tls-san"], "token" in first) == ("/etc/token", ["10.1.0.5"], False)
 
 
+def test_a_datastore_in_place_of_etcd() -> None:
+    group = NodeGroup(nodes="0-", roles=("controlplane",))
+    cluster = replace(PLAIN, roles=(group,), config={"datastore-endpoint": "mysql://me:hush@db/rke2"})
+    assert said(cluster, nodes(cluster, 2)) == []
+    made = documents(cluster, nodes(cluster, 2), api="10.1.0.5", token=Secret("t"))
+    assert "hush" not in str(made)
+    assert [each.get("server") for each in made.values()] == [None, "https://10.1.0.5:9345"]
+    assert not any("disable-etcd" in each for each in made.values())
+
+
 def test_registries() -> None:
     assert registries(PLAIN) is None
     assert registries(replace(PLAIN, private_registries=(Registry(url="open.example.com"),))) is None
