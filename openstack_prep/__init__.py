@@ -31,6 +31,7 @@ from openstack_prep.errors import (
     SpecError,
 )
 from openstack_prep.executor import Event
+from openstack_prep.hooks.address_pairs import sync_address_pairs
 from openstack_prep.model import (
     Action,
     Change,
@@ -140,4 +141,5 @@ __all__ = [
     "plan",
     "plan_destroy",
     "show",
+    "sync_address_pairs",
 ]

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from openstack_prep.commands import (
+    address_pairs,
     check,
     cleanup,
     ipi,
@@ -33,7 +34,10 @@ from openstack_prep.commands.running import INTERRUPTED
 from openstack_prep.errors import PrepError
 from openstack_prep.version import __version__
 
-GROUPS = {"rke": "RKE and RKE2 clusters: their files, and what must get through between them"}
+GROUPS = {
+    "address-pairs": "addresses that ports may use besides their own: keep them in step",
+    "rke": "RKE and RKE2 clusters: their files, and what must get through between them",
+}
 COMMANDS = (
     verbs,
     check,
@@ -45,6 +49,7 @@ COMMANDS = (
     cleanup,
     tools,
     names,
+    address_pairs,
     rke,
     rke_render,
     rke_mesh,

@@ -9,29 +9,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
-from urllib.parse import quote
-
-import tenacity
 
 from openstack_prep import ranges
 from openstack_prep.cloud import Cloud
-from openstack_prep.errors import CloudError, Mistake, NotFound, SpecError
+from openstack_prep.errors import Mistake, NotFound, SpecError
 from openstack_prep.fields import Mac, Name
 from openstack_prep.model import Change, Key, Observed, Resource
 from openstack_prep.ranges import AddressRange, Range
+from openstack_prep.resources import pair_writing
 from openstack_prep.resources.address_pool import AddressPool
 from openstack_prep.resources.existing import Existing
-from openstack_prep.resources.pair_records import Share, recorded, tag
+from openstack_prep.resources.pair_records import Share, recorded
 from openstack_prep.resources.port import ports_of
 from openstack_prep.resources.port_choice import PortChoice
 from openstack_prep.site import Site
 
 JOBS = 4
 """Ports changed at a time, within one step."""
-ATTEMPTS = 20
-"""How often one port is read again because somebody else changed it: other writers mean us no harm."""
-PAUSE = 1.0
-"""Seconds at most before the second attempt, doubled before each further one up to five."""
 DISTRIBUTED = "network:distributed"
 
 Raw = Mapping[str, Any]
@@ -61,7 +55,7 @@ class AddressPairs(PortChoice):
 
     name: Name
     """What this spec calls them."""
-    addresses: tuple[AddressRange, ...] = ()
+    addresses: tuple[AddressRange, ...] | None = None
     """Addresses to allow: single ones, networks, or ranges, which become the fewest networks."""
     pools: tuple[Name, ...] = ()
     """Address pools of this spec to allow, each on the ports of its own network."""
@@ -119,12 +113,12 @@ class AddressPairs(PortChoice):
     # --- what should be ---------------------------------------------------------------------
 
     def desired(self) -> dict[str, Any]:
-        return {"addresses": self._given.union(*self._pooled().values())}
+        return {"addresses": self._given.union(*self._pooled().values()), "elsewhere": frozenset()}
 
     @property
     def _given(self) -> frozenset[str]:
         """The addresses that are to be allowed on all ports, each range by itself."""
-        return frozenset(block for each in self.addresses for block in ranges.blocks([Range.read(each)]))
+        return frozenset(block for each in self.addresses or () for block in ranges.blocks([Range.read(each)]))
 
     def _pooled(self) -> dict[str, frozenset[str]]:
         """Return the fewest blocks that make up the pools, by subnet."""
@@ -198,11 +192,15 @@ class AddressPairs(PortChoice):
         if not some and not nothing_to_do:
             return None
         lacking = frozenset(block for each in meant for block in each.missing)
-        stale = frozenset(block for each in shares for block in each.stale)
+        stale = [(block, each.port["name"] or each.port["id"]) for each in shares for block in each.stale]
+        values = {
+            "addresses": desired - lacking | {block for block, _ in stale if block not in desired},
+            "elsewhere": frozenset(f"{block} on {port}" for block, port in stale if block in desired),
+        }
         return Observed(
             id=f"{len(meant)} ports",
             ours=any(each.mine for each in shares),
-            values={"addresses": desired - lacking | stale},
+            values=values,
             handle={"shares": shares},
         )
 
@@ -211,7 +209,7 @@ class AddressPairs(PortChoice):
     def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
         chosen = self.chosen(site) if len(self.ways) == 1 else None
         yield from self.check_choice(chosen, expected=self._expected)
-        if not self.addresses and not self.pools and observed is None:
+        if self.addresses is None and not self.pools:
             yield self.mistake("does not say which addresses", "give addresses, or pools of the spec")
         claims = self.claims(site)
         if claims is None or chosen is None:
@@ -245,7 +243,11 @@ class AddressPairs(PortChoice):
         """
         if not networks:
             return
-        query = {"device_owner": DISTRIBUTED, "network_id": sorted(networks), "fields": ["id", "fixed_ips"]}
+        query: dict[str, Any] = {
+            "device_owner": DISTRIBUTED,
+            "network_id": sorted(networks),
+            "fields": ["id", "fixed_ips"],
+        }
         listed = site.once(
             ("distributed ports", *query["network_id"]), lambda: site.admin.network.list("/ports", "ports", **query)
         )
@@ -280,53 +282,8 @@ class AddressPairs(PortChoice):
         if share.right:
             return share
         try:
-            return self._change(site, share)
+            return pair_writing.put_right(site.worker(self.owner)[0].network, site.mark, share)
         except NotFound:
             if self.ports and share.wanted:
                 raise
             return None
-
-    def _change(self, site: Site, share: Share) -> Share:
-        """Send a port's pairs unless somebody changed it since we looked; then look at that port again.
-
-        The executor would read all ports of the project for it, and give up after a few.
-        """
-        network = site.worker(self.owner)[0].network
-        path = f"/ports/{share.port['id']}"
-        for attempt in tenacity.Retrying(
-            retry=tenacity.retry_if_exception(lambda error: isinstance(error, CloudError) and error.status == 412),
-            stop=tenacity.stop_after_attempt(ATTEMPTS),
-            wait=tenacity.wait_random_exponential(PAUSE, max=5 * PAUSE),
-            reraise=True,
-        ):
-            with attempt:
-                if attempt.retry_state.attempt_number > 1:
-                    share = replace(share, port=network.get(path)["port"])
-                fresh = [text for each in share.missing if (text := tag(site.mark, each)) not in share.port["tags"]]
-                for text in fresh:
-                    network.put(f"{path}/tags/{quote(text, safe='')}")
-                if fresh:  # which counts as a change of the port
-                    share = replace(share, port=network.get(path)["port"])
-                share = replace(share, port=_sent(network, path, share))
-        gone = {tag(site.mark, each) for each in share.stale}
-        for text in sorted(gone & set(share.port["tags"])):
-            network.delete(f"{path}/tags/{quote(text, safe='')}")
-        left = {**share.port, "tags": [each for each in share.port["tags"] if each not in gone]}
-        return replace(share, port=left, stale=frozenset(), mine=recorded(site.mark, left))
-
-
-def _sent(network: Any, path: str, share: Share) -> Raw:
-    """Return the port with the pairs that it should have."""
-    pairs = share.pairs()
-    if pairs == share.port["allowed_address_pairs"]:
-        return share.port
-    condition = {"If-Match": f"revision_number={share.port['revision_number']}"}
-    try:
-        answer = network.put(path, {"port": {"allowed_address_pairs": pairs}}, headers=condition)
-    except CloudError as error:
-        if error.status == 400 and "maximum" in str(error):
-            blocks = f"these are {len(pairs)} pairs, for {', '.join(sorted(share.wanted))}"
-            remedy = "begin and end ranges where networks do (10.0.0.192/27), or have max_allowed_address_pair raised"
-            raise CloudError(f"{error}: {blocks}; {remedy}", status=400) from error
-        raise
-    return dict(answer["port"])

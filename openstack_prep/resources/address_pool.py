@@ -190,7 +190,10 @@ class AddressPool(ByTenant):
         """Yield the ports of others that have an address of the pool, as far as our credentials see them."""
         if room.id is None or (self.reserve == "ports" and not self._missing(room, kept)):
             return
-        query = {"fixed_ips": f"subnet_id={room.id}", "fields": ["id", "name", "device_owner", "fixed_ips"]}
+        query: dict[str, Any] = {
+            "fixed_ips": f"subnet_id={room.id}",
+            "fields": ["id", "name", "device_owner", "fixed_ips"],
+        }
         listed = site.once(("ports on", room.id), lambda: site.admin.network.list("/ports", "ports", **query))
         mine = {port["id"] for port in kept}
         for port in listed:

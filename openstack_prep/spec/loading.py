@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -58,13 +58,14 @@ class Spec:
         ]
 
 
-def load_spec(path: str | Path) -> Spec:
-    """Read a spec; raises SpecError that lists every mistake with its file, line and field."""
+def load_spec(path: str | Path, sections: Collection[str] | None = None) -> Spec:
+    """Read a spec, or some sections of it; raises SpecError that lists every mistake with its file, line and field."""
     document = Document(Path(path))
     if not isinstance(document.data, dict):
         what = "is empty" if document.data is None else "is not a mapping of sections"
         raise SpecError([Mistake(f"{path}:1", what, "begin with `name: my-cluster`")])
-    return _read(document.data, document, document.path.resolve().parent, document.repeated)
+    data = {name: each for name, each in document.data.items() if sections is None or name in sections}
+    return _read(data, document, document.path.resolve().parent, document.repeated)
 
 
 @dataclass(frozen=True)

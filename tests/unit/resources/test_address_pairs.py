@@ -11,7 +11,7 @@ import requests_mock
 from openstack_prep import executor, planner
 from openstack_prep.model import Action
 from openstack_prep.plan import Plan
-from openstack_prep.resources import AddressPairs, address_pairs
+from openstack_prep.resources import AddressPairs, pair_writing
 from openstack_prep.site import Site
 from tests.unit.conftest import ENDPOINTS, failure, sent
 
@@ -93,7 +93,7 @@ class Neutron:
 
 @pytest.fixture
 def neutron(services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> Neutron:
-    monkeypatch.setattr(address_pairs, "PAUSE", 0.001)
+    monkeypatch.setattr(pair_writing, "PAUSE", 0.001)
     return Neutron(services)
 
 

@@ -1,0 +1,85 @@
+"""``address-pairs sync``: allowed address pairs of a cluster's nodes kept in step, from a timer too."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from openstack_prep.commands.running import print_result, run_plan
+from openstack_prep.errors import ConfigError
+
+
+def add(command: Any) -> None:
+    """Add it to the parser."""
+    text = "allow addresses on the ports of a cluster's nodes, and take ours back where they are no longer wanted"
+    parser = command("address-pairs sync", _run, text)
+    parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="the spec whose address_pairs are meant")
+    parser.add_argument("--stack", metavar="NAME", help="without SPEC: ports of the servers of that stack")
+    parser.add_argument("--tag", metavar="TAG", help="ports that carry that tag")
+    parser.add_argument("--security-group", metavar="NAME", help="ports that carry that security group")
+    parser.add_argument("--port", action="append", default=[], metavar="NAME", help="the port of that name; repeatable")
+    parser.add_argument("--network", metavar="NAME", help="only ports on that network")
+    parser.add_argument(
+        "--address", action="append", metavar="RANGE", help="allow 10.0.0.5, 10.0.0.0/28 or first-last; repeatable"
+    )
+    parser.add_argument("--services", metavar="FILE", help="kubectl get services -A -o json; - is standard input")
+    parser.add_argument(
+        "--within", action="append", default=[], metavar="RANGE", help="leave out Services' addresses outside of it"
+    )
+    parser.add_argument("--name", metavar="NAME", help="name for the mark (sync-, and how the ports are chosen)")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from openstack_prep import api
+    from openstack_prep.cloud import connect
+    from openstack_prep.hooks.address_pairs import SECTIONS, Sync, to_sync
+    from openstack_prep.spec import load_spec
+
+    _check(options)
+    services = _services(options.services)
+    if options.spec:
+        wanted: Any = load_spec(options.spec, SECTIONS)
+        cloud = connect(options.os_cloud or wanted.clouds.tenant or wanted.clouds.admin)
+    else:
+        wanted = Sync(
+            stack=options.stack,
+            tag=options.tag,
+            security_group=options.security_group,
+            ports=options.port,
+            addresses=options.address,
+            within=options.within,
+            network=options.network,
+            name=options.name,
+        )
+        cloud = connect(options.os_cloud)
+    spec = to_sync(cloud, wanted, services=services, tell=_warn)
+    plan = api.plan(cloud, spec, jobs=options.jobs)
+    plan.raise_for_refusals()
+    if options.dry_run:
+        print_result(options, plan.table, plan.data())
+        return 0
+    return run_plan(options, cloud, plan)
+
+
+def _check(options: argparse.Namespace) -> None:
+    names = ("stack", "tag", "security_group", "port", "network", "address", "within", "name")
+    given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name)]
+    if options.spec and given:
+        raise ConfigError(f"address-pairs sync: the spec says that itself; leave out {', '.join(given)}, or the SPEC")
+
+
+def _warn(note: str) -> None:
+    print(f"openstack-prep: warning: {note}", file=sys.stderr)
+
+
+def _services(name: str | None) -> str | None:
+    """Return what kubectl printed."""
+    if name is None:
+        return None
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--services {name} cannot be read: {error}; give a file, or - for standard input") from None

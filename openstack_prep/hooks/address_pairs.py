@@ -1,0 +1,140 @@
+"""Keeping allowed address pairs of a cluster's nodes in step: once, or every minute from a timer."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from openstack_prep import api, ranges
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import ConfigError, Mistake, SpecError
+from openstack_prep.plan import Report
+from openstack_prep.ranges import Range, address_range
+from openstack_prep.resources import AddressPairs, AddressPool
+from openstack_prep.rke import services as kubernetes
+from openstack_prep.spec import Spec, load_spec
+
+SECTIONS = ("name", "clouds", "project", "address_pools", "address_pairs")
+"""All that is read of a spec: no secret, nothing that is generated."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sync:
+    """What to keep in step without a spec: which ports, by one of the first four, and which addresses."""
+
+    stack: str | None = None
+    tag: str | None = None
+    security_group: str | None = None
+    ports: Sequence[str] = ()
+    addresses: Sequence[str] | None = None
+    """Ranges, networks, single addresses."""
+    within: Sequence[str] = ()
+    """Ranges outside of which Services' addresses are left out; none: all are taken."""
+    network: str | None = None
+    name: str | None = None
+    """The name for the mark: what was put there by that name, and is no longer wanted, goes."""
+
+
+def sync_address_pairs(
+    cloud: Cloud,
+    wanted: Spec | str | Path | Sync,
+    *,
+    services: str | None = None,
+    tell: Callable[[str], None] = lambda note: None,
+) -> Report:
+    """Add the pairs that are missing on nodes' ports, and remove ours that are no longer wanted.
+
+    ``wanted`` is a spec or its path, of which only address_pools and address_pairs matter, or a Sync.  The
+    connection must be scoped to the project.  ``services`` is what ``kubectl get services -A -o json`` prints:
+    then of pools only the addresses in use are allowed.  ``tell`` is given notes, such as of addresses left
+    out.  Raises SpecError, ConfigError, PlanRefused before anything is changed, CloudError.
+    """
+    return api.apply(cloud, to_sync(cloud, wanted, services=services, tell=tell))
+
+
+def to_sync(
+    cloud: Cloud, wanted: Spec | str | Path | Sync, *, services: str | None, tell: Callable[[str], None]
+) -> Spec:
+    """Return the address pairs alone, as the connection's own project has them."""
+    found = kubernetes.read(services) if services is not None else None
+    for note in found.notes if found else ():
+        tell(note)
+    if isinstance(wanted, Sync):
+        return _by_words(wanted, found, tell)
+    spec = wanted if isinstance(wanted, Spec) else load_spec(wanted, SECTIONS)
+    return _of_spec(cloud.authenticate(), spec, found, tell)
+
+
+def _of_spec(cloud: Cloud, spec: Spec, found: kubernetes.Services | None, tell: Callable[[str], None]) -> Spec:
+    concerned = [each for each in spec.resources if isinstance(each, AddressPairs | AddressPool)]
+    pairs = [each for each in concerned if isinstance(each, AddressPairs)]
+    if not pairs:
+        raise SpecError([Mistake(spec.name, "the spec has no address_pairs", "declare them, or say which by options")])
+    for each in concerned:
+        if each.project not in (None, cloud.project_name):
+            where = f"the cloud {cloud.name} works in project {cloud.project_name}, {each.key} lies in {each.project}"
+            raise ConfigError(f"{where}; choose an entry of clouds.yaml for that project by --os-cloud")
+    here = [replace(each, project=None) for each in concerned]
+    used = None
+    if found is not None:
+        pools = [pool for pool in here if isinstance(pool, AddressPool) and any(pool.name in p.pools for p in pairs)]
+        if not pools:
+            remedy = "name the pools that Services' addresses come from"
+            raise SpecError([Mistake(spec.name, "its address_pairs have no pools", remedy)])
+        used = _taken(found, list(itertools.chain(*(pool.ranges for pool in pools))), tell)
+    try:
+        made = [each.among(here, used) for each in here if isinstance(each, AddressPairs)]
+    except SpecError as error:
+        raise SpecError(spec.placed(error.mistakes)) from None
+    return Spec(spec.name, tuple(made), places=spec.places)
+
+
+def _by_words(wanted: Sync, found: kubernetes.Services | None, tell: Callable[[str], None]) -> Spec:
+    ways: dict[str, Any] = {way: getattr(wanted, way) for way in ("stack", "tag", "security_group", "ports")}
+    given = {way: value for way, value in ways.items() if value}
+    mistakes = []
+    if len(given) != 1:
+        mistakes.append(Mistake("ports", "are not told", "give one of stack, tag, security group, ports"))
+    if wanted.addresses is None and found is None:
+        mistakes.append(Mistake("addresses", "are not told", "give some, or the Services that have them"))
+    if wanted.ports and not wanted.name:
+        mistakes.append(Mistake("name", "is missing", "give one with ports: by it we know again what we put there"))
+    addresses = _read("addresses", wanted.addresses or (), mistakes)
+    within = _read("within", wanted.within, mistakes)
+    if mistakes:
+        raise SpecError(mistakes)
+    if found is not None:
+        addresses += sorted(_taken(found, ranges.read(within) if within else None, tell))
+    name = wanted.name or "-".join(["sync", *itertools.chain(*given.items())])
+    given = {way: tuple(value) if way == "ports" else value for way, value in given.items()}
+    pairs = AddressPairs(name=name, addresses=tuple(dict.fromkeys(addresses)), network=wanted.network, **given)
+    return Spec(name, (pairs.among([pairs]),))
+
+
+def _read(where: str, texts: Iterable[str], mistakes: list[Mistake]) -> list[str]:
+    read = []
+    for text in texts:
+        try:
+            read.append(str(address_range(text)))
+        except ValueError as error:
+            what, _, remedy = str(error).partition("; ")
+            mistakes.append(Mistake(where, f"{text!r} {what}", remedy))
+    return read
+
+
+def _taken(found: kubernetes.Services, within: Sequence[Range] | None, tell: Callable[[str], None]) -> frozenset[str]:
+    """Return the addresses of Services within some ranges; others are told of: who may make a Service may ask for any.
+
+    Else one who can make a Service could have the gateway's address allowed on all nodes.
+    """
+    taken = set()
+    for address, service in found.addresses.items():
+        (one,) = Range.read(address)
+        if within is None or any(one in each for each in within):
+            taken.add(address)
+        else:
+            tell(f"{address} of Service {service} lies in no pool, and is left out")
+    return frozenset(taken)

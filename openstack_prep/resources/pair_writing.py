@@ -1,0 +1,70 @@
+"""Writing the address pairs of one port, together with others who write them.
+
+Source: Networking API v2.0, "Allowed address pairs", "Standard attributes tag", and "Revisions" for
+``If-Match: revision_number=N``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from urllib.parse import quote
+
+import tenacity
+
+from openstack_prep.errors import CloudError
+from openstack_prep.model import Mark
+from openstack_prep.resources.pair_records import Raw, Share, recorded, tag
+from openstack_prep.service import Service
+
+ATTEMPTS = 20
+"""How often one port is read again because somebody else changed it: other writers mean us no harm."""
+PAUSE = 1.0
+"""Seconds at most before the second attempt, doubled before each further one up to five."""
+
+
+def put_right(network: Service, mark: Mark, share: Share) -> Share:
+    """Send a port's pairs unless somebody changed it since we looked; then look at that port again.
+
+    The executor would read all ports of the project for it, and give up after a few.  Raises CloudError.
+    """
+    path = f"/ports/{share.port['id']}"
+    for attempt in tenacity.Retrying(
+        retry=tenacity.retry_if_exception(lambda error: isinstance(error, CloudError) and error.status == 412),
+        stop=tenacity.stop_after_attempt(ATTEMPTS),
+        wait=tenacity.wait_random_exponential(PAUSE, max=5 * PAUSE),
+        reraise=True,
+    ):
+        with attempt:
+            if attempt.retry_state.attempt_number > 1:
+                share = replace(share, port=network.get(path)["port"])
+            share = _recorded_first(network, mark, path, share)
+            share = replace(share, port=_with_pairs(network, path, share))
+    gone = {tag(mark, each) for each in share.stale}
+    for text in sorted(gone & set(share.port["tags"])):
+        network.delete(f"{path}/tags/{quote(text, safe='')}")
+    left = {**share.port, "tags": [each for each in share.port["tags"] if each not in gone]}
+    return replace(share, port=left, stale=frozenset(), mine=recorded(mark, left))
+
+
+def _recorded_first(network: Service, mark: Mark, path: str, share: Share) -> Share:
+    """Record what is about to be added; that counts as a change of the port."""
+    fresh = [text for each in share.missing if (text := tag(mark, each)) not in share.port["tags"]]
+    for text in fresh:
+        network.put(f"{path}/tags/{quote(text, safe='')}")
+    return replace(share, port=network.get(path)["port"]) if fresh else share
+
+
+def _with_pairs(network: Service, path: str, share: Share) -> Raw:
+    """Return the port with the pairs that it should have."""
+    pairs = share.pairs()
+    if pairs == share.port["allowed_address_pairs"]:
+        return share.port
+    condition = {"If-Match": f"revision_number={share.port['revision_number']}"}
+    try:
+        return dict(network.put(path, {"port": {"allowed_address_pairs": pairs}}, headers=condition)["port"])
+    except CloudError as error:
+        if error.status == 400 and "maximum" in str(error):
+            blocks = f"these are {len(pairs)} pairs, for {', '.join(sorted(share.wanted))}"
+            remedy = "begin and end ranges where networks do (10.0.0.192/27), or have max_allowed_address_pair raised"
+            raise CloudError(f"{error}: {blocks}; {remedy}", status=400) from error
+        raise

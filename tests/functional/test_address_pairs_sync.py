@@ -1,0 +1,239 @@
+"""Address pairs of a stack's nodes on a real cloud, in step at each moment: by apply, and by a sync from a timer."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from openstack_prep import api, sync_address_pairs
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import PlanRefused, SpecError
+from openstack_prep.hooks.address_pairs import Sync
+from openstack_prep.resources import AddressPairs, AddressPool, Keypair, Network, Stack, Subnet
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.devcloud.qcow2 import qcow2
+from tests.devcloud.tenant import Tenant
+from tests.functional.conftest import Prep
+from tests.functional.lab import Lab
+
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB engineer@example"
+
+
+@pytest.fixture
+def image(devcloud: Devcloud) -> Iterator[str]:
+    """An image that all projects see."""
+    name = f"pairs-{secrets.token_hex(3)}"
+    formats = {"disk_format": "qcow2", "container_format": "bare"}
+    made = devcloud.admin.image.create_image(name, data=qcow2(1), visibility="public", **formats)
+    yield name
+    devcloud.admin.image.delete_image(made)
+
+
+class Cluster:
+    """A stack of RKE nodes by the shipped template, their pool and pairs."""
+
+    def __init__(self, lab: Lab, image: str) -> None:
+        self.lab, self.image = lab, image
+
+    def wanted(self, count: int, *addresses: str, **pairs: Any) -> tuple[Any, ...]:
+        given = {"node_count": count, "image": self.image, "flavor": "m1.small", "key_name": "key"}
+        given |= {"network": "nodes", "wait_timeout": 0}
+        return (
+            Keypair(name="key", public_key=KEY),
+            Network(name="nodes"),
+            Subnet(name="nodes", network="nodes", cidr="10.1.0.0/24", allocation_pools=("10.1.0.10-10.1.0.199",)),
+            Subnet(
+                name="nodes6",
+                network="nodes",
+                cidr="fd00:1::/64",
+                ipv6_ra_mode="dhcpv6-stateful",
+                ipv6_address_mode="dhcpv6-stateful",
+            ),
+            Stack(name="cluster", template="shipped:rke-cluster.yaml", parameters=given),
+            AddressPool(name="lb", subnet="nodes", addresses=addresses),
+            AddressPool(name="lb6", subnet="nodes6", addresses=("fd00:1::100-fd00:1::103",)),
+            AddressPairs(name="cluster", **({"stack": "cluster", "pools": ("lb", "lb6")} | pairs)),
+        )
+
+    def pairs(self) -> list[set[str]]:
+        """Return the pairs of each node's port."""
+        ports = self.lab.admin.network.ports(project_id=self.lab.project_id)
+        return [
+            {each["ip_address"] for each in port.allowed_address_pairs}
+            for port in ports
+            if port.device_owner.startswith("compute:")
+        ]
+
+    def others(self) -> list[Any]:
+        """Return the pairs of ports that are none of nodes."""
+        ports = self.lab.admin.network.ports(project_id=self.lab.project_id)
+        return [port.allowed_address_pairs for port in ports if not port.device_owner.startswith("compute:")]
+
+
+V6 = {"fd00:1::100/126"}
+POOL = {"10.1.0.200/29", "10.1.0.208/30"}
+
+
+def test_pairs_are_exact_on_every_node_at_each_step(lab: Lab, image: str) -> None:
+    """Made, scaled out, a node deleted by hand, the pool shrunk, scaled in, destroyed: one apply each."""
+    cluster = Cluster(lab, image)
+    lab.apply(*cluster.wanted(2, "10.1.0.200-10.1.0.211"))
+    assert cluster.pairs() == [POOL | V6] * 2
+
+    out = cluster.wanted(3, "10.1.0.200-10.1.0.211")
+    assert "~ address_pairs/cluster" in str(lab.plan(*out))
+    assert lab.apply(*out) == {"stack/cluster": "update", "address_pairs/cluster": "update"}
+    assert cluster.pairs() == [POOL | V6] * 3
+
+    lost = next(iter(lab.admin.compute.servers(all_projects=True, project_id=lab.project_id)))
+    lab.admin.compute.delete_server(lost)
+    lab.admin.compute.wait_for_delete(lost)
+    assert cluster.pairs() == [POOL | V6] * 2
+    assert lab.apply(*out) == {"stack/cluster": "update", "address_pairs/cluster": "update"}
+    assert cluster.pairs() == [POOL | V6] * 3
+
+    (port, *_) = [each for each in lab.admin.network.ports(project_id=lab.project_id) if each.allowed_address_pairs]
+    foreign = {"ip_address": "10.9.9.9", "mac_address": port.mac_address}
+    lab.admin.network.update_port(port, allowed_address_pairs=[*port.allowed_address_pairs, foreign])
+    fewer = cluster.wanted(2, "10.1.0.204-10.1.0.207", "10.1.0.212")
+    lab.apply(*fewer)
+    less = {"10.1.0.204/30", "10.1.0.212"} | V6
+    assert sorted(each - {"10.9.9.9"} for each in cluster.pairs()) == [less] * 2
+    assert not any(cluster.others())
+
+    report = api.destroy(lab.cloud, lab.spec(*fewer).limited_to("address_pairs"))
+    assert [str(each.step.key) for each in report.changed] == ["address_pairs/cluster"]
+    assert set().union(*cluster.pairs()) <= {"10.9.9.9"}
+    tags = [each for port in lab.admin.network.ports(project_id=lab.project_id) for each in port.tags]
+    assert tags == []
+
+
+def entry(lab: Lab, folder: Path) -> dict[str, str]:
+    """Return the environment of the project's own user, by an application credential as a timer has it."""
+    user = lab.as_user().connection
+    made = user.identity.create_application_credential(user=user.current_user_id, name="timer")
+    auth = {"auth_url": lab.cloud.auth_url, "application_credential_id": made.id}
+    auth["application_credential_secret"] = made.secret
+    path = folder / "clouds.yaml"
+    path.write_text(yaml.safe_dump({"clouds": {"timer": {"auth_type": "v3applicationcredential", "auth": auth}}}))
+    return {"OS_CLIENT_CONFIG_FILE": str(path), "OS_CLOUD": "timer"}
+
+
+def test_a_sync_from_a_timer(lab: Lab, image: str, devcloud: Devcloud, tmp_path: Path) -> None:
+    """With a spec whose secrets nobody has: what is missing comes back, by eight at once; nothing to do is cheap."""
+    cluster = Cluster(lab, image)
+    lab.run(*cluster.wanted(1, "10.1.0.200-10.1.0.211")).raise_for_failures()
+    timer = Prep(tmp_path, entry(lab, tmp_path))
+    timer.write(
+        {
+            "name": lab.name,
+            "project": {"name": lab.name},
+            "users": [{"name": "nobody", "password": {"env": "NOT_SET_IN_A_TIMER"}}],
+            "address_pools": [
+                {"name": "lb", "subnet": "nodes", "addresses": ["10.1.0.200-10.1.0.211"]},
+                {"name": "lb6", "subnet": "nodes6", "addresses": ["fd00:1::100-fd00:1::103"]},
+            ],
+            "address_pairs": [{"name": "cluster", "stack": "cluster", "pools": ["lb", "lb6"]}],
+        }
+    )
+    words = ("address-pairs", "sync", timer.spec.name)
+    mark = devcloud.mark()
+    assert "nothing to do: 1 unchanged" in timer.run(*words).stdout
+    asked = [f"{each.method} {each.path.partition('?')[0]}" for each in devcloud.requests_since(mark)]
+    assert len(asked) <= 8, asked
+    assert not [each for each in asked if not each.startswith("GET")][1:], asked  # the token
+
+    for port in lab.admin.network.ports(project_id=lab.project_id):
+        if port.allowed_address_pairs:
+            lab.admin.network.update_port(port, allowed_address_pairs=[])
+    shown = timer.run(*words, "--dry-run").stdout
+    assert "address_pairs/cluster" in shown
+    assert cluster.pairs() == [set()]
+    running = [timer.start(*words) for _ in range(8)]
+    for each in running:
+        out, err = each.communicate(timeout=120)
+        assert each.returncode == 0, out + err
+    assert cluster.pairs() == [POOL | V6]
+    assert json.loads(timer.run(*words, "--format", "json").stdout)["steps"][0]["action"] == "keep"
+
+
+def service(name: str, **spec: Any) -> dict[str, Any]:
+    status = {"loadBalancer": {"ingress": spec.pop("ingress", [])}}
+    return {"kind": "Service", "metadata": {"namespace": "shop", "name": name}, "spec": spec, "status": status}
+
+
+@pytest.fixture
+def nodes(tenant: Tenant) -> Any:
+    """Two nodes' ports that joined a cluster without Heat, and a third port."""
+    neutron: Any = tenant.connect().network
+    network = neutron.create_network(name="nodes")
+    neutron.create_subnet(name="nodes", network_id=network.id, cidr="10.1.0.0/24", ip_version=4)
+    group = neutron.create_security_group(name="rke")
+    for name, groups in (("one", [group.id]), ("two", [group.id]), ("other", [])):
+        neutron.create_port(name=name, network_id=network.id, security_group_ids=groups)
+    return neutron
+
+
+def pairs_of(neutron: Any) -> dict[str, set[str]]:
+    return {port.name: {each["ip_address"] for each in port.allowed_address_pairs} for port in neutron.ports()}
+
+
+def test_a_sync_of_what_services_have(tenant: Tenant, nodes: Any, tmp_path: Path) -> None:
+    """Without a spec: from kubectl's list; an empty list takes ours away, what is no list takes nothing."""
+    timer = Prep(tmp_path, {"OS_CLIENT_CONFIG_FILE": str(tenant.clouds_file), "OS_CLOUD": tenant.cloud})
+    front = service("front", type="LoadBalancer", ingress=[{"ip": "10.1.0.201"}])
+    old = service("old", type="ClusterIP", externalIPs=["10.1.0.1", "10.1.0.202"])
+
+    def sync(said: str, code: int = 0) -> str:
+        words = ("--security-group", "rke", "--services", "-", "--within", "10.1.0.200-10.1.0.211")
+        process = timer.start("address-pairs", "sync", *words, stdin=subprocess.PIPE)
+        out, err = process.communicate(said, timeout=60)
+        assert process.returncode == code, out + err
+        return str(err)
+
+    said = sync(json.dumps({"kind": "List", "items": [front, old]}))
+    assert "10.1.0.1 of Service shop/old lies in no pool, and is left out" in said
+    both = {"10.1.0.201", "10.1.0.202"}
+    assert pairs_of(nodes) == {"one": both, "two": both, "other": set()}
+    assert "is empty; give what kubectl get services -A -o json prints" in sync("", code=2)
+    assert "is PodList, not a list of Services" in sync('{"kind": "PodList", "items": []}', code=2)
+    assert pairs_of(nodes)["one"] == both
+    sync(json.dumps({"kind": "List", "items": []}))
+    assert pairs_of(nodes) == {"one": set(), "two": set(), "other": set()}
+
+
+def test_the_call_of_the_library(tenant: Tenant, nodes: Any) -> None:
+    """A port that left the group loses ours; too many pairs are told with the remedy, all mistakes at once."""
+    cloud = Cloud(tenant.connect())
+    wanted = Sync(security_group="rke", addresses=["10.1.0.200-10.1.0.203"])
+    sync_address_pairs(cloud, wanted).raise_for_failures()
+    assert pairs_of(nodes) == {"one": {"10.1.0.200/30"}, "two": {"10.1.0.200/30"}, "other": set()}
+    nodes.update_port(nodes.find_port("two"), security_group_ids=[])
+    (result,) = sync_address_pairs(cloud, wanted).changed
+    assert result.observed is not None
+    assert result.observed.id == "1 ports"
+    assert pairs_of(nodes) == {"one": {"10.1.0.200/30"}, "two": set(), "other": set()}
+
+    many = Sync(security_group="rke", addresses=["10.1.0.1-10.1.0.254"])
+    (failed,) = sync_address_pairs(cloud, many).failed
+    assert "these are 14 pairs" in str(failed.error)
+    assert "begin and end ranges where networks do" in str(failed.error)
+    assert pairs_of(nodes)["one"] == {"10.1.0.200/30"}
+    with pytest.raises(SpecError) as caught:
+        sync_address_pairs(cloud, Sync(stack="a", tag="b", addresses=["10.1.0.9-10.1.0.1"]))
+    assert str(caught.value).splitlines() == [
+        "ports: are not told; give one of stack, tag, security group, ports",
+        "addresses: '10.1.0.9-10.1.0.1' ends before it begins; write the lower address first",
+    ]
+    with pytest.raises(PlanRefused, match="stack none does not exist in the project; make it first"):
+        sync_address_pairs(cloud, Sync(stack="none", addresses=["10.1.0.9"]))
+    sync_address_pairs(cloud, Sync(security_group="rke", addresses=[])).raise_for_failures()
+    assert pairs_of(nodes)["one"] == set()
+    assert not any(port.tags for port in nodes.ports())
