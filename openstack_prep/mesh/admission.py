@@ -16,7 +16,7 @@ from openstack_prep.mesh.scene import Block, Raw, Scene, Side, addresses_of, cov
 from openstack_prep.resources.security_group_rule import is_about
 from openstack_prep.rke.cilium import Passage
 
-WORDS = {"ingress": ("in", "from"), "egress": ("out", "to")}
+WORDS = {"ingress": "in from", "egress": "out to"}
 
 
 @dataclass(frozen=True)
@@ -115,17 +115,29 @@ class Gate:
         everywhere = "0.0.0.0/0" if self.version == 4 else "::/0"
         return [ipaddress.ip_network(rule["remote_ip_prefix"] or everywhere, strict=False)]
 
+    @property
+    def _where(self) -> str:
+        source, to = self.passage.source, self.passage.to
+        return f"within {to}" if source == to else f"{source} to {to}"
+
     # --- findings -----------------------------------------------------------------------------
 
     def _finding(self, groups: frozenset[str], ports: Sequence[Raw], within: Block, whom: str) -> Finding:
+        told = self.side.port_names(port["id"] for port in ports)
+        if not groups:
+            return Finding(
+                where=self._where,
+                what=f"the ports {told} have port security and no security group: nothing gets in or out",
+                why=self.passage.why,
+                remedy=self._group(ports),
+            )
         names = ", ".join(sorted(self.scene.groups[each]["name"] for each in groups))
-        told = f"{self.side.port_names(port['id'] for port in ports)} ({f'groups {names}' if groups else 'no group'})"
-        way, preposition = WORDS[self.direction]
+        way = f"{passages.told(self.passage)} {WORDS[self.direction]}"
         return Finding(
-            where=f"{self.passage.source} to {self.passage.to}",
-            what=f"the ports {told} do not let {passages.told(self.passage)} {way} {preposition} {whom}",
+            where=self._where,
+            what=f"the ports {told} (groups {names}) do not let {way} {whom}",
             why=self.passage.why,
-            remedy=self._rule(groups, within) if groups else self._group(ports),
+            remedy=self._rule(groups, within),
         )
 
     def _rule(self, groups: Iterable[str], within: Block) -> str:
@@ -159,7 +171,7 @@ class Gate:
 
     def _unseen(self, groups: Sequence[str], ports: Sequence[Raw]) -> Finding:
         return Finding(
-            where=f"{self.passage.source} to {self.passage.to}",
+            where=self._where,
             what=f"security group {', '.join(groups)} of the ports {self.side.port_names(p['id'] for p in ports)} "
             f"is not yours to see: whether it lets {passages.told(self.passage)} through cannot be told",
             why=self.passage.why,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import permutations
 from typing import Any
 
@@ -12,9 +12,10 @@ from openstack_prep.check.finding import Finding
 from openstack_prep.mesh import passages
 from openstack_prep.mesh.addresses import own_addresses, pod_routes
 from openstack_prep.mesh.admission import admission
+from openstack_prep.mesh.inside import inside
 from openstack_prep.mesh.routing import routing
 from openstack_prep.mesh.scene import Raw, Scene, Side
-from openstack_prep.rke.cilium import Member, Passage
+from openstack_prep.rke.cilium import Member, Passage, required
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,19 +60,19 @@ class Examination:
         return "\n".join([*_table([HEADER, *self.rows()]), "", *map(str, self.findings), end])
 
 
+@dataclass(frozen=True, kw_only=True)
+class Nodes:
+    """The nodes of one cluster."""
+
+    ports: Sequence[Raw] = ()
+    """The ports by which they know one another."""
+    subnets: Sequence[Raw] = ()
+    """The subnets that these are, or will be, in."""
+    roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """What the nodes do (controlplane, etcd, worker), by the ids of their ports; empty when that is not known."""
+
+
 HEADER = ("from", "to", "what", "why")
-
-
-def side_of(member: Member, ports: Sequence[Raw], subnets: Sequence[Raw]) -> Side:
-    """Return a cluster of the mesh with its nodes' ports, and with the subnets that these are in."""
-    cilium, pods = member.cilium, member.cluster.cluster_cidr
-    return Side(
-        name=member.name,
-        ports=ports,
-        subnets=subnets,
-        pod_networks=(pods,) if pods and cilium.routing == "native" else (),
-        mesh_address=cilium.mesh_address if cilium.mesh_service == "LoadBalancer" else None,
-    )
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -80,22 +81,40 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)).rstrip()
 
 
-def examine(scene: Scene, sides: Sequence[Side], required: Sequence[Passage]) -> Examination:
-    """Judge what was read: pure."""
-    found: list[Finding] = []
-    for side in sides:
-        found += own_addresses(scene, side)
-    ways = [each for pair in permutations(sides, 2) for each in (*routing(scene, *pair), *pod_routes(scene, *pair))]
+def examine(scene: Scene, members: Sequence[Member], nodes: Mapping[str, Nodes]) -> Examination:
+    """Judge what was read of the nodes of clusters, by the clusters' names: pure."""
+    needed = required(members)
+    sides = {each.name: side_of(each, nodes[each.name]) for each in members}
+    ways = [
+        each for pair in permutations(sides.values(), 2) for each in (*routing(scene, *pair), *pod_routes(scene, *pair))
+    ]
+    found = [each for side in sides.values() for each in own_addresses(scene, side)]
     found += _each_command_once(ways)
-    by_name = {each.name: each for each in sides}
-    for passage in required:
-        found += admission(scene, by_name[passage.source], by_name[passage.to], passage)
-    return Examination(sides=tuple(sides), passages=tuple(required), findings=tuple(by_weight(found)))
+    for passage in needed:
+        found += admission(scene, sides[passage.source], sides[passage.to], passage)
+    for member in members:
+        found += inside(scene, sides[member.name], member, needed)
+    return Examination(
+        sides=tuple(sides.values()), passages=tuple(needed), findings=tuple(by_weight(_each_command_once(found)))
+    )
+
+
+def side_of(member: Member, nodes: Nodes) -> Side:
+    """Return a cluster of the mesh as its neighbours see it."""
+    cilium, pods = member.cilium, member.cluster.cluster_cidr
+    return Side(
+        name=member.name,
+        ports=nodes.ports,
+        subnets=nodes.subnets,
+        roles=nodes.roles,
+        pod_networks=(pods,) if pods and cilium.routing == "native" else (),
+        mesh_address=cilium.mesh_address if cilium.mesh_service == "LoadBalancer" else None,
+    )
 
 
 def _each_command_once(found: Sequence[Finding]) -> Iterator[Finding]:
     """Yield findings but those that the command of an earlier one mends: what opens a way often opens that back."""
-    told = set()
+    told: set[str] = set()
     for each in found:
         if each.remedy not in told:
             yield each

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from openstack_prep import api
 from openstack_prep.check import by_weight
 from openstack_prep.check.finding import Finding
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, SpecError
-from openstack_prep.mesh.examination import Examination, examine, side_of
+from openstack_prep.mesh.examination import Examination, Nodes, examine
 from openstack_prep.mesh.reading import read
 from openstack_prep.mesh.scene import Raw
 from openstack_prep.model import Observed
@@ -20,7 +20,8 @@ from openstack_prep.resources.existing import Existing
 from openstack_prep.resources.port import ports_of
 from openstack_prep.resources.stack_nodes import servers_of
 from openstack_prep.resources.stack_outputs import Outputs
-from openstack_prep.rke.cilium import Member, required
+from openstack_prep.rke.cilium import Member
+from openstack_prep.rke.nodes import nodes_of
 from openstack_prep.site import Site
 from openstack_prep.spec import Spec
 
@@ -64,6 +65,8 @@ class Seen:
     """What there is of a cluster: the ports of its nodes, or what they will be made on."""
 
     ports: Sequence[Raw] = ()
+    roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """What the nodes do, by the ids of their ports."""
     networks: tuple[str, ...] = ()
     """Ids of the network that the nodes will be on."""
     others: Sequence[Raw] = ()
@@ -85,16 +88,25 @@ def _seen(site: Site, spec: Spec, cluster: RkeCluster, path: str) -> Seen:
     ]
     if mistakes:
         raise SpecError(spec.placed(mistakes))
-    names = {address: name for name, _, address in rke_files.machines(cluster, outputs)}
+    machines = rke_files.machines(cluster, outputs)
     servers = servers_of(site, cluster.owner, cluster.stack) or ()
+    names = {address: name for name, _, address in machines}
     nodes = [_named(port, names) for port in ports if port["device_id"] in servers]
     found = [port for port in nodes if port]
-    return Seen(ports=found, others=ports, finding=_lost(cluster, names, found))
+    does = {each.internal_address: each.roles for each in nodes_of(rke_files.as_declared(cluster, outputs), machines)}
+    roles = {
+        port["id"]: frozenset(role for at in _addresses(port) & does.keys() for role in does[at]) for port in found
+    }
+    return Seen(ports=found, roles=roles, others=ports, finding=_lost(cluster, names, found))
+
+
+def _addresses(port: Raw) -> set[str]:
+    return {each["ip_address"] for each in port["fixed_ips"]}
 
 
 def _lost(cluster: RkeCluster, names: Mapping[str, str], ports: Sequence[Raw]) -> Finding | None:
     """Return a word on nodes that their stack tells of, and that have no port."""
-    there = {each["ip_address"] for port in ports for each in port["fixed_ips"]}
+    there = {address for port in ports for address in _addresses(port)}
     lost = [f"{name} {address}" for address, name in names.items() if address not in there]
     if not lost:
         return None
@@ -126,7 +138,7 @@ def _unseen(site: Site, cluster: RkeCluster, project_id: str | None, outputs: Ou
 
 def _named(port: Raw, names: Mapping[str, str]) -> Raw | None:
     """Return the port of a node, by an address that its stack tells of; Nova gives ports no names."""
-    name = next((names[each["ip_address"]] for each in port["fixed_ips"] if each["ip_address"] in names), None)
+    name = next((names[each] for each in _addresses(port) & names.keys()), None)
     return {**port, "name": port["name"] or name} if name else None
 
 
@@ -141,11 +153,11 @@ def _look(site: Site, members: Sequence[Member], seen: Sequence[Seen]) -> Examin
         nodes=[port for each in seen for port in each.ports],
         networks=[network_id for each in seen for network_id in each.networks],
     )
-    sides = []
+    nodes = {}
     for member, each in zip(members, seen, strict=True):
         ids = {fixed["subnet_id"] for port in each.ports for fixed in port["fixed_ips"]}
         subnets = [raw for raw in scene.subnets.values() if raw["id"] in ids or raw["network_id"] in each.networks]
-        sides.append(side_of(member, each.ports, subnets))
-    found = examine(scene, sides, required(members))
+        nodes[member.name] = Nodes(ports=each.ports, subnets=subnets, roles=each.roles)
+    found = examine(scene, members, nodes)
     missing = [each.finding for each in seen if each.finding]
     return replace(found, findings=tuple(by_weight([*missing, *found.findings])))

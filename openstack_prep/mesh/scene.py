@@ -21,6 +21,8 @@ class Side:
     name: str
     ports: Sequence[Raw] = ()
     """The ports of its nodes, by which the others know them."""
+    roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """What the nodes do, by the ids of their ports; empty when that is not known."""
     subnets: Sequence[Raw] = ()
     """The subnets of these; those that the nodes will be in where there are none yet."""
     pod_networks: tuple[str, ...] = ()

@@ -21,6 +21,7 @@ def spec(name: str) -> dict[str, Any]:
     """Two clusters that are one mesh, but for what nobody thought of: rules, pairs and the second's interface."""
     numbers = (1, 2)
     nodes = {"image": "ubuntu", "flavor": "m1.small", "key_name": "key", "wait_timeout": 0, "node_count": 2}
+    among = {"remote_group": "self"}
     return {
         "name": name,
         "project": {"name": name},
@@ -31,7 +32,10 @@ def spec(name: str) -> dict[str, Any]:
         "networks": [{"name": f"nodes{n}"} for n in numbers],
         "subnets": [{"name": f"nodes{n}", "network": f"nodes{n}", "cidr": f"10.{n}.0.0/24"} for n in numbers],
         "routers": [{"name": "router", "interfaces": ["nodes1"]}],
-        "security_groups": [{"name": f"nodes{n}"} for n in numbers],
+        "security_groups": [
+            {"name": "nodes1", "rules": [among]},
+            {"name": "nodes2", "rules": [among | {"protocol": "udp"}]},
+        ],
         "stacks": [
             {
                 "name": f"cluster{n}",
@@ -82,14 +86,18 @@ def test_the_clusters_of_a_spec(prep: Prep, project: str, devcloud: Devcloud) ->
     nodes = "the ports cluster1-0, cluster1-1"
     assert f"cluster1: {nodes} have no allowed address pair for the mesh address 10.1.0.200" in told(found)
     assert f"cluster2 to cluster1: {nodes} (groups nodes1) do not let udp 8472 in from 10.2.0.0/24" in told(found)
-    assert len(told(found)) == 11
+    ports = ("tcp 6443", "tcp 10250", "tcp 4240", "ICMP echo")  # one server, and what is between all nodes
+    within = [each for each in told(found) if each.startswith("within ")]
+    assert [each.partition("do not let ")[2].partition(" in ")[0] for each in within] == list(ports)
+    assert len(told(found)) == 11 + len(within)
 
     # as the project's own user, and mended by that
     entry = clouds_file.Entry("own", devcloud.layout.auth_url, project, prep.environment["PREP_PASSWORD"], project)
     clouds_file.write(prep.folder / "own.yaml", entry)
     prep.environment["OS_CLIENT_CONFIG_FILE"] = str(prep.folder / "own.yaml")
-    assert told(look(prep, "--os-cloud", "own", code=1)) == told(found)
-    for finding in look(prep, "--os-cloud", "own", code=1)["findings"]:
+    own = look(prep, "--os-cloud", "own", code=1)
+    assert told(own) == told(found)
+    for finding in own["findings"]:
         for command in finding["remedy"].partition("  # ")[0].split(" && "):
             openstack(shlex.split(command)[1:], prep.environment, prep.folder)
     text = prep.run("rke", "mesh", "--os-cloud", "own", "spec.yaml").stdout
