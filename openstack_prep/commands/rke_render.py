@@ -51,6 +51,8 @@ def _run(options: argparse.Namespace) -> int:
             return 0
     plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
     plan.raise_for_refusals()
+    if plan and options.format == "text":
+        print(plan.table)
     return run_plan(options, cloud, plan)
 
 

@@ -18,7 +18,7 @@ from openstack_prep.model import Change, Key, Mark, Observed, Resource
 from openstack_prep.resources import rke_files, stack_outputs
 from openstack_prep.resources.existing import Existing
 from openstack_prep.resources.marked_files import MarkedFiles
-from openstack_prep.resources.rke_scene import NETWORKS, Scene
+from openstack_prep.resources.rke_scene import NETWORKS, PARAMETERS, Scene
 from openstack_prep.resources.stack_inputs import OnStack
 from openstack_prep.resources.stack_outputs import Outputs
 from openstack_prep.rke.cilium import Cilium
@@ -34,7 +34,9 @@ class RkeCluster(OnStack, Cluster):
 
     Each has our mark for its first line and only its owner can read it; a file without the mark is
     somebody else's, and never overwritten.  What RKE leaves in the directory, its state and the
-    kubeconfig, stays there after destroy.
+    kubeconfig, stays there after destroy.  The nodes of RKE2 are configured by their stack: its template
+    is told the networks, the plugin, the version and whether there is an external cloud provider; roles,
+    config and private_registries are in the files alone.
     """
 
     kind: ClassVar[str] = "rke_cluster"
@@ -72,10 +74,10 @@ class RkeCluster(OnStack, Cluster):
         """Return what an RKE2 cluster has drawn, for its nodes are configured by their stack."""
         if self.distribution != "rke2":
             return {}
-        drawn = Scene.of(others, self.drawn_from).clusters[self.name]
-        plugin = rke_files.as_declared(drawn, None).network_plugin
-        said = {name: getattr(drawn, name) for name in NETWORKS} | {"cni": plugin and plugin.split(",")}
-        return {name: value for name, value in said.items() if value}
+        drawn = rke_files.as_declared(Scene.of(others, self.drawn_from).clusters[self.name], None)
+        said = {parameter: getattr(drawn, field) for field, parameter in PARAMETERS.items()}
+        plugin = {"cni": said["cni"].split(",")} if said["cni"] else {}
+        return {name: value for name, value in (said | plugin).items() if value}
 
     def desired(self) -> dict[str, Any]:
         said = {name: getattr(self, name) for name in ("directory", "distribution", *NETWORKS)}
@@ -100,15 +102,23 @@ class RkeCluster(OnStack, Cluster):
         if not there:
             return None
         outputs = self._outputs(site)
-        drift: frozenset[str] = frozenset()
-        if outputs is not None and outputs.settled and not list(rke_files.mistakes(self, outputs)):
-            drift = frozenset(files.drift(rke_files.texts(self, outputs, openly=True)))
+        drift = frozenset(self._drift(files, outputs) if outputs else ())
         return Observed(
             id=self.directory,
             ours=True,
             values=self.desired() | rke_files.networks_in(there.values()) | {"drift": drift},
             outputs=self._told(outputs),
         )
+
+    def _drift(self, files: MarkedFiles, outputs: Outputs) -> Iterator[str]:
+        """Yield how the files differ from what they should be, or why that cannot be told."""
+        wrong = list(rke_files.mistakes(self, outputs)) if outputs.settled else []
+        if not outputs.settled:
+            yield f"stack/{self.stack} is not complete"
+        elif wrong:
+            yield from (f"{each.where}: {each.what}" for each in wrong)
+        else:
+            yield from files.drift(rke_files.texts(self, outputs, openly=True))
 
     def _told(self, outputs: Outputs | None) -> dict[str, str]:
         """Return where the files are, and what to type next."""

@@ -17,13 +17,20 @@ from openstack_prep.resources.subnet import Subnet
 from openstack_prep.rke import networks
 from openstack_prep.rke.networks import ClusterNetworks, Taken
 from openstack_prep.secret import Secret
+from openstack_prep.text import show
 
 if TYPE_CHECKING:
     from openstack_prep.resources.rke_cluster import RkeCluster
 
 NETWORKS = ("cluster_cidr", "service_cidr")
-PARAMETERS = {**{name: name for name in NETWORKS}, "network_plugin": "cni"}
-"""Fields of an RKE2 cluster that a parameter of its stack says as well."""
+PARAMETERS = {
+    "cluster_cidr": "cluster_cidr",
+    "service_cidr": "service_cidr",
+    "network_plugin": "cni",
+    "kubernetes_version": "rke2_version",
+    "external_cloud_provider": "external_cloud_provider",
+}
+"""Fields of an RKE2 cluster, and the parameter of its stack that says the same."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +106,10 @@ class Scene:
         cluster = (self.declared if of_spec else self.clusters)[name]
         parameters = self.parameters(cluster.stack) if of_spec else live
         for field, parameter in PARAMETERS.items() if cluster.distribution == "rke2" else ():
-            one, other = getattr(cluster, field), ",".join(items(parameters.get(parameter) or ()))
-            if one and other and one != other:
-                what = f"{field} is {one}, and stack/{cluster.stack} has the parameter {parameter} {other}"
-                yield cluster.mistake(what, "say it once, in the stack" if of_spec else f"write {field}: {other}")
+            one, other = getattr(cluster, field), _read(parameters.get(parameter))
+            if one and other is not None and one != other:
+                what = f"{field} is {show(one)}, and stack/{cluster.stack} has the parameter {parameter} {show(other)}"
+                yield cluster.mistake(what, "say it once, in the stack" if of_spec else f"write {field}: {show(other)}")
 
 
 def _as_its_stack_says(cluster: Any, stacks: Mapping[str, Stack]) -> Any:
@@ -110,5 +117,12 @@ def _as_its_stack_says(cluster: Any, stacks: Mapping[str, Stack]) -> Any:
     if cluster.distribution != "rke2" or cluster.stack not in stacks:
         return cluster
     given = stacks[cluster.stack].given
-    said = {name: ",".join(items(given[parameter])) for name, parameter in PARAMETERS.items() if given.get(parameter)}
-    return replace(cluster, **{name: value for name, value in said.items() if getattr(cluster, name) is None})
+    said = {name: _read(given.get(parameter)) for name, parameter in PARAMETERS.items()}
+    return replace(cluster, **{name: value for name, value in said.items() if value and not getattr(cluster, name)})
+
+
+def _read(parameter: Any) -> str | bool | None:
+    """Return the value of a stack's parameter as a field has it; None when it says nothing."""
+    if str(parameter).lower() in ("true", "false"):
+        return str(parameter).lower() == "true"
+    return ",".join(items(parameter or ())) or None

@@ -24,18 +24,24 @@ CLUSTERS = ("cluster1", "cluster2")
 FILES = ["cilium-values.yaml", "cluster.yml", "mesh-commands.txt", "metallb.yaml"]
 
 
-@pytest.fixture
-def mesh(prep: Prep) -> dict[str, Any]:
-    """The shipped spec as somebody with an SSH key would have it, whose servers say nothing when they are ready."""
+def shipped(prep: Prep, name: str) -> dict[str, Any]:
+    """Return a shipped spec as somebody with an SSH key has it, whose servers say nothing when they are ready."""
     prep.environment["HOME"] = str(prep.folder)
     (prep.folder / ".ssh").mkdir()
     (prep.folder / ".ssh" / "id_ed25519.pub").write_text(f"{KEY}\n")
-    shipped = resources.files("openstack_prep.install_configs") / "rke-mesh.yaml"
-    spec: dict[str, Any] = yaml.safe_load(shipped.read_text())
+    spec: dict[str, Any] = yaml.safe_load(
+        (resources.files("openstack_prep.install_configs") / f"{name}.yaml").read_text()
+    )
     spec["images"][0]["source"] = "disk.qcow2"
     for stack in spec["stacks"]:
         stack["parameters"]["wait_timeout"] = 0
-    return scaled(spec, 1, 2)
+    return spec
+
+
+@pytest.fixture
+def mesh(prep: Prep) -> dict[str, Any]:
+    """The shipped spec with few nodes."""
+    return scaled(shipped(prep, "rke-mesh"), 1, 2)
 
 
 def scaled(spec: dict[str, Any], *counts: int) -> dict[str, Any]:
@@ -170,32 +176,33 @@ def test_all_that_is_wrong_is_told_by_line_before_anything_is_made(prep: Prep, m
     prep.spec.unlink()  # nothing was made
 
 
-def test_rke2_is_told_what_was_drawn_for_it(prep: Prep, mesh: dict[str, Any], devcloud: Devcloud) -> None:
-    """The stack of an RKE2 cluster configures its nodes: by the networks and the plugin that the files have as well."""
-    mesh["subnets"][0]["cidr"], mesh["subnets"][0]["allocation_pools"] = "10.64.0.0/24", ["10.64.0.10-10.64.0.99"]
-    groups = {f"{group}_{what}": value for group in ("server", "agent") for what, value in MACHINES.items()}
-    parameters = groups | {"key_name": "mesh", "network": "nodes1", "subnet": "nodes1", "wait_timeout": 0}
-    parameters |= {"server_count": 1, "agent_count": 1, "tls_san": "api.example.com"}
-    cluster = {"name": "two", "distribution": "rke2", "stack": "two", "directory": "two"}
-    sections = ("name", "project", "users", "role_assignments", "flavors", "images", "keypairs", "networks", "subnets")
-    spec = {section: mesh[section] for section in (*sections, "routers", "cluster_networks")}
-    spec["stacks"] = [{"name": "two", "template": "shipped:rke2-cluster.yaml", "parameters": parameters}]
-    prep.write(spec | {"rke_clusters": [cluster | {"cilium": {"cluster_id": 7, "mesh": "none"}}]})
-    outputs = prep.apply()["stack/two"]["outputs"]
-    server, agent = (written(prep, "two", f"two-{role}-0.yaml") for role in ("server", "agent"))
-    assert (server["cluster-cidr"], server["service-cidr"]) == ("10.65.0.0/16", "10.66.0.0/16")
-    assert server["tls-san"] == [outputs["api_address"], "api.example.com"]
-    assert agent["server"] == f"https://{outputs['api_address']}:9345"
-    assert written(prep, "two", "rke2-cilium-config.yaml")["kind"] == "HelmChartConfig"
-    (booted,) = [each for each in devcloud.admin.compute.servers(all_projects=True) if each.name == "two-server-0"]
-    user_data = base64.b64decode(devcloud.admin.compute.get_server(booted.id).user_data)
-    files = {each["path"]: each["content"] for each in yaml.safe_load(user_data)["write_files"]}
-    told = yaml.safe_load(files["/etc/rancher/rke2/config.yaml"])
-    assert {name: told[name] for name in ("cni", "cluster-cidr", "service-cidr", "tls-san")} == {
-        name: server[name] for name in ("cni", "cluster-cidr", "service-cidr", "tls-san")
-    }
+def test_rke2_is_told_what_was_drawn_for_it(prep: Prep, devcloud: Devcloud) -> None:
+    """The nodes of RKE2 are configured by their stack: by the networks and the plugin that the files have as well."""
+    spec = shipped(prep, "rke2")
+    (stack,) = spec["stacks"]
+    small = {"server_count": 1, "agent_count": 1, "server_flavor": "m1.small", "agent_flavor": "m1.small"}
+    stack["parameters"] |= small
+    spec["cluster_networks"] = {"range": "10.2.0.0/15", "service_prefix": 17}  # which has the nodes' own network in it
+    prep.write(spec)
+    steps = prep.apply()
+    outputs = steps["stack/rke2"]["outputs"]
+    server, agent = (written(prep, "cluster", f"rke2-{role}-0.yaml") for role in ("server", "agent"))
+    assert (server["cluster-cidr"], server["service-cidr"]) == ("10.2.0.0/16", "10.3.128.0/17")
+    api, outer = outputs["api_address"], outputs["api_floating_address"]
+    assert server["tls-san"] == [api, outer, "api.rke2.example.com"]
+    assert agent["server"] == f"https://{api}:9345"
+    assert outer in steps["rke_cluster/rke2"]["outputs"]["next"]
+    assert written(prep, "cluster", "rke2-cilium-config.yaml")["kind"] == "HelmChartConfig"
+    told = config_told(devcloud, "rke2-server-0")
+    same = ("cni", "cluster-cidr", "service-cidr", "tls-san")
+    assert {name: told[name] for name in same} == {name: server[name] for name in same}
     assert told["token"] not in json.dumps([server, agent])
     assert prep.changes() == set()
 
 
-MACHINES = {"image": "mesh-ubuntu", "flavor": "m1.small"}
+def config_told(devcloud: Devcloud, server: str) -> dict[str, Any]:
+    """Return the config.yaml that a server's cloud-init writes."""
+    (found,) = [each for each in devcloud.admin.compute.servers(all_projects=True) if each.name == server]
+    user_data = base64.b64decode(devcloud.admin.compute.get_server(found.id).user_data)
+    files = {each["path"]: each["content"] for each in yaml.safe_load(user_data)["write_files"]}
+    return dict(yaml.safe_load(files["/etc/rancher/rke2/config.yaml"]))

@@ -128,12 +128,14 @@ def test_nodes_that_come_and_go_and_what_was_changed_by_hand(heat: Heat, site: S
     assert not planned(site, make())
 
 
-def test_a_stack_under_way_is_not_judged_and_one_that_failed_is_not_written_from(
-    heat: Heat, site: Site, make: Make
-) -> None:
+def test_a_stack_under_way_or_without_a_node_is_not_written_from(heat: Heat, site: Site, make: Make) -> None:
     applied(site, make())
+    heat.outputs = NODES | {"node_addresses": [*ADDRESSES[:2], None]}
+    assert "stack/a knows no address of a-2" in str(planned(site, make()))
+    with pytest.raises(SpecError, match="knows no address of a-2"):
+        make().completed([make()], site.admin).render(site.fresh())
     heat.status, heat.outputs = "UPDATE_IN_PROGRESS", {"node_names": None}
-    assert not planned(site, make())
+    assert "drift -[stack/a is not complete]" in str(planned(site, make()))
     with pytest.raises(SpecError, match="stack/a is not complete"):
         make().completed([make()], site.admin).render(site.fresh())
 
@@ -306,6 +308,12 @@ def test_a_cluster_of_rke2_and_its_stack_tell_one_another(heat: Heat, site: Site
     assert telling.completed([telling, cluster], site.admin).parameters == telling.parameters
     known = cluster.completed([telling, cluster], site.admin)
     assert (known.cluster_cidr, known.network_plugin) == ("10.7.0.0/16", "multus,cilium")
+    apart, outside = (
+        stack(tmp_path, parameters={"external_cloud_provider": "False"}),
+        make(distribution="rke2", external_cloud_provider=True),
+    )
+    (said,) = map(str, outside.completed([apart, outside], site.admin).scene.contradictions("a", {}))
+    assert "external_cloud_provider is true, and stack/a has the parameter external_cloud_provider false" in said
     other = make(distribution="rke2", cluster_cidr="10.8.0.0/16")
     said = "".join(map(str, other.completed([telling, other], site.admin).check(site, None)))
     assert "cluster_cidr is 10.8.0.0/16, and stack/a has the parameter cluster_cidr 10.7.0.0/16; say it once" in said
