@@ -67,6 +67,13 @@ def _receivers(side: Side, passage: Passage, version: int) -> list[Peer]:
     return [_peer(side, block)] if block is not None and block.version == version else []
 
 
+def _whom(peers: Sequence[Peer], lacking: Sequence[Peer], within: Block) -> str:
+    """Return a network, or those of its nodes that are shut out where others are not."""
+    few = [str(peer.block[0]) for peer in lacking if peer.within == within]
+    some = len(few) < sum(peer.within == within for peer in peers)
+    return f"{', '.join(few)} of {within}" if some else str(within)
+
+
 @dataclass(frozen=True)
 class Gate:
     """What the groups of one cluster's nodes let through of one thing, in one direction."""
@@ -83,14 +90,19 @@ class Gate:
         for port in self.side.ports:
             if port.get("port_security_enabled", True):
                 by_groups.setdefault(frozenset(port["security_groups"]), []).append(port)
+        shut: dict[tuple[str, str], tuple[set[str], list[Raw]]] = {}  # one rule may be enough for several groups' ports
         for groups, ports in by_groups.items():
             lacking = [peer for peer in peers if not self._lets(groups, peer)]
-            unseen = sorted(groups - self.scene.groups.keys())
+            if lacking and (unseen := sorted(groups - self.scene.groups.keys())):
+                yield self._unseen(unseen, ports)
+                continue
             for within in dict.fromkeys(peer.within for peer in lacking):
-                some = [peer for peer in peers if peer.within == within and peer not in lacking]
-                few = [str(peer.block[0]) for peer in lacking if some and peer.within == within]
-                whom = f"{', '.join(few)} of {within}" if few else str(within)
-                yield self._unseen(unseen, ports) if unseen else self._finding(groups, ports, within, whom)
+                remedy = self._rule(groups, within) if groups else self._group(ports)
+                ids, mine = shut.setdefault((_whom(peers, lacking, within), remedy), (set(), []))
+                ids |= groups
+                mine += ports
+        for (whom, remedy), (ids, mine) in shut.items():
+            yield self._finding(ids, mine, whom, remedy)
 
     def _lets(self, groups: Iterable[str], peer: Peer) -> bool:
         rules = [rule for each in groups for rule in self.scene.groups.get(each, {}).get("security_group_rules", ())]
@@ -122,23 +134,13 @@ class Gate:
 
     # --- findings -----------------------------------------------------------------------------
 
-    def _finding(self, groups: frozenset[str], ports: Sequence[Raw], within: Block, whom: str) -> Finding:
-        told = self.side.port_names(port["id"] for port in ports)
-        if not groups:
-            return Finding(
-                where=self._where,
-                what=f"the ports {told} have port security and no security group: nothing gets in or out",
-                why=self.passage.why,
-                remedy=self._group(ports),
-            )
+    def _finding(self, groups: Iterable[str], ports: Sequence[Raw], whom: str, remedy: str) -> Finding:
+        told = f"the ports {self.side.port_names(port['id'] for port in ports)}"
         names = ", ".join(sorted(self.scene.groups[each]["name"] for each in groups))
-        way = f"{passages.told(self.passage)} {WORDS[self.direction]}"
-        return Finding(
-            where=self._where,
-            what=f"the ports {told} (groups {names}) do not let {way} {whom}",
-            why=self.passage.why,
-            remedy=self._rule(groups, within),
-        )
+        way = f"{passages.told(self.passage)} {WORDS[self.direction]} {whom}"
+        nothing = f"{told} have port security and no security group: nothing gets in or out"
+        what = f"{told} (groups {names}) do not let {way}" if names else nothing
+        return Finding(where=self._where, what=what, why=self.passage.why, remedy=remedy)
 
     def _rule(self, groups: Iterable[str], within: Block) -> str:
         """Return the command for a rule more, in the group that is most the cluster's own."""
