@@ -12,6 +12,7 @@ from openstack_prep.api import (
     destroy,
     plan,
     plan_destroy,
+    render_clusters,
     show,
 )
 from openstack_prep.cloud import Cloud, connect
@@ -140,6 +141,7 @@ __all__ = [
     "load_spec",
     "plan",
     "plan_destroy",
+    "render_clusters",
     "show",
     "sync_address_pairs",
 ]

@@ -82,7 +82,7 @@ def apply(
     return executor.run(wanted, site, jobs=jobs, tell=tell)
 
 
-def render(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> dict[str, dict[str, str]]:
+def render_clusters(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> dict[str, dict[str, str]]:
     """Return the texts of the files of RKE clusters, by cluster and by file, with stars for what nobody may see.
 
     Their stacks must stand.  To write them, apply a spec ``limited_to("rke_cluster")``.  Raises SpecError.

@@ -46,7 +46,7 @@ def _run(options: argparse.Namespace) -> int:
     else:
         cloud, spec = _of_stack(options)
         if options.output is None:
-            files = api.render(cloud, spec, jobs=options.jobs)[options.stack]
+            files = api.render_clusters(cloud, spec, jobs=options.jobs)[options.stack]
             print_result(options, _shown(files), files)
             return 0
     plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
