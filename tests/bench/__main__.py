@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from openstack_prep.version import __version__
-from tests.bench import environments, image, image_table, scenario, table
+from tests.bench import environments, image, image_table, pairs, scenario, table
 from tests.bench.contenders import Contender, contenders
 from tests.bench.floor import Floor
 from tests.bench.scenario import BenchError
@@ -29,8 +29,9 @@ Runs = dict[Row, list[Run]]
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=("scenario", "image"), default="scenario", help="(scenario)")
+    parser.add_argument("what", nargs="?", choices=tuple(MEASURES), default="scenario", help="(scenario)")
     parser.add_argument("--mib", type=int, default=1024, metavar="N", help="size of the image (default: 1024)")
+    parser.add_argument("--whole", action="store_true", help="pairs: let the shell loop run over all ports")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each contender (default: 3)")
     parser.add_argument("--port-base", type=int, default=PORT_BASE, metavar="N", help=f"default: {PORT_BASE}")
     parser.add_argument("--only", nargs="+", metavar="TEXT", help="contenders with that in their name; writes nothing")
@@ -95,7 +96,7 @@ def run(options: argparse.Namespace) -> None:
         say(busy())
     cloud.up(layout)
     try:
-        tables, marks = (of_image if options.what == "image" else of_scenario)(layout, options)
+        tables, marks = MEASURES[options.what](layout, options)
     finally:
         if not options.keep:
             cloud.down(layout)
@@ -115,6 +116,14 @@ def of_image(layout: Layout, options: argparse.Namespace) -> tuple[str, tuple[st
     runs = image.measure(layout, size, options.rounds, options.only or [""])
     said = f"{options.mib} MiB. {caption(options.rounds, 'shell')}"
     return image_table.render(runs, size, said), (image_table.BEGIN, image_table.END)
+
+
+def of_pairs(layout: Layout, options: argparse.Namespace) -> tuple[str, tuple[str, str]]:
+    runs = pairs.measure(layout, options.rounds, options.whole, options.only or [""])
+    return pairs.render(runs, caption(options.rounds, "shell"), options.whole), (pairs.BEGIN, pairs.END)
+
+
+MEASURES = {"scenario": of_scenario, "image": of_image, "pairs": of_pairs}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.cli import main
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import ConfigError, SpecError
+from openstack_prep.hooks.address_pairs import Sync, sync_address_pairs, to_sync
+from openstack_prep.resources import AddressPairs
+from tests.unit.conftest import ENDPOINTS, connection, sent
+from tests.unit.rke.test_services import said, service
+
+NEUTRON = ENDPOINTS["network"] + "/v2.0"
+SPEC = """
+name: mesh
+users: [{name: nobody, password: {env: NOT_SET_IN_A_TIMER}}]
+unknown_section_of_a_later_version: 1
+address_pools:
+  - {name: lb, subnet: nodes, addresses: [10.1.0.200-10.1.0.219]}
+address_pairs:
+  - {name: nodes, security_group: rke, pools: [lb], addresses: [10.1.0.5]}
+"""
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC)
+    return path
+
+
+@pytest.fixture
+def cloud(services: requests_mock.Mocker) -> Cloud:
+    return Cloud(connection())
+
+
+def wanted_by(cloud: Cloud, wanted: Any, services: str | None = None) -> tuple[AddressPairs, list[str]]:
+    notes: list[str] = []
+    (pairs,) = to_sync(cloud, wanted, services=services, tell=notes.append).resources
+    assert isinstance(pairs, AddressPairs)
+    return pairs, notes
+
+
+def test_of_a_spec_only_pools_and_pairs_are_read(cloud: Cloud, spec: Path) -> None:
+    """A secret that nobody has does not matter; nor do sections that are none of ours."""
+    pairs, notes = wanted_by(cloud, spec)
+    assert pairs.desired()["addresses"] == {"10.1.0.5", "10.1.0.200/29", "10.1.0.208/29", "10.1.0.216/30"}
+    assert notes == []
+
+
+def test_services_narrow_the_pools_to_what_is_in_use(cloud: Cloud, spec: Path) -> None:
+    items = [service("a", loadBalancerIP="10.1.0.201"), service("b", type="ClusterIP", externalIPs=["10.1.0.1"])]
+    pairs, notes = wanted_by(cloud, spec, said(*items, service("c", ingress=[{"hostname": "c.example.com"}])))
+    assert pairs.desired()["addresses"] == {"10.1.0.5", "10.1.0.201"}
+    assert notes == [
+        "Service shop/c answers by the name c.example.com: no address to allow",
+        "10.1.0.1 of Service shop/b lies in no pool, and is left out",
+    ]
+    assert wanted_by(cloud, spec, said())[0].desired()["addresses"] == {"10.1.0.5"}
+
+
+def test_what_a_spec_lacks_for_it(cloud: Cloud, spec: Path) -> None:
+    spec.write_text("name: mesh\n")
+    with pytest.raises(SpecError, match="mesh: the spec has no address_pairs; declare them"):
+        wanted_by(cloud, spec)
+    spec.write_text("name: mesh\naddress_pairs: [{name: nodes, tag: x, addresses: [10.1.0.5]}]\n")
+    with pytest.raises(SpecError, match="mesh: its address_pairs have no pools; name the pools"):
+        wanted_by(cloud, spec, said())
+    spec.write_text("name: mesh\naddress_pairs:\n- {name: nodes, tag: x, pools: [a, b]}\n")
+    with pytest.raises(SpecError) as caught:
+        wanted_by(cloud, spec)
+    place = f"{spec}:3: address_pairs/nodes"
+    assert str(caught.value).splitlines() == [
+        f"{place}: pool a is not in this spec; declare it under address_pools, or give addresses",
+        f"{place}: pool b is not in this spec; declare it under address_pools, or give addresses",
+    ]
+
+
+def test_it_works_in_the_project_of_the_spec_only(cloud: Cloud, spec: Path) -> None:
+    spec.write_text(SPEC + "project: {name: mesh}\n")
+    with pytest.raises(ConfigError, match=r"works in project admin-project, address_pools?/lb lies in mesh; choose"):
+        wanted_by(cloud, spec)
+    spec.write_text(SPEC + "project: {name: admin-project}\n")
+    assert wanted_by(cloud, spec)[0].project is None
+
+
+def test_by_words(cloud: Cloud) -> None:
+    pairs, notes = wanted_by(
+        cloud,
+        Sync(stack="rke", addresses=["10.1.0.5", "10.1.0.8-10.1.0.11"], within=["10.1.0.0/24"]),
+        said(service(loadBalancerIP="10.1.0.9"), service("off", loadBalancerIP="10.2.0.1")),
+    )
+    assert pairs.key.name == "sync-stack-rke"
+    assert pairs.desired()["addresses"] == {"10.1.0.5", "10.1.0.8/30", "10.1.0.9"}
+    assert notes == ["10.2.0.1 of Service shop/off lies in no pool, and is left out"]
+    everywhere = Sync(ports=["a"], name="mine")
+    assert wanted_by(cloud, everywhere, said(service(loadBalancerIP="10.2.0.1")))[0].addresses == ("10.2.0.1",)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "lines"),
+    [
+        (
+            Sync(),
+            [
+                "ports: are not told; give one of stack, tag, security group, ports",
+                "addresses: are not told; give some, or the Services that have them",
+            ],
+        ),
+        (
+            Sync(ports=["a"], addresses=["x", "10.0.0.9-10.0.0.1"], within=["y"]),
+            [
+                "name: is missing; give one with ports: by it we know again what we put there",
+                "addresses: 'x' is not a range of addresses; write 10.0.0.200-10.0.0.219, 10.0.0.192/28 or one address",
+                "addresses: '10.0.0.9-10.0.0.1' ends before it begins; write the lower address first",
+                "within: 'y' is not a range of addresses; write 10.0.0.200-10.0.0.219, 10.0.0.192/28 or one address",
+            ],
+        ),
+    ],
+)
+def test_all_that_is_wrong_is_told_at_once(cloud: Cloud, wanted: Sync, lines: list[str]) -> None:
+    with pytest.raises(SpecError) as caught:
+        to_sync(cloud, wanted, services=None, tell=print)
+    assert str(caught.value).splitlines() == lines
+
+
+def node(services: requests_mock.Mocker, **fields: Any) -> dict[str, Any]:
+    """Have Neutron know one node's port, and a group that it carries."""
+    found = {"id": "p1", "name": "node", "network_id": "n1", "mac_address": "m", "security_groups": ["g1"]}
+    found |= {
+        "fixed_ips": [],
+        "allowed_address_pairs": [],
+        "tags": [],
+        "revision_number": 1,
+        "device_id": "s1",
+    } | fields
+    services.get(f"{NEUTRON}/ports", json={"ports": [found]})
+    services.get(f"{NEUTRON}/security-groups", json={"security_groups": [{"id": "g1", "name": "rke"}]})
+    return found
+
+
+def test_what_is_no_list_of_services_takes_nothing(cloud: Cloud, services: requests_mock.Mocker) -> None:
+    ours = {"ip_address": "10.1.0.9", "mac_address": "m"}
+    port = node(services, allowed_address_pairs=[ours], tags=["openstack-prep:sync-security_group-rke~10.1.0.9"])
+    with pytest.raises(SpecError, match="is PodList, not a list of Services"):
+        sync_address_pairs(cloud, Sync(security_group="rke"), services='{"kind": "PodList", "items": []}')
+    assert sent(services) == []
+    services.put(f"{NEUTRON}/ports/p1", json=lambda request, _: {"port": port | request.json()["port"]})
+    services.delete(re.compile(f"{NEUTRON}/ports/p1/tags/.*"), status_code=204)
+    sync_address_pairs(cloud, Sync(security_group="rke"), services=said()).raise_for_failures()
+    changed = [each for each in sent(services) if not each.startswith("GET")]
+    tag = "openstack-prep%3async-security_group-rke~10.1.0.9"
+    assert changed == ["PUT /v2.0/ports/p1", f"DELETE /v2.0/ports/p1/tags/{tag}"]
+
+
+def test_the_command(
+    clouds_yaml: Path, services: requests_mock.Mocker, spec: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node(services)
+    words = ["address-pairs", "sync", "--os-cloud", "lab"]
+    assert main([*words, "--security-group", "rke", "--address", "10.1.0.8/30", "--dry-run"]) == 0
+    assert "  + address_pairs/sync-security_group-rke  addresses [10.1.0.8/30]" in capsys.readouterr().out
+    assert main([*words, str(spec), "--stack", "a", "--address", "10.0.0.5"]) == 2
+    assert "the spec says that itself; leave out --stack, --address, or the SPEC" in capsys.readouterr().err
+    assert main([*words, "--stack", "a", "--services", str(spec.with_name("none"))]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+    path = spec.with_name("services.json")
+    path.write_text(said(service(loadBalancerIP="10.1.0.9")))
+    assert main([*words, "--security-group", "rke", "--services", str(path), "--dry-run", "--format", "json"]) == 0
+    (step,) = json.loads(capsys.readouterr().out)
+    assert step["changes"][0] == {"field": "addresses", "before": None, "after": ["10.1.0.9"]}
+    assert not [each for each in sent(services) if not each.startswith("GET")]
