@@ -18,6 +18,8 @@ from openstack_prep.text import show
 
 SECRET = re.compile(r"password|secret|token|credential|private|ssh_key$|ssh_cert$", re.IGNORECASE)
 """Names of what nobody may see, however it came into a file."""
+MOST = 8
+"""Differences of one file that are told."""
 YAML = (".yml", ".yaml")
 LABELS = ("hostname_override", "nodeName", "name", "key", "url")
 """Names by which the members of lists are told apart."""
@@ -32,14 +34,17 @@ class MarkedFiles:
 
     def there(self) -> dict[str, str]:
         """Return our files' texts by name."""
-        if not self.folder.is_dir():
-            return {}
-        texts = {path.name: _text(path) for path in sorted(self.folder.iterdir()) if path.is_file()}
+        with _said(self.folder):
+            if not self.folder.is_dir():
+                return {}
+            texts = {path.name: _text(path) for path in sorted(self.folder.iterdir()) if path.is_file()}
         return {name: text for name, text in texts.items() if text.partition("\n")[0] == self.head}
 
     def of_others(self, names: Sequence[str]) -> list[Path]:
         """Return what stands where our files should be and is somebody else's."""
         ours = self.there()
+        if self.folder.exists() and not self.folder.is_dir():
+            return [self.folder]
         return [self.folder / name for name in names if name not in ours and (self.folder / name).exists()]
 
     def write(self, texts: Mapping[str, str]) -> None:
@@ -50,16 +55,22 @@ class MarkedFiles:
         for name, text in texts.items():
             if before.get(name) != self._whole(text) or mode(self.folder / name) != PRIVATE:
                 write_private(self.folder / name, self._whole(text))
-        for name in before.keys() - texts.keys():
-            (self.folder / name).unlink(missing_ok=True)
+        with _said(self.folder):
+            for name in before.keys() - texts.keys():
+                (self.folder / name).unlink(missing_ok=True)
 
     def remove(self) -> list[str]:
         """Remove our files, and the folder unless others have something there: that is returned."""
-        for name in self.there():
-            (self.folder / name).unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # it is not empty, or not there any more
-            self.folder.rmdir()
-        return sorted(path.name for path in self.folder.iterdir()) if self.folder.is_dir() else []
+        ours = self.there()
+        with _said(self.folder):
+            for name in ours:
+                (self.folder / name).unlink(missing_ok=True)
+            if not self.folder.is_dir():
+                return []
+            left = sorted(path.name for path in self.folder.iterdir())
+            if not left:
+                self.folder.rmdir()
+            return left
 
     def drift(self, texts: Mapping[str, str]) -> Iterator[str]:
         """Yield how the files differ from what they should be."""
@@ -71,7 +82,7 @@ class MarkedFiles:
             if mode(self.folder / name) != PRIVATE:
                 yield f"{name}: mode {mode(self.folder / name)}"
             if before[name] != self._whole(text):
-                yield from (f"{name}: {what}" for what in _differences(before[name], text, name.endswith(YAML)))
+                yield from (f"{name}: {what}" for what in _few(_differences(before[name], text, name.endswith(YAML))))
         yield from (f"{name} is too much" for name in sorted(before.keys() - texts.keys()))
 
     def _whole(self, text: str) -> str:
@@ -84,6 +95,19 @@ def documents(text: str) -> list[Any] | None:
         return list(yaml.safe_load_all(text))
     except yaml.YAMLError:
         return None
+
+
+@contextlib.contextmanager
+def _said(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise PrepError(f"{folder}: {error}; name another directory, or change its permissions") from error
+
+
+def _few(differences: list[str]) -> list[str]:
+    more = len(differences) - MOST
+    return [*differences[:MOST], f"{more} more"] if more > 1 else differences
 
 
 def _text(path: Path) -> str:

@@ -246,17 +246,24 @@ def _at(document: Any, place: Iterable[str]) -> Any:
 
 
 def told(cluster: RkeCluster, outputs: Outputs | None, folder: str) -> dict[str, str]:
-    """Return what is worth telling once the files are there: where they are, and what to type next."""
+    """Return what is worth telling once the files are there: where, what to type next, what could be better."""
+    known = outputs if outputs and not list(mistakes(cluster, outputs)) else None
+    said = {"path": folder} if cluster.distribution == "rke2" else {"path": f"{folder}/{cluster_yml.FILE}"}
+    if known:
+        said["next"] = _one_line(_next(cluster, known, folder))
+        declared, of = as_declared(cluster, known), cluster_yml if cluster.distribution == "rke" else rke2
+        said["warning"] = "; ".join(of.warnings(declared, nodes_of(declared, machines(cluster, known))))
+    return {name: text for name, text in said.items() if text}
+
+
+def _next(cluster: RkeCluster, outputs: Outputs, folder: str) -> str:
+    """Return the commands that lead to the kubeconfig."""
     if cluster.distribution == "rke":
-        path = f"{folder}/{cluster_yml.FILE}"
-        return {"path": path, "next": _one_line(cluster_yml.kubeconfig_hint(shlex.quote(path)))}
-    if outputs is None or list(_of_outputs(cluster, outputs)):
-        return {"path": folder}
+        return cluster_yml.kubeconfig_hint(shlex.quote(f"{folder}/{cluster_yml.FILE}"))
     api = outputs.values.get("api_floating_address") or outputs.values["api_address"]
     server = (outputs.values.get("node_floating_addresses") or outputs.values["server_addresses"])[0]
     kubeconfig = shlex.quote(f"{folder}/kubeconfig")
-    hint = rke2.kubeconfig_hint(cluster.user or cluster_yml.DEFAULT_USER, server, api, kubeconfig)
-    return {"path": folder, "next": _one_line(hint)}
+    return rke2.kubeconfig_hint(cluster.user or cluster_yml.DEFAULT_USER, server, api, kubeconfig)
 
 
 def _one_line(commands: str) -> str:

@@ -90,6 +90,29 @@ def test_what_others_wrote_is_not_overwritten_nor_removed(files: MarkedFiles) ->
     assert files.remove() == ["picture", "pools.yaml"]
 
 
+def test_of_a_file_that_is_another_only_some_differences_are_told(files: MarkedFiles) -> None:
+    (files.folder / "cluster.yml").write_text("# [ours]\n" + "".join(f"key{number}: 1\n" for number in range(20)))
+    assert len(drift(files)) == 9
+    assert drift(files)[-1] == "cluster.yml: 14 more"
+
+
+def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    files = MarkedFiles(tmp_path / "file", "# [ours]")
+    assert files.of_others(["cluster.yml"]) == [tmp_path / "file"]
+    with pytest.raises(PrepError, match="file is not of this spec"):
+        files.write({"cluster.yml": ""})
+
+
+def test_a_folder_that_cannot_be_read_is_said_to_be(files: MarkedFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", refuse)  # root may read any
+    with pytest.raises(PrepError, match="Permission denied; name another directory"):
+        files.there()
+
+
 def test_a_folder_of_ours_alone_goes_with_the_files(files: MarkedFiles) -> None:
     assert files.remove() == []
     assert not files.folder.exists()
