@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import tenacity
 
 from openstack_prep import planner
-from openstack_prep.errors import CloudError, Mistake, NotUnique, PlanRefused
+from openstack_prep.errors import Mistake, NotUnique, PlanRefused, passes
 from openstack_prep.model import INTERRUPT, Action, Key, Observed, Resource, Result, Status, Step
 from openstack_prep.plan import Plan, Report
 from openstack_prep.site import Site
@@ -228,7 +228,7 @@ class _Run:
         before looking.  What followed others shows only now; when nothing is left to do, it was kept.
         """
         retry = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(lambda error: isinstance(error, CloudError) and error.retryable),
+            retry=tenacity.retry_if_exception(passes),
             stop=tenacity.stop_after_attempt(ATTEMPTS) | tenacity.stop_when_event_set(self.stop),
             wait=tenacity.wait_exponential(PAUSE) + tenacity.wait_random(0, PAUSE),
             sleep=tenacity.sleep_using_event(self.stop),

@@ -10,7 +10,7 @@ from typing import Any
 
 import tenacity
 
-from openstack_prep.errors import CloudError, NotFound, ResourceFailed, WaitTimeout
+from openstack_prep.errors import NotFound, ResourceFailed, WaitTimeout, passes
 from openstack_prep.service import Service
 
 PAUSE = 0.5  # seconds before the second look, half as much again before each further one up to LONGEST
@@ -41,7 +41,7 @@ class Waiting:
         seconds = (timeout_mins or TIMEOUT_MINS) * 60 + GRACE
         try:
             return tenacity.Retrying(
-                retry=tenacity.retry_if_result(in_progress) | tenacity.retry_if_exception(_passes),
+                retry=tenacity.retry_if_result(in_progress) | tenacity.retry_if_exception(passes),
                 stop=tenacity.stop_after_delay(seconds),
                 wait=tenacity.wait_exponential(PAUSE, exp_base=1.5, max=LONGEST),
             )(self._look)
@@ -102,10 +102,6 @@ class Waiting:
 
 def in_progress(stack: Raw | None) -> bool:
     return stack is not None and str(stack["stack_status"]).endswith("_IN_PROGRESS")
-
-
-def _passes(error: BaseException) -> bool:
-    return isinstance(error, CloudError) and error.retryable
 
 
 def _stack(event: Raw) -> tuple[str, str]:

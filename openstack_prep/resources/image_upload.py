@@ -13,7 +13,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.content import disk_format, qemu_img
 from openstack_prep.content.download import local_path
 from openstack_prep.content.verified import Verified
-from openstack_prep.errors import CloudError, PrepError, ResourceFailed
+from openstack_prep.errors import CloudError, PrepError, ResourceFailed, passes
 from openstack_prep.installer.cache import Kept, cached
 from openstack_prep.resources import glance, web_download
 from openstack_prep.resources.glance import Raw
@@ -70,7 +70,7 @@ def upload(image: Image, site: Site, name: str) -> Raw:
         try:
             raw, seal = way.fill(maker, image_id)
         except PrepError as error:
-            if not getattr(error, "retryable", False):  # who tries again looks first, and finds it
+            if not passes(error):  # who tries again looks first, and finds it
                 _take_away(maker, image_id, error)
             raise
     sealed = {**seal, "protected": image.protected}
