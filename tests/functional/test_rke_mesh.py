@@ -103,6 +103,22 @@ def test_the_clusters_of_a_spec(prep: Prep, project: str, devcloud: Devcloud) ->
     text = prep.run("rke", "mesh", "--os-cloud", "own", "spec.yaml").stdout
     assert text.endswith("\n\ncluster1, cluster2: nothing stands in the way\n")
     prep.environment["OS_CLIENT_CONFIG_FILE"] = str(devcloud.clouds_file)
+    check_what_cannot_be_seen(prep, project, devcloud)
+
+
+def check_what_cannot_be_seen(prep: Prep, project: str, devcloud: Devcloud) -> None:
+    """Look when a server is gone, and when nobody can log in to see stacks."""
+    (server,) = devcloud.admin.compute.servers(all_projects=True, name="^cluster2-1$")
+    address = server.addresses["nodes2"][0]["addr"]
+    devcloud.admin.compute.delete_server(server)
+    devcloud.admin.compute.wait_for_delete(server)
+    (lost,) = told(look(prep, code=1))
+    assert lost == f"cluster2: no server of stack/cluster2 has a port with the address of cluster2-1 {address}"
+
+    prep.environment["PREP_PASSWORD"], password = "another", prep.environment["PREP_PASSWORD"]
+    unseen = "cannot be seen: nobody may act there; addresses, groups and pairs of its nodes were not looked at"
+    assert told(look(prep, code=1)) == [f"cluster{n}: stack/cluster{n} {unseen}" for n in (1, 2)]
+    prep.environment["PREP_PASSWORD"] = password
 
 
 def test_a_spec_without_a_mesh(prep: Prep) -> None:
