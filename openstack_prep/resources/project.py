@@ -143,7 +143,7 @@ def in_domain(site: Site, plural: str, wanted: Resource, domain: str) -> Mapping
     domain_id = site.find_id(Domain(name=domain))
     if domain_id is None:
         return None
-    which = {"name": wanted.name, "domain_id": domain_id}
+    which: dict[str, Any] = {"name": wanted.name, "domain_id": domain_id}
     listed = site.once(
         (plural, domain_id, wanted.name), lambda: site.admin.identity.list(f"/{plural}", plural, **which)
     )

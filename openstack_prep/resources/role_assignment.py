@@ -174,9 +174,10 @@ class RoleAssignment(InProject):
 
 
 def _listed(site: Site, scope: str, scope_id: str) -> Sequence[Mapping[str, Any]]:
+    which: dict[str, Any] = {f"scope.{scope}.id": scope_id}
     return site.once(
         ("role assignments", scope, scope_id),
-        lambda: site.admin.identity.list("/role_assignments", "role_assignments", **{f"scope.{scope}.id": scope_id}),
+        lambda: site.admin.identity.list("/role_assignments", "role_assignments", **which),
     )
 
 

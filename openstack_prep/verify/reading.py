@@ -52,7 +52,8 @@ class Scene:
 
 def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> Scene:
     """Read what there is in the project that the connection is scoped to; raises CloudError."""
-    neutron, mine = cloud.network, {"project_id": cloud.project_id}
+    neutron = cloud.network
+    mine: dict[str, Any] = {"project_id": cloud.project_id}
     with ThreadPoolExecutor(jobs) as pool:
 
         def start(read: Callable[[], Any]) -> Callable[[], Any]:
@@ -63,7 +64,7 @@ def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> Scene:
         servers = start(lambda: _by_id(cloud.compute.list("/servers/detail", "servers")))
         virtual = _virtual(ports(), infra_id)
         networks = {port["network_id"] for port in virtual}
-        query = {"network_id": sorted(networks), "device_owner": list(INTERFACES)}
+        query: dict[str, Any] = {"network_id": sorted(networks), "device_owner": list(INTERFACES)}
         interfaces = start(lambda: neutron.list("/ports", "ports", **query) if networks else [])
         subnets = start(
             lambda: _some(cloud, "subnets", {ip["subnet_id"] for port in virtual for ip in port["fixed_ips"]})
