@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import secrets
 import subprocess
 import time
 from collections.abc import Iterator
@@ -16,10 +17,12 @@ import requests
 import yaml
 from openstack.connection import Connection
 
+from openstack_prep.resources import Keypair, Network, Router, Stack, Subnet
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant
 from tests.functional.conftest import OPENSTACK
+from tests.functional.lab import Lab
 
 TEMPLATES = Path(__file__).parents[2] / "heat_templates"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB engineer@example"
@@ -114,55 +117,72 @@ def test_rke(tenant: Tenant, project: Connection, devcloud: Devcloud) -> None:
     assert nodes(project) == {}
 
 
-def test_rke2(tenant: Tenant, project: Connection, devcloud: Devcloud) -> None:
-    """Servers and agents behind the API's address; agents are rolled, etcd members never; scaled out."""
-    template, protect = str(TEMPLATES / "rke2-cluster.yaml"), str(TEMPLATES / "rke2-protect.yaml")
+NODES = (
+    Network(name="nodes"),
+    Subnet(name="nodes", network="nodes", cidr="10.0.0.0/24"),
+    Router(name="nodes", external_network="external", interfaces=("nodes",)),
+)
+
+
+def rke2(image: str, **parameters: Any) -> Stack:
+    """One server and two agents, with everything that can be chosen."""
     given: dict[str, Any] = {
-        **dict.fromkeys(("server_image", "agent_image"), "ubuntu"),
+        **dict.fromkeys(("server_image", "agent_image"), image),
         **dict.fromkeys(("server_flavor", "agent_flavor"), "m1.small"),
         **dict.fromkeys(("network", "subnet"), "nodes"),
-        **{"server_count": 1, "agent_count": 1, "key_name": "key", "zones": "nova", "wait_timeout": 0},
-        **{
-            "api_address": "10.0.0.5",
-            "extra_addresses": "10.0.0.240/29",
-            "cni": "cilium",
-            "tls_san": "api.example.com",
-        },
-        **{"ssh_allowed_cidrs": "192.0.2.0/24", "rke2_version": "v1.35.7+rke2r1"},
+        **{"server_count": 1, "agent_count": 2, "key_name": "key", "zones": "nova", "wait_timeout": 0},
+        **{"api_address": "10.0.0.5", "extra_addresses": "10.0.0.240/29", "tls_san": "api.example.com"},
+        **{"cni": "multus,calico", "ssh_allowed_cidrs": "192.0.2.0/24", "rke2_version": "v1.35.7+rke2r1"},
+        **{"floating_network": "external", "node_floating_ips": True, "agent_volume_size": 3},
     }
-    create = ["create", "-t", template, "-e", protect, "--wait", "rke2"]
-    update = ["update", "-t", template, "-e", protect, "rke2"]
-    stack(tenant, *create, parameters=given)
+    protect = str(TEMPLATES / "rke2-protect.yaml")
+    template = "shipped:rke2-cluster.yaml"
+    return Stack(name="rke2", template=template, parameters=given | parameters, environments=(protect,))
+
+
+def test_rke2(lab: Lab, devcloud: Devcloud) -> None:
+    """Servers and agents behind the API's address; agents are rolled and removed by choice, etcd members never."""
+    old, new = (f"ubuntu-{secrets.token_hex(3)}" for _ in range(2))
+    for name in (old, new):
+        devcloud.admin.image.create_image(
+            name, data=qcow2(1), disk_format="qcow2", container_format="bare", visibility="public"
+        )
+    lab.apply(*NODES, Keypair(name="key", public_key=KEY))
+    project = lab.as_user().connection
+    lab.apply(*NODES, rke2(old))
     before, shown = nodes(project), outputs(project, "rke2")
-    assert sorted(before) == ["rke2-agent-0", "rke2-server-0"]
-    assert (shown["api_endpoint"], shown["api_address"]) == ("https://10.0.0.5:6443", "10.0.0.5")
+    assert sorted(before) == ["rke2-agent-0", "rke2-agent-1", "rke2-server-0"]
+    assert shown["api_endpoint"] == f"https://{shown['api_floating_address']}:6443"
     assert pairs(project, shown["server_ports"]) == [["10.0.0.240/29", "10.0.0.5"]]
-    assert pairs(project, shown["agent_ports"]) == [["10.0.0.240/29"]]
+    assert pairs(project, shown["agent_ports"]) == [["10.0.0.240/29"]] * 2
+    floating = {each.floating_ip_address: each.port_id for each in project.network.ips()}
+    assert [floating[each] for each in shown["node_floating_addresses"]] == shown["server_ports"] + shown["agent_ports"]
+    assert sorted(each.size for each in project.block_storage.volumes()) == [3, 3]
+    assert {179, 4789, 5473, 10250} < {rule.port_range_min for rule in project.network.security_group_rules()}
     token = check_user_data(devcloud, before)
     assert token not in json.dumps(shown)
 
-    # what another image or other user data must not touch, and what it rolls
-    stack(
-        tenant,
-        *update,
-        parameters=given | {"agent_image": "ubuntu-new", "agent_count": 2, "cluster_cidr": "10.44.0.0/16"},
-    )
-    assert ended(project, "rke2") == "UPDATE_COMPLETE"
+    # what must not touch etcd members, and what it rolls; agent 0 is the one to go
+    rolled = {"agent_image": new, "agent_count": 1, "agents_to_remove": "0", "cluster_cidr": "10.44.0.0/16"}
+    (refusal,) = lab.plan(*NODES, rke2(old, **rolled)).refusals
+    assert "delete and make again agents." in refusal.what
+    assert "servers.0" not in refusal.what
+    lab.apply(*NODES, rke2(old, **rolled), allow_replace=True)
     after = nodes(project)
-    assert sorted(after) == ["rke2-agent-0", "rke2-agent-1", "rke2-server-0"]
+    assert sorted(after) == ["rke2-agent-1", "rke2-server-0"]
     assert after["rke2-server-0"].id == before["rke2-server-0"].id
-    assert after["rke2-agent-0"].id != before["rke2-agent-0"].id
-    assert outputs(project, "rke2")["agent_addresses"][0] == shown["agent_addresses"][0]
-    assert len(pairs(project, outputs(project, "rke2")["agent_ports"])) == 2
+    assert after["rke2-agent-1"].id != before["rke2-agent-1"].id
+    assert outputs(project, "rke2")["agent_addresses"] == shown["agent_addresses"][1:]
 
-    stack(tenant, *update, parameters=given | {"server_image": "ubuntu-new"})
-    assert ended(project, "rke2") == "UPDATE_FAILED"
-    assert "replace is restricted" in project.orchestration.find_stack("rke2").status_reason
+    report = lab.run(*NODES, rke2(old, **rolled, server_image=new), allow_replace=True)
+    (said,) = (str(each.error) for each in report.results if each.error)
+    assert "is UPDATE_FAILED: servers.0.server: " in said
+    assert "replace is restricted" in said
     assert nodes(project)["rke2-server-0"].id == before["rke2-server-0"].id
 
-    stack(tenant, "delete", "-y", "--wait", "rke2")
-    assert nodes(project) == {}
-    assert [port for port in project.network.ports() if port.device_owner != "network:distributed"] == []
+    assert "stack/rke2" in lab.destroy()
+    for name in (old, new):
+        devcloud.admin.image.delete_image(devcloud.admin.image.find_image(name))
 
 
 def pairs(project: Connection, ports: list[str]) -> list[list[str]]:
@@ -179,8 +199,8 @@ def check_user_data(devcloud: Devcloud, found: dict[str, Any]) -> str:
     server, agent = (
         yaml.safe_load(files[each]["/etc/rancher/rke2/config.yaml"]) for each in ("rke2-server-0", "rke2-agent-0")
     )
-    assert server["tls-san"] == ["10.0.0.5", "api.example.com"]
-    assert (server["cni"], server["node-taint"]) == (["cilium"], ["CriticalAddonsOnly=true:NoExecute"])
+    assert (server["tls-san"][0], server["tls-san"][2]) == ("10.0.0.5", "api.example.com")
+    assert (server["cni"], server["node-taint"]) == (["multus", "calico"], ["CriticalAddonsOnly=true:NoExecute"])
     assert len(server["token"]) == 48
     assert agent == {"token": server["token"]}
     (vip,) = (each for each in files["rke2-server-0"] if each.endswith("kube-vip.yaml"))

@@ -82,10 +82,10 @@ resources:
       value: {get_param: text}
       action_wait_secs: {create: {get_param: seconds}, update: {get_param: seconds}, delete: {get_param: seconds}}
 """
-NETWORK = """
+VOLUME = """
 heat_template_version: wallaby
 resources:
-  network: {type: OS::Neutron::Net, properties: {name: of-a-stack}}
+  data: {type: OS::Cinder::Volume, properties: {size: 1}}
 """
 WAITS = """
 heat_template_version: wallaby
@@ -169,7 +169,7 @@ def image(devcloud: Devcloud) -> Iterator[str]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     templates = {"group": GROUP, "node": NODE, "port": PORT, "hangs": HANGS}
-    templates |= {"network": NETWORK, "waits": WAITS, "much": MUCH}
+    templates |= {"volume": VOLUME, "waits": WAITS, "much": MUCH}
     for name, text in templates.items():
         (tmp_path / f"{name}.yaml").write_text(text)
     return tmp_path
@@ -358,7 +358,7 @@ def test_lost_answers_and_a_heat_that_fails_for_a_while(lab: Lab, folder: Path, 
 
 
 def test_a_delete_under_way_is_waited_for_and_one_that_failed_is_done_again(lab: Lab, folder: Path) -> None:
-    """As an interrupted destroy leaves it; a network that a foreign port is in stays, and says why."""
+    """As an interrupted destroy leaves it; a volume in maintenance stays, and says why."""
     stack = hangs(folder, "hangs", seconds=3)
     lab.apply(stack)
     (raw,) = stacks(lab)
@@ -368,18 +368,19 @@ def test_a_delete_under_way_is_waited_for_and_one_that_failed_is_done_again(lab:
     assert (again.id != raw.id, again.status) == (True, "CREATE_COMPLETE")
     lab.as_user().orchestration.delete(f"/stacks/hangs/{again.id}")
 
-    network = Stack(name="network", template=str(folder / "network.yaml"))
-    lab.apply(network)
-    neutron: Any = lab.admin.network
-    port = neutron.create_port(network_id=neutron.find_network("of-a-stack", project_id=lab.project_id).id)
+    volume = Stack(name="volume", template=str(folder / "volume.yaml"))
+    lab.apply(volume)
+    cinder: Any = lab.admin.block_storage
+    (data,) = cinder.volumes(all_projects=True, project_id=lab.project_id)
+    cinder.reset_volume_status(data, "maintenance", None, None)
     with pytest.raises(ApplyFailed) as failed:
-        take_back(lab, network)
-    assert "is DELETE_FAILED: network: " in str(failed.value)
-    assert "one or more ports still in use" in str(failed.value)
-    neutron.delete_port(port)
-    assert lab.apply(network) == {"stack/network": "update"}
+        take_back(lab, volume)
+    assert "is DELETE_FAILED: data: " in str(failed.value)
+    assert "Volume status must be available" in str(failed.value)
+    cinder.reset_volume_status(data, "available", None, None)
+    assert lab.apply(volume) == {"stack/volume": "update"}
     assert [each.status for each in stacks(lab)] == ["CREATE_COMPLETE"]
-    assert take_back(lab, network, stack) == {"stack/network"}
+    assert take_back(lab, volume, stack) == {"stack/volume"}
 
 
 def test_what_never_comes_is_told(lab: Lab, folder: Path) -> None:
