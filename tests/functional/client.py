@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -54,3 +55,13 @@ def openstack(words: Sequence[str], environment: Mapping[str, str], folder: Path
     code, out, err = json.loads(reply)
     assert code == 0, f"openstack {words}: {code}\n{out}\n{err}"
     return str(out)
+
+
+def carry_out(remedy: str, environment: Mapping[str, str], folder: Path | None = None, **words: str) -> None:
+    """Run the commands of a remedy, as a shell would read them; ``words`` stand for those that it leaves open."""
+    for command in remedy.partition("  # ")[0].split(" && "):
+        first, *rest = shlex.split(command)
+        assert first == "openstack"
+        for open_word, given in words.items():
+            rest = [each.replace(open_word, given) for each in rest]
+        openstack(rest, environment, folder)

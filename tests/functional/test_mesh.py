@@ -15,7 +15,7 @@ from openstack_prep.rke.cilium import Cilium, Member
 from openstack_prep.rke.model import Cluster
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
-from tests.functional.client import openstack
+from tests.functional.client import carry_out
 
 
 @dataclass
@@ -88,12 +88,7 @@ class Room:
 
     def mend(self, finding: Finding, **words: str) -> None:
         """Do what a finding says, as a shell would read it."""
-        for command in finding.remedy.partition("  # ")[0].split(" && "):
-            first, *rest = shlex.split(command)
-            assert first == "openstack"
-            for old, new in words.items():
-                rest = [each.replace(old, new) for each in rest]
-            openstack(rest, {"OS_CLIENT_CONFIG_FILE": str(self.tenant.clouds_file)})
+        carry_out(finding.remedy, {"OS_CLIENT_CONFIG_FILE": str(self.tenant.clouds_file)}, **words)
 
     def mend_all(self, **words: str) -> list[str]:
         """Do what the first finding says, and all of its kind, until there is none; return them."""

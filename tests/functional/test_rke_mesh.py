@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import secrets
-import shlex
 from typing import Any
 
 import pytest
 
 from tests.devcloud import clouds_file
 from tests.devcloud.pytest_devcloud import Devcloud
-from tests.functional.client import openstack
+from tests.functional.client import carry_out
 from tests.functional.conftest import Prep
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB engineer@example"
@@ -98,8 +97,7 @@ def test_the_clusters_of_a_spec(prep: Prep, project: str, devcloud: Devcloud) ->
     own = look(prep, "--os-cloud", "own", code=1)
     assert told(own) == told(found)
     for finding in own["findings"]:
-        for command in finding["remedy"].partition("  # ")[0].split(" && "):
-            openstack(shlex.split(command)[1:], prep.environment, prep.folder)
+        carry_out(finding["remedy"], prep.environment, prep.folder)
     text = prep.run("rke", "mesh", "--os-cloud", "own", "spec.yaml").stdout
     assert text.endswith("\n\ncluster1, cluster2: nothing stands in the way\n")
     prep.environment["OS_CLIENT_CONFIG_FILE"] = str(devcloud.clouds_file)
