@@ -8,7 +8,7 @@ from typing import Any
 
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.install_config.reading import find
-from openstack_prep.install_config.releases import OPENSTACK
+from openstack_prep.install_config.releases import FIELDS, OPENSTACK
 from openstack_prep.yaml_places import Document
 
 
@@ -37,6 +37,12 @@ class Given:
         """Return what stands at a path, keys in any case; None when nothing does."""
         found = find(self.data, path)
         return found[1] if found else None
+
+    def field(self, of: str) -> tuple[str, Any]:
+        """Return a field, by what we call it, in whichever release's words it stands there: its path and value."""
+        paths = [each.path for field in FIELDS if field.of == of for each in field.spellings]
+        path = next((each for each in paths if self.value(each)), paths[0])
+        return path, self.value(path)
 
     def place(self, path: str) -> str:
         """Return "FILE:LINE: path", the line of what is nearest around it if it is not there."""

@@ -25,7 +25,6 @@ Form = Literal["hosts", "dnsmasq", "bind"]
 
 MISSING = "is missing"
 _MACHINES = ("networking.machineNetwork[].cidr", "networking.machineCIDR")
-_FLOATING = {"api": ("apiFloatingIP", "lbFloatingIP"), "ingress": ("ingressFloatingIP",)}
 _NUMBER = {"api": 5, "ingress": 7}  # of the default virtual address in the machine network
 
 Said = tuple[str, Any]
@@ -110,16 +109,16 @@ def _said(given: Given | None, paths: Sequence[str], name: str, value: str | Non
 
 
 def _address(given: Given | None, which: str, value: str | None, internal: bool) -> Said:
-    floating = _said(given, [f"{OPENSTACK}.{each}" for each in _FLOATING[which]], which, value)
     if value is not None or given is None:
-        return floating
-    if not internal and (floating[1] or given.value(f"{OPENSTACK}.externalNetwork")):
-        return floating
-    where, virtual = _said(given, [f"{OPENSTACK}.{which}VIPs", f"{OPENSTACK}.{which}VIP"], which, None)
+        return which, value
+    path, floating = given.field(f"{which}_floating_ip")
+    if not internal and (floating or given.value(f"{OPENSTACK}.externalNetwork")):
+        return given.place(path), floating
+    path, virtual = given.field(f"{which}_vips")
     if isinstance(virtual, list):
         virtual = next(iter(virtual), None)
     if virtual:
-        return where, virtual
+        return given.place(path), virtual
     where, network = _said(given, _MACHINES, which, None)
     try:
         return where, str(ipaddress.ip_network(network or "10.0.0.0/16")[_NUMBER[which]])

@@ -11,7 +11,6 @@ from typing import Literal
 from openstack_prep import openshift
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.install_config import Given
-from openstack_prep.install_config.releases import OPENSTACK
 from openstack_prep.installer import naming
 from openstack_prep.openshift import Metadata
 from openstack_prep.verify.rules import Network
@@ -182,20 +181,20 @@ def read_install_config(path: Path) -> Said:
     """Return what an install-config of any release says; raises SpecError."""
     given = Given(path)
 
-    def text(name: str) -> str | None:
-        value = given.value(name)
+    def text(of: str) -> str | None:
+        _, value = given.field(of)
         return value if isinstance(value, str) and value else None
 
-    def texts(*names: str) -> tuple[str, ...]:
-        found = next((value for name in names if (value := given.value(f"{OPENSTACK}.{name}"))), ())
+    def texts(of: str) -> tuple[str, ...]:
+        _, found = given.field(of)
         return tuple(map(str, found if isinstance(found, list) else [found] if found else ()))
 
     return Said(
-        cluster_name=text("metadata.name"),
-        base_domain=text("baseDomain"),
-        api_floating_ip=text(f"{OPENSTACK}.apiFloatingIP") or text(f"{OPENSTACK}.lbFloatingIP"),
-        ingress_floating_ip=text(f"{OPENSTACK}.ingressFloatingIP"),
-        api_vips=texts("apiVIPs", "apiVIP"),
-        ingress_vips=texts("ingressVIPs", "ingressVIP"),
-        user_managed=text(f"{OPENSTACK}.loadBalancer.type") == "UserManaged",
+        cluster_name=text("cluster_name"),
+        base_domain=text("base_domain"),
+        api_floating_ip=text("api_floating_ip"),
+        ingress_floating_ip=text("ingress_floating_ip"),
+        api_vips=texts("api_vips"),
+        ingress_vips=texts("ingress_vips"),
+        user_managed=text("load_balancer") == "UserManaged",
     )
