@@ -11,7 +11,7 @@ RUNS = {Row.SHELL: [Run(900.0, 3000), Run(800.0, 3000)], Row.OURS: [Run(2.0, 5),
 def test_what_was_measured_and_of_how_much() -> None:
     text = render(RUNS, "On two cores.", whole=False)
     assert text.startswith("500 ports. On two cores. The shell loop ran over 25 ports; its figures are times 20.\n")
-    assert "| shell loop over `openstack port set --allowed-address` | 850.0 | 800.0 - 900.0 | 3000 |" in text
+    assert f"| {Row.SHELL.value} | 850.0 | 800.0 - 900.0 | 3000 |" in text
     assert "| our requests | at most 12 | 13 | no |" in text
     assert "| the shell loop takes times as long as we | | 425 | |" in text
     assert "times 20" not in render(RUNS, "", whole=True)
