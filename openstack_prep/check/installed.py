@@ -5,12 +5,12 @@ Source: the OpenShift installer (asset/cluster): with a metadata.json in its fol
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 from openstack_prep.check.finding import Finding
+from openstack_prep.installer.traces import infra_id_in, to_destroy
 
 
 def installed(path: Path) -> Iterator[Finding]:
@@ -18,7 +18,7 @@ def installed(path: Path) -> Iterator[Finding]:
     metadata = path.parent / "metadata.json"
     if metadata.exists():
         verify = shlex.join(["openstack-prep", "verify", "--metadata", str(metadata)])
-        destroy = shlex.join(["openshift-install", "destroy", "cluster", "--dir", str(path.parent)])
+        destroy = to_destroy(path.parent)
         yield Finding(
             where=str(metadata),
             what=f"cluster {_infra_id(metadata)} was installed from this folder, or its installation has begun",
@@ -30,6 +30,7 @@ def installed(path: Path) -> Iterator[Finding]:
 def _infra_id(metadata: Path) -> str:
     """Return the infraID; the installer looks no further than whether there is such a file."""
     try:
-        return str(json.loads(metadata.read_text(encoding="utf-8"))["infraID"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return "(of an infraID that cannot be read)"
+        text = metadata.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        text = ""
+    return infra_id_in(text) or "(of an infraID that cannot be read)"

@@ -14,17 +14,19 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from openstack_prep.check.entry import places
 from openstack_prep.errors import ConfigError
 from openstack_prep.install_config import Given
 from openstack_prep.install_config.cluster_of import CLOUD
+from openstack_prep.installer.traces import infra_id_in, to_destroy
 from openstack_prep.openshift import METADATA, Metadata, read_metadata
 from openstack_prep.private_file import write_private
 from openstack_prep.resources.install_config import KEPT
 
 CONFIG, STATE = "install-config.yaml", ".openshift_install_state.json"
+UNREADABLE = "unreadable"
+"""Stands for an infraID that is not to be had."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Folder:
     def installed(self) -> str | None:
         """InfraID of the cluster that was installed from there, or is being installed; None when there is none."""
         text = self.metadata_text()
-        return _infra_id(text) if text else None
+        return (infra_id_in(text) or UNREADABLE) if text else None
 
     @property
     def to_go_on(self) -> str:
@@ -60,9 +62,8 @@ class Folder:
     @property
     def to_begin_anew(self) -> str:
         """The commands for people that remove a cluster, and its traces in the folder."""
-        destroy = shlex.join(["openshift-install", "destroy", "cluster", "--dir", str(self.path)])
         cleanup = shlex.join(["openstack-prep", "cleanup", "--metadata", str(self.path)])
-        return f"{destroy} (or {cleanup}), then {self.to_clear}"
+        return f"{to_destroy(self.path)} (or {cleanup}), then {self.to_clear}"
 
     @property
     def traces(self) -> tuple[Path, ...]:
@@ -105,7 +106,7 @@ class Folder:
         text, kept = _read(self.metadata), _kept(self.metadata)
         old = _read(kept) if kept.exists() else text
         if old != text:
-            write_private(self.path / f"{METADATA}.{_infra_id(old)}{KEPT}", old)
+            write_private(self.path / f"{METADATA}.{infra_id_in(old) or UNREADABLE}{KEPT}", old)
         write_private(kept, text)
 
     # --- metadata of the cluster that is being made -----------------------------------------
@@ -171,11 +172,3 @@ def _read(path: Path) -> str:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}; correct it, or move it away") from error
-
-
-def _infra_id(text: str) -> str:
-    try:
-        data: Any = json.loads(text)
-        return Path(str(data["infraID"])).name
-    except (ValueError, KeyError, TypeError):
-        return "unreadable"
