@@ -147,8 +147,15 @@ def _given_out(member: Member, metallb: MetalLB, addresses: Addresses) -> Said:
         if _kept_from(pool, cilium.namespace):
             what = f"{address} is of pool {pool.called}, which is for namespaces {', '.join(pool.namespaces)}"
             yield "mesh_address", what, f"let it be for {cilium.namespace} as well, or choose one of another pool"
+        elif pool.auto_assign and not _restricted(pool):
+            what = f"{address} is of pool {pool.called}, out of which MetalLB may give it to any Service first"
+            yield "mesh_address", what, "keep it in a pool of its own with auto_assign: false"
 
 
 def _kept_from(pool: MetalLBPool, namespace: str) -> bool:
     selecting = pool.namespace_selectors or pool.service_selectors  # nobody knows the labels yet
     return bool(pool.namespaces) and namespace not in pool.namespaces and not selecting
+
+
+def _restricted(pool: MetalLBPool) -> bool:
+    return bool(pool.namespaces or pool.namespace_selectors or pool.service_selectors)

@@ -243,7 +243,7 @@ def test_a_template_of_the_spec_is_judged_before_its_stack_stands(
 def test_all_that_contradicts_another_is_told_at_once(heat: Heat, site: Site, make: Make) -> None:
     subnet = Subnet(name="nodes", network="nodes", cidr="10.1.0.0/24")
     pool = AddressPool(name="p", subnet="nodes", addresses=("10.1.0.200/29",))
-    metallb = MetalLB(pools=(MetalLBPool(pool="p"),))
+    metallb = MetalLB(pools=(MetalLBPool(pool="p", auto_assign=False),))
     one = make(metallb=metallb, cilium=Cilium(cluster_id=1, mesh_address="10.1.0.200"), cluster_cidr="10.1.0.0/16")
     other = make(
         "b",

@@ -135,7 +135,14 @@ def test_one_node_port_in_two_clusters() -> None:
 @pytest.mark.parametrize(
     ("pool", "said"),
     [
-        (MetalLBPool(pool="lb"), []),
+        (MetalLBPool(pool="lb", auto_assign=False), []),
+        (
+            MetalLBPool(pool="lb"),
+            [
+                "mesh_address: 10.1.0.200 is of pool lb, out of which MetalLB may give it to any Service first;"
+                " keep it in a pool of its own with auto_assign: false"
+            ],
+        ),
         (MetalLBPool(pool="lb", namespaces=("web", "kube-system")), []),
         (
             MetalLBPool(name="x", addresses=("10.9.0.0/24",)),
