@@ -131,7 +131,7 @@ class RkeCluster(OnStack, Cluster):
     def _mistakes(self, site: Site, outputs: Outputs | None) -> Iterator[Mistake]:
         found = list(rke_files.mistakes(self, outputs))
         nodes = 0 if found else rke_files.how_many(self, outputs) or 0
-        yield from self.scene.mistakes(self.name, self.drawn_from, self._taken(site, outputs), nodes)
+        yield from self.scene.mistakes(self.name, self._taken(site, outputs), nodes)
         yield from self.scene.contradictions(self.name, outputs.parameters if outputs else {})
         yield from (self.mistake(f"{each.where}: {each.what}", each.remedy) for each in found)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as made
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
 
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.model import Resource
@@ -43,9 +44,23 @@ class Scene:
     addresses: Mapping[str, tuple[str, ...]] = made(default_factory=dict)
     taken: tuple[Taken, ...] = ()
 
+    drawn_from: ClusterNetworks = made(default_factory=ClusterNetworks)
+
     @classmethod
     def of(cls, others: Sequence[Resource], drawn_from: ClusterNetworks) -> Scene:
-        """Look round in a spec; networks that there is no room for stay open, and mistakes tells."""
+        """Look round in a spec, once for all its clusters."""
+        first: Any = next(each for each in others if each.kind == "rke_cluster")
+        seen, scenes = vars(first).get("scenes", (None, {}))
+        if seen is not others:
+            scenes = {}
+            object.__setattr__(first, "scenes", (others, scenes))
+        if drawn_from not in scenes:
+            scenes[drawn_from] = cls._look_round(others, drawn_from)
+        return cast(Scene, scenes[drawn_from])
+
+    @classmethod
+    def _look_round(cls, others: Sequence[Resource], drawn_from: ClusterNetworks) -> Scene:
+        """Networks that there is no room for stay open, and mistakes tells."""
         stacks = {each.name: each for each in others if isinstance(each, Stack)}
         pools = {each.name: each for each in others if isinstance(each, AddressPool)}
         declared: dict[str, Any] = {
@@ -69,7 +84,13 @@ class Scene:
             stacks=stacks,
             addresses={name: tuple(each.addresses) for name, each in pools.items()},
             taken=tuple(taken),
+            drawn_from=drawn_from,
         )
+
+    @cached_property
+    def overlaps(self) -> list[Mistake]:
+        """What is wrong with the networks of all clusters together."""
+        return networks.mistakes(self.drawn_from, self.declared, self.taken)
 
     # --- the stack ------------------------------------------------------------------------
 
@@ -88,7 +109,7 @@ class Scene:
 
     # --- what is wrong --------------------------------------------------------------------
 
-    def mistakes(self, name: str, drawn_from: ClusterNetworks, more: Sequence[Taken], nodes: int) -> Iterator[Mistake]:
+    def mistakes(self, name: str, more: Sequence[Taken], nodes: int) -> Iterator[Mistake]:
         """Yield what is wrong with a cluster beside the others; ``more`` is taken in the cloud."""
         cluster = self.declared[name]
         for other in list(self.declared.values())[: list(self.declared).index(name)]:
@@ -96,9 +117,10 @@ class Scene:
                 yield cluster.mistake(f"directory {cluster.directory} is that of {other.key}, too", "give each its own")
             if (other.stack, other.project) == (cluster.stack, cluster.project):
                 yield cluster.mistake(f"stack {cluster.stack} is that of {other.key}, too", "give each its own")
-        taken = dict.fromkeys([*self.taken, *more])
-        found = networks.mistakes(drawn_from, self.declared, taken, {name: max(nodes, 1)})
-        yield from (each for each in found if each.where == str(cluster.key))
+        unknown = [each for each in more if each not in self.taken]
+        alone = networks.mistakes(self.drawn_from, {name: self.clusters[name]}, unknown, {name: max(nodes, 1)})
+        mine = (each for each in self.overlaps if each.where == str(cluster.key))
+        yield from dict.fromkeys([*mine, *alone])
 
     def contradictions(self, name: str, live: Mapping[str, Any]) -> Iterator[Mistake]:
         """Yield what an RKE2 cluster says and its stack says otherwise; ``live`` are a standing stack's parameters."""

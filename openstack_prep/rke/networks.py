@@ -136,15 +136,13 @@ def _free(ranges: Iterable[Net], prefix: int, used: Sequence[Range]) -> Iterator
     for whole in ranges:
         if prefix < whole.prefixlen:
             continue
-        size = 1 << (whole.max_prefixlen - prefix)
-        start = int(whole[0])
-        while start + size - 1 <= int(whole[-1]):
-            found = type(whole)((start, prefix))
-            both = [each for each in used if each.overlap(Range.of(found))]
-            if not both:
-                yield found
-            last = max((int(each.last) for each in both), default=start + size - 1)
-            start = (last // size + 1) * size
+        size, start, end = 1 << (whole.max_prefixlen - prefix), int(whole[0]), int(whole[-1])
+        held = sorted((int(each.first), int(each.last)) for each in used if each.version == whole.version)
+        for first, last in [*held, (end + 1, end + 1)]:
+            while start + size <= min(first, end + 1):
+                yield type(whole)((start, prefix))
+                start += size
+            start = max(start, (last // size + 1) * size)
 
 
 def _no_room(networks: ClusterNetworks, name: str, field: str, prefix: int, used: Sequence[_Used]) -> Mistake:
