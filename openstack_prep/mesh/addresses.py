@@ -25,8 +25,13 @@ def own_addresses(scene: Scene, side: Side) -> Iterator[Finding]:
             yield Finding(
                 where=side.name,
                 what=f"the mesh address {address} lies in no subnet of the nodes: {there}",
-                why="no router leads there, and no node of the others' is answered",
-                remedy=f"choose an address out of {there}",
+                why="whether the routers learn of it by BGP cannot be seen from here"
+                if side.by_bgp
+                else "no router leads there, and no node of the others' is answered",
+                remedy=f"look on the routers for a route to {address}"
+                if side.by_bgp
+                else f"choose an address out of {there}",
+                level="warning" if side.by_bgp else "error",
             )
         yield from _pairs(scene, side, ipaddress.ip_network(address), "the mesh address")
     for each in map(ipaddress.ip_network, side.pod_networks):

@@ -70,6 +70,8 @@ class Nodes:
     """The subnets that these are, or will be, in."""
     roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """What the nodes do (controlplane, etcd, worker), by the ids of their ports; empty when that is not known."""
+    by_bgp: bool = False
+    """Whether MetalLB announces addresses by BGP."""
 
 
 HEADER = ("from", "to", "what", "why")
@@ -108,6 +110,7 @@ def side_of(member: Member, nodes: Nodes) -> Side:
         subnets=nodes.subnets,
         roles=nodes.roles,
         pod_networks=(pods,) if pods and cilium.routing == "native" else (),
+        by_bgp=nodes.by_bgp,
         mesh_address=cilium.mesh_address if cilium.mesh_service == "LoadBalancer" else None,
     )
 

@@ -71,6 +71,8 @@ class Seen:
     """Ids of the network that the nodes will be on."""
     others: Sequence[Raw] = ()
     """All ports of its project."""
+    by_bgp: bool = False
+    """Whether its MetalLB announces addresses by BGP."""
     finding: Finding | None = None
 
 
@@ -97,7 +99,8 @@ def _seen(site: Site, spec: Spec, cluster: RkeCluster, path: str) -> Seen:
     roles = {
         port["id"]: frozenset(role for at in _addresses(port) & does.keys() for role in does[at]) for port in found
     }
-    return Seen(ports=found, roles=roles, others=ports, finding=_lost(cluster, names, found))
+    bgp = cluster.metallb is not None and any(pool.protocol == "bgp" for pool in cluster.metallb.pools)
+    return Seen(ports=found, roles=roles, others=ports, by_bgp=bgp, finding=_lost(cluster, names, found))
 
 
 def _addresses(port: Raw) -> set[str]:
@@ -157,7 +160,7 @@ def _look(site: Site, members: Sequence[Member], seen: Sequence[Seen]) -> Examin
     for member, each in zip(members, seen, strict=True):
         ids = {fixed["subnet_id"] for port in each.ports for fixed in port["fixed_ips"]}
         subnets = [raw for raw in scene.subnets.values() if raw["id"] in ids or raw["network_id"] in each.networks]
-        nodes[member.name] = Nodes(ports=each.ports, subnets=subnets, roles=each.roles)
+        nodes[member.name] = Nodes(ports=each.ports, subnets=subnets, roles=each.roles, by_bgp=each.by_bgp)
     found = examine(scene, members, nodes)
     missing = [each.finding for each in seen if each.finding]
     return replace(found, findings=tuple(by_weight([*missing, *found.findings])))

@@ -41,6 +41,7 @@ def read(
         project_id=project_id,
         sees_all=sees_all,
         subnets=subnets,
+        networks=_some(network, "networks", "id", {each["network_id"] for each in subnets.values()}),
         interfaces=interfaces,
         routers=_some(network, "routers", "id", {port["device_id"] for port in interfaces}),
         groups=groups,

@@ -29,6 +29,8 @@ class Side:
     """CIDRs of pods that are routed as they are; none where a tunnel hides them."""
     mesh_address: str | None = None
     """Address of the Service that the others ask for its state."""
+    by_bgp: bool = False
+    """Whether such addresses are announced by BGP, and may so lie outside of the nodes' subnets."""
 
     def addresses(self, version: int) -> list[Address]:
         """Return the nodes' own addresses of an IP version."""
@@ -56,6 +58,8 @@ class Scene:
     """Whether what is not seen is not there: an administrator sees the ports of all projects."""
     subnets: Mapping[str, Raw] = field(default_factory=dict)
     """By id: those of the nodes, and those that the routers lead to."""
+    networks: Mapping[str, Raw] = field(default_factory=dict)
+    """By id: those of the subnets."""
     interfaces: Sequence[Raw] = ()
     """Ports by which routers reach networks."""
     routers: Mapping[str, Raw] = field(default_factory=dict)
@@ -75,9 +79,12 @@ class Scene:
         """Return the client's options to create something in the project of a thing, which may not be our own."""
         return [] if thing["project_id"] == self.project_id else ["--project", thing["project_id"]]
 
-    def sees(self, thing: Raw) -> bool:
-        """Whether what others attached to a network or subnet would be seen."""
-        return self.sees_all or thing["project_id"] == self.project_id
+    def sees(self, subnet: Raw) -> bool:
+        """Whether every router of a subnet would be seen: others' are not, nor those of metal on a provider's."""
+        network = self.networks.get(subnet["network_id"], {})
+        if network.get("router:external") or network.get("shared"):
+            return False
+        return self.sees_all or subnet["project_id"] == self.project_id
 
     @cached_property
     def _by_address(self) -> dict[tuple[str, Address], Raw]:

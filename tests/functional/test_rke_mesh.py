@@ -81,7 +81,7 @@ def test_the_clusters_of_a_spec(prep: Prep, project: str, devcloud: Devcloud) ->
     prep.apply()
     mark = devcloud.mark()
     found = look(prep, code=1)
-    assert len([each for each in devcloud.requests_since(mark) if each.service in ("neutron", "heat")]) <= 12
+    assert len([each for each in devcloud.requests_since(mark) if each.service in ("neutron", "heat")]) <= 14
     nodes = "the ports cluster1-0, cluster1-1"
     assert f"cluster1: {nodes} have no allowed address pair for the mesh address 10.1.0.200" in told(found)
     assert f"cluster2 to cluster1: {nodes} (groups nodes1) do not let udp 8472 in from 10.2.0.0/24" in told(found)

@@ -62,6 +62,7 @@ def scene(
     groups: Sequence[dict[str, Any]] = (),
     ports: Sequence[dict[str, Any]] = (),
     address_groups: Sequence[dict[str, Any]] = (),
+    networks: Sequence[dict[str, Any]] = (),
     sees_all: bool = False,
 ) -> Scene:
     return Scene(
@@ -69,6 +70,7 @@ def scene(
         project_id=MINE,
         sees_all=sees_all,
         subnets={each["id"]: each for each in subnets},
+        networks={each["id"]: each for each in networks},
         interfaces=interfaces,
         routers={each["id"]: each for each in routers},
         groups={each["id"]: each for each in groups},

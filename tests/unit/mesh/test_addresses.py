@@ -28,6 +28,9 @@ def test_every_node_may_use_the_mesh_address() -> None:
 def test_the_mesh_address_is_among_the_nodes() -> None:
     (found,) = own_addresses(scene(), side("two", TWO, node(0, "10.9.0.200"), mesh_address="10.9.0.200"))
     assert found.what == "the mesh address 10.9.0.200 lies in no subnet of the nodes: 10.2.0.0/24"
+    announced = side("two", TWO, node(0, "10.9.0.200"), mesh_address="10.9.0.200", by_bgp=True)
+    (found,) = own_addresses(scene(), announced)
+    assert (found.level, found.remedy) == ("warning", "look on the routers for a route to 10.9.0.200")
 
 
 def test_every_node_may_send_as_its_pods() -> None:

@@ -99,3 +99,13 @@ def test_on_other_projects_networks_not_all_routers_are_seen(sees_all: bool, lev
     assert found.what.endswith("as far as you may see") is not sees_all
     (found,) = broken(interfaces=[interface("r", ONE)])
     assert (found.level, found.what) == ("warning", "router r is not yours to see, as far as you may see")
+
+
+@pytest.mark.parametrize("way", ["router:external", "shared"])
+def test_on_a_providers_network_the_router_may_be_of_metal(way: str) -> None:
+    (found,) = broken(networks=[{"id": "net-one", way: True}], sees_all=True)
+    assert (found.level, found.what) == (
+        "warning",
+        "no router has an interface in subnet one one (10.1.0.0/24), as far as you may see",
+    )
+    assert broken(networks=[{"id": "net-one", way: False}])[0].level == "error"
