@@ -19,7 +19,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, NotAllowed, NotFound, ResourceFailed
 from openstack_prep.fields import Name
 from openstack_prep.model import Change, Key, Observed, Resource
-from openstack_prep.ranges import AddressRange, Range
+from openstack_prep.ranges import AddressRange, Ip, Range
 from openstack_prep.resources import quota_stores
 from openstack_prep.resources.address_room import Room
 from openstack_prep.resources.floating_ip import FloatingIP
@@ -195,12 +195,14 @@ class AddressPool(ByTenant):
             "fields": ["id", "name", "device_owner", "fixed_ips"],
         }
         listed = site.once(("ports on", room.id), lambda: site.admin.network.list("/ports", "ports", **query))
+        told = [each for each in self.pools if each.subnet == self.subnet and each.name != self.name]  # as overlaps
         mine = {port["id"] for port in kept}
-        for port in listed:
-            for text in _addresses(port, room.id) if port["id"] not in mine else ():
-                if ip_address(text) != room.gateway and self._has(text):
-                    what = f"{text} belongs to {_shown(port)} ({port['device_owner'] or 'of no device'})"
-                    yield self.mistake(what, "choose other addresses, or delete that port")
+        held = {ip_address(text): port for port in listed for text in _addresses(port, room.id)}
+        for address, port in sorted(held.items(), key=lambda each: int(each[0])):
+            others = port["id"] not in mine and address != room.gateway
+            if others and self._has(address) and not any(each._has(address) for each in told):
+                what = f"{address} belongs to {_shown(port)} ({port['device_owner'] or 'of no device'})"
+                yield self.mistake(what, "choose other addresses, or delete that port")
 
     def _check_quota(self, site: Site) -> Iterator[Mistake]:
         """Yield that there will be too few ports left, once for all pools of the project."""
@@ -278,10 +280,10 @@ class AddressPool(ByTenant):
         """Return our ports that keep no address of the pool any more."""
         if self.reserve == "outside":
             return list(kept)
-        return [port for port in kept if not any(map(self._has, _addresses(port, room.id)))]
+        return [port for port in kept if not any(map(self._has, map(ip_address, _addresses(port, room.id))))]
 
-    def _has(self, address: str) -> bool:
-        return any(ip_address(address) in each for each in self.ranges)
+    def _has(self, address: Ip) -> bool:
+        return any(address in each for each in self.ranges)
 
     def _make(self, site: Site, room: Room, addresses: Sequence[str]) -> list[Raw]:
         """Make ports by one request, all or none."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep import api, sync_address_pairs
+from openstack_prep import sync_address_pairs
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import PlanRefused, SpecError
 from openstack_prep.hooks.address_pairs import Sync
@@ -81,40 +81,6 @@ V6 = {"fd00:1::100/126"}
 POOL = {"10.1.0.200/29", "10.1.0.208/30"}
 
 
-def test_pairs_are_exact_on_every_node_at_each_step(lab: Lab, image: str) -> None:
-    """Made, scaled out, a node deleted by hand, the pool shrunk, scaled in, destroyed: one apply each."""
-    cluster = Cluster(lab, image)
-    lab.apply(*cluster.wanted(2, "10.1.0.200-10.1.0.211"))
-    assert cluster.pairs() == [POOL | V6] * 2
-
-    out = cluster.wanted(3, "10.1.0.200-10.1.0.211")
-    assert "~ address_pairs/cluster" in str(lab.plan(*out))
-    assert lab.apply(*out) == {"stack/cluster": "update", "address_pairs/cluster": "update"}
-    assert cluster.pairs() == [POOL | V6] * 3
-
-    lost = next(iter(lab.admin.compute.servers(all_projects=True, project_id=lab.project_id)))
-    lab.admin.compute.delete_server(lost)
-    lab.admin.compute.wait_for_delete(lost)
-    assert cluster.pairs() == [POOL | V6] * 2
-    assert lab.apply(*out) == {"stack/cluster": "update", "address_pairs/cluster": "update"}
-    assert cluster.pairs() == [POOL | V6] * 3
-
-    (port, *_) = [each for each in lab.admin.network.ports(project_id=lab.project_id) if each.allowed_address_pairs]
-    foreign = {"ip_address": "10.9.9.9", "mac_address": port.mac_address}
-    lab.admin.network.update_port(port, allowed_address_pairs=[*port.allowed_address_pairs, foreign])
-    fewer = cluster.wanted(2, "10.1.0.204-10.1.0.207", "10.1.0.212")
-    lab.apply(*fewer)
-    less = {"10.1.0.204/30", "10.1.0.212"} | V6
-    assert sorted(each - {"10.9.9.9"} for each in cluster.pairs()) == [less] * 2
-    assert not any(cluster.others())
-
-    report = api.destroy(lab.cloud, lab.spec(*fewer).limited_to("address_pairs"))
-    assert [str(each.step.key) for each in report.changed] == ["address_pairs/cluster"]
-    assert set().union(*cluster.pairs()) <= {"10.9.9.9"}
-    tags = [each for port in lab.admin.network.ports(project_id=lab.project_id) for each in port.tags]
-    assert tags == []
-
-
 def entry(lab: Lab, folder: Path) -> dict[str, str]:
     """Return the environment of the project's own user, by an application credential as a timer has it."""
     user = lab.as_user().connection
@@ -126,10 +92,8 @@ def entry(lab: Lab, folder: Path) -> dict[str, str]:
     return {"OS_CLIENT_CONFIG_FILE": str(path), "OS_CLOUD": "timer"}
 
 
-def test_a_sync_from_a_timer(lab: Lab, image: str, devcloud: Devcloud, tmp_path: Path) -> None:
+def from_a_timer(lab: Lab, cluster: Cluster, devcloud: Devcloud, tmp_path: Path) -> None:
     """With a spec whose secrets nobody has: what is missing comes back, by eight at once; nothing to do is cheap."""
-    cluster = Cluster(lab, image)
-    lab.run(*cluster.wanted(1, "10.1.0.200-10.1.0.211")).raise_for_failures()
     timer = Prep(tmp_path, entry(lab, tmp_path))
     timer.write(
         {
@@ -155,13 +119,45 @@ def test_a_sync_from_a_timer(lab: Lab, image: str, devcloud: Devcloud, tmp_path:
             lab.admin.network.update_port(port, allowed_address_pairs=[])
     shown = timer.run(*words, "--dry-run").stdout
     assert "address_pairs/cluster" in shown
-    assert cluster.pairs() == [set()]
+    assert cluster.pairs() == [set()] * 2
     running = [timer.start(*words) for _ in range(8)]
     for each in running:
         out, err = each.communicate(timeout=120)
         assert each.returncode == 0, out + err
-    assert cluster.pairs() == [POOL | V6]
+    assert cluster.pairs() == [POOL | V6] * 2
     assert json.loads(timer.run(*words, "--format", "json").stdout)["steps"][0]["action"] == "keep"
+
+
+def test_pairs_are_exact_on_every_node_at_each_step(lab: Lab, image: str, devcloud: Devcloud, tmp_path: Path) -> None:
+    """Made, scaled out, a node deleted by hand, synced, pool shrunk and scaled in, nothing declared: one apply each."""
+    cluster = Cluster(lab, image)
+    lab.run(*cluster.wanted(1, "10.1.0.200-10.1.0.211")).raise_for_failures()
+    assert cluster.pairs() == [POOL | V6]
+
+    out = cluster.wanted(2, "10.1.0.200-10.1.0.211")
+    assert "~ address_pairs/cluster" in str(lab.plan(*out))
+    lab.run(*out).raise_for_failures()
+    assert cluster.pairs() == [POOL | V6] * 2
+
+    lost = next(iter(lab.admin.compute.servers(all_projects=True, project_id=lab.project_id)))
+    lab.admin.compute.delete_server(lost)
+    lab.admin.compute.wait_for_delete(lost)
+    assert cluster.pairs() == [POOL | V6]
+    assert lab.apply(*out) == {"stack/cluster": "update", "address_pairs/cluster": "update"}
+    assert cluster.pairs() == [POOL | V6] * 2
+
+    from_a_timer(lab, cluster, devcloud, tmp_path)
+
+    (port, *_) = [each for each in lab.admin.network.ports(project_id=lab.project_id) if each.allowed_address_pairs]
+    foreign = {"ip_address": "10.9.9.9", "mac_address": port.mac_address}
+    lab.admin.network.update_port(port, allowed_address_pairs=[*port.allowed_address_pairs, foreign])
+    lab.run(*cluster.wanted(1, "10.1.0.204-10.1.0.207", "10.1.0.212")).raise_for_failures()
+    assert [each - {"10.9.9.9"} for each in cluster.pairs()] == [{"10.1.0.204/30", "10.1.0.212"} | V6]
+    assert not any(cluster.others())
+
+    lab.apply(*cluster.wanted(1, "10.1.0.204-10.1.0.207", pools=(), addresses=()))
+    assert set().union(*cluster.pairs()) <= {"10.9.9.9"}
+    assert [each for port in lab.admin.network.ports(project_id=lab.project_id) for each in port.tags] == []
 
 
 def service(name: str, **spec: Any) -> dict[str, Any]:
