@@ -86,7 +86,7 @@ class Way:
             return str(interface["device_id"])
         if foreign := self._not_a_router(address, self.source["network_id"]):
             return foreign
-        sure = self.scene.sees(self.source)
+        sure = self.scene.sees(self.source) and not address.is_link_local  # which Neutron's routers keep to themselves
         if route:
             what = f"the host route of {told} to {route['destination']} leads to {gateway}, which is no router"
             return self._finding(what, self.fix.host_route(route), sure=sure)

@@ -109,3 +109,9 @@ def test_on_a_providers_network_the_router_may_be_of_metal(way: str) -> None:
         "no router has an interface in subnet one one (10.1.0.0/24), as far as you may see",
     )
     assert broken(networks=[{"id": "net-one", way: False}])[0].level == "error"
+
+
+def test_a_link_local_gateway_is_a_router_of_metal() -> None:
+    one, two = subnet("one", "2001:db8:1::/64", gateway_ip="fe80::1"), subnet("two", "2001:db8:2::/64")
+    (found,) = broken(one=one, two=two)
+    assert found.level == "warning"
