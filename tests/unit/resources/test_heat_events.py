@@ -65,6 +65,42 @@ def test_a_heat_that_fails_is_waited_for_and_the_one_at_fault_named(services: re
     ]
 
 
+def test_a_rollback_does_not_hide_why(services: requests_mock.Mocker, site: Site) -> None:
+    """What Heat stopped, cleaned up and did again is not at fault."""
+    before = [
+        event(1, "s/root", "s", "root", "UPDATE_IN_PROGRESS"),
+        event(2, "s/root", "port", "p1", "UPDATE_FAILED", "no address left"),
+        event(2, "s/root", "disk", "d1", "CREATE_FAILED", "CREATE aborted (user triggered cancel)"),
+        event(2, "s/root", "nodes", "gone", "CREATE_FAILED", "resources[0]: no host"),
+        event(2, "s/root", "nodes.0", "gone-0", "CREATE_FAILED", "no host"),
+    ]
+    after = [
+        event(3, "s/root", "s", "root", "ROLLBACK_IN_PROGRESS"),
+        event(4, "s/root", "port", "p1", "UPDATE_COMPLETE"),
+        event(4, "s/root", "disk", "d1", "DELETE_COMPLETE"),
+    ]
+    services.get(STACK, [stack("UPDATE_IN_PROGRESS"), stack("ROLLBACK_COMPLETE")])
+    answers = ({"json": {"events": each[::-1]}} for each in (before, before + after))
+    services.get(f"{STACK}/events", list(answers))
+    waiting = Waiting(site.admin.orchestration, "/stacks/s/root", print)
+    with pytest.raises(ResourceFailed, match=r"is ROLLBACK_COMPLETE: nodes\.0: no host; port: no address left; mend"):
+        waiting.raise_for_failure(waiting.end())
+
+
+def test_a_failed_resource_that_is_made_again_is_no_fault(services: requests_mock.Mocker, site: Site) -> None:
+    events = [
+        event(1, "s/root", "s", "root", "CREATE_IN_PROGRESS"),
+        event(2, "s/root", "server", "x1", "CREATE_FAILED", "busy"),
+        event(3, "s/root", "server", "x1", "DELETE_COMPLETE"),
+        event(4, "s/root", "server", "x2", "CREATE_COMPLETE"),
+    ]
+    services.get(STACK, [stack("CREATE_FAILED")])
+    services.get(f"{STACK}/events", json={"events": events[::-1]})
+    waiting = Waiting(site.admin.orchestration, "/stacks/s/root", print)
+    with pytest.raises(ResourceFailed, match="is CREATE_FAILED: why"):
+        waiting.raise_for_failure(waiting.end())
+
+
 def test_without_events_the_stack_says_why(services: requests_mock.Mocker, site: Site) -> None:
     services.get(STACK, [stack("ROLLBACK_COMPLETE")])
     services.get(f"{STACK}/events", json={"events": []})
