@@ -72,8 +72,8 @@ class MarkedFiles:
                 self.folder.rmdir()
             return left
 
-    def drift(self, texts: Mapping[str, str]) -> Iterator[str]:
-        """Yield how the files differ from what they should be."""
+    def drift(self, texts: Mapping[str, str], shown: Mapping[str, str]) -> Iterator[str]:
+        """Yield how the files differ from what they should be; ``shown`` are those texts as anybody may see them."""
         before = self.there()
         for name, text in texts.items():
             if name not in before:
@@ -82,7 +82,7 @@ class MarkedFiles:
             if mode(self.folder / name) != PRIVATE:
                 yield f"{name}: mode {mode(self.folder / name)}"
             if before[name] != self._whole(text):
-                yield from (f"{name}: {what}" for what in _few(_differences(before[name], text, name.endswith(YAML))))
+                yield from (f"{name}: {what}" for what in _few(_differences(name, before[name], text, shown[name])))
         yield from (f"{name} is too much" for name in sorted(before.keys() - texts.keys()))
 
     def _whole(self, text: str) -> str:
@@ -118,13 +118,14 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _differences(before: str, after: str, yaml: bool) -> list[str]:
-    if not yaml:
+def _differences(name: str, before: str, after: str, shown: str) -> list[str]:
+    if not name.endswith(YAML):
         return ["its text"]
-    old, new = documents(before), documents(after)
+    old = documents(before)
     if old is None:
         return ["is no YAML"]
-    return list(_compare("", _named(old), _named(new))) or ["comments or order"]
+    new, seen = (_named(documents(text)) for text in (after, shown))
+    return list(_compare("", _named(old), new, seen)) or ["comments or order"]
 
 
 def _named(documents: list[Any] | None) -> Any:
@@ -140,9 +141,9 @@ def _title(document: Any, number: int) -> str:
     return f"{document.get('kind')}/{metadata.get('name')}" if isinstance(metadata, Mapping) else str(number)
 
 
-def _compare(path: str, old: Any, new: Any) -> Iterator[str]:
-    """Yield where two parts of documents differ, without a value that nobody may see."""
-    old, new = _labelled(old), _labelled(new)
+def _compare(path: str, old: Any, new: Any, seen: Any) -> Iterator[str]:
+    """Yield where two parts of documents differ, without a value that nobody may see: there ``seen`` is another."""
+    old, new, seen = _labelled(old), _labelled(new), _labelled(seen)
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in [*new, *(each for each in old if each not in new)]:
             inner = f"{path}.{name}".lstrip(".")
@@ -151,9 +152,10 @@ def _compare(path: str, old: Any, new: Any) -> Iterator[str]:
             elif name not in new:
                 yield f"{inner} is too much"
             else:
-                yield from _compare(inner, old[name], new[name])
+                yield from _compare(inner, old[name], new[name], seen[name])
     elif old != new:
-        yield f"{path} {_shown(path, old)} -> {_shown(path, new)}"
+        words = (HIDDEN, HIDDEN) if seen != new else (_shown(path, old), _shown(path, new))
+        yield f"{path} {' -> '.join(words)}"
 
 
 def _labelled(value: Any) -> Any:

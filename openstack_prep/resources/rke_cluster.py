@@ -118,7 +118,8 @@ class RkeCluster(OnStack, Cluster):
         elif wrong:
             yield from (f"{each.where}: {each.what}" for each in wrong)
         else:
-            yield from files.drift(rke_files.texts(self, outputs, openly=True))
+            texts, shown = (rke_files.texts(self, outputs, openly=openly) for openly in (True, False))
+            yield from files.drift(texts, shown)
 
     def _told(self, outputs: Outputs | None) -> dict[str, str]:
         """Return where the files are, and what to type next."""
