@@ -16,6 +16,7 @@ def add(command: Any) -> None:
     text = "allow addresses on the ports of a cluster's nodes, and take ours back where they are no longer wanted"
     parser = command("address-pairs sync", _run, text)
     parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="the spec whose address_pairs are meant")
+    parser.add_argument("--pairs", metavar="NAME", help="with SPEC: only these; --services are of one cluster")
     parser.add_argument("--stack", metavar="NAME", help="without SPEC: ports of the servers of that stack")
     parser.add_argument("--tag", metavar="TAG", help="ports that carry that tag")
     parser.add_argument("--security-group", metavar="NAME", help="ports that carry that security group")
@@ -55,7 +56,7 @@ def _run(options: argparse.Namespace) -> int:
             name=options.name,
         )
         cloud = connect(options.os_cloud)
-    spec = to_sync(cloud, wanted, services=services, tell=_warn)
+    spec = to_sync(cloud, wanted, services=services, only=options.pairs, tell=_warn)
     plan = api.plan(cloud, spec, jobs=options.jobs)
     plan.raise_for_refusals()
     if options.dry_run:
@@ -69,6 +70,8 @@ def _check(options: argparse.Namespace) -> None:
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name)]
     if options.spec and given:
         raise ConfigError(f"address-pairs sync: the spec says that itself; leave out {', '.join(given)}, or the SPEC")
+    if options.pairs and not options.spec:
+        raise ConfigError("address-pairs sync: --pairs names some of a spec's; give the SPEC, or leave it out")
 
 
 def _warn(note: str) -> None:

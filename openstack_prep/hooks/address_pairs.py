@@ -43,20 +43,27 @@ def sync_address_pairs(
     wanted: Spec | str | Path | Sync,
     *,
     services: str | None = None,
+    only: str | None = None,
     tell: Callable[[str], None] = lambda note: None,
 ) -> Report:
     """Add the pairs that are missing on nodes' ports, and remove ours that are no longer wanted.
 
     ``wanted`` is a spec or its path, of which only address_pools and address_pairs matter, or a Sync.  The
     connection must be scoped to the project.  ``services`` is what ``kubectl get services -A -o json`` prints:
-    then of pools only the addresses in use are allowed.  ``tell`` is given notes, such as of addresses left
-    out.  Raises SpecError, ConfigError, PlanRefused before anything is changed, CloudError.
+    then of pools only the addresses in use are allowed.  ``only`` names the address pairs that are meant, for
+    Services are of one cluster.  ``tell`` is given notes, such as of addresses left out.
+    Raises SpecError, ConfigError, PlanRefused before anything is changed, CloudError.
     """
-    return api.apply(cloud, to_sync(cloud, wanted, services=services, tell=tell))
+    return api.apply(cloud, to_sync(cloud, wanted, services=services, only=only, tell=tell))
 
 
 def to_sync(
-    cloud: Cloud, wanted: Spec | str | Path | Sync, *, services: str | None, tell: Callable[[str], None]
+    cloud: Cloud,
+    wanted: Spec | str | Path | Sync,
+    *,
+    services: str | None,
+    only: str | None = None,
+    tell: Callable[[str], None],
 ) -> Spec:
     """Return the address pairs alone, as the connection's own project has them."""
     found = kubernetes.read(services) if services is not None else None
@@ -65,31 +72,49 @@ def to_sync(
     if isinstance(wanted, Sync):
         return _by_words(wanted, found, tell)
     spec = wanted if isinstance(wanted, Spec) else load_spec(wanted, SECTIONS)
-    return _of_spec(cloud.authenticate(), spec, found, tell)
+    return _of_spec(cloud.authenticate(), spec, found, only, tell)
 
 
-def _of_spec(cloud: Cloud, spec: Spec, found: kubernetes.Services | None, tell: Callable[[str], None]) -> Spec:
+def _of_spec(
+    cloud: Cloud, spec: Spec, found: kubernetes.Services | None, only: str | None, tell: Callable[[str], None]
+) -> Spec:
     concerned = [each for each in spec.resources if isinstance(each, AddressPairs | AddressPool)]
-    pairs = [each for each in concerned if isinstance(each, AddressPairs)]
-    if not pairs:
-        raise SpecError([Mistake(spec.name, "the spec has no address_pairs", "declare them, or say which by options")])
+    meant = _meant(spec.name, [each for each in concerned if isinstance(each, AddressPairs)], only, found is not None)
     for each in concerned:
         if each.project not in (None, cloud.project_name):
             where = f"the cloud {cloud.name} works in project {cloud.project_name}, {each.key} lies in {each.project}"
             raise ConfigError(f"{where}; choose an entry of clouds.yaml for that project by --os-cloud")
     here = [replace(each, project=None) for each in concerned]
-    used = None
-    if found is not None:
-        pools = [pool for pool in here if isinstance(pool, AddressPool) and any(pool.name in p.pools for p in pairs)]
-        if not pools:
-            remedy = "name the pools that Services' addresses come from"
-            raise SpecError([Mistake(spec.name, "its address_pairs have no pools", remedy)])
-        used = _taken(found, list(itertools.chain(*(pool.ranges for pool in pools))), tell)
+    pools = {each.name: each.ranges for each in here if isinstance(each, AddressPool)}
+    made = []
     try:
-        made = [each.among(here, used) for each in here if isinstance(each, AddressPairs)]
+        for pairs in (each for each in here if isinstance(each, AddressPairs) and each.name in meant):
+            used = None
+            if found is not None and pairs.pools:
+                used = _taken(found, [one for name in pairs.pools for one in pools.get(name, ())], tell)
+            made.append(pairs.among(here, used))
     except SpecError as error:
         raise SpecError(spec.placed(error.mistakes)) from None
     return Spec(spec.name, tuple(made), places=spec.places)
+
+
+def _meant(spec: str, pairs: Sequence[AddressPairs], only: str | None, by_services: bool) -> list[str]:
+    """Return the names of the pairs to keep in step; by Services those of one cluster, to which they belong."""
+    known = [each.name for each in pairs]
+    pooled = [each.name for each in pairs if each.pools and only in (None, each.name)]
+    mistake = None
+    if not pairs:
+        mistake = Mistake(spec, "the spec has no address_pairs", "declare them, or say which by options")
+    elif only is not None and only not in known:
+        mistake = Mistake(spec, f"it has no address_pairs {only}", f"known are {', '.join(known)}")
+    elif by_services and not pooled:
+        mistake = Mistake(spec, "its address_pairs have no pools", "name the pools that Services' addresses come from")
+    elif by_services and len(pooled) > 1:
+        what = f"Services are of one cluster, and the address_pairs {', '.join(pooled)} have pools"
+        mistake = Mistake(spec, what, "say which are meant (--pairs NAME)")
+    if mistake:
+        raise SpecError([mistake])
+    return [name for name in known if only in (None, name)]
 
 
 def _by_words(wanted: Sync, found: kubernetes.Services | None, tell: Callable[[str], None]) -> Spec:

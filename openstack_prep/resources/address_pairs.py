@@ -82,14 +82,16 @@ class AddressPairs(PortChoice):
         return self if self.beside else self.among(others)
 
     def among(self, others: Sequence[Resource], used: frozenset[str] | None = None) -> Self:
+        """Return the same beside others of its spec; of its own pools only the addresses in use, when not all."""
         mine = [each for each in others if getattr(each, "owner", None) == self.owner]
         beside = Beside(
             pools={each.name: each for each in mine if isinstance(each, AddressPool)},
             coming=frozenset(each.key for each in mine if each.kind in ("stack", "security_group")),
-            used=used,
         )
-        siblings = tuple(each.amid(beside) for each in mine if isinstance(each, AddressPairs))
-        return self.amid(replace(beside, pairs=siblings))
+        using = replace(beside, used=used)
+        pairs = (each for each in mine if isinstance(each, AddressPairs))
+        siblings = tuple(each.amid(using if each.name == self.name else beside) for each in pairs)
+        return self.amid(replace(using, pairs=siblings))
 
     @property
     def _beside(self) -> Beside:

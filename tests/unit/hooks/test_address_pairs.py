@@ -40,9 +40,11 @@ def cloud(services: requests_mock.Mocker) -> Cloud:
     return Cloud(connection())
 
 
-def wanted_by(cloud: Cloud, wanted: Any, services: str | None = None) -> tuple[AddressPairs, list[str]]:
+def wanted_by(
+    cloud: Cloud, wanted: Any, services: str | None = None, only: str | None = None
+) -> tuple[AddressPairs, list[str]]:
     notes: list[str] = []
-    (pairs,) = to_sync(cloud, wanted, services=services, tell=notes.append).resources
+    (pairs,) = to_sync(cloud, wanted, services=services, only=only, tell=notes.append).resources
     assert isinstance(pairs, AddressPairs)
     return pairs, notes
 
@@ -80,6 +82,30 @@ def test_what_a_spec_lacks_for_it(cloud: Cloud, spec: Path) -> None:
         f"{place}: pool a is not in this spec; declare it under address_pools, or give addresses",
         f"{place}: pool b is not in this spec; declare it under address_pools, or give addresses",
     ]
+
+
+def test_services_of_one_cluster_say_nothing_of_another(cloud: Cloud, spec: Path) -> None:
+    """Else the timer of one cluster would take away what the other's Services need."""
+    spec.write_text(
+        """
+name: mesh
+address_pools:
+  - {name: a, subnet: nodes, addresses: [10.1.0.200-10.1.0.203]}
+  - {name: b, subnet: nodes, addresses: [10.1.0.204-10.1.0.207]}
+address_pairs:
+  - {name: one, security_group: x, pools: [a]}
+  - {name: two, security_group: y, pools: [b]}
+"""
+    )
+    services = said(service("a", loadBalancerIP="10.1.0.201"))
+    with pytest.raises(SpecError, match=r"and the address_pairs one, two have pools; say which are meant \(--pairs"):
+        wanted_by(cloud, spec, services)
+    pairs, _ = wanted_by(cloud, spec, services, only="one")
+    assert (pairs.name, pairs.desired()["addresses"]) == ("one", {"10.1.0.201"})
+    assert pairs.beside is not None
+    assert [each.desired()["addresses"] for each in pairs.beside.pairs] == [{"10.1.0.201"}, {"10.1.0.204/30"}]
+    with pytest.raises(SpecError, match="it has no address_pairs three; known are one, two"):
+        wanted_by(cloud, spec, only="three")
 
 
 def test_it_works_in_the_project_of_the_spec_only(cloud: Cloud, spec: Path) -> None:
