@@ -25,6 +25,7 @@ from openstack_prep.site import Site, only_one
 
 COMPARED = ("template", "parameters", "environment", "tags")
 DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE")
+GONE = "DELETE_COMPLETE"  # Heat lists it still for a moment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +50,9 @@ class Stack(Inputs):
                 cloud = site.tenant(owner)  # says who is wanting: what we cannot see, we must not take for absent
             if cloud is not None:  # else who would have made it is not there yet
                 listed = site.once(("stacks", owner), partial(cloud.orchestration.list, "/stacks", "stacks"))
+                standing = [one for one in listed if one["stack_status"] != GONE]
                 for each in mine:
-                    raw = only_one((one for one in listed if one["stack_name"] == each.name), str(each.key))
+                    raw = only_one((one for one in standing if one["stack_name"] == each.name), str(each.key))
                     if raw is not None:
                         found[each.key] = each._observed(site, HeatStack(cloud, each.name, raw["id"]))
             Ledger.of(site, owner).enter((each, found.get(each.key)) for each in mine)
