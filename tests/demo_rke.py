@@ -23,19 +23,22 @@ CHANGED = {
     "node_count: 3": "node_count: 3\n      wait_timeout: 0 # no cloud-init runs here",
 }
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB demo\n"
-SERVICES = {  # what `kubectl get services -A -o json` says once MetalLB has given an address
-    "apiVersion": "v1",
-    "kind": "List",
-    "items": [
+GIVEN_OUT = {"clustermesh-apiserver": "10.1.0.208", "web": "10.1.0.209"}
+
+
+def services() -> str:
+    """Return what ``kubectl get services -A -o json`` would print once MetalLB has given out addresses."""
+    items = [
         {
             "apiVersion": "v1",
             "kind": "Service",
-            "metadata": {"name": "web", "namespace": "default"},
+            "metadata": {"name": name, "namespace": "default"},
             "spec": {"type": "LoadBalancer"},
-            "status": {"loadBalancer": {"ingress": [{"ip": "10.1.0.201"}]}},
+            "status": {"loadBalancer": {"ingress": [{"ip": address}]}},
         }
-    ],
-}
+        for name, address in GIVEN_OUT.items()
+    ]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
 
 
 def changed(text: str, changes: dict[str, str]) -> str:
@@ -57,7 +60,7 @@ def main() -> int:
     (place / GROWN).write_text(changed(spec, {"node_count: 3": "node_count: 4"}))
     (place / "ubuntu.qcow2").write_bytes(qcow2())
     (place / "id_ed25519.pub").write_text(KEY)
-    (place / "services.json").write_text(json.dumps(SERVICES))
+    (place / "services.json").write_text(services())
     os.chdir(place)
     admin = {"OS_CLIENT_CONFIG_FILE": str(cloud.clouds_file), "OS_CLOUD": "devcloud-admin"}
 
