@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.devcloud import clouds_file
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
 from tests.functional.test_scenario import inventory
@@ -136,11 +135,7 @@ def mend_by_hand_and_as_the_user(prep: Prep, devcloud: Devcloud) -> None:
     assert not (second / "metallb.yaml").exists()
     assert {each.method for each in devcloud.requests_since(mark)} <= {"GET", "POST"}
 
-    entry = clouds_file.Entry(
-        "mine", devcloud.auth_url, "mesh-user", (prep.folder / "mesh-user.password").read_text().strip(), "mesh"
-    )
-    clouds_file.write(prep.folder / "clouds.yaml", entry)
-    user = Prep(prep.folder, prep.environment | {"OS_CLIENT_CONFIG_FILE": "clouds.yaml", "OS_CLOUD": "mine"})
+    user = Prep(prep.folder, prep.environment | {"OS_CLIENT_CONFIG_FILE": "clouds.yaml", "OS_CLOUD": "mesh"})
     user.run("rke", "render", prep.spec.name)
     assert (second / "metallb.yaml").exists()
     out = user.run("rke", "render", "--stack", "cluster2", "--set", "network_plugin=calico").stdout
