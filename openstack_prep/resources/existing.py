@@ -10,7 +10,7 @@ from urllib.parse import quote
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotFound
 from openstack_prep.model import Key, Observed
-from openstack_prep.resources import stack_outputs
+from openstack_prep.resources.heat_list import stack_of
 from openstack_prep.resources.project import InProject
 from openstack_prep.site import Site
 
@@ -53,7 +53,7 @@ class Existing(InProject):
             listed = cloud.image.list("/images", "images", name=self.name)
             return listed or filter(None, [_at(cloud.image, f"/images/{quote(self.name, safe='')}")])
         if self.of == "stack":
-            found = stack_outputs.find(site, self.owner, self.name)
+            found = stack_of(site, self.owner, self.name, elsewhere=True)
             return [found[1]] if found else []
         path, plural = f"/{self.of.replace('_', '-')}s", f"{self.of}s"
         named = cloud.network.list(path, plural, name=self.name, fields="id")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self
 
 from openstack_prep.errors import Mistake
@@ -16,16 +15,16 @@ from openstack_prep.model import Change, Key, Observed
 from openstack_prep.resources import stack_checks
 from openstack_prep.resources.heat import HeatStack
 from openstack_prep.resources.heat_events import Waiting, in_progress
+from openstack_prep.resources.heat_list import stack_of
 from openstack_prep.resources.heat_package import Package, digest
 from openstack_prep.resources.heat_preview import Refused, foresee
 from openstack_prep.resources.stack_inputs import Inputs
 from openstack_prep.resources.stack_quota import Ledger
 from openstack_prep.secret import HIDDEN
-from openstack_prep.site import Site, only_one
+from openstack_prep.site import Site
 
 COMPARED = ("template", "parameters", "environment", "tags")
 DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE")
-GONE = "DELETE_COMPLETE"  # Heat lists it still for a moment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,16 +44,10 @@ class Stack(Inputs):
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         found = {}
         for owner, mine in cls.by_project(wanted).items():
-            cloud = site.find_tenant(owner)
-            if cloud is None and site.acting_user(owner) is None and site.find_project_id(owner) is not None:
-                cloud = site.tenant(owner)  # says who is wanting: what we cannot see, we must not take for absent
-            if cloud is not None:  # else who would have made it is not there yet
-                listed = site.once(("stacks", owner), partial(cloud.orchestration.list, "/stacks", "stacks"))
-                standing = [one for one in listed if one["stack_status"] != GONE]
-                for each in mine:
-                    raw = only_one((one for one in standing if one["stack_name"] == each.name), str(each.key))
-                    if raw is not None:
-                        found[each.key] = each._observed(site, HeatStack(cloud, each.name, raw["id"]))
+            for each in mine:
+                seen = stack_of(site, owner, each.name)
+                if seen is not None:
+                    found[each.key] = each._observed(site, HeatStack(seen[0], each.name, seen[1]["id"]))
             Ledger.of(site, owner).enter((each, found.get(each.key)) for each in mine)
         return found
 

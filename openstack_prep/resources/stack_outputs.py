@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from openstack_prep.cloud import Cloud
 from openstack_prep.model import Resource
 from openstack_prep.resources.heat import HeatStack
-from openstack_prep.site import Site, only_one
+from openstack_prep.resources.heat_list import stack_of
+from openstack_prep.site import Site
 
 
 @dataclass(frozen=True)
@@ -29,26 +28,12 @@ class Outputs:
     parameters: Mapping[str, Any]
 
 
-def find(site: Site, project: Resource | None, name: str) -> tuple[Cloud, Mapping[str, Any]] | None:
-    """Return a stack of a project, by name or id, and who may see it; None when there is no such stack yet.
-
-    An administrator is shown those of all projects: one of another's is taken when there is none nearer.
-    Raises NotUnique, and NotAllowed when nobody may look: what we cannot see, we must not take for absent.
-    """
-    cloud = site.find_tenant(project)
-    if cloud is None:
-        if site.acting_user(project) is not None or site.find_project_id(project) is None:
-            return None  # who would have made it is not there yet
-        cloud = site.tenant(project)
-    listed = site.once(("stacks", project), partial(cloud.orchestration.list, "/stacks", "stacks"))
-    named = [each for each in listed if name in (each["stack_name"], each["id"])]
-    found = only_one([each for each in named if each.get("project") == cloud.project_id] or named, f"stack/{name}")
-    return (cloud, found) if found else None
-
-
 def read(site: Site, project: Resource | None, name: str) -> Outputs | None:
-    """Return the outputs of a stack, by name or id; None when there is no such stack yet.  Raises as ``find``."""
-    found = find(site, project, name)
+    """Return the outputs of a stack, by name or id; None when there is no such stack yet.
+
+    An administrator may mean one of any project.  Raises NotUnique, NotAllowed.
+    """
+    found = stack_of(site, project, name, elsewhere=True)
     if found is None:
         return None
     cloud, stack = found

@@ -16,7 +16,8 @@ OUTPUTS = {"node_names": ["a-0"], "node_addresses": ["10.1.0.10"], "login_user":
 def stack(services: requests_mock.Mocker, clouds_yaml: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OS_CLOUD", "lab")
     outputs = [{"output_key": key, "output_value": value} for key, value in OUTPUTS.items()]
-    services.get(f"{HEAT}/stacks", json={"stacks": [{"stack_name": "a", "id": "1", "project": "admin-project"}]})
+    stack = {"stack_name": "a", "id": "1", "project": "admin-project", "stack_status": "CREATE_COMPLETE"}
+    services.get(f"{HEAT}/stacks", json={"stacks": [stack]})
     services.get(f"{HEAT}/stacks/a/1", json={"stack": {"stack_status": "CREATE_COMPLETE", "outputs": outputs}})
 
 

@@ -43,7 +43,8 @@ class Heat:
         self.services.get(f"{HEAT}/stacks/a/1", json=lambda request, context: {"stack": self._shown()})
 
     def _listed(self) -> list[dict[str, str]]:
-        return [{"stack_name": "a", "id": "1", "project": "admin-project"}] if self.stands else []
+        stack = {"stack_name": "a", "id": "1", "project": "admin-project", "stack_status": self.status}
+        return [stack] if self.stands else []
 
     def _shown(self) -> dict[str, Any]:
         outputs = [{"output_key": key, "output_value": value} for key, value in self.outputs.items()]

@@ -1,0 +1,37 @@
+"""The stacks of a project, as Heat lists them: one list a project.
+
+Source: Orchestration API v1, "List stacks".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from openstack_prep.cloud import Cloud
+from openstack_prep.model import Resource
+from openstack_prep.site import Site, only_one
+
+GONE = "DELETE_COMPLETE"  # Heat lists it still for a moment
+
+
+def stack_of(
+    site: Site, project: Resource | None, name: str, *, elsewhere: bool = False
+) -> tuple[Cloud, Mapping[str, Any]] | None:
+    """Return a project's stack, by name or id, and who may see it; None when there is no such stack yet.
+
+    Whoever has the role admin anywhere is shown the stacks of all projects: ``elsewhere`` takes one of
+    another's when the project has none.  Raises NotUnique, and NotAllowed when nobody may look: what we
+    cannot see, we must not take for absent.
+    """
+    cloud = site.find_tenant(project)
+    if cloud is None:
+        if site.acting_user(project) is not None or site.find_project_id(project) is None:
+            return None  # who would have made it is not there yet
+        cloud = site.tenant(project)
+    listed = site.once(("stacks", project), partial(cloud.orchestration.list, "/stacks", "stacks"))
+    named = [each for each in listed if name in (each["stack_name"], each["id"]) and each["stack_status"] != GONE]
+    own = [each for each in named if each.get("project") in (None, cloud.project_id)]
+    found = only_one(own or (named if elsewhere else ()), f"stack/{name}")
+    return (cloud, found) if found else None
