@@ -119,7 +119,8 @@ def member(cluster: RkeCluster) -> Member:
     """Return a cluster as Cilium's mesh sees it."""
     assert cluster.cilium is not None
     old = cluster.metallb is not None and cluster.metallb.manifests == "configmap"
-    return Member(name=cluster.name, cilium=cluster.cilium, cluster=cluster, old_metallb=old)
+    values = f"{cluster.directory}/{VALUES[cluster.distribution]}"
+    return Member(name=cluster.name, cilium=cluster.cilium, cluster=cluster, old_metallb=old, values_file=values)
 
 
 def members_beside(cluster: RkeCluster) -> list[Member]:
@@ -170,6 +171,8 @@ def warnings(cluster: RkeCluster, outputs: Outputs | None) -> Iterator[str]:
         declared = as_declared(cluster, outputs)
         of = cluster_yml if cluster.distribution == "rke" else rke2
         yield from of.warnings(declared, nodes_of(declared, machines(cluster, outputs)))
+        yield from cilium.warnings(member(cluster)) if cluster.cilium else ()
+        yield from metallb.warnings(cluster.metallb, cluster.config or {}) if cluster.metallb else ()
 
 
 def how_many(cluster: RkeCluster, outputs: Outputs | None) -> int | None:
@@ -251,19 +254,30 @@ def told(cluster: RkeCluster, outputs: Outputs | None, folder: str) -> dict[str,
     said = {"path": folder} if cluster.distribution == "rke2" else {"path": f"{folder}/{cluster_yml.FILE}"}
     if known:
         said["next"] = _one_line(_next(cluster, known, folder))
-        declared, of = as_declared(cluster, known), cluster_yml if cluster.distribution == "rke" else rke2
-        said["warning"] = "; ".join(of.warnings(declared, nodes_of(declared, machines(cluster, known))))
+        said["then"] = f"{folder}/{COMMANDS}, once all clusters run" if _in_a_mesh(cluster) else ""
+        said["warning"] = "; ".join(warnings(cluster, known))
     return {name: text for name, text in said.items() if text}
 
 
 def _next(cluster: RkeCluster, outputs: Outputs, folder: str) -> str:
-    """Return the commands that lead to the kubeconfig."""
+    """Return the commands that lead to the kubeconfig, and to Cilium unless a mesh has an order of its own."""
+    if cluster.cilium is None or (_in_a_mesh(cluster) and cluster.cilium.mesh == "clustermesh-apiserver"):
+        return _to_the_kubeconfig(cluster, outputs, folder)
+    me = replace(member(cluster), values_file=f"{folder}/{VALUES[cluster.distribution]}")
+    return f"{_to_the_kubeconfig(cluster, outputs, folder)}\n{cilium.install(me)}"
+
+
+def _in_a_mesh(cluster: RkeCluster) -> bool:
+    return cluster.cilium is not None and cluster.cilium.mesh != "none" and bool(cilium.hint(members_beside(cluster)))
+
+
+def _to_the_kubeconfig(cluster: RkeCluster, outputs: Outputs, folder: str) -> str:
     if cluster.distribution == "rke":
         return cluster_yml.kubeconfig_hint(shlex.quote(f"{folder}/{cluster_yml.FILE}"))
     api = outputs.values.get("api_floating_address") or outputs.values["api_address"]
     server = (outputs.values.get("node_floating_addresses") or outputs.values["server_addresses"])[0]
-    kubeconfig = shlex.quote(f"{folder}/kubeconfig")
-    return rke2.kubeconfig_hint(cluster.user or cluster_yml.DEFAULT_USER, server, api, kubeconfig)
+    user, kubeconfig = cluster.user or cluster_yml.DEFAULT_USER, shlex.quote(f"{folder}/kubeconfig")
+    return rke2.kubeconfig_hint(user, server, api, kubeconfig, name=cluster.name)
 
 
 def _one_line(commands: str) -> str:

@@ -164,9 +164,13 @@ def _in_url(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-def kubeconfig_hint(user: str, server: str, api: str, path: str = "kubeconfig") -> str:
-    """Return how to come by the kubeconfig, from a server reached at an address: one command a line."""
-    fetch = f"ssh {user}@{server} sudo cat /etc/rancher/rke2/rke2.yaml | sed 's/127\\.0\\.0\\.1/{_in_url(api)}/'"
+def kubeconfig_hint(user: str, server: str, api: str, path: str = "kubeconfig", name: str = "default") -> str:
+    """Return how to come by the kubeconfig, from a server reached at an address: one command a line.
+
+    RKE2 calls cluster, user and context all default: with another ``name`` several kubeconfigs go together.
+    """
+    changes = f"-e 's/127\\.0\\.0\\.1/{_in_url(api)}/' -e 's/: default$/: {name}/'"
+    fetch = f"ssh {user}@{server} sudo cat /etc/rancher/rke2/rke2.yaml | sed {changes}"
     return f"(umask 077; {fetch} > {path})\nexport KUBECONFIG={path}\nkubectl get nodes"
 
 

@@ -1,8 +1,8 @@
 """Cilium's Helm values for a cluster and for a mesh of them: pure, data in, text out."""
 
 from openstack_prep.rke.cilium.model import Cilium
-from openstack_prep.rke.cilium.required import Passage, hint, required
-from openstack_prep.rke.cilium.rules import mistakes
+from openstack_prep.rke.cilium.required import Passage, hint, install, required
+from openstack_prep.rke.cilium.rules import mistakes, warnings
 from openstack_prep.rke.cilium.values import Member, document, helm_chart_config, manifests, text
 
 __all__ = [
@@ -12,8 +12,10 @@ __all__ = [
     "document",
     "helm_chart_config",
     "hint",
+    "install",
     "manifests",
     "mistakes",
     "required",
     "text",
+    "warnings",
 ]

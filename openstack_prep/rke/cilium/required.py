@@ -5,9 +5,10 @@ Source: Cilium's system requirements ("Firewall Rules") and its guide to cluster
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from itertools import chain, combinations, permutations
 from typing import Literal
 
 from openstack_prep.rke.cilium.model import Cilium
@@ -16,6 +17,7 @@ from openstack_prep.rke.cilium.values import SHARED_CA_SINCE, Member
 TUNNEL_PORTS = {"vxlan": 8472, "geneve": 6081}
 HEALTH_PORT = 4240
 WIREGUARD_PORT = 51871
+CHARTS = "https://helm.cilium.io"
 
 Protocol = Literal["tcp", "udp", "icmp", "esp", "any"]
 Place = Literal["nodes", "mesh address", "pods"]
@@ -88,9 +90,15 @@ def hint(members: Sequence[Member]) -> str:
 
 def _of_apiserver(meshed: Sequence[Member]) -> Iterator[str]:
     first, *others = meshed
-    yield f"# Before Cilium is installed in {_listed(others)}: the CA of {first.name}, for all clusters share one."
-    yield from (_copied("cilium-ca", first, each) for each in others)
-    yield from _key_of_ipsec(meshed)
+    yield "# KUBECONFIG names the kubeconfigs of all, with colons between; each cluster's context is called as it is."
+    if first.cilium.encryption == "ipsec":
+        yield f"# The key of IPsec, the Secret cilium-ipsec-keys, is made in {first.name} first; all have that one."
+    yield f"# Cilium in {first.name}; its CA is that of all the others, which have it before they get their values."
+    yield install(first, first.name)
+    for each in others:
+        yield from _copied("cilium-ca", first, each)
+        yield from _copied("cilium-ipsec-keys", first, each) if each.cilium.encryption == "ipsec" else ()
+        yield install(each, each.name)
     if any(each.cilium.minor < SHARED_CA_SINCE for each in meshed):
         yield "# Cilium before 1.14 is given the others' certificates, which are in no file of ours:"
         for a, b in combinations(meshed, 2):
@@ -99,22 +107,31 @@ def _of_apiserver(meshed: Sequence[Member]) -> Iterator[str]:
     yield from (f"cilium clustermesh status --context {each.name} --wait" for each in meshed)
 
 
+def install(member: Member, context: str = "") -> str:
+    """Return the command that gives a cluster its values: RKE2 has Cilium already, and runs Helm itself."""
+    cilium, file = member.cilium, shlex.quote(member.values_file)
+    if member.cluster.distribution == "rke2":
+        return f"kubectl {context and f'--context {context} '}apply -f {file}"
+    helm = f"helm {context and f'--kube-context {context} '}upgrade --install cilium cilium"
+    chart = f"--repo {CHARTS} --version {cilium.version} --namespace {cilium.namespace}"
+    return f"{helm} {chart} --values {file}"
+
+
 def _of_etcd(meshed: Sequence[Member]) -> Iterator[str]:
-    yield from _key_of_ipsec(meshed)
+    first, *others = meshed
+    if any(each.cilium.encryption == "ipsec" for each in meshed):
+        yield "# The key of IPsec is one for all as well."
+        yield from chain.from_iterable(_copied("cilium-ipsec-keys", first, each) for each in others)
     yield f"# The etcds of {_listed(meshed)} are connected by the scripts of github.com/cilium/clustermesh-tools:"
     yield "# extract-etcd-secrets.sh in each, then generate-secret-yaml.sh and generate-name-mapping.sh."
 
 
-def _key_of_ipsec(meshed: Sequence[Member]) -> Iterator[str]:
-    first, *others = meshed
-    if any(each.cilium.encryption == "ipsec" for each in meshed):
-        yield "# The key of IPsec is one for all as well."
-        yield from (_copied("cilium-ipsec-keys", first, each) for each in others)
-
-
-def _copied(secret: str, source: Member, target: Member) -> str:
-    get = f"kubectl --context {source.name} -n {source.cilium.namespace} get secret {secret} -o yaml"
-    return f"{get} | kubectl --context {target.name} create -f -"
+def _copied(secret: str, source: Member, target: Member) -> Iterator[str]:
+    """Yield how a Secret comes from one cluster to another, in place of one that is there."""
+    ours = f"kubectl --context {target.name}"
+    theirs = f"kubectl --context {source.name} -n {source.cilium.namespace}"
+    yield f"{ours} -n {target.cilium.namespace} delete secret {secret} --ignore-not-found"
+    yield f"{theirs} get secret {secret} -o yaml | {ours} create -f -"
 
 
 def _listed(members: Sequence[Member]) -> str:

@@ -42,6 +42,14 @@ def mistakes(
             yield Mistake(where, what, remedy)
 
 
+def warnings(member: Member) -> Iterator[str]:
+    """Yield what works, but not as well as it could."""
+    if member.cilium.kube_proxy_replacement and not (member.cluster.config or {}).get("disable-kube-proxy"):
+        of_rke2 = "; write disable-kube-proxy: true into config, and into its stack's server_config"
+        of = of_rke2 if member.cluster.distribution == "rke2" else ", which RKE cannot leave out"
+        yield f"cilium.kube_proxy_replacement: Cilium does it beside kube-proxy{of}"
+
+
 Said = Iterable[tuple[str, str, str]]
 
 

@@ -26,12 +26,14 @@ class Member:
     """A cluster of the mesh: its networks must be given or drawn already.
 
     ``old_metallb``: MetalLB is configured by a ConfigMap, and so does not know the annotation.
+    ``values_file`` is where the values are written, for the commands that name them.
     """
 
     name: str
     cilium: Cilium
     cluster: Cluster
     old_metallb: bool = False
+    values_file: str = "cilium-values.yaml"
 
 
 def document(member: Member, members: Sequence[Member]) -> dict[str, Any]:
@@ -51,7 +53,7 @@ def text(member: Member, members: Sequence[Member]) -> str:
 def helm_chart_config(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values as a manifest for RKE2, which installs Cilium itself when cni says cilium.
 
-    It belongs into /var/lib/rancher/rke2/server/manifests on the servers.
+    It is applied to a cluster that runs, or lies in /var/lib/rancher/rke2/server/manifests before it begins.
     """
     metadata = {"name": "rke2-cilium", "namespace": "kube-system"}
     return {

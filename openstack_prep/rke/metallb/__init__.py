@@ -10,7 +10,7 @@ from openstack_prep.rke.metallb.model import (
     MetalLBPeer,
     MetalLBPool,
 )
-from openstack_prep.rke.metallb.rules import mistakes
+from openstack_prep.rke.metallb.rules import mistakes, warnings
 
 __all__ = [
     "Addresses",
@@ -24,4 +24,5 @@ __all__ = [
     "document",
     "mistakes",
     "text",
+    "warnings",
 ]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
 from openstack_prep.errors import Mistake
 from openstack_prep.ranges import Range
+from openstack_prep.rke.keys import value_at
 from openstack_prep.rke.metallb.manifests import Addresses, ranges
 from openstack_prep.rke.metallb.model import LabelSelector, MetalLB, MetalLBPool
 
@@ -45,6 +46,17 @@ def mistakes(metallb: MetalLB, addresses: Addresses) -> Iterator[Mistake]:
                 yield Mistake(f"pools[{index}]{what and f'.{what}'}", detail, remedy)
     yield from _shared(metallb, addresses)
     yield from _peers(metallb)
+
+
+def warnings(metallb: MetalLB, config: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what works, but not as well as it could; ``config`` is RKE's or RKE2's besides our fields."""
+    if not any(each.protocol == "layer2" for each in metallb.pools):
+        return
+    given = value_at(config, "services.kubeproxy.extra_args") or config.get("kube-proxy-arg") or ()
+    said = [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else given
+    said = [said] if isinstance(said, str) else [str(each).lower() for each in said]
+    if "proxy-mode=ipvs" in said and "ipvs-strict-arp=true" not in said:
+        yield "kube-proxy's ipvs has all nodes answer for MetalLB's addresses; give it ipvs-strict-arp: true"
 
 
 Said = Iterable[tuple[str, str, str]]

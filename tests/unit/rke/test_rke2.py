@@ -196,9 +196,9 @@ def test_warnings() -> None:
 
 
 def test_the_way_to_the_kubeconfig() -> None:
-    assert kubeconfig_hint("rocky", "192.0.2.10", "10.1.0.5", "cluster1/kubeconfig").splitlines() == [
+    assert kubeconfig_hint("rocky", "192.0.2.10", "10.1.0.5", "c1/kubeconfig", "c1").splitlines() == [
         r"(umask 077; ssh rocky@192.0.2.10 sudo cat /etc/rancher/rke2/rke2.yaml"
-        r" | sed 's/127\.0\.0\.1/10.1.0.5/' > cluster1/kubeconfig)",
-        "export KUBECONFIG=cluster1/kubeconfig",
+        r" | sed -e 's/127\.0\.0\.1/10.1.0.5/' -e 's/: default$/: c1/' > c1/kubeconfig)",
+        "export KUBECONFIG=c1/kubeconfig",
         "kubectl get nodes",
     ]

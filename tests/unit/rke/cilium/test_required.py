@@ -58,16 +58,23 @@ def test_who_takes_no_part_is_left_out() -> None:
     assert hint([member(1), member(2, mesh="none")]) == ""
 
 
-def test_the_hint_has_the_ca_copied_to_all_others() -> None:
-    said = hint([member(number) for number in (1, 2, 3)]).splitlines()
+HELM = "upgrade --install cilium cilium --repo https://helm.cilium.io --version 1.17 --namespace kube-system"
+
+
+def test_the_hint_installs_cilium_with_one_ca_in_all() -> None:
+    first, second = (replace(member(number), values_file=f"/c{number}/values.yaml") for number in (1, 2))
+    third = replace(member(3), cluster=Cluster(distribution="rke2"), values_file="/a b/config.yaml")
+    said = [each for each in hint([first, second, third]).splitlines() if not each.startswith("#")]
+    copied = "kubectl --context c1 -n kube-system get secret cilium-ca -o yaml | kubectl --context"
     assert said == [
-        "# Before Cilium is installed in c2, c3: the CA of c1, for all clusters share one.",
-        "kubectl --context c1 -n kube-system get secret cilium-ca -o yaml | kubectl --context c2 create -f -",
-        "kubectl --context c1 -n kube-system get secret cilium-ca -o yaml | kubectl --context c3 create -f -",
-        "# Then:",
-        "cilium clustermesh status --context c1 --wait",
-        "cilium clustermesh status --context c2 --wait",
-        "cilium clustermesh status --context c3 --wait",
+        f"helm --kube-context c1 {HELM} --values /c1/values.yaml",
+        "kubectl --context c2 -n kube-system delete secret cilium-ca --ignore-not-found",
+        f"{copied} c2 create -f -",
+        f"helm --kube-context c2 {HELM} --values /c2/values.yaml",
+        "kubectl --context c3 -n kube-system delete secret cilium-ca --ignore-not-found",
+        f"{copied} c3 create -f -",
+        "kubectl --context c3 apply -f '/a b/config.yaml'",
+        *(f"cilium clustermesh status --context c{number} --wait" for number in (1, 2, 3)),
     ]
 
 

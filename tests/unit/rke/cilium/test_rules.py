@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.rke.cilium import Cilium, Member, mistakes
+from openstack_prep.rke.cilium import Cilium, Member, mistakes, warnings
 from openstack_prep.rke.metallb import MetalLB, MetalLBPool
 from openstack_prep.rke.model import Cluster
 
@@ -161,3 +161,14 @@ def test_metallb_gives_out_the_address(pool: MetalLBPool, said: list[str]) -> No
     more = {"metallb": MetalLB(pools=(pool,)), "addresses": {"lb": ["10.1.0.200-10.1.0.219"]}}
     assert told(ONE, **more) == said
     assert told(changed(ONE, mesh_service="NodePort"), **more) == []
+
+
+def test_two_who_do_the_work_of_kube_proxy() -> None:
+    assert list(warnings(ONE)) == []
+    both = changed(ONE, kube_proxy_replacement=True)
+    (said,) = warnings(both)
+    assert said == "cilium.kube_proxy_replacement: Cilium does it beside kube-proxy, which RKE cannot leave out"
+    (said,) = warnings(replace(both, cluster=replace(NETWORKS, distribution="rke2")))
+    assert said.endswith("; write disable-kube-proxy: true into config, and into its stack's server_config")
+    without = replace(NETWORKS, distribution="rke2", config={"disable-kube-proxy": True})
+    assert list(warnings(replace(both, cluster=without))) == []

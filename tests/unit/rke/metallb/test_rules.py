@@ -15,6 +15,7 @@ from openstack_prep.rke.metallb import (
     MetalLBPeer,
     MetalLBPool,
     mistakes,
+    warnings,
 )
 
 ADDRESSES = {"lb": ["10.1.0.200-10.1.0.219"], "other": ["10.1.0.192/28"]}
@@ -184,3 +185,18 @@ def test_the_namespace_is_a_label() -> None:
     assert str(found) == (
         "namespace: 'metallb.system' is no DNS label; use small letters, digits and hyphens, 63 at most"
     )
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({}, False),
+        ({"services": {"kubeproxy": {"extra_args": {"proxy-mode": "ipvs"}}}}, True),
+        ({"services": {"kubeproxy": {"extra_args": {"proxy-mode": "ipvs", "ipvs-strict-arp": True}}}}, False),
+        ({"kube-proxy-arg": "proxy-mode=ipvs"}, True),
+        ({"kube-proxy-arg": ["proxy-mode=ipvs", "ipvs-strict-arp=true"]}, False),
+    ],
+)
+def test_ipvs_answers_for_nobody_else(config: dict[str, object], told: bool) -> None:
+    assert len(list(warnings(MetalLB(pools=(GOOD,)), config))) == told
+    assert list(warnings(MetalLB(pools=(bgp(),), peers=(PEER,)), config)) == []
