@@ -97,7 +97,7 @@ def test_rke(tenant: Tenant, project: Connection, devcloud: Devcloud) -> None:
     before = nodes(project)
     told = user_data(devcloud, before["rke-0"].id)
     script = next(each["content"] for each in told["write_files"] if each["path"].endswith("setup"))
-    assert "https://releases.rancher.com/install-docker/27.5.sh" in script
+    assert "https://releases.rancher.com/install-docker/27.2.sh" in script
     subprocess.run(["sh", "-n"], input=script, text=True, check=True)
     assert project.orchestration.find_stack("rke").status == "CREATE_IN_PROGRESS"
     for name in before:
