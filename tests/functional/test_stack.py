@@ -341,6 +341,17 @@ def hangs(folder: Path, name: str, **parameters: Any) -> Stack:
     return Stack(name=name, template=str(folder / "hangs.yaml"), parameters={"seconds": 1, **parameters})
 
 
+def test_a_namesake_in_another_project_is_left_alone(lab: Lab, folder: Path) -> None:
+    """Heat shows an administrator the stacks of all projects."""
+    twin = hangs(folder, "twin")
+    lab.apply(twin)
+    api.apply(lab.cloud, [twin]).raise_for_failures()
+    assert not api.plan(lab.cloud, [twin])
+    assert [str(each.step.key) for each in api.destroy(lab.cloud, [twin]).changed] == ["stack/twin"]
+    assert [each.status for each in stacks(lab)] == ["CREATE_COMPLETE"]
+    assert not lab.plan(twin)
+
+
 def test_lost_answers_and_a_heat_that_fails_for_a_while(lab: Lab, folder: Path, devcloud: Devcloud) -> None:
     """Created, changed and deleted once, whatever is heard of it."""
     stack = hangs(folder, "hangs")
