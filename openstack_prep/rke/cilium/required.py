@@ -90,7 +90,7 @@ def hint(members: Sequence[Member]) -> str:
 
 def _of_apiserver(meshed: Sequence[Member]) -> Iterator[str]:
     first, *others = meshed
-    yield "# KUBECONFIG names the kubeconfigs of all, with colons between; each cluster's context is called as it is."
+    yield "# KUBECONFIG names the kubeconfigs of all, with colons between; each has a context of the cluster's name."
     if first.cilium.encryption == "ipsec":
         yield f"# The key of IPsec, the Secret cilium-ipsec-keys, is made in {first.name} first; all have that one."
     yield f"# Cilium in {first.name}; its CA is that of all the others, which have it before they get their values."
