@@ -25,11 +25,15 @@ def add(command: Any) -> None:
     parser.add_argument(
         "--address", action="append", metavar="RANGE", help="allow 10.0.0.5, 10.0.0.0/28 or first-last; repeatable"
     )
-    parser.add_argument("--services", metavar="FILE", help="kubectl get services -A -o json; - is standard input")
+    parser.add_argument("--services", metavar="FILE", help="all of kubectl get services -A -o json; - is stdin")
     parser.add_argument(
-        "--within", action="append", default=[], metavar="RANGE", help="leave out Services' addresses outside of it"
+        "--within",
+        action="append",
+        default=[],
+        metavar="RANGE",
+        help="leave out Services' addresses outside of it",
     )
-    parser.add_argument("--name", metavar="NAME", help="name for the mark (sync-, and how the ports are chosen)")
+    parser.add_argument("--name", metavar="NAME", help="name for the mark (sync-, which ports, which network)")
     parser.add_argument("--dry-run", action="store_true", help="show what would be done")
 
 

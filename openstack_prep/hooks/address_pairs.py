@@ -32,10 +32,13 @@ class Sync:
     addresses: Sequence[str] | None = None
     """Ranges, networks, single addresses."""
     within: Sequence[str] = ()
-    """Ranges outside of which Services' addresses are left out; none: all are taken."""
+    """Ranges outside of which Services' addresses are left out; Services need it, such as MetalLB's own ranges."""
     network: str | None = None
     name: str | None = None
-    """The name for the mark: what was put there by that name, and is no longer wanted, goes."""
+    """The name for the mark: what was put there by that name, and is no longer wanted, goes.
+
+    Default: sync-, how the ports are chosen, and the network; each wish for the same ports needs one of its own.
+    """
 
 
 def sync_address_pairs(
@@ -125,6 +128,11 @@ def _by_words(wanted: Sync, found: kubernetes.Services | None, tell: Callable[[s
         mistakes.append(Mistake("ports", "are not told", "give one of stack, tag, security group, ports"))
     if wanted.addresses is None and found is None:
         mistakes.append(Mistake("addresses", "are not told", "give some, or the Services that have them"))
+    if found is not None and not wanted.within:
+        remedy = "give the ranges they are handed out of; whoever may make a Service may ask for any, the gateway's too"
+        mistakes.append(Mistake("within", "is missing", remedy))
+    if wanted.within and found is None:
+        mistakes.append(Mistake("within", "means nothing here", "give it with the Services, or leave it out"))
     if wanted.ports and not wanted.name:
         mistakes.append(Mistake("name", "is missing", "give one with ports: by it we know again what we put there"))
     addresses = _read("addresses", wanted.addresses or (), mistakes)
@@ -132,8 +140,9 @@ def _by_words(wanted: Sync, found: kubernetes.Services | None, tell: Callable[[s
     if mistakes:
         raise SpecError(mistakes)
     if found is not None:
-        addresses += sorted(_taken(found, ranges.read(within) if within else None, tell))
-    name = wanted.name or "-".join(["sync", *itertools.chain(*given.items())])
+        addresses += sorted(_taken(found, ranges.read(within), tell))
+    of_network = (wanted.network,) if wanted.network else ()
+    name = wanted.name or "-".join(["sync", *itertools.chain(*given.items()), *of_network])
     given = {way: tuple(value) if way == "ports" else value for way, value in given.items()}
     pairs = AddressPairs(name=name, addresses=tuple(dict.fromkeys(addresses)), network=wanted.network, **given)
     return Spec(name, (pairs.among([pairs]),))
@@ -150,7 +159,7 @@ def _read(where: str, texts: Iterable[str], mistakes: list[Mistake]) -> list[str
     return read
 
 
-def _taken(found: kubernetes.Services, within: Sequence[Range] | None, tell: Callable[[str], None]) -> frozenset[str]:
+def _taken(found: kubernetes.Services, within: Sequence[Range], tell: Callable[[str], None]) -> frozenset[str]:
     """Return the addresses of Services within some ranges; others are told of: who may make a Service may ask for any.
 
     Else one who can make a Service could have the gateway's address allowed on all nodes.
@@ -158,7 +167,7 @@ def _taken(found: kubernetes.Services, within: Sequence[Range] | None, tell: Cal
     taken = set()
     for address, service in found.addresses.items():
         (one,) = Range.read(address)
-        if within is None or any(one in each for each in within):
+        if any(one in each for each in within):
             taken.add(address)
         else:
             tell(f"{address} of Service {service} lies in no pool, and is left out")

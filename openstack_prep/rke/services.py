@@ -10,13 +10,15 @@ import ipaddress
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from openstack_prep.errors import Mistake, SpecError
 
 ANNOTATIONS = ("metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs")
 COMMAND = "kubectl get services -A -o json"
 REMEDY = f"give what {COMMAND} prints"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -31,61 +33,90 @@ def read(text: str) -> Services:
     """Return the addresses of a list of Services, which may be empty; raises SpecError that lists every mistake.
 
     What is no list of Services is refused, so that a failed kubectl never passes for a cluster without any.
+    What somebody wrote into a Service that is no address is only noted: it must not keep the others from theirs.
     """
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        what = f"is not JSON ({error})" if text.strip() else "is empty"
-        raise SpecError([Mistake("services", what, REMEDY)]) from None
-    kind = data.get("kind") if isinstance(data, dict) else None
-    if kind not in ("List", "ServiceList") or not isinstance(data.get("items"), list):
-        raise SpecError([Mistake("services", f"is {_told(data, kind)}, not a list of Services", REMEDY)])
     addresses: dict[str, str] = {}
     mistakes: list[Mistake] = []
     notes: list[str] = []
-    for number, item in enumerate(data["items"]):
+    for number, item in enumerate(_items(text)):
         if not isinstance(item, dict) or item.get("kind", "Service") != "Service":
-            what = f"is {_told(item, item.get('kind') if isinstance(item, dict) else None)}, not a Service"
+            what = f"is {_told(item)}, not a Service"
             mistakes.append(Mistake(f"services: items[{number}]", what, REMEDY))
             continue
-        name = _name(item)
-        for said in _said(item):
-            try:
-                addresses.setdefault(str(ipaddress.ip_address(said)), name)
-            except ValueError:
-                mistakes.append(Mistake(f"services: {name}", f"{said!r} is no IP address", "correct the Service"))
-        notes += [f"Service {name} answers by the name {host}: no address to allow" for host in _hosts(item)]
+        try:
+            name, said, hosts = _name(item), list(_said(item)), list(_hosts(item))
+        except ValueError as error:
+            mistakes.append(Mistake(f"services: items[{number}]", str(error), REMEDY))
+            continue
+        for each in said:
+            address = _address(each)
+            if address is None:
+                notes.append(f"{each!r} of Service {name} is no IP address, and is left out")
+            else:
+                addresses.setdefault(address, name)
+        notes += [f"Service {name} answers by the name {host}: no address to allow" for host in hosts]
     if mistakes:
         raise SpecError(mistakes)
     return Services(addresses, tuple(notes))
 
 
-def _told(data: Any, kind: Any) -> str:
-    return str(kind) if kind else f"a JSON {type(data).__name__}" if not isinstance(data, dict) else "of no kind"
+def _items(text: str) -> list[Any]:
+    try:
+        data = json.loads(text.removeprefix("\ufeff"))  # as some shells begin what they redirect
+    except (ValueError, RecursionError) as error:
+        what = f"is not JSON ({error})" if text.strip() else "is empty"
+        raise SpecError([Mistake("services", what, REMEDY)]) from None
+    if isinstance(data, dict) and data.get("kind") in ("List", "ServiceList") and isinstance(data.get("items"), list):
+        return cast("list[Any]", data["items"])
+    raise SpecError([Mistake("services", f"is {_told(data)}, not a list of Services", REMEDY)])
+
+
+def _told(data: Any) -> str:
+    if not isinstance(data, dict):
+        return f"a JSON {type(data).__name__}"
+    return str(data.get("kind") or "of no kind")
+
+
+def _address(said: Any) -> str | None:
+    try:
+        return None if not isinstance(said, str) or "%" in said else str(ipaddress.ip_address(said))
+    except ValueError:
+        return None
+
+
+def _at(item: Mapping[str, Any], kind: type[T], *path: str) -> T:
+    """Return what an object has at a path, something empty when it has nothing; raises ValueError for another type."""
+    found: Any = item
+    for number, key in enumerate(path, 1):
+        expected = kind if number == len(path) else dict
+        found = found.get(key)
+        if found is None:
+            return kind()
+        if not isinstance(found, expected):
+            where = ".".join(path[:number])
+            raise ValueError(f"has as {where} a JSON {type(found).__name__}, not a {expected.__name__}")
+    return cast("T", found)
 
 
 def _name(item: Mapping[str, Any]) -> str:
-    metadata = item.get("metadata") or {}
-    return f"{metadata.get('namespace', 'default')}/{metadata.get('name', '')}"
+    return f"{_at(item, str, 'metadata', 'namespace') or 'default'}/{_at(item, str, 'metadata', 'name')}"
 
 
 def _ingress(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return ((item.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    return [_at({"ingress": each}, dict, "ingress") for each in _at(item, list, "status", "loadBalancer", "ingress")]
 
 
-def _hosts(item: Mapping[str, Any]) -> Iterator[str]:
+def _hosts(item: Mapping[str, Any]) -> Iterator[Any]:
     return (each["hostname"] for each in _ingress(item) if each.get("hostname") and not each.get("ip"))
 
 
-def _said(item: Mapping[str, Any]) -> Iterator[str]:
+def _said(item: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the addresses that a Service has, or asks for, as they are written."""
-    spec = item.get("spec") or {}
-    yield from spec.get("externalIPs") or ()
-    if spec.get("type") != "LoadBalancer":
+    yield from _at(item, list, "spec", "externalIPs")
+    if _at(item, str, "spec", "type") != "LoadBalancer":
         return
     yield from (each["ip"] for each in _ingress(item) if each.get("ip"))
-    if spec.get("loadBalancerIP"):
-        yield spec["loadBalancerIP"]
-    annotations = (item.get("metadata") or {}).get("annotations") or {}
+    if asked := _at(item, str, "spec", "loadBalancerIP"):
+        yield asked
     for name in ANNOTATIONS:
-        yield from filter(None, map(str.strip, annotations.get(name, "").split(",")))
+        yield from filter(None, map(str.strip, _at(item, str, "metadata", "annotations", name).split(",")))

@@ -125,8 +125,26 @@ def test_by_words(cloud: Cloud) -> None:
     assert pairs.key.name == "sync-stack-rke"
     assert pairs.desired()["addresses"] == {"10.1.0.5", "10.1.0.8/30", "10.1.0.9"}
     assert notes == ["10.2.0.1 of Service shop/off lies in no pool, and is left out"]
-    everywhere = Sync(ports=["a"], name="mine")
+    everywhere = Sync(ports=["a"], name="mine", within=["0.0.0.0/0"])
     assert wanted_by(cloud, everywhere, said(service(loadBalancerIP="10.2.0.1")))[0].addresses == ("10.2.0.1",)
+
+
+def test_two_networks_of_one_cluster_do_not_undo_one_another(cloud: Cloud) -> None:
+    names = {
+        wanted_by(cloud, Sync(security_group="rke", addresses=["10.1.0.5"], network=network))[0].name
+        for network in (None, "blue", "green")
+    }
+    assert names == {"sync-security_group-rke", "sync-security_group-rke-blue", "sync-security_group-rke-green"}
+
+
+def test_services_alone_do_not_say_what_is_allowed(cloud: Cloud) -> None:
+    """Whoever may make a Service could have the gateway's address, or another node's, on every node."""
+    gateway = said(service(type="ClusterIP", externalIPs=["10.1.0.1"]))
+    with pytest.raises(SpecError, match=r"^within: is missing; give the ranges they are handed out of"):
+        wanted_by(cloud, Sync(stack="rke"), gateway)
+    pairs, notes = wanted_by(cloud, Sync(stack="rke", within=["10.1.0.200/29"]), gateway)
+    assert pairs.addresses == ()
+    assert notes == ["10.1.0.1 of Service shop/front lies in no pool, and is left out"]
 
 
 @pytest.mark.parametrize(
@@ -142,6 +160,7 @@ def test_by_words(cloud: Cloud) -> None:
         (
             Sync(ports=["a"], addresses=["x", "10.0.0.9-10.0.0.1"], within=["y"]),
             [
+                "within: means nothing here; give it with the Services, or leave it out",
                 "name: is missing; give one with ports: by it we know again what we put there",
                 "addresses: 'x' is not a range of addresses; write 10.0.0.200-10.0.0.219, 10.0.0.192/28 or one address",
                 "addresses: '10.0.0.9-10.0.0.1' ends before it begins; write the lower address first",
@@ -174,12 +193,13 @@ def node(services: requests_mock.Mocker, **fields: Any) -> dict[str, Any]:
 def test_what_is_no_list_of_services_takes_nothing(cloud: Cloud, services: requests_mock.Mocker) -> None:
     ours = {"ip_address": "10.1.0.9", "mac_address": "m"}
     port = node(services, allowed_address_pairs=[ours], tags=["openstack-prep:sync-security_group-rke~10.1.0.9"])
+    wanted = Sync(security_group="rke", within=["10.1.0.0/24"])
     with pytest.raises(SpecError, match="is PodList, not a list of Services"):
-        sync_address_pairs(cloud, Sync(security_group="rke"), services='{"kind": "PodList", "items": []}')
+        sync_address_pairs(cloud, wanted, services='{"kind": "PodList", "items": []}')
     assert sent(services) == []
     services.put(f"{NEUTRON}/ports/p1", json=lambda request, _: {"port": port | request.json()["port"]})
     services.delete(re.compile(f"{NEUTRON}/ports/p1/tags/.*"), status_code=204)
-    sync_address_pairs(cloud, Sync(security_group="rke"), services=said()).raise_for_failures()
+    sync_address_pairs(cloud, wanted, services=said()).raise_for_failures()
     changed = [each for each in sent(services) if not each.startswith("GET")]
     tag = "openstack-prep%3async-security_group-rke~10.1.0.9"
     assert changed == ["PUT /v2.0/ports/p1", f"DELETE /v2.0/ports/p1/tags/{tag}"]
@@ -198,7 +218,8 @@ def test_the_command(
     assert "cannot be read" in capsys.readouterr().err
     path = spec.with_name("services.json")
     path.write_text(said(service(loadBalancerIP="10.1.0.9")))
-    assert main([*words, "--security-group", "rke", "--services", str(path), "--dry-run", "--format", "json"]) == 0
+    given = ["--security-group", "rke", "--services", str(path), "--within", "10.1.0.0/24"]
+    assert main([*words, *given, "--dry-run", "--format", "json"]) == 0
     (step,) = json.loads(capsys.readouterr().out)
     assert step["changes"][0] == {"field": "addresses", "before": None, "after": ["10.1.0.9"]}
     assert not [each for each in sent(services) if not each.startswith("GET")]

@@ -65,7 +65,10 @@ def test_a_list_may_be_empty_and_a_name_is_told_of() -> None:
         (said(kind="PodList"), "services: is PodList, not a list of Services"),
         (said({"kind": "Pod"}), "services: items[0]: is Pod, not a Service"),
         (said("x"), "services: items[0]: is a JSON str, not a Service"),
-        (said(service(loadBalancerIP="10.1.0.300")), "services: shop/front: '10.1.0.300' is no IP address"),
+        (said(service() | {"spec": "x"}), "services: items[0]: has as spec a JSON str, not a dict; give what"),
+        (said(service(externalIPs="10.1.0.9")), "services: items[0]: has as spec.externalIPs a JSON str, not a list"),
+        (said(service(ingress=["10.1.0.9"])), "services: items[0]: has as ingress a JSON str, not a dict"),
+        ("[" * 100_000, "services: is not JSON"),
     ],
 )
 def test_what_is_no_list_of_services_is_refused(text: str, why: str) -> None:
@@ -76,5 +79,17 @@ def test_what_is_no_list_of_services_is_refused(text: str, why: str) -> None:
 
 def test_all_mistakes_are_told_at_once() -> None:
     with pytest.raises(SpecError) as caught:
-        read(said({"kind": "Pod"}, service("a", loadBalancerIP="a"), service("b", externalIPs=["b"])))
+        read(said({"kind": "Pod"}, service("a", loadBalancerIP=7), service("b", externalIPs=8)))
     assert len(caught.value.mistakes) == 3
+
+
+@pytest.mark.parametrize("junk", ["10.1.0.300", "10.1.0.0/24", "fe80::1%eth0", "all", 5, True, None])
+def test_what_is_no_address_keeps_no_other_from_its_own(junk: object) -> None:
+    """Whoever may annotate a Service may write anything there; a number is none either, though Python takes it."""
+    found = read(said(service("bad", externalIPs=[junk]), service("good", ingress=[{"ip": "10.1.0.200"}])))
+    assert found.addresses == {"10.1.0.200": "shop/good"}
+    assert found.notes == (f"{junk!r} of Service shop/bad is no IP address, and is left out",)
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    assert read("\ufeff" + said()).addresses == {}
