@@ -6,6 +6,7 @@ Source: Networking API v2.0, "Bulk create ports" (all or none), "Revisions"; "Qu
 from __future__ import annotations
 
 import contextlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -89,6 +90,10 @@ class AddressPool(ByTenant):
         """The addresses, as the fewest ranges."""
         return ranges.merged(map(Range.read, self.addresses))
 
+    @property
+    def _count(self) -> int:
+        return sum(each.count for each in self.ranges)
+
     def desired(self) -> dict[str, Any]:
         return {"subnet": self.subnet, "addresses": tuple(map(str, self.ranges)), "reserve": self.reserve}
 
@@ -154,10 +159,9 @@ class AddressPool(ByTenant):
     # --- what would go wrong --------------------------------------------------------------
 
     def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
-        count = sum(each.count for each in self.ranges)
-        if self.reserve == "ports" and count > CEILING:
+        if self.reserve == "ports" and self._count > CEILING:
             yield self.mistake(
-                f"{count} addresses are too many to keep by a port for each; {CEILING} are the most",
+                f"{self._count} addresses are too many to keep by a port for each; {CEILING} are the most",
                 "name fewer, or choose reserve: outside",
             )
             return
@@ -192,21 +196,29 @@ class AddressPool(ByTenant):
             return
         query: dict[str, Any] = {
             "fixed_ips": f"subnet_id={room.id}",
-            "fields": ["id", "name", "device_owner", "fixed_ips"],
+            "fields": ["id", "name", "description", "device_owner", "fixed_ips"],
         }
         listed = site.once(("ports on", room.id), lambda: site.admin.network.list("/ports", "ports", **query))
         told = [each for each in self.pools if each.subnet == self.subnet and each.name != self.name]  # as overlaps
         mine = {port["id"] for port in kept}
         held = {ip_address(text): port for port in listed for text in _addresses(port, room.id)}
+        passing: dict[str, list[Range]] = defaultdict(list)
         for address, port in sorted(held.items(), key=lambda each: int(each[0])):
             others = port["id"] not in mine and address != room.gateway
-            if others and self._has(address) and not any(each._has(address) for each in told):
-                what = f"{address} belongs to {_shown(port)} ({port['device_owner'] or 'of no device'})"
-                yield self.mistake(what, "choose other addresses, or delete that port")
+            if not others or not self._has(address) or any(each._has(address) for each in told):
+                continue
+            if site.mark.owns(port["description"]):
+                passing[port["name"].removesuffix(f"-{address}")].append(Range(address, address))
+                continue
+            what = f"{address} belongs to {_shown(port)} ({port['device_owner'] or 'of no device'})"
+            yield self.mistake(what, "choose other addresses, or delete that port")
+        for name, each in passing.items():
+            what = f"{', '.join(map(str, ranges.merged(each)))} is still kept for address_pool/{name} of this spec"
+            yield self.mistake(what, "shrink that pool by an apply of its own, or destroy it by its old name, first")
 
     def _check_quota(self, site: Site) -> Iterator[Mistake]:
         """Yield that there will be too few ports left, once for all pools of the project."""
-        pools = [each for each in self.pools or (self,) if each.reserve == "ports"]
+        pools = [each for each in self.pools or (self,) if each.reserve == "ports" and each._count <= CEILING]
         if not pools or pools[0].name != self.name:
             return
         more = sum(len(each._missing(each.room(site), each._kept(site))) for each in pools)

@@ -74,6 +74,10 @@ def test_a_pool_grows_shrinks_and_mends_and_goes(lab: Lab, devcloud: Devcloud) -
     assert lab.apply(*nodes(), grown) == {"address_pool/lb": "update"}
     assert "10.1.0.207" in reserved(lab)
 
+    said = refusal(lab, *nodes(), pool("10.1.0.220"), pool("10.1.0.204/30", "10.1.0.215", name="other"))
+    kept = "address_pool/other: 10.1.0.204-10.1.0.207, 10.1.0.215 is still kept for address_pool/lb of this spec"
+    assert f"{kept}; shrink that pool by an apply of its own" in said
+
     foreign = port(lab, "someone", "10.1.0.230")
     assert lab.destroy(grown) == {"address_pool/lb"}
     assert reserved(lab) == set()

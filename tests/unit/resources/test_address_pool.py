@@ -87,6 +87,21 @@ def test_ports_are_made_some_at_a_time_with_all_that_tells_whose_they_are(site: 
     assert not plan(site.fresh())
 
 
+def test_a_pool_that_is_too_big_is_not_counted_for_its_neighbour(
+    site: Site, neutron: Neutron, services: requests_mock.Mocker
+) -> None:
+    """Counting 2^64 addresses one by one would never end."""
+    free = {"limit": 500, "used": 499, "reserved": 0}
+    services.get(re.compile(f"{NEUTRON}/quotas/.*"), json={"quota": {"port": free}})
+    big = AddressPool(name="big", subnet="none", addresses=("10.0.0.0/16",))
+    both = [each.completed([POOL, big], site.admin) for each in (POOL, big)]
+    _, mistakes = executor.examine(site, both)
+    assert [mistake.what for mistake in mistakes] == [
+        "120 more ports are needed to keep addresses, 1 of 500 are free in the quota",
+        "65536 addresses are too many to keep by a port for each; 1024 are the most",
+    ]
+
+
 def test_a_bulk_that_fails_leaves_the_rest_to_be_made(
     site: Site, neutron: Neutron, services: requests_mock.Mocker
 ) -> None:
