@@ -217,7 +217,8 @@ class AddressPairs(PortChoice):
         if claims is None or chosen is None:
             return
         meant = [port for port in chosen if port["id"] in claims]
-        if chosen and not meant:
+        unknown = self.network and site.find_id(self.sibling(Existing, self.network, of="network")) is None
+        if chosen and not meant and not unknown:  # which the reference tells
             what = "none of the ports lies on " + (f"network {self.network}" if self.network else "the pools' network")
             yield self.mistake(what, "correct the network, the pools' subnet, or which ports are meant")
         for port in meant:
