@@ -43,8 +43,9 @@ class MarkedFiles:
     def of_others(self, names: Sequence[str]) -> list[Path]:
         """Return what stands where our files should be and is somebody else's."""
         ours = self.there()
-        if self.folder.exists() and not self.folder.is_dir():
-            return [self.folder]
+        lowest = next(each for each in (self.folder, *self.folder.parents) if each.exists())
+        if not lowest.is_dir():
+            return [lowest]
         return [self.folder / name for name in names if name not in ours and (self.folder / name).exists()]
 
     def write(self, texts: Mapping[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -197,7 +198,7 @@ def _of_template(cluster: RkeCluster) -> Iterator[Mistake]:
 
 def _of_outputs(cluster: RkeCluster, outputs: Outputs) -> Iterator[Mistake]:
     """Yield what the outputs of a stack lack."""
-    missing = [name for name in WANTED[cluster.distribution] if name not in outputs.values]
+    missing = [name for name in WANTED[cluster.distribution] if outputs.values.get(name) is None]
     if missing:
         yield lacking(cluster, missing)
         return
@@ -207,12 +208,19 @@ def _of_outputs(cluster: RkeCluster, outputs: Outputs) -> Iterator[Mistake]:
             what = f"stack/{outputs.stack}: {group}_names and {group}_addresses are no lists of one length"
             yield Mistake("stack", what, "have the template give one name and one address for each node")
             return
+    for name in ("api_address", "login_user"):
+        said = outputs.values.get(name)
+        if said is not None and not (isinstance(said, str) and re.fullmatch(r"[\w.:-]+", said)):
+            yield Mistake("stack", f"stack/{outputs.stack}: {name} is no address or name", "have the template give one")
     rows = list(_rows(cluster, outputs))
     if not rows:
         yield Mistake("stack", f"stack/{outputs.stack} has no node", "give it one")
     if unknown := [str(name) for name, *addresses in rows if not (name and all(addresses))]:
         what = f"stack/{outputs.stack} knows no address of {', '.join(unknown)}"
         yield Mistake("stack", what, "look whether these servers are there: openstack server list")
+    elif not all(isinstance(each, str) for row in rows for each in row):
+        what = f"stack/{outputs.stack}: names and addresses of nodes are not all texts"
+        yield Mistake("stack", what, "have the template give one name and one address for each node")
 
 
 def lacking(cluster: RkeCluster, missing: Iterable[str]) -> Mistake:

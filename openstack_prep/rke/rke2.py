@@ -8,11 +8,25 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from openstack_prep.errors import Mistake
-from openstack_prep.rke.keys import NUMBER, TEXTS, TRUTH, Fault, Kind, Steps, dotted, faults, hidden, mapped, ordered
+from openstack_prep.rke.keys import (
+    NUMBER,
+    TEXTS,
+    TRUTH,
+    Fault,
+    Kind,
+    Steps,
+    dotted,
+    faults,
+    hidden,
+    mapped,
+    nearest,
+    ordered,
+)
 from openstack_prep.rke.model import Cluster, Node, Role
 from openstack_prep.rke.networks import dns_of
 from openstack_prep.rke.nodes import etcd_warning, group_mistakes, missing, node_mistakes
@@ -170,7 +184,7 @@ def kubeconfig_hint(user: str, server: str, api: str, path: str = "kubeconfig", 
     RKE2 calls cluster, user and context all default: with another ``name`` several kubeconfigs go together.
     """
     changes = f"-e 's/127\\.0\\.0\\.1/{_in_url(api)}/' -e 's/: default$/: {name}/'"
-    fetch = f"ssh {user}@{server} sudo cat /etc/rancher/rke2/rke2.yaml | sed {changes}"
+    fetch = f"ssh {shlex.quote(f'{user}@{server}')} sudo cat /etc/rancher/rke2/rke2.yaml | sed {changes}"
     return f"(umask 077; {fetch} > {path})\nexport KUBECONFIG={path}\nkubectl get nodes"
 
 
@@ -266,5 +280,22 @@ def document_faults(data: Any, tree: Mapping[str, Any]) -> Iterator[Fault]:
         else:
             yield fault
     of = data if isinstance(data, Mapping) else {}
+    yield from _misread(of)
     if of.get("etcd-s3") is True and not (of.get("etcd-s3-bucket") or of.get("etcd-s3-config-secret")):
         yield Fault(("etcd-s3-bucket",), "is missing, and etcd-s3 needs it", "add it")
+
+
+def _misread(of: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield values that RKE2 takes for something else, or for nothing it knows."""
+    cni = of.get("cni")
+    said = cni.split(",") if isinstance(cni, str) else cni
+    for each in said if isinstance(said, list | tuple) else ():
+        if str(each).strip() not in ("multus", *PLUGINS):
+            remedy = nearest(str(each), PLUGINS) or f"write {', '.join(PLUGINS)}"
+            yield Fault(("cni",), f"{each!r} is none that RKE2 knows", remedy)
+    server = of.get("server")
+    if server and not re.fullmatch(r"https://[^/]+", str(server)):
+        yield Fault(("server",), f"{server!r} is not the URL of a server", f"write one such as {join_url('10.0.0.5')}")
+    mode = of.get("write-kubeconfig-mode")
+    if mode in (0o600, 0o640, 0o644, 0o660, 0o664, 0o666):  # YAML reads 0644 as 420
+        yield Fault(("write-kubeconfig-mode",), "is a number to YAML, and no longer that mode", f'write "{mode:04o}"')

@@ -219,8 +219,10 @@ def _nodes(document: Mapping[str, Any]) -> Iterator[Fault]:
     if not nodes:
         yield Fault(("nodes",), "there are none", "list the machines")
         return
-    for index, node in enumerate(nodes):
-        yield from (Fault(("nodes", index, *each.steps), each.what, each.remedy) for each in _node(node))
+    for index, node in enumerate(_list(document, "nodes")):
+        if node is not None and not isinstance(node, Mapping):
+            continue  # which the keys' own check tells
+        yield from (Fault(("nodes", index, *each.steps), each.what, each.remedy) for each in _node(node or {}))
     for name in ("address", "hostname_override"):
         shown = [str(node.get(name) or node.get("address") or "").lower() for node in nodes]
         for index, value in enumerate(shown):

@@ -102,6 +102,7 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     files = MarkedFiles(tmp_path / "file", "# [ours]")
     assert files.of_others(["cluster.yml"]) == [tmp_path / "file"]
+    assert MarkedFiles(tmp_path / "file" / "below", "# [ours]").of_others([]) == [tmp_path / "file"]
     with pytest.raises(PrepError, match="file is not of this spec"):
         files.write({"cluster.yml": ""})
 

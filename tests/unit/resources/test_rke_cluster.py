@@ -226,6 +226,10 @@ def test_outputs_that_do_not_do(heat: Heat, site: Site, make: Make) -> None:
     assert "knows no address of a-2" in refusals(site, make())[0]
     heat.outputs = NODES | {"node_addresses": ADDRESSES[:2]}
     assert "no lists of one length" in refusals(site, make())[0]
+    heat.outputs = NODES | {"node_addresses": [*ADDRESSES[:2], 3]}
+    assert "are not all texts" in refusals(site, make())[0]
+    heat.outputs = NODES | {"login_user": "core; reboot"}
+    assert "login_user is no address or name" in refusals(site, make())[0]
     heat.outputs = {"node_names": [], "node_addresses": []}
     assert "stack/a has no node" in "".join(refusals(site, make()))
 

@@ -189,6 +189,17 @@ def test_what_becomes_a_flag_anyway() -> None:
     ]
 
 
+def test_what_rke2_takes_for_something_else() -> None:
+    right = {"cni": ["multus", "canal"], "server": "https://[fd00::5]:9345", "write-kubeconfig-mode": 644}
+    assert list(document_faults(right, SERVER)) == []
+    wrong = {"cni": "multus,cilum", "server": "10.0.0.5:9345", "write-kubeconfig-mode": 0o640}
+    assert [f"{each.what}; {each.remedy}" for each in document_faults(wrong, SERVER)] == [
+        "'cilum' is none that RKE2 knows; did you mean cilium?",
+        "'10.0.0.5:9345' is not the URL of a server; write one such as https://10.0.0.5:9345",
+        'is a number to YAML, and no longer that mode; write "0640"',
+    ]
+
+
 def test_warnings() -> None:
     assert list(warnings(replace(PLAIN, ssh_key_path="/k"), nodes(PLAIN, 3))) == [
         "ssh_key_path is for RKE: RKE2 logs in nowhere"
