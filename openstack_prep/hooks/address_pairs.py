@@ -95,7 +95,7 @@ def _of_spec(
             used = None
             if found is not None and pairs.pools:
                 used = _taken(found, [one for name in pairs.pools for one in pools.get(name, ())], tell)
-            made.append(pairs.among(here, used))
+            made.append(pairs.among(here, used, alone=True))
     except SpecError as error:
         raise SpecError(spec.placed(error.mistakes)) from None
     return Spec(spec.name, tuple(made), places=spec.places)

@@ -40,6 +40,8 @@ class Beside:
     coming: frozenset[Key] = frozenset()
     used: frozenset[str] | None = None
     """Of the pools only these addresses, when not all."""
+    alone: bool = False
+    """Whether the pairs are put right without their pools, which nobody else judges then."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,12 +83,16 @@ class AddressPairs(PortChoice):
     def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
         return self if self.beside else self.among(others)
 
-    def among(self, others: Sequence[Resource], used: frozenset[str] | None = None) -> Self:
-        """Return the same beside others of its spec; of its own pools only the addresses in use, when not all."""
+    def among(self, others: Sequence[Resource], used: frozenset[str] | None = None, *, alone: bool = False) -> Self:
+        """Return the same beside others of its spec; of its own pools only the addresses in use, when not all.
+
+        ``alone``: what it is beside is only read.
+        """
         mine = [each for each in others if getattr(each, "owner", None) == self.owner]
         beside = Beside(
             pools={each.name: each for each in mine if isinstance(each, AddressPool)},
             coming=frozenset(each.key for each in mine if each.kind in ("stack", "security_group")),
+            alone=alone,
         )
         using = replace(beside, used=used)
         pairs = (each for each in mine if isinstance(each, AddressPairs))
@@ -213,6 +219,9 @@ class AddressPairs(PortChoice):
         yield from self.check_choice(chosen, expected=self._expected)
         if self.addresses is None and not self.pools:
             yield self.mistake("does not say which addresses", "give addresses, or pools of the spec")
+        if self._beside.alone:
+            for pool in (self._beside.pools[each] for each in self.pools):
+                yield from pool.misfits(pool.room(site))
         claims = self.claims(site)
         if claims is None or chosen is None:
             return

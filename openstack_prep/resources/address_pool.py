@@ -171,14 +171,18 @@ class AddressPool(ByTenant):
             if self.declared_subnet is None:
                 yield self.mistake(f"subnet {self.subnet} does not exist", "declare it in the spec, or correct it")
             return
-        for what, remedy in room.misfits(self.ranges, outside=self.reserve == "outside"):
-            yield self.mistake(what, remedy)
+        yield from self.misfits(room)
         yield from self._check_holders(site, room, self._kept(site))
         yield from self._check_quota(site)
         for port in self._going(room, observed.handle.get("ports", ()) if observed else ()):
             if used := _use(port):
                 what = f"{_shown(port)} is to go from the pool, and is {used}"
                 yield self.mistake(what, "take it away there first, or leave the address in the pool")
+
+    def misfits(self, room: Room | None) -> Iterator[Mistake]:
+        """Yield which addresses the subnet has no room for."""
+        for what, remedy in room.misfits(self.ranges, outside=self.reserve == "outside") if room else ():
+            yield self.mistake(what, remedy)
 
     def _check_others(self) -> Iterator[Mistake]:
         for one, other, both in ranges.overlaps(map(Range.read, self.addresses)):
@@ -267,7 +271,7 @@ class AddressPool(ByTenant):
         room = self.room(site)
         if room is None or room.id is None:
             raise NotFound(f"{self.key}: subnet {self.subnet} is not there")
-        wrong = [what for what, _ in room.misfits(self.ranges, outside=self.reserve == "outside")]
+        wrong = [mistake.what for mistake in self.misfits(room)]
         if wrong:
             raise ResourceFailed(f"{self.key}: {'; '.join(wrong)}")
         going = self._going(room, kept)

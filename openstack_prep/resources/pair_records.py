@@ -62,16 +62,20 @@ class Share:
     def right(self) -> bool:
         return not self.missing and not self.stale
 
+    @property
+    def going(self) -> list[str]:
+        """The stale blocks that are there."""
+        return sorted({_pair(raw)[0] for raw in self.port["allowed_address_pairs"] if self._goes(raw)})
+
     def pairs(self) -> list[dict[str, str]]:
         """Return the port's pairs as they should be; those of others stay, in their order."""
-        macs = (self.mac, self.port["mac_address"].lower())
-        kept = [raw for raw in self.port["allowed_address_pairs"] if not self._goes(raw, macs)]
+        kept = [raw for raw in self.port["allowed_address_pairs"] if not self._goes(raw)]
         given = {"mac_address": self.mac} if self.mac else {}
         return [*kept, *({"ip_address": each, **given} for each in self.missing)]
 
-    def _goes(self, raw: Mapping[str, str], macs: tuple[str | None, ...]) -> bool:
+    def _goes(self, raw: Mapping[str, str]) -> bool:
         address, mac = _pair(raw)
-        return address in self.stale and mac in macs
+        return address in self.stale and mac in (self.mac, self.port["mac_address"].lower())
 
 
 def _pair(raw: Mapping[str, str]) -> tuple[str, str]:

@@ -39,11 +39,26 @@ def put_right(network: Service, mark: Mark, share: Share) -> Share:
                 share = replace(share, port=network.get(path)["port"])
             share = _recorded_first(network, mark, path, share)
             share = replace(share, port=_with_pairs(network, path, share))
-    gone = {tag(mark, each) for each in share.stale}
-    for text in sorted(gone & set(share.port["tags"])):
-        network.delete(f"{path}/tags/{quote(text, safe='')}")
-    left = {**share.port, "tags": [each for each in share.port["tags"] if each not in gone]}
+    left = _forgotten(network, mark, path, share)
     return replace(share, port=left, stale=frozenset(), mine=recorded(mark, left))
+
+
+def _forgotten(network: Service, mark: Mark, path: str, share: Share) -> Raw:
+    """Take away the records of pairs that are gone, and return the port.
+
+    A run beside this one, of another mind, may have put a pair there again and relied on the record that it found;
+    that pair keeps its record.  Had it only read the record, its pair would come to nothing: the port has changed.
+    """
+    gone = {tag(mark, each) for each in share.stale} & set(share.port["tags"])
+    if not gone:
+        return share.port
+    for text in sorted(gone):
+        network.delete(f"{path}/tags/{quote(text, safe='')}")
+    again = replace(share, port=network.get(path)["port"]).going
+    for each in again:
+        network.put(f"{path}/tags/{quote(tag(mark, each), safe='')}")
+    gone -= {tag(mark, each) for each in again}
+    return {**share.port, "tags": [each for each in share.port["tags"] if each not in gone]}
 
 
 def _recorded_first(network: Service, mark: Mark, path: str, share: Share) -> Share:

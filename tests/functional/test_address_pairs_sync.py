@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import secrets
 import subprocess
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.errors import PlanRefused, SpecError
 from openstack_prep.hooks.address_pairs import Sync
 from openstack_prep.resources import AddressPairs, AddressPool, Keypair, Network, Stack, Subnet
+from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant
@@ -203,6 +206,22 @@ def test_a_sync_of_what_services_have(tenant: Tenant, nodes: Any, tmp_path: Path
     assert pairs_of(nodes)["one"] == both
     sync(json.dumps({"kind": "List", "items": []}))
     assert pairs_of(nodes) == {"one": set(), "two": set(), "other": set()}
+
+
+def test_syncs_of_two_minds_leave_nothing_that_is_not_recorded(devcloud: Devcloud, tenant: Tenant, nodes: Any) -> None:
+    """As when a timer fires again before its last sync has taken the records away, and the Services changed."""
+    cloud = Cloud(tenant.connect())
+    one, two = (Sync(security_group="rke", addresses=[address]) for address in ("10.1.0.201", "10.1.0.202"))
+    sync_address_pairs(cloud, one).raise_for_failures()
+    slow = Fault("neutron", method="DELETE", path_regex="tags/", delay=1.0, times=4)
+    with devcloud.faults(slow), ThreadPoolExecutor(1) as pool:
+        running = pool.submit(sync_address_pairs, cloud, two)
+        while "10.1.0.201" in set().union(*pairs_of(nodes).values()):
+            time.sleep(0.05)
+        sync_address_pairs(cloud, one).raise_for_failures()
+        running.result().raise_for_failures()
+    sync_address_pairs(cloud, two).raise_for_failures()
+    assert pairs_of(nodes) == {"one": {"10.1.0.202"}, "two": {"10.1.0.202"}, "other": set()}
 
 
 def test_the_call_of_the_library(tenant: Tenant, nodes: Any) -> None:

@@ -10,7 +10,7 @@ import requests_mock
 
 from openstack_prep.cli import main
 from openstack_prep.cloud import Cloud
-from openstack_prep.errors import ConfigError, SpecError
+from openstack_prep.errors import ConfigError, PlanRefused, SpecError
 from openstack_prep.hooks.address_pairs import Sync, sync_address_pairs, to_sync
 from openstack_prep.resources import AddressPairs
 from tests.unit.conftest import ENDPOINTS, connection, sent
@@ -137,6 +137,17 @@ def test_two_networks_of_one_cluster_do_not_undo_one_another(cloud: Cloud) -> No
     assert names == {"sync-security_group-rke", "sync-security_group-rke-blue", "sync-security_group-rke-green"}
 
 
+def test_a_pool_that_apply_would_refuse_is_not_opened(cloud: Cloud, spec: Path, services: requests_mock.Mocker) -> None:
+    spec.write_text(SPEC.replace("10.1.0.200-10.1.0.219", "10.1.0.1-10.1.0.3"))
+    node(services)
+    subnet = {"id": "s1", "name": "nodes", "network_id": "n1", "cidr": "10.1.0.0/24", "gateway_ip": "10.1.0.1"}
+    subnet |= {"allocation_pools": [], "ipv6_address_mode": None, "description": "", "dns_nameservers": []}
+    services.get(f"{NEUTRON}/subnets", json={"subnets": [subnet | {"host_routes": [], "revision_number": 1}]})
+    with pytest.raises(PlanRefused, match=r"address_pool/lb: 10.1.0.1 is the gateway of subnet nodes; leave it out"):
+        sync_address_pairs(cloud, spec)
+    assert not [each for each in sent(services) if not each.startswith("GET")]
+
+
 def test_services_alone_do_not_say_what_is_allowed(cloud: Cloud) -> None:
     """Whoever may make a Service could have the gateway's address, or another node's, on every node."""
     gateway = said(service(type="ClusterIP", externalIPs=["10.1.0.1"]))
@@ -199,6 +210,7 @@ def test_what_is_no_list_of_services_takes_nothing(cloud: Cloud, services: reque
     assert sent(services) == []
     services.put(f"{NEUTRON}/ports/p1", json=lambda request, _: {"port": port | request.json()["port"]})
     services.delete(re.compile(f"{NEUTRON}/ports/p1/tags/.*"), status_code=204)
+    services.get(f"{NEUTRON}/ports/p1", json={"port": port | {"allowed_address_pairs": []}})
     sync_address_pairs(cloud, wanted, services=said()).raise_for_failures()
     changed = [each for each in sent(services) if not each.startswith("GET")]
     tag = "openstack-prep%3async-security_group-rke~10.1.0.9"

@@ -46,6 +46,7 @@ class Neutron:
         self.ports: list[dict[str, Any]] = []
         self.distributed: list[dict[str, Any]] = []
         self.before_put: list[Any] = []
+        self.before_delete: list[Any] = []
         self.lock = threading.Lock()
         services.get(f"{NEUTRON}/ports", json=self.listed)
         services.get(re.compile(f"{NEUTRON}/ports/.*"), json=lambda request, _: {"port": self.one(request)})
@@ -64,6 +65,8 @@ class Neutron:
         """Put a tag, or take it away; it is a change of the port."""
         with self.lock:
             found, tag = self.one(request), unquote(request.url.rpartition("/")[2])
+            if request.method == "DELETE" and self.before_delete:
+                self.before_delete.pop(0)()
             left = [each for each in found["tags"] if each != tag]
             found["tags"] = [*left, tag] if request.method == "PUT" else left
             found["revision_number"] += 1
@@ -254,6 +257,25 @@ def test_what_another_writer_puts_in_between_stays(site: Site, neutron: Neutron)
     neutron.before_put = [write]
     apply(site)
     assert neutron.pairs("master-0") == ["10.9.9.9", "10.0.0.5", "10.0.0.7"]
+
+
+def test_a_pair_that_a_run_of_another_mind_puts_back_keeps_its_record(site: Site, neutron: Neutron) -> None:
+    """It saw the record still there, and relied on it; without one the pair would stay for ever."""
+    neutron.ports.append(port("master-0"))
+    apply(site)
+
+    def write() -> None:
+        back = {"ip_address": "10.0.0.5", "mac_address": "fa:16:3e:00:00:00"}
+        neutron.ports[0]["allowed_address_pairs"].append(back)
+        neutron.ports[0]["revision_number"] += 1
+
+    neutron.before_delete = [write]
+    now, fewer = site.fresh(), AddressPairs(name="vips", infra_id=ID, addresses=("10.0.0.7",))
+    executor.run(planner.plan_apply("lab", [fewer], executor.observe(now, [fewer])), now).raise_for_failures()
+    assert neutron.pairs("master-0") == ["10.0.0.7", "10.0.0.5"]
+    apply(site.fresh(), fewer)
+    assert neutron.pairs("master-0") == ["10.0.0.7"]
+    assert neutron.ports[0]["tags"] == [f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.7"]
 
 
 def test_one_failure_does_not_stop_the_others(site: Site, neutron: Neutron, services: requests_mock.Mocker) -> None:
