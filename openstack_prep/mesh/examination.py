@@ -72,6 +72,8 @@ class Nodes:
     """What the nodes do (controlplane, etcd, worker), by the ids of their ports; empty when that is not known."""
     by_bgp: bool = False
     """Whether MetalLB announces addresses by BGP."""
+    speakers: bool = False
+    """Whether MetalLB announces addresses by layer 2."""
 
 
 HEADER = ("from", "to", "what", "why")
@@ -111,6 +113,7 @@ def side_of(member: Member, nodes: Nodes) -> Side:
         roles=nodes.roles,
         pod_networks=(pods,) if pods and cilium.routing == "native" else (),
         by_bgp=nodes.by_bgp,
+        speakers=nodes.speakers,
         mesh_address=cilium.mesh_address if cilium.mesh_service == "LoadBalancer" else None,
     )
 

@@ -1,12 +1,13 @@
 """What must get through among the nodes of one cluster, for a mesh is no better than its clusters.
 
-Source: RKE's and RKE2's documentation of ports; Cilium's "Firewall Rules".
+Source: RKE's and RKE2's documentation of ports; Cilium's "Firewall Rules"; MetalLB's "Requirements".
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Literal
 
 from openstack_prep.check.finding import Finding
 from openstack_prep.mesh.admission import admission
@@ -23,6 +24,8 @@ KUBERNETES = (
     (ETCD, ETCD, 2380, "members of etcd agree with one another"),
 )
 """Roles of those who send, roles of those who receive, TCP port, and what it is for."""
+SPOKEN: tuple[Literal["tcp", "udp"], ...] = ("tcp", "udp")
+SPEAKERS = 7946, "without it each of MetalLB's speakers believes that it is alone, and all announce one address"
 JOINING = (ALL, SERVERS, 9345, "nodes of RKE2 join the cluster there")
 
 
@@ -31,6 +34,9 @@ def inside(scene: Scene, side: Side, member: Member, required: Iterable[Passage]
     for sources, targets, port, why in (*KUBERNETES, *((JOINING,) if member.cluster.distribution == "rke2" else ())):
         passage = Passage(protocol="tcp", port=port, source=side.name, to=side.name, why=why)
         yield from _among(scene, side, sources, targets, passage)
+    for protocol in SPOKEN if side.speakers else ():
+        passage = Passage(protocol=protocol, port=SPEAKERS[0], source=side.name, to=side.name, why=SPEAKERS[1])
+        yield from _among(scene, side, ALL, ALL, passage)
     between = (each for each in required if each.source == side.name and each.target == "nodes")
     for passage in {(each.protocol, each.port): each for each in between}.values():
         if passage.port != member.cilium.mesh_port:

@@ -73,6 +73,8 @@ class Seen:
     """All ports of its project."""
     by_bgp: bool = False
     """Whether its MetalLB announces addresses by BGP."""
+    speakers: bool = False
+    """Whether its MetalLB announces addresses by layer 2."""
     finding: Finding | None = None
 
 
@@ -99,8 +101,15 @@ def _seen(site: Site, spec: Spec, cluster: RkeCluster, path: str) -> Seen:
     roles = {
         port["id"]: frozenset(role for at in _addresses(port) & does.keys() for role in does[at]) for port in found
     }
-    bgp = cluster.metallb is not None and any(pool.protocol == "bgp" for pool in cluster.metallb.pools)
-    return Seen(ports=found, roles=roles, others=ports, by_bgp=bgp, finding=_lost(cluster, names, found))
+    protocols = {pool.protocol for pool in cluster.metallb.pools} if cluster.metallb else set()
+    return Seen(
+        ports=found,
+        roles=roles,
+        others=ports,
+        by_bgp="bgp" in protocols,
+        speakers="layer2" in protocols,
+        finding=_lost(cluster, names, found),
+    )
 
 
 def _addresses(port: Raw) -> set[str]:
@@ -160,7 +169,9 @@ def _look(site: Site, members: Sequence[Member], seen: Sequence[Seen]) -> Examin
     for member, each in zip(members, seen, strict=True):
         ids = {fixed["subnet_id"] for port in each.ports for fixed in port["fixed_ips"]}
         subnets = [raw for raw in scene.subnets.values() if raw["id"] in ids or raw["network_id"] in each.networks]
-        nodes[member.name] = Nodes(ports=each.ports, subnets=subnets, roles=each.roles, by_bgp=each.by_bgp)
+        nodes[member.name] = Nodes(
+            ports=each.ports, subnets=subnets, roles=each.roles, by_bgp=each.by_bgp, speakers=each.speakers
+        )
     found = examine(scene, members, nodes)
     missing = [each.finding for each in seen if each.finding]
     return replace(found, findings=tuple(by_weight([*missing, *found.findings])))

@@ -31,6 +31,8 @@ class Side:
     """Address of the Service that the others ask for its state."""
     by_bgp: bool = False
     """Whether such addresses are announced by BGP, and may so lie outside of the nodes' subnets."""
+    speakers: bool = False
+    """Whether such addresses are announced by layer 2, by one of MetalLB's speakers that agree on who does it."""
 
     def addresses(self, version: int) -> list[Address]:
         """Return the nodes' own addresses of an IP version."""

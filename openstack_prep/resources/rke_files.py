@@ -208,7 +208,7 @@ def _of_outputs(cluster: RkeCluster, outputs: Outputs) -> Iterator[Mistake]:
             what = f"stack/{outputs.stack}: {group}_names and {group}_addresses are no lists of one length"
             yield Mistake("stack", what, "have the template give one name and one address for each node")
             return
-    for name in ("api_address", "login_user"):
+    for name in ("api_address",) if cluster.user else ("api_address", "login_user"):
         said = outputs.values.get(name)
         if said is not None and not (isinstance(said, str) and re.fullmatch(r"[\w.:-]+", said)):
             yield Mistake("stack", f"stack/{outputs.stack}: {name} is no address or name", "have the template give one")

@@ -68,13 +68,20 @@ class NodeGroup:
         return int(first) <= index <= int(last or (index if hyphen else first))
 
 
+def host(value: Any) -> Any:
+    """Read where a registry is, as images are called by it."""
+    if isinstance(value, str) and ("://" in value or value.endswith("/")):
+        raise ValueError("is no host and port; leave out the scheme, and the slash at the end")
+    return value
+
+
 @dataclass(frozen=True, kw_only=True)
 class Registry:
     """A registry of container images that asks for a login."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
-    url: Name
+    url: Annotated[Name, Reads(host)]
     """Its host and port, without a scheme."""
     user: Name | None = None
     """Who logs in."""

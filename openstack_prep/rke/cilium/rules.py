@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from openstack_prep.errors import Mistake
 from openstack_prep.rke.cilium.model import NEWEST_MANAGED_ETCD
 from openstack_prep.rke.cilium.values import Member, clashes, typed
+from openstack_prep.rke.keys import value_at
 from openstack_prep.rke.metallb.manifests import Addresses, ranges
 from openstack_prep.rke.metallb.model import MetalLB, MetalLBPool
 
 CLUSTER_NAME = r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?"
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+NODE_PORTS = (30000, 32767)
 EQUAL = ("mesh", "mesh_domain", "routing", "tunnel_protocol", "encryption")
 """What all clusters of a mesh must have the same."""
 
@@ -85,6 +87,15 @@ def _address(member: Member) -> Said:
             yield "mesh_address", what, "choose one that is"
 
 
+def _node_port(member: Member) -> Said:
+    cilium, config = member.cilium, member.cluster.config or {}
+    given = value_at(config, "services.kube-api.service_node_port_range") or config.get("service-node-port-range")
+    first, last = NODE_PORTS
+    if cilium.mesh_service == "NodePort" and not given and not first <= cilium.mesh_node_port <= last:
+        what = f"{cilium.mesh_node_port} is none of Kubernetes' node ports, {first}-{last}"
+        yield "mesh_node_port", what, "choose one of these, or give others to kube-apiserver by config"
+
+
 def _native(member: Member) -> Said:
     cilium = member.cilium
     if cilium.routing == "native" and cilium.native_routing_cidr is None:
@@ -93,7 +104,7 @@ def _native(member: Member) -> Said:
         yield "native_routing_cidr", "is for native routing only", "leave it out"
 
 
-RULES: tuple[Callable[[Member], Said], ...] = (_names, _etcd, _address, _native)
+RULES: tuple[Callable[[Member], Said], ...] = (_names, _etcd, _address, _node_port, _native)
 
 
 # --- beside the others --------------------------------------------------------------------

@@ -13,7 +13,11 @@ SELF = {"remote_group_id": "one"}
 
 
 def found(
-    *roles: frozenset[str], rules: list[dict[str, Any]], distribution: Literal["rke", "rke2"] = "rke", **cilium: Any
+    *roles: frozenset[str],
+    rules: list[dict[str, Any]],
+    distribution: Literal["rke", "rke2"] = "rke",
+    speakers: bool = False,
+    **cilium: Any,
 ) -> list[str]:
     """Return what is found in a cluster whose nodes, of one group, do these."""
     members = [
@@ -21,7 +25,7 @@ def found(
         for n, name in enumerate(("one", "two"), 1)
     ]
     ports = [port(f"one-{n}", ONE, f"10.1.0.1{n}", "one") for n in range(len(roles))]
-    nodes = side("one", ONE, *ports, roles={f"one-{n}": each for n, each in enumerate(roles)})
+    nodes = side("one", ONE, *ports, speakers=speakers, roles={f"one-{n}": each for n, each in enumerate(roles)})
     around = scene(groups=[group("one", *rules)])
     findings = list(inside(around, nodes, members[0], required(members)))
     assert all(each.where == "within one" for each in findings)
@@ -43,6 +47,13 @@ def test_what_is_missing_is_told_of_those_who_need_it() -> None:
     assert found(SERVER, SERVER, rules=[tcp, rule(protocol="icmp"), rule(protocol="udp")]) == [
         "one-0, one-1: tcp 10250 in from 10.1.0.0/24"
     ]
+
+
+def test_speakers_of_metallb_hear_one_another() -> None:
+    some = [rule(protocol="icmp", **SELF), rule(protocol="udp", port_range_min=8472, port_range_max=8472, **SELF)]
+    some += [rule(protocol="tcp", port_range_min=1, port_range_max=65535, **SELF)]
+    assert found(SERVER, AGENT, rules=some) == []
+    assert found(SERVER, AGENT, rules=some, speakers=True) == ["one-0, one-1: udp 7946 in from 10.1.0.0/24"]
 
 
 def test_members_of_etcd_and_nodes_that_join() -> None:

@@ -63,6 +63,13 @@ def test_names(name: str, said: str) -> None:
             ["namespace: 'kube_system' is no DNS label; use small letters, digits and hyphens"],
         ),
         ({"mesh": "none"}, ["mesh_address: there is nothing to reach without a mesh; leave it out, or choose a mesh"]),
+        (
+            {"mesh_service": "NodePort", "mesh_node_port": 2379},
+            [
+                "mesh_node_port: 2379 is none of Kubernetes' node ports, 30000-32767;"
+                " choose one of these, or give others to kube-apiserver by config"
+            ],
+        ),
         ({"mesh_domain": "mesh"}, ["mesh_domain: 'mesh' is no domain; write one such as mesh.cilium.io"]),
         (
             {"mesh_address": "2001:db8::200"},
