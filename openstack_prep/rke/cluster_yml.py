@@ -6,7 +6,6 @@ cloud provider's name, and cri-dockerd to Kubernetes 1.24 and later, by itself.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from openstack_prep.rke import rules
 from openstack_prep.rke.cluster_keys import CLUSTER, NODE
 from openstack_prep.rke.keys import Fault, dotted, faults, hidden, merged, ordered, value_at
 from openstack_prep.rke.model import Cluster, Node, Registry
-from openstack_prep.rke.networks import dns_of
+from openstack_prep.rke.networks import dns_said
 from openstack_prep.rke.nodes import MASTER, etcd_warning, group_mistakes, missing, node_mistakes, taint_parts
 
 FILE = "cluster.yml"
@@ -71,18 +70,11 @@ def _declared(cluster: Cluster, name: str) -> dict[str, Any]:
         "services": {
             "kube-api": {"service_cluster_ip_range": services},
             "kube-controller": {"cluster_cidr": cluster.cluster_cidr, "service_cluster_ip_range": services},
-            "kubelet": {"cluster_dns_server": _dns(cluster)},
+            "kubelet": {"cluster_dns_server": dns_said(cluster)},
         },
         "cloud_provider": {"name": "external"} if cluster.external_cloud_provider else None,
     }
     return _without_nothing(said)
-
-
-def _dns(cluster: Cluster) -> str | None:
-    """Return the address of the cluster's DNS; None when it is RKE's own, or there is no room for one."""
-    with contextlib.suppress(ValueError, IndexError):  # what is wrong then, the networks' own check tells
-        return cluster.cluster_dns or (cluster.service_cidr and dns_of(cluster.service_cidr))
-    return None
 
 
 def _without_nothing(said: Mapping[str, Any]) -> dict[str, Any]:

@@ -194,16 +194,3 @@ def value_at(data: Any, path: str) -> Any:
     for name in path.split("."):
         data = data.get(name) if isinstance(data, Mapping) else None
     return data
-
-
-def leaves(tree: Tree, steps: Steps = ()) -> Iterator[tuple[Steps, Kind]]:
-    """Yield every path of a tree with what stands there; of lists the first, of free mappings the key "any"."""
-    if isinstance(tree, Kind):
-        yield steps, tree
-    elif isinstance(tree, Each):
-        yield from leaves(tree.of, (*steps, "any"))
-    elif isinstance(tree, Mapping):
-        for name, inner in tree.items():
-            yield from leaves(inner, (*steps, name))
-    else:
-        yield from leaves(tree[0], (*steps, 0))

@@ -6,6 +6,7 @@ larger), kube-apiserver (service-cluster-ip-range is at most 20 bits), RKE's and
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -234,3 +235,10 @@ def _of_services(services: Net, dns: str | None) -> Iterator[tuple[str, str]]:
 def dns_of(service_cidr: str) -> str:
     """Return the address of a cluster's DNS: the tenth of its Services."""
     return str(ipaddress.ip_network(service_cidr)[DNS])
+
+
+def dns_said(cluster: Cluster) -> str | None:
+    """Return the address of a cluster's DNS; None when it is the program's own, or there is no room for one."""
+    with contextlib.suppress(ValueError, IndexError):  # what is wrong then, mistakes tells
+        return cluster.cluster_dns or (cluster.service_cidr and dns_of(cluster.service_cidr))
+    return None

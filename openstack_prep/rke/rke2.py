@@ -6,7 +6,6 @@ Roles", "Private Registry Configuration"); Kubernetes' NodeRestriction for what 
 
 from __future__ import annotations
 
-import contextlib
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,12 +27,11 @@ from openstack_prep.rke.keys import (
     ordered,
 )
 from openstack_prep.rke.model import Cluster, Node, Role
-from openstack_prep.rke.networks import dns_of
+from openstack_prep.rke.networks import dns_said
 from openstack_prep.rke.nodes import etcd_warning, group_mistakes, missing, node_mistakes
 from openstack_prep.rke.rke2_keys import AGENT, OF_K3S, SAME, SERVER
 from openstack_prep.secret import Secret
 
-CONFIG, REGISTRIES = "/etc/rancher/rke2/config.yaml", "/etc/rancher/rke2/registries.yaml"
 TOKEN_FILE = "/etc/rancher/rke2/token"
 JOIN_PORT = 9345
 DATASTORE = "datastore-endpoint"  # in place of etcd
@@ -139,7 +137,7 @@ def _of_server(cluster: Cluster, node: Node) -> dict[str, Any]:
         "cni": [each.strip() for each in (cluster.network_plugin or DEFAULT_PLUGIN).split(",")],
         "cluster-cidr": cluster.cluster_cidr,
         "service-cidr": cluster.service_cidr,
-        "cluster-dns": _dns(cluster),
+        "cluster-dns": dns_said(cluster),
         "disable-cloud-controller": cluster.external_cloud_provider or None,
         "system-default-registry": next((each.url for each in cluster.private_registries if each.is_default), None),
     }
@@ -148,13 +146,6 @@ def _of_server(cluster: Cluster, node: Node) -> dict[str, Any]:
     if "controlplane" not in node.roles:
         said |= NO_CONTROL_PLANE
     return said
-
-
-def _dns(cluster: Cluster) -> str | None:
-    """Return the address of the cluster's DNS; None when it is RKE2's own, or there is no room for one."""
-    with contextlib.suppress(ValueError, IndexError):  # what is wrong then, the networks' own check tells
-        return cluster.cluster_dns or (cluster.service_cidr and dns_of(cluster.service_cidr))
-    return None
 
 
 def registries(cluster: Cluster) -> dict[str, Any] | None:

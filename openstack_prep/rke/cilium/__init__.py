@@ -3,7 +3,7 @@
 from openstack_prep.rke.cilium.model import Cilium
 from openstack_prep.rke.cilium.required import Passage, hint, install, required
 from openstack_prep.rke.cilium.rules import mistakes, warnings
-from openstack_prep.rke.cilium.values import Member, document, helm_chart_config, manifests, text
+from openstack_prep.rke.cilium.values import Member, document, helm_chart_config, manifests
 
 __all__ = [
     "Cilium",
@@ -16,6 +16,5 @@ __all__ = [
     "manifests",
     "mistakes",
     "required",
-    "text",
     "warnings",
 ]

@@ -103,7 +103,8 @@ def _of_apiserver(meshed: Sequence[Member]) -> Iterator[str]:
         yield "# Cilium before 1.14 is given the others' certificates, which are in no file of ours:"
         for a, b in combinations(meshed, 2):
             yield f"cilium clustermesh connect --context {a.name} --destination-context {b.name}"
-    yield "# Then:"
+    served = any(each.cilium.mesh_service == "LoadBalancer" for each in meshed)
+    yield f"# Then{', when MetalLB or its like has given the Services clustermesh-apiserver their addresses' * served}:"
     yield from (f"cilium clustermesh status --context {each.name} --wait" for each in meshed)
 
 

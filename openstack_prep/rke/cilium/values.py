@@ -45,11 +45,6 @@ def document(member: Member, members: Sequence[Member]) -> dict[str, Any]:
     return _merged(values, member.cilium.values or {})
 
 
-def text(member: Member, members: Sequence[Member]) -> str:
-    """Return the Helm values as a YAML document."""
-    return dump(document(member, members))
-
-
 def helm_chart_config(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values as a manifest for RKE2, which installs Cilium itself when cni says cilium.
 

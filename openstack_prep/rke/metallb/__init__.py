@@ -1,6 +1,6 @@
 """MetalLB's configuration of both eras: pure, data in, text out."""
 
-from openstack_prep.rke.metallb.manifests import Addresses, document, text
+from openstack_prep.rke.metallb.manifests import Addresses, document
 from openstack_prep.rke.metallb.model import (
     LabelExpression,
     LabelSelector,
@@ -23,6 +23,5 @@ __all__ = [
     "MetalLBPool",
     "document",
     "mistakes",
-    "text",
     "warnings",
 ]

@@ -24,7 +24,7 @@ def ranges(pool: MetalLBPool, addresses: Addresses) -> list[Range]:
 
 
 def document(metallb: MetalLB, addresses: Addresses) -> list[dict[str, Any]]:
-    """Return the manifests; a password in them is still a ``Secret``, which ``text`` alone opens."""
+    """Return the manifests; a password in them is still a ``Secret``, which ``yaml_text.dump`` opens."""
     if metallb.manifests == "configmap":
         return [_configmap(metallb, addresses)]
     found = []
@@ -33,11 +33,6 @@ def document(metallb: MetalLB, addresses: Addresses) -> list[dict[str, Any]]:
     for peer in metallb.peers:
         found += _peer(metallb, peer)
     return found
-
-
-def text(metallb: MetalLB, addresses: Addresses) -> str:
-    """Return the manifests as a stream of YAML documents, with the passwords openly in them."""
-    return dump(*document(metallb, addresses))
 
 
 # --- custom resources ---------------------------------------------------------------------

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from openstack_prep.rke.cluster_keys import ACI, CLUSTER, NODE, SYSTEM_IMAGES
-from openstack_prep.rke.keys import WANTED, Each, Kind, Steps, Tree, dotted, faults, hidden, leaves, merged, ordered
+from openstack_prep.rke.keys import WANTED, Each, Kind, Steps, Tree, dotted, faults, hidden, merged, ordered
 from openstack_prep.rke.rke2_keys import AGENT, SERVER
 from openstack_prep.secret import Secret
 
@@ -42,6 +43,19 @@ def made(steps: Steps, value: Any) -> Any:
 def misspelled(name: str) -> str:
     """Return a name that nobody means to be another: two letters change places, or one is doubled."""
     return name[0] + name if len(name) < 4 else name[:-2] + name[-1] + name[-2] + "x"
+
+
+def leaves(tree: Tree, steps: Steps = ()) -> Iterator[tuple[Steps, Kind]]:
+    """Yield every path of a tree with what stands there; of lists the first, of free mappings the key "any"."""
+    if isinstance(tree, Kind):
+        yield steps, tree
+    elif isinstance(tree, Each):
+        yield from leaves(tree.of, (*steps, "any"))
+    elif isinstance(tree, Mapping):
+        for name, inner in tree.items():
+            yield from leaves(inner, (*steps, name))
+    else:
+        yield from leaves(tree[0], (*steps, 0))
 
 
 ENDS = [

@@ -11,8 +11,9 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from openstack_prep.rke.cilium import Cilium, Member, document, helm_chart_config, manifests, mistakes, text
+from openstack_prep.rke.cilium import Cilium, Member, document, helm_chart_config, manifests, mistakes
 from openstack_prep.rke.model import Cluster
+from openstack_prep.yaml_text import dump
 
 RELEASES = ("1.13.4", "1.14", "1.15", "1.16.1", "1.17", "1.18.0")
 
@@ -145,7 +146,7 @@ def test_the_release_knows_every_key(release: str, cilium: Cilium, old_metallb: 
 )
 def test_the_values_are_what_helm_gets(name: str, cilium: Cilium, stored: Callable[[str, str], None]) -> None:
     members = mesh(cilium, 3)
-    stored(f"../rke/data/{name}", text(members[0], members).rstrip("\n"))
+    stored(f"../rke/data/{name}", dump(document(members[0], members)).rstrip("\n"))
 
 
 def test_the_spelling_of_1_13() -> None:

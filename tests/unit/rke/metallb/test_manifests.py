@@ -21,9 +21,9 @@ from openstack_prep.rke.metallb import (
     MetalLBPool,
     document,
     mistakes,
-    text,
 )
 from openstack_prep.secret import HIDDEN, Secret
+from openstack_prep.yaml_text import dump
 
 FRONT = LabelSelector(match_labels={"tier": "front"})
 NOT_OLD = LabelSelector(
@@ -184,7 +184,7 @@ OLD = exactly(
 def checked(metallb: MetalLB) -> str:
     """Return the manifests, each of which its program would take."""
     assert list(mistakes(metallb, ADDRESSES)) == []
-    written = text(metallb, ADDRESSES)
+    written = dump(*document(metallb, ADDRESSES))
     for each in yaml.safe_load_all(written):
         if each["kind"] in CRDS:
             assert each["apiVersion"] == ("metallb.io/v1beta2" if each["kind"] == "BGPPeer" else "metallb.io/v1beta1")
@@ -221,7 +221,7 @@ def test_a_password_is_hidden_until_it_is_written() -> None:
         assert metallb.holds_secrets
         assert "hush" not in str(document(metallb, ADDRESSES)) + repr(metallb)
         assert HIDDEN in str(document(metallb, ADDRESSES))
-        assert "hush" in text(metallb, ADDRESSES)
+        assert "hush" in dump(*document(metallb, ADDRESSES))
     assert not PLAIN.holds_secrets
 
 
