@@ -161,6 +161,26 @@ def test_destroy_removes_ours_and_says_what_stays(heat: Heat, site: Site, make: 
     assert executor.observe(site, [make()]) == {}
 
 
+def test_what_to_type_next(heat: Heat, site: Site, make: Make) -> None:
+    """Cilium alone is installed at once; in a mesh its commands have an order of their own, in a file."""
+
+    def told(*clusters: RkeCluster) -> dict[str, str]:
+        made = clusters[0].completed(clusters, site.admin)
+        observed = made.create(site.fresh())
+        made.delete(site.fresh(), observed)
+        return dict(observed.outputs)
+
+    alone = make(cilium=Cilium(cluster_id=1, mesh="none"))
+    said = told(alone)
+    assert said["next"].endswith(f" --values {alone.directory}/cilium-values.yaml")
+    assert "&& helm upgrade --install cilium" in said["next"]
+    assert "then" not in said
+    one, two = (make(name, cilium=Cilium(cluster_id=n, mesh_address=f"10.1.0.{n}")) for n, name in enumerate("ab", 1))
+    said = told(one, two)
+    assert said["then"] == f"{one.directory}/mesh-commands.txt, once all clusters run"
+    assert "helm" not in said["next"]
+
+
 def test_what_is_not_as_good_as_it_could_be_is_told(heat: Heat, site: Site, make: Make) -> None:
     told: list[str] = []
     site.note = lambda key, text: told.append(f"{key}: {text}")
