@@ -132,21 +132,18 @@ def from_a_timer(lab: Lab, cluster: Cluster, devcloud: Devcloud, tmp_path: Path)
 
 
 def test_pairs_are_exact_on_every_node_at_each_step(lab: Lab, image: str, devcloud: Devcloud, tmp_path: Path) -> None:
-    """Made, scaled out, a node deleted by hand, synced, pool shrunk and scaled in, nothing declared: one apply each."""
+    """Made, scaled out when a node was deleted by hand, synced, pool shrunk and scaled in, nothing declared."""
     cluster = Cluster(lab, image)
     lab.run(*cluster.wanted(1, "10.1.0.200-10.1.0.211")).raise_for_failures()
     assert cluster.pairs() == [POOL | V6]
 
+    (lost,) = lab.admin.compute.servers(all_projects=True, project_id=lab.project_id)
+    lab.admin.compute.delete_server(lost)
+    lab.admin.compute.wait_for_delete(lost, interval=0.2)
+    assert cluster.pairs() == []
     out = cluster.wanted(2, "10.1.0.200-10.1.0.211")
     assert "~ address_pairs/cluster" in str(lab.plan(*out))
-    lab.run(*out).raise_for_failures()
-    assert cluster.pairs() == [POOL | V6] * 2
-
-    lost = next(iter(lab.admin.compute.servers(all_projects=True, project_id=lab.project_id)))
-    lab.admin.compute.delete_server(lost)
-    lab.admin.compute.wait_for_delete(lost)
-    assert cluster.pairs() == [POOL | V6]
-    assert lab.apply(*out) == {"stack/cluster": "update", "address_pairs/cluster": "update"}
+    assert set(lab.apply(*out)) == {"stack/cluster", "address_pairs/cluster"}
     assert cluster.pairs() == [POOL | V6] * 2
 
     from_a_timer(lab, cluster, devcloud, tmp_path)
