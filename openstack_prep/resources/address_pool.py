@@ -1,14 +1,12 @@
 """Pools of addresses on a subnet that Neutron hands to nobody, such as MetalLB's.
 
-Source: Networking API v2.0, "Bulk create ports" (all or none), "Revisions"; "Quotas".
+Source: Networking API v2.0, "Ports", "Subnets"; "Quotas".
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -21,24 +19,19 @@ from openstack_prep.errors import Mistake, NotAllowed, NotFound, ResourceFailed
 from openstack_prep.fields import Name
 from openstack_prep.model import Change, Key, Observed, Resource
 from openstack_prep.ranges import AddressRange, Ip, Range
-from openstack_prep.resources import quota_stores
+from openstack_prep.resources import quota_stores, reserved_ports
 from openstack_prep.resources.address_room import Room
 from openstack_prep.resources.floating_ip import FloatingIP
 from openstack_prep.resources.port import ports_of
 from openstack_prep.resources.project import ByTenant
 from openstack_prep.resources.quota import Quota
 from openstack_prep.resources.quota_stores import Quotum, quotum, store_of
+from openstack_prep.resources.reserved_ports import addresses_of, shown, use_of
 from openstack_prep.resources.subnet import Subnet
 from openstack_prep.site import Site, only_one
 
 CEILING = 1024
 """Addresses that may be kept by ports: each counts against the project's quota."""
-BULK = 50
-"""Ports made by one request: some seconds of Neutron's work."""
-JOBS = 4
-"""Ports deleted at a time, within one step."""
-OWNER = "openstack-prep:reserved"
-"""What such a port says it is for; "network:" and "compute:" mean something to Neutron."""
 OUTSIDE = "outside the allocation pools"
 
 Raw = Mapping[str, Any]
@@ -130,8 +123,8 @@ class AddressPool(ByTenant):
 
     def _observe(self, room: Room | None, kept: Sequence[Raw]) -> Observed | None:
         here = room.id if room else None
-        addresses = ranges.merged(map(Range.read, (a for port in kept for a in _addresses(port, here))))
-        elsewhere = {each["subnet_id"] for port in kept if not _addresses(port, here) for each in port["fixed_ips"]}
+        addresses = ranges.merged(map(Range.read, (a for port in kept for a in addresses_of(port, here))))
+        elsewhere = {each["subnet_id"] for port in kept if not addresses_of(port, here) for each in port["fixed_ips"]}
         values = {
             "subnet": ", ".join(sorted(elsewhere)) or self.subnet,
             "addresses": tuple(map(str, addresses)),
@@ -175,8 +168,8 @@ class AddressPool(ByTenant):
         yield from self._check_holders(site, room, self._kept(site))
         yield from self._check_quota(site)
         for port in self._going(room, observed.handle.get("ports", ()) if observed else ()):
-            if used := _use(port):
-                what = f"{_shown(port)} is to go from the pool, and is {used}"
+            if used := use_of(port):
+                what = f"{shown(port)} is to go from the pool, and is {used}"
                 yield self.mistake(what, "take it away there first, or leave the address in the pool")
 
     def misfits(self, room: Room | None) -> Iterator[Mistake]:
@@ -205,7 +198,7 @@ class AddressPool(ByTenant):
         listed = site.once(("ports on", room.id), lambda: site.admin.network.list("/ports", "ports", **query))
         told = [each for each in self.pools if each.subnet == self.subnet and each.name != self.name]  # as overlaps
         mine = {port["id"] for port in kept}
-        held = {ip_address(text): port for port in listed for text in _addresses(port, room.id)}
+        held = {ip_address(text): port for port in listed for text in addresses_of(port, room.id)}
         passing: dict[str, list[Range]] = defaultdict(list)
         for address, port in sorted(held.items(), key=lambda each: int(each[0])):
             others = port["id"] not in mine and address != room.gateway
@@ -214,7 +207,7 @@ class AddressPool(ByTenant):
             if site.mark.owns(port["description"]):
                 passing[port["name"].removesuffix(f"-{address}")].append(Range(address, address))
                 continue
-            what = f"{address} belongs to {_shown(port)} ({port['device_owner'] or 'of no device'})"
+            what = f"{address} belongs to {shown(port)} ({port['device_owner'] or 'of no device'})"
             yield self.mistake(what, "choose other addresses, or delete that port")
         for name, each in passing.items():
             what = f"{', '.join(map(str, ranges.merged(each)))} is still kept for address_pool/{name} of this spec"
@@ -247,12 +240,12 @@ class AddressPool(ByTenant):
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
         kept = {port["id"]: port for port in observed.handle["ports"]}
         for port in kept.values():
-            if (used := _use(port)) and port["device_id"] not in going:
-                yield self.mistake(f"{_shown(port)} is {used}", "take it away there first")
+            if (used := use_of(port)) and port["device_id"] not in going:
+                yield self.mistake(f"{shown(port)} is {used}", "take it away there first")
         project_id = site.find_project_id(self.owner)
         for raw in FloatingIP.listing(site, project_id) if project_id else ():
             if raw["port_id"] in kept and raw["id"] not in going:
-                what = f"floating IP {raw['floating_ip_address']} serves {_shown(kept[raw['port_id']])}"
+                what = f"floating IP {raw['floating_ip_address']} serves {shown(kept[raw['port_id']])}"
                 yield self.mistake(what, "detach it first")
 
     # --- the verbs ------------------------------------------------------------------------
@@ -264,7 +257,7 @@ class AddressPool(ByTenant):
         return self._settle(site, observed.handle.get("ports", ()))
 
     def delete(self, site: Site, observed: Observed) -> None:
-        self._remove(site, observed.handle["ports"])
+        reserved_ports.remove(site, self.owner, observed.handle["ports"])
 
     def _settle(self, site: Site, kept: Sequence[Raw]) -> Observed:
         """Delete what is not wanted, make what is missing."""
@@ -275,12 +268,10 @@ class AddressPool(ByTenant):
         if wrong:
             raise ResourceFailed(f"{self.key}: {'; '.join(wrong)}")
         going = self._going(room, kept)
-        self._remove(site, going)
+        reserved_ports.remove(site, self.owner, going)
         gone = {port["id"] for port in going}
         left = [port for port in kept if port["id"] not in gone]
-        missing = self._missing(room, left)
-        for start in range(0, len(missing), BULK):
-            left += self._make(site, room, missing[start : start + BULK])
+        left += reserved_ports.make(site, self.owner, self.name, room, self._missing(room, left))
         observed = self._observe(room, left)
         assert observed is not None
         return observed
@@ -289,69 +280,14 @@ class AddressPool(ByTenant):
         """Return the addresses that are to have a port and have none of ours."""
         if self.reserve == "outside":
             return []
-        there = {each for port in kept for each in _addresses(port, room.id if room else None)}
+        there = {each for port in kept for each in addresses_of(port, room.id if room else None)}
         return [text for each in self.ranges for address in each if (text := str(address)) not in there]
 
     def _going(self, room: Room, kept: Iterable[Raw]) -> list[Raw]:
         """Return our ports that keep no address of the pool any more."""
         if self.reserve == "outside":
             return list(kept)
-        return [port for port in kept if not any(map(self._has, map(ip_address, _addresses(port, room.id))))]
+        return [port for port in kept if not any(map(self._has, map(ip_address, addresses_of(port, room.id))))]
 
     def _has(self, address: Ip) -> bool:
         return any(address in each for each in self.ranges)
-
-    def _make(self, site: Site, room: Room, addresses: Sequence[str]) -> list[Raw]:
-        """Make ports by one request, all or none."""
-        cloud, owner = site.worker(self.owner)
-        bodies = [
-            {
-                **owner,
-                "network_id": room.network_id,
-                "name": f"{self.name}-{address}",
-                "description": site.mark.describe(self.name),
-                "fixed_ips": [{"subnet_id": room.id, "ip_address": address}],
-                "admin_state_up": False,
-                "security_groups": [],
-                "device_owner": OWNER,
-            }
-            for address in addresses
-        ]
-        try:
-            return list(cloud.network.post("/ports", {"ports": bodies})["ports"])
-        except NotAllowed as error:
-            remedy = "on a network of another project one may not choose addresses; there, choose reserve: outside"
-            raise NotAllowed(f"{error}; {remedy}", status=error.status) from error
-
-    def _remove(self, site: Site, ports: Sequence[Raw]) -> None:
-        """Delete ports unless somebody changed one since we looked: then the executor looks again."""
-        cloud, _ = site.worker(self.owner)
-
-        def remove(port: Raw) -> None:
-            path = f"/ports/{port['id']}"
-            if _use(port):  # until now, perhaps: its server may be gone
-                port = cloud.network.get(path)["port"]
-            if _use(port):
-                raise ResourceFailed(f"{_shown(port)} is {_use(port)}; take it away there first")
-            cloud.network.delete(path, headers={"If-Match": f"revision_number={port['revision_number']}"})
-
-        with ThreadPoolExecutor(JOBS) as pool:
-            removals = [pool.submit(remove, port) for port in ports]  # map would call the rest off
-        for each in removals:
-            with contextlib.suppress(NotFound):
-                each.result()
-
-
-def _addresses(port: Raw, subnet_id: str | None) -> list[str]:
-    return [each["ip_address"] for each in port["fixed_ips"] if each["subnet_id"] == subnet_id]
-
-
-def _use(port: Raw) -> str:
-    """Return what somebody uses a port for; nothing when it only keeps its address."""
-    if port["device_id"]:
-        return f"attached to {port['device_id']} ({port['device_owner']})"
-    return "" if port["device_owner"] in ("", OWNER) else f"used by {port['device_owner']}"
-
-
-def _shown(port: Raw) -> str:
-    return f"port {port['name']}".strip() + f" {port['id']}"

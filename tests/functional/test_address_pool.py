@@ -163,8 +163,8 @@ def test_what_somebody_uses_is_kept(lab: Lab) -> None:
     lab.admin.network.update_port(kept, device_id="", device_owner="")
 
 
-SMALL_BULKS = "from openstack_prep import cli; from openstack_prep.resources import address_pool"
-SMALL_BULKS += "; address_pool.BULK = 4; raise SystemExit(cli.main())"
+SMALL_BULKS = "from openstack_prep import cli; from openstack_prep.resources import reserved_ports"
+SMALL_BULKS += "; reserved_ports.BULK = 4; raise SystemExit(cli.main())"
 
 
 def test_a_killed_run_and_a_lost_answer_converge(devcloud: Devcloud, tenant: Tenant, prep: Prep) -> None:
