@@ -16,6 +16,8 @@ from openstack_prep.errors import Mistake, SpecError
 
 ANNOTATIONS = ("metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs")
 COMMAND = "kubectl get services -A -o json"
+EVERYWHERE = "default/kubernetes"
+"""The Service of the API server, which Kubernetes itself keeps in every cluster."""
 REMEDY = f"give what {COMMAND} prints"
 
 T = TypeVar("T")
@@ -38,6 +40,7 @@ def read(text: str) -> Services:
     addresses: dict[str, str] = {}
     mistakes: list[Mistake] = []
     notes: list[str] = []
+    names: set[str] = set()
     for number, item in enumerate(_items(text)):
         if not isinstance(item, dict) or item.get("kind", "Service") != "Service":
             what = f"is {_told(item)}, not a Service"
@@ -48,6 +51,7 @@ def read(text: str) -> Services:
         except ValueError as error:
             mistakes.append(Mistake(f"services: items[{number}]", str(error), REMEDY))
             continue
+        names.add(name)
         for each in said:
             address = _address(each)
             if address is None:
@@ -57,6 +61,9 @@ def read(text: str) -> Services:
         notes += [f"Service {name} answers by the name {host}: no address to allow" for host in hosts]
     if mistakes:
         raise SpecError(mistakes)
+    if EVERYWHERE not in names:
+        what = f"Service {EVERYWHERE}, which every cluster has, is not in the list"
+        notes.append(f"{what}: if it is not of all namespaces (-A), those left out lose their addresses")
     return Services(addresses, tuple(notes))
 
 

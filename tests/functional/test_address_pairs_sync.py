@@ -201,7 +201,7 @@ def test_a_sync_of_what_services_have(tenant: Tenant, nodes: Any, tmp_path: Path
     assert "is empty; give what kubectl get services -A -o json prints" in sync("", code=2)
     assert "is PodList, not a list of Services" in sync('{"kind": "PodList", "items": []}', code=2)
     assert pairs_of(nodes)["one"] == both
-    sync(json.dumps({"kind": "List", "items": []}))
+    assert "if it is not of all namespaces (-A), those left out" in sync(json.dumps({"kind": "List", "items": []}))
     assert pairs_of(nodes) == {"one": set(), "two": set(), "other": set()}
 
 

@@ -18,7 +18,9 @@ def service(name: str = "front", **parts: Any) -> dict[str, Any]:
 
 
 def said(*items: Any, kind: str = "List") -> str:
-    return json.dumps({"apiVersion": "v1", "kind": kind, "items": items})
+    """Return a list of Services as kubectl prints it, with the one that is in every cluster."""
+    api = {"kind": "Service", "metadata": {"namespace": "default", "name": "kubernetes"}, "spec": {"type": "ClusterIP"}}
+    return json.dumps({"apiVersion": "v1", "kind": kind, "items": [*items, api]})
 
 
 def test_every_place_in_which_a_service_names_an_address() -> None:
@@ -89,6 +91,12 @@ def test_what_is_no_address_keeps_no_other_from_its_own(junk: object) -> None:
     found = read(said(service("bad", externalIPs=[junk]), service("good", ingress=[{"ip": "10.1.0.200"}])))
     assert found.addresses == {"10.1.0.200": "shop/good"}
     assert found.notes == (f"{junk!r} of Service shop/bad is no IP address, and is left out",)
+
+
+def test_a_list_of_one_namespace_is_told_of() -> None:
+    """It looks like any other, and would take their addresses from the Services of the rest."""
+    (note,) = read('{"kind": "List", "items": []}').notes
+    assert note.startswith("Service default/kubernetes, which every cluster has, is not in the list: if it is not of")
 
 
 def test_a_byte_order_mark_is_passed_over() -> None:
