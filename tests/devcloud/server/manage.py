@@ -38,7 +38,7 @@ def run(main, name, arguments):
 def main():
     module, commands = sys.argv[1], json.loads(sys.argv[2])
     lifeline.die_with(os.getppid())  # a build that was killed must not go on behind the next one
-    if module.startswith("heat."):
+    if module.startswith(("heat.", "keystone.")):
         sqlite_tuning.use_no_id_twice()
     command = importlib.import_module(module).main
     for arguments in commands:
