@@ -41,6 +41,17 @@ def run(*command: str, needed: bool = True, **variables: str) -> None:
         sys.exit(f"demo: {command[0]} ended with {code}")
 
 
+def begin(name: str) -> tuple[Layout, Path]:
+    """Return a devcloud that runs, and a folder of that name to work in."""
+    base = int(sys.argv[1]) if sys.argv[1:] else DEFAULT_BASE
+    cloud = Layout(base, default_root())
+    print("A real OpenStack on loopback; the first time its servers are installed (some minutes) and built (a minute).")
+    run(sys.executable, "-m", "tests.devcloud", "up", "--port-base", str(base))
+    place = cloud.root / name
+    place.mkdir(parents=True, exist_ok=True)
+    return cloud, place
+
+
 def copy(spec: str, place: Path) -> None:
     """Copy a shipped spec, the second with addresses and a flavor that are free beside those of the first."""
     text = (resources.files("openstack_prep.install_configs") / spec).read_text()
@@ -77,12 +88,8 @@ def install(place: Path, admin: dict[str, str]) -> None:
 
 
 def main() -> int:
-    base = int(sys.argv[1]) if sys.argv[1:] else DEFAULT_BASE
-    cloud, repository = Layout(base, default_root()), os.getcwd()
-    print("A real OpenStack on loopback; the first time its servers are installed (some minutes) and built (a minute).")
-    run(sys.executable, "-m", "tests.devcloud", "up", "--port-base", str(base))
-    place = cloud.root / "demo"
-    place.mkdir(parents=True, exist_ok=True)
+    repository = os.getcwd()
+    cloud, place = begin("demo")
     copy(SPEC, place)
     (place / "rhcos.qcow2").write_bytes(qcow2())  # an empty disk stands in for the gigabyte of RHCOS
     os.chdir(place)
@@ -105,7 +112,7 @@ Take it all back, and stop the cloud:
   openstack-prep destroy {place / SPEC}
   cd {place} && openstack-prep ipi --spec {OPENSHIFT} -- bin/openshift-install destroy cluster
   openstack-prep destroy {place / OPENSHIFT}
-  cd {repository} && python -m tests.devcloud down --port-base {base}""")
+  cd {repository} && python -m tests.devcloud down --port-base {cloud.base}""")
     return 0
 
 

@@ -11,8 +11,7 @@ import os
 import sys
 from importlib import resources
 
-from tests.demo import run
-from tests.devcloud.layout import DEFAULT_BASE, Layout, default_root
+from tests.demo import begin, run
 from tests.devcloud.qcow2 import qcow2
 
 SPEC, GROWN = "rke-mesh.yaml", "rke-mesh-grown.yaml"
@@ -50,12 +49,8 @@ def changed(text: str, changes: dict[str, str]) -> str:
 
 
 def main() -> int:
-    base = int(sys.argv[1]) if sys.argv[1:] else DEFAULT_BASE
-    cloud, repository = Layout(base, default_root()), os.getcwd()
-    print("A real OpenStack on loopback; the first time its servers are installed (some minutes) and built (a minute).")
-    run(sys.executable, "-m", "tests.devcloud", "up", "--port-base", str(base))
-    place = cloud.root / "demo-rke"
-    place.mkdir(parents=True, exist_ok=True)
+    repository = os.getcwd()
+    cloud, place = begin("demo-rke")
     spec = changed((resources.files("openstack_prep.install_configs") / SPEC).read_text(), CHANGED)
     (place / SPEC).write_text(spec)
     (place / GROWN).write_text(changed(spec, {"node_count: 3": "node_count: 4"}))
@@ -88,7 +83,7 @@ The cloud goes on running. Look around:
   ls {place}/cluster*
 Take it all back, and stop the cloud:
   openstack-prep destroy {place / GROWN}
-  cd {repository} && python -m tests.devcloud down --port-base {base}""")
+  cd {repository} && python -m tests.devcloud down --port-base {cloud.base}""")
     return 0
 
 
