@@ -55,8 +55,14 @@ def step_line(step: Step, width: int) -> str:
 
 
 def change_text(change: Change) -> str:
-    """Return "ram 1024 -> 2048"; of sets only what comes and goes: "rules +[ingress IPv4 tcp 22 from anywhere]"."""
+    """Return "ram 1024 -> 2048"; of sets only what comes and goes: "rules +[ingress IPv4 tcp 22 from anywhere]".
+
+    Of mappings only what differs: "parameters.node_count 3 -> 4".
+    """
     before, after = change.before, change.after
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+        return ", ".join(change_text(Change(f"{change.field}.{key}", before.get(key), after.get(key))) for key in keys)
     if isinstance(before, frozenset) and isinstance(after, frozenset):
         parts = [("+", after - before), ("-", before - after)]
         return " ".join([change.field, *(sign + show(part) for sign, part in parts if part)])

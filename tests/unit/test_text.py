@@ -155,6 +155,12 @@ def test_a_change_from_nothing_is_said() -> None:
     assert text.step_line(step, 9) == "-/+ box/crate  size (unset) -> 3"
 
 
+def test_of_a_mapping_only_what_differs_is_shown() -> None:
+    before, after = {"count": 3, "flavor": "a", "old": 1}, {"count": 4, "flavor": "a", "new": {"x": 1}}
+    said = text.change_text(Change("parameters", before, after))
+    assert said == "parameters.count 3 -> 4, parameters.old 1 -> (unset), parameters.new (unset) -> {x: 1}"
+
+
 def test_of_a_set_only_what_comes_and_goes_is_shown() -> None:
     change = Change("rules", frozenset({"a", "b"}), frozenset({"b", "c", "d"}))
     assert text.change_text(change) == "rules +[c, d] -[a]"
