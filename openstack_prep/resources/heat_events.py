@@ -5,6 +5,7 @@ Source: Orchestration API v1, "Events" (nested_depth since Newton).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,8 +14,9 @@ import tenacity
 from openstack_prep.errors import NotFound, ResourceFailed, WaitTimeout, passes
 from openstack_prep.service import Service
 
-PAUSE, LONGEST = 0.75, 5.0  # seconds from one look to the next
-SHARE = 0.05  # of the time waited so far that a look may come late
+PAUSE, LONGEST = 0.3, 5.0  # seconds from one look to the next
+SHARE = 0.03  # of the time waited so far that a look may come late
+EVENTS = 0.75  # seconds at least from one reading of events to the next: nested ones cost Heat more than a look
 DEPTH = 5  # levels of nested stacks: as many as Heat allows, unless its administrator chose otherwise
 GRACE = 120.0  # seconds beyond the stack's own time-out, at which Heat itself gives up
 TIMEOUT_MINS = 60  # Heat's own
@@ -32,6 +34,7 @@ class Waiting:
         self.told: set[str] = set()
         self.faults: dict[str, tuple[str, str]] = {}  # action and reason, by place
         self.rolling_back = False
+        self.read = -EVENTS  # when
 
     def end(self, timeout_mins: int | None = None) -> Raw | None:
         """Return the stack when nothing is in progress any more; None when it is gone.
@@ -54,7 +57,8 @@ class Waiting:
             stack = self.heat.get(self.path, resolve_outputs=False)["stack"]
             if stack["stack_status"] == "DELETE_COMPLETE":  # Heat keeps its name for a while
                 return None
-            self._read_events()
+            if not in_progress(stack) or time.monotonic() - self.read >= EVENTS:
+                self._read_events()
         except NotFound:
             return None
         return dict(stack)
@@ -74,6 +78,7 @@ class Waiting:
 
     def _read_events(self) -> None:
         listed = self.heat.get(f"{self.path}/events", nested_depth=DEPTH)["events"]
+        self.read = time.monotonic()
         listed.reverse()  # the newest came first, and times are whole seconds
         root = self.path.rpartition("/")[2]
         begun = [each["event_time"] for each in listed if _begins(each, root)]
