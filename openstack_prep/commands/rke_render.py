@@ -65,7 +65,9 @@ def _of_stack(options: argparse.Namespace) -> tuple[Any, Spec]:
         cluster |= {"directory": str(options.output or options.stack)}
         for each in options.set:
             _put(cluster, each)
-        spec = spec_of({"name": options.stack, "rke_clusters": [cluster]}, "--set", Path.cwd())
+        spec = spec_of(
+            {"name": options.stack, "rke_clusters": [cluster]}, f"rke render --stack {options.stack}", Path.cwd()
+        )
         return connect(options.os_cloud), spec.limited_to("rke_cluster")
 
 

@@ -51,7 +51,7 @@ class MarkedFiles:
     def write(self, texts: Mapping[str, str]) -> None:
         """Have just these files, readable by their owner alone; raises PrepError, also for what others wrote."""
         if others := self.of_others(list(texts)):
-            raise PrepError(f"{others[0]} is not of this spec; name another directory, or remove it")
+            raise PrepError(f"{others[0]} is somebody else's; name another directory, or remove it")
         before = self.there()
         for name, text in texts.items():
             if before.get(name) != self._whole(text) or mode(self.folder / name) != PRIVATE:

@@ -15,7 +15,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.fields import File, Name
 from openstack_prep.model import Change, Key, Mark, Observed, Resource
-from openstack_prep.resources import rke_files, stack_outputs
+from openstack_prep.resources import rke_files, rke_roles, stack_outputs
 from openstack_prep.resources.existing import Existing
 from openstack_prep.resources.marked_files import MarkedFiles
 from openstack_prep.resources.rke_scene import NETWORKS, PARAMETERS, Scene
@@ -60,6 +60,11 @@ class RkeCluster(OnStack, Cluster):
     def drawn_from(self) -> ClusterNetworks:
         return self.networks or ClusterNetworks()
 
+    @property
+    def has_networks(self) -> bool:
+        """Whether each was given, or could be drawn."""
+        return all(getattr(self, name) for name in NETWORKS)
+
     def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
         """Return it with its networks and what it takes from the rest of the spec."""
         scene = Scene.of(others, self.drawn_from)
@@ -81,6 +86,7 @@ class RkeCluster(OnStack, Cluster):
 
     def desired(self) -> dict[str, Any]:
         said = {name: getattr(self, name) for name in ("directory", "distribution", *NETWORKS)}
+        said = {name: value for name, value in said.items() if value is not None}  # one there was no room for
         return said | {"nodes": f"of stack/{self.stack}", "drift": frozenset()}
 
     # --- what is there --------------------------------------------------------------------
@@ -102,11 +108,13 @@ class RkeCluster(OnStack, Cluster):
         if not there:
             return None
         outputs = self._outputs(site)
-        drift = frozenset(self._drift(files, outputs) if outputs else ())
+        roles = rke_roles.changes(self, outputs, there) if outputs else ()
+        drift = [*map(str, roles), *(self._drift(files, outputs) if outputs else ())]
+        told = frozenset(each for each in drift if not each.startswith(tuple(role.in_file for role in roles)))
         return Observed(
             id=self.directory,
             ours=True,
-            values=self.desired() | rke_files.networks_in(there.values()) | {"drift": drift},
+            values=self.desired() | rke_files.networks_in(there.values()) | {"drift": told, "roles": roles},
             outputs=self._told(outputs),
         )
 
@@ -115,9 +123,9 @@ class RkeCluster(OnStack, Cluster):
         wrong = list(rke_files.mistakes(self, outputs)) if outputs.settled else []
         if not outputs.settled:
             yield f"stack/{self.stack} is not complete"
-        elif wrong:
+        elif wrong and rke_files.to_come(self, outputs) is None:
             yield from (f"{each.where}: {each.what}" for each in wrong)
-        else:
+        elif not wrong and self.has_networks:
             texts, shown = (rke_files.texts(self, outputs, openly=openly) for openly in (True, False))
             yield from files.drift(texts, shown)
 
@@ -156,16 +164,18 @@ class RkeCluster(OnStack, Cluster):
         yield from found
         known = settled is not None and not found and not list(rke_files.mistakes(self, settled))
         names = list(rke_files.texts(self, settled, openly=False)) if settled and known else rke_files.names(self)
-        for path in self.files(site.mark).of_others(names):
-            yield self.mistake(f"{path} is not of this spec", "name another directory, or remove it")
+        for path in self.files(site.mark).of_others(names) if self.scene.has_a_folder_of_its_own(self.name) else ():
+            yield self.mistake(f"{path} is somebody else's", "name another directory, or remove it")
 
     def losses(self, observed: Observed) -> Iterable[Mistake]:
         for name in NETWORKS:
             before, after = observed.values.get(name), getattr(self, name)
-            if before != after:
+            if after and before != after:
                 what = f"{name} {before} -> {after}, and a cluster that runs cannot change it"
                 remedy = f"write {name}: {before} into the spec, or consent when there is no such cluster"
                 yield self.mistake(what, f"{remedy} (--allow-replace)")
+        for each in rke_roles.losses(observed.values.get("roles", ())):
+            yield self.mistake(f"{each.where}: {each.what}", f"{each.remedy} (--allow-replace)")
 
     # --- the verbs ------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openstack_prep.errors import Mistake
@@ -147,7 +148,7 @@ def _rows(cluster: RkeCluster, outputs: Outputs) -> Iterator[tuple[Any, ...]]:
 
 def mistakes(cluster: RkeCluster, outputs: Outputs | None) -> Iterator[Mistake]:
     """Yield what keeps the files from being right; ``outputs`` is None while the stack cannot tell."""
-    found = list(_of_outputs(cluster, outputs) if outputs else _of_template(cluster))
+    found = list(of_outputs(cluster, outputs) if outputs else _of_template(cluster))
     yield from found
     usable = outputs if not found else None
     declared, nodes = as_declared(cluster, usable), None
@@ -163,11 +164,14 @@ def mistakes(cluster: RkeCluster, outputs: Outputs | None) -> Iterator[Mistake]:
         yield from (replace(each, where=f"metallb.{each.where}") for each in said)
     if cluster.cilium:
         said = cilium.mistakes(member(cluster), members_beside(cluster), cluster.metallb, cluster.scene.addresses)
-        yield from (each if each.where == "name" else replace(each, where=f"cilium.{each.where}") for each in said)
+        ours = ("name", "network_plugin")
+        yield from (each if each.where in ours else replace(each, where=f"cilium.{each.where}") for each in said)
 
 
 def warnings(cluster: RkeCluster, outputs: Outputs | None) -> Iterator[str]:
     """Yield what works, but not as well as it could."""
+    if cluster.ssh_key_path and not Path(cluster.ssh_key_path).exists():
+        yield f"ssh_key_path: {cluster.ssh_key_path} is not there; RKE is to run where it is"
     if outputs is not None:
         declared = as_declared(cluster, outputs)
         of = cluster_yml if cluster.distribution == "rke" else rke2
@@ -180,11 +184,23 @@ def how_many(cluster: RkeCluster, outputs: Outputs | None) -> int | None:
     """Return how many nodes the stack has or, by its parameters, will have; None when nobody knows yet."""
     if outputs:
         return len(machines(cluster, outputs))
+    counts = list(_counts(cluster).values())
+    return sum(map(int, counts)) if all(each.isdecimal() for each in counts) else None
+
+
+def to_come(cluster: RkeCluster, outputs: Outputs) -> int | None:
+    """Return how many nodes the stack will have by the spec; None when that changes nothing, or nobody knows."""
+    counts = _counts(cluster)
+    same = all(str(outputs.parameters.get(name)) == count for name, count in counts.items())
+    return None if same else how_many(cluster, None)
+
+
+def _counts(cluster: RkeCluster) -> dict[str, str]:
+    """Return by parameter how many nodes the spec gives a stack, as Heat says numbers."""
     template = cluster.scene.template(cluster.stack) or {}
     given, declared = cluster.scene.parameters(cluster.stack), template.get("parameters") or {}
     names = [f"{group}_count" for group in GROUPS[cluster.distribution]]
-    counts = [str(given.get(name, declared.get(name, {}).get("default"))) for name in names]
-    return sum(map(int, counts)) if all(each.isdecimal() for each in counts) else None
+    return {name: str(given.get(name, declared.get(name, {}).get("default"))) for name in names}
 
 
 def _of_template(cluster: RkeCluster) -> Iterator[Mistake]:
@@ -196,7 +212,7 @@ def _of_template(cluster: RkeCluster) -> Iterator[Mistake]:
         yield from [lacking(cluster, missing)] if missing else []
 
 
-def _of_outputs(cluster: RkeCluster, outputs: Outputs) -> Iterator[Mistake]:
+def of_outputs(cluster: RkeCluster, outputs: Outputs) -> Iterator[Mistake]:
     """Yield what the outputs of a stack lack."""
     missing = [name for name in WANTED[cluster.distribution] if outputs.values.get(name) is None]
     if missing:

@@ -118,9 +118,15 @@ class Scene:
             if (other.stack, other.project) == (cluster.stack, cluster.project):
                 yield cluster.mistake(f"stack {cluster.stack} is that of {other.key}, too", "give each its own")
         unknown = [each for each in more if each not in self.taken]
-        alone = networks.mistakes(self.drawn_from, {name: self.clusters[name]}, unknown, {name: max(nodes, 1)})
+        drawn = self.clusters[name]
+        alone = networks.mistakes(self.drawn_from, {name: drawn}, unknown, {name: max(nodes, 1)})
+        alone = alone if drawn.has_networks else []  # what is not drawn cannot be judged
         mine = (each for each in self.overlaps if each.where == str(cluster.key))
         yield from dict.fromkeys([*mine, *alone])
+
+    def has_a_folder_of_its_own(self, name: str) -> bool:
+        """Whether no other cluster of the spec writes where this one does."""
+        return sum(each.directory == self.declared[name].directory for each in self.declared.values()) == 1
 
     def contradictions(self, name: str, live: Mapping[str, Any]) -> Iterator[Mistake]:
         """Yield what an RKE2 cluster says and its stack says otherwise; ``live`` are a standing stack's parameters."""

@@ -42,6 +42,13 @@ def indexes(value: Any) -> Any:
     return value
 
 
+def version(value: Any) -> Any:
+    """Read a version of Kubernetes; YAML takes one of two numbers for a number."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise ValueError("is a number to YAML; write the whole version, such as v1.31.1-rancher1-1 or v1.35.7+rke2r1")
+    return value
+
+
 Indexes = Annotated[str, Reads(indexes, {"type": ["string", "integer"], "pattern": r"^\d+(-\d*)?$"})]
 
 
@@ -62,10 +69,15 @@ class NodeGroup:
     config: NodeConfig | None = None
     """Any other keys of a node in cluster.yml (RKE), or of these nodes' config.yaml (RKE2)."""
 
+    @property
+    def last(self) -> int | None:
+        """The last index; None when it is that of the last node."""
+        first, hyphen, last = self.nodes.partition("-")
+        return None if hyphen and not last else int(last or first)
+
     def has(self, index: int) -> bool:
         """Whether the node of that index is one of them."""
-        first, hyphen, last = self.nodes.partition("-")
-        return int(first) <= index <= int(last or (index if hyphen else first))
+        return int(self.nodes.partition("-")[0]) <= index <= (index if self.last is None else self.last)
 
 
 def host(value: Any) -> Any:
@@ -97,7 +109,7 @@ class Cluster:
 
     distribution: Literal["rke", "rke2"] = "rke"
     """Which of them."""
-    kubernetes_version: Name | None = None
+    kubernetes_version: Annotated[Name, Reads(version)] | None = None
     """Version, such as v1.31.1-rancher1-1 or v1.35.7+rke2r1; default: that of the program."""
     roles: tuple[NodeGroup, ...] = ()
     """RKE: what each node does; default: the first three (one, of less than three) are controlplane and etcd, and all

@@ -70,6 +70,9 @@ def unmatched(cluster: Cluster, count: int) -> Iterator[Mistake]:
         if not any(group.has(each) for each in range(count)):
             what = f"{group.nodes} matches no node: there are {_indexes(range(count))}"
             yield Mistake(f"roles[{index}].nodes", what, "correct it, or leave the group out")
+        elif group.last is not None and group.last >= count:
+            what = f"{group.nodes} goes past the last node: there are {_indexes(range(count))}"
+            yield Mistake(f"roles[{index}].nodes", what, f"correct it, or write {_first(group)}- for all from there on")
     alone = [each for each in range(count) if not any(group.has(each) for group in groups(cluster, count))]
     if alone:
         yield Mistake("roles", f"nobody says what {_indexes(alone)} does", "add a group of theirs, such as 3-")

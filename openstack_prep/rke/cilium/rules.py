@@ -16,6 +16,8 @@ from openstack_prep.rke.cilium.values import Member, clashes, typed
 from openstack_prep.rke.keys import value_at
 from openstack_prep.rke.metallb.manifests import Addresses, ranges
 from openstack_prep.rke.metallb.model import MetalLB, MetalLBPool
+from openstack_prep.rke.rke2 import PLUGINS
+from openstack_prep.rke.rules import CHOICES
 
 CLUSTER_NAME = r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?"
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
@@ -104,7 +106,17 @@ def _native(member: Member) -> Said:
         yield "native_routing_cidr", "is for native routing only", "leave it out"
 
 
-RULES: tuple[Callable[[Member], Said], ...] = (_names, _etcd, _address, _node_port, _native)
+def _plugin(member: Member) -> Said:
+    """Yield what would be a second network; one that nobody knows is told elsewhere."""
+    plugin, distribution = member.cluster.network_plugin, member.cluster.distribution
+    said = (plugin or "").split(",")
+    if distribution == "rke" and plugin in CHOICES["network.plugin"] and plugin != "none":
+        yield "network_plugin", f"{plugin} is there beside cilium", "leave it out: none, which Cilium needs"
+    elif distribution == "rke2" and plugin and {*said} <= {*PLUGINS, "multus"} and "cilium" not in said:
+        yield "network_plugin", f"{plugin} is not cilium, whose values are given", "leave it out, or write cilium"
+
+
+RULES: tuple[Callable[[Member], Said], ...] = (_names, _etcd, _address, _node_port, _native, _plugin)
 
 
 # --- beside the others --------------------------------------------------------------------
@@ -156,6 +168,8 @@ def _given_out(member: Member, metallb: MetalLB, addresses: Addresses) -> Said:
     """Yield what keeps MetalLB from giving the mesh's Service its address."""
     cilium = member.cilium
     if cilium.mesh == "none" or cilium.mesh_service != "LoadBalancer" or cilium.mesh_address is None:
+        return
+    if any(_address(member)):  # the wrong one for any pool
         return
     address = ipaddress.ip_address(cilium.mesh_address)
     holding = [each for each in metallb.pools if any(address in found for found in ranges(each, addresses))]

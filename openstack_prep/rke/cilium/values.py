@@ -48,7 +48,8 @@ def document(member: Member, members: Sequence[Member]) -> dict[str, Any]:
 def helm_chart_config(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values as a manifest for RKE2, which installs Cilium itself when cni says cilium.
 
-    It is applied to a cluster that runs, or lies in /var/lib/rancher/rke2/server/manifests before it begins.
+    It is applied to a cluster that runs; in a server's folder of manifests each start would apply it again, over later
+    changes.
     """
     metadata = {"name": "rke2-cilium", "namespace": "kube-system"}
     return {

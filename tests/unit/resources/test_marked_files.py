@@ -85,7 +85,7 @@ def test_a_file_that_is_missing_too_much_or_open_to_others_is_told_and_mended(fi
 def test_what_others_wrote_is_not_overwritten_nor_removed(files: MarkedFiles) -> None:
     (files.folder / "pools.yaml").write_text("# somebody else's\n")
     (files.folder / "picture").write_bytes(b"\xff\xfe")
-    with pytest.raises(PrepError, match=r"pools\.yaml is not of this spec"):
+    with pytest.raises(PrepError, match=r"pools\.yaml is somebody else's"):
         files.write({"cluster.yml": "{}", "pools.yaml": POOLS})
     assert (files.folder / "cluster.yml").read_text() == f"# [ours]\n{CLUSTER}"
     assert files.remove() == ["picture", "pools.yaml"]
@@ -103,7 +103,7 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     files = MarkedFiles(tmp_path / "file", "# [ours]")
     assert files.of_others(["cluster.yml"]) == [tmp_path / "file"]
     assert MarkedFiles(tmp_path / "file" / "below", "# [ours]").of_others([]) == [tmp_path / "file"]
-    with pytest.raises(PrepError, match="file is not of this spec"):
+    with pytest.raises(PrepError, match="file is somebody else's"):
         files.write({"cluster.yml": ""})
 
 

@@ -232,7 +232,7 @@ def test_what_another_wrote_is_not_overwritten(heat: Heat, site: Site, make: Mak
     path.parent.mkdir()
     path.write_text("nodes: []\n")
     assert refusals(site, make()) == [
-        f"rke_cluster/a: {path} is not of this spec; name another directory, or remove it"
+        f"rke_cluster/a: {path} is somebody else's; name another directory, or remove it"
     ]
 
 
