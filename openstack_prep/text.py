@@ -10,6 +10,10 @@ from openstack_prep.errors import PrepError
 from openstack_prep.model import Action, Change, Key, Observed, Result, Status, Step
 
 
+WHOLE = frozenset({"next", "then", "warning"})
+"""Outputs that are of no use when they are cut, such as commands to type."""
+
+
 def show(value: Any) -> str:
     """Return a value as a person would write it in a spec, shortened; secrets show as stars."""
     if value is None:
@@ -108,7 +112,9 @@ def _told(observed: Observed) -> Iterable[str]:
     """Yield the id and what else is worth telling."""
     yield observed.id
     told = ((name, value) for name, value in observed.outputs.items() if value not in observed.id)
-    yield from (f"{name} {value if value.isprintable() and len(value) <= 120 else show(value)}" for name, value in told)
+    for name, value in told:
+        whole = value.isprintable() and (len(value) <= 120 or name in WHOLE)
+        yield f"{name} {value if whole else show(value)}"
 
 
 def observed_table(found: Mapping[Key, Observed | None]) -> str:

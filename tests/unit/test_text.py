@@ -155,6 +155,13 @@ def test_a_change_from_nothing_is_said() -> None:
     assert text.step_line(step, 9) == "-/+ box/crate  size (unset) -> 3"
 
 
+def test_what_is_to_be_typed_is_told_whole() -> None:
+    observed = Observed(id="x", outputs={"next": "rke up " * 50, "names": "n" * 500})
+    (line,) = text.observed_table({Key("box", "a"): observed}).splitlines()
+    assert "rke up " * 50 in line
+    assert "n" * 60 not in line
+
+
 def test_of_a_mapping_only_what_differs_is_shown() -> None:
     before, after = {"count": 3, "flavor": "a", "old": 1}, {"count": 4, "flavor": "a", "new": {"x": 1}}
     said = text.change_text(Change("parameters", before, after))
