@@ -9,7 +9,6 @@ from typing import Any
 from openstack_prep.errors import PrepError
 from openstack_prep.model import Action, Change, Key, Observed, Result, Status, Step
 
-
 WHOLE = frozenset({"next", "then", "warning"})
 """Outputs that are of no use when they are cut, such as commands to type."""
 
