@@ -65,9 +65,8 @@ def _of_stack(options: argparse.Namespace) -> tuple[Any, Spec]:
         cluster |= {"directory": str(options.output or options.stack)}
         for each in options.set:
             _put(cluster, each)
-        spec = spec_of(
-            {"name": options.stack, "rke_clusters": [cluster]}, f"rke render --stack {options.stack}", Path.cwd()
-        )
+        place = f"rke render --stack {options.stack}"
+        spec = spec_of({"name": options.stack, "rke_clusters": [cluster]}, place, Path.cwd())
         return connect(options.os_cloud), spec.limited_to("rke_cluster")
 
 

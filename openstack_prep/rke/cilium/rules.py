@@ -109,7 +109,7 @@ def _native(member: Member) -> Said:
 def _plugin(member: Member) -> Said:
     """Yield what would be a second network; one that nobody knows is told elsewhere."""
     plugin, distribution = member.cluster.network_plugin, member.cluster.distribution
-    said = (plugin or "").split(",")
+    said = [each.strip() for each in (plugin or "").split(",")]
     if distribution == "rke" and plugin in CHOICES["network.plugin"] and plugin != "none":
         yield "network_plugin", f"{plugin} is there beside cilium", "leave it out: none, which Cilium needs"
     elif distribution == "rke2" and plugin and {*said} <= {*PLUGINS, "multus"} and "cilium" not in said:
