@@ -98,6 +98,15 @@ class Document:
 
     def place(self, where: Sequence[str | int]) -> str:
         """Return "file:line" of a part, or of the innermost thing around it that exists."""
+        return f"{self.path}:{self._found(where)[0]}"
+
+    def part(self, where: Sequence[str | int]) -> int:
+        """Return where in the text that part begins: the same however many aliases lead there."""
+        node = self._found(where)[1]
+        return node.start_mark.index if node else 0
+
+    def _found(self, where: Sequence[str | int]) -> tuple[int, Any]:
+        """Return the line of a part and its node, or those of the innermost thing around it that exists."""
         node, line = self._root, 1
         for step in where:
             if isinstance(node, yaml.MappingNode):
@@ -110,4 +119,4 @@ class Document:
                 line = node.start_mark.line + 1
             else:
                 break
-        return f"{self.path}:{line}"
+        return line, node

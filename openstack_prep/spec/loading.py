@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,9 @@ class _Elsewhere:
     def place(self, where: Sequence[str | int]) -> str:
         return self.said
 
+    def part(self, where: Sequence[str | int]) -> Hashable:
+        return tuple(where)
+
 
 def spec_of(data: Mapping[str, Any], place: str, base: Path) -> Spec:
     """Return the spec that plain data stand for; ``place`` says where they come from, paths are relative to ``base``.
@@ -89,7 +92,7 @@ def spec_of(data: Mapping[str, Any], place: str, base: Path) -> Spec:
 def _read(data: Any, document: Document | _Elsewhere, base: Path, repeated: Sequence[Mistake]) -> Spec:
     from pydantic import ValidationError
 
-    from openstack_prep.spec.mistakes import mistake
+    from openstack_prep.spec.mistakes import mistakes
 
     warnings: list[str] = []
     context = {"base": base, "warn": warnings.append}
@@ -97,7 +100,7 @@ def _read(data: Any, document: Document | _Elsewhere, base: Path, repeated: Sequ
         text = json.dumps(data, default=str)  # YAML's dates are texts to us
         sections = adapter().validate_json(text, context=context)
     except ValidationError as error:
-        raise SpecError([*repeated, *(mistake(document, each) for each in error.errors(include_url=False))]) from None
+        raise SpecError([*repeated, *mistakes(document, error.errors(include_url=False))]) from None
     return _assemble(document, sections, warnings, repeated)
 
 

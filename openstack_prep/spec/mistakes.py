@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 from openstack_prep.errors import Mistake
@@ -16,6 +16,22 @@ class Placed(Protocol):
     """What knows where each part of a spec stands."""
 
     def place(self, where: Sequence[str | int]) -> str: ...
+
+    def part(self, where: Sequence[str | int]) -> Hashable: ...
+
+
+def mistakes(document: Placed, errors: Sequence[Mapping[str, Any]]) -> list[Mistake]:
+    """Return pydantic's findings in our words, each once; of a list's length only when nothing in it is wrong."""
+    found: dict[Hashable, Mistake] = {}
+    for error in errors:
+        loc = error["loc"]
+        inner = (each["loc"] for each in errors if len(each["loc"]) > len(loc))
+        if error["type"] == "too_short" and any(each[: len(loc)] == loc for each in inner):
+            continue  # what is wrong was not counted
+        said = mistake(document, error)
+        same = (document.place(loc), document.part(loc), loc[-1:], said.what, said.remedy)  # reached by an alias, too
+        found.setdefault(same, said)
+    return list(found.values())
 
 
 def mistake(document: Placed, error: Mapping[str, Any]) -> Mistake:

@@ -69,9 +69,10 @@ def planned(site: Site, *resources: Resource) -> Plan:
     return planner.plan_apply("lab", completed, observed, mistakes=mistakes)
 
 
-def applied(site: Site, *resources: Resource) -> Plan:
+def applied(site: Site, *resources: Resource, consent: bool = False) -> Plan:
     plan = planned(site, *resources)
-    plan.raise_for_refusals()
+    if not consent:
+        plan.raise_for_refusals()
     executor.run(plan, site.fresh()).raise_for_failures()
     return plan
 
@@ -119,7 +120,7 @@ def test_nodes_that_come_and_go_and_what_was_changed_by_hand(heat: Heat, site: S
     applied(site, make())
     heat.outputs = {**NODES, "node_names": NAMES[:2], "node_addresses": ADDRESSES[:2]}
     assert "cluster.yml: nodes.a-2 is too much" in str(planned(site, make()))
-    applied(site, make())
+    applied(site, make(), consent=True)
     assert len(read(make())["nodes"]) == 2
     path = Path(make().directory) / "cluster.yml"
     path.write_text(path.read_text().replace("canal", "flannel"))
@@ -231,9 +232,7 @@ def test_what_another_wrote_is_not_overwritten(heat: Heat, site: Site, make: Mak
     path = Path(make().directory) / "cluster.yml"
     path.parent.mkdir()
     path.write_text("nodes: []\n")
-    assert refusals(site, make()) == [
-        f"rke_cluster/a: {path} is somebody else's; name another directory, or remove it"
-    ]
+    assert refusals(site, make()) == [f"rke_cluster/a: {path} is somebody else's; name another directory, or remove it"]
 
 
 def test_outputs_that_do_not_do(heat: Heat, site: Site, make: Make) -> None:
@@ -262,7 +261,8 @@ def test_a_template_of_the_spec_is_judged_before_its_stack_stands(
     groups = (NodeGroup(nodes="0-3", roles=("controlplane", "etcd", "worker")), NodeGroup(nodes="5-", roles=("etcd",)))
     said = [str(each) for each in make().completed([one, make(roles=groups)], site.admin).check(site, None)]
     assert "stack/a has no output node_addresses" in said[0]
-    assert "roles[1].nodes: 5- matches no node: there are nodes 0-1" in said[1]
+    assert "roles[0].nodes: 0-3 goes past the last node: there are nodes 0-1; correct it, or write 0-" in said[1]
+    assert "roles[1].nodes: 5- matches no node: there are nodes 0-1" in said[2]
 
 
 def test_all_that_contradicts_another_is_told_at_once(heat: Heat, site: Site, make: Make) -> None:
@@ -291,6 +291,61 @@ def test_all_that_contradicts_another_is_told_at_once(heat: Heat, site: Site, ma
     ):
         assert each in said
     assert len(said.splitlines()) == 7
+
+
+def test_nodes_that_stay_and_will_do_something_else(heat: Heat, site: Site, make: Make, tmp_path: Path) -> None:
+    heat.parameters = {"node_count": "3"}
+    applied(site, make())
+    fewer = stack(tmp_path, parameters={"node_count": 2})
+
+    def of_roles(**fields: Any) -> tuple[str, list[str]]:
+        """Return what the plan says of it beside its stack, and what is refused."""
+        cluster = make(**fields).completed([fewer, make(**fields)], site.admin)
+        plan = planner.plan_apply("lab", [cluster], executor.observe(site.fresh(), [cluster]))
+        return plan.table, list(map(str, plan.refusals))
+
+    line, refused = of_roles()
+    assert "drift -[roles a-1: controlplane, etcd, worker -> worker]" in line
+    assert refused == [
+        "rke_cluster/a: roles a-1: controlplane, etcd, worker -> worker: it stays, and would be controlplane and etcd "
+        "no more; write roles into the spec that keep it, or take it out of etcd first and consent (--allow-replace)"
+    ]
+    kept = NodeGroup(nodes="0-", roles=("controlplane", "etcd", "worker"))
+    assert of_roles(roles=(kept,)) == ("  = rke_cluster/a\napply lab: 1 unchanged", [])
+
+    # scaled in, and nobody has looked since; a stack that failed on its way there is told of as well
+    heat.parameters["node_count"] = "2"
+    for heat.status in ("UPDATE_FAILED", "UPDATE_COMPLETE"):
+        assert of_roles()[1] == refused
+        heat.outputs = {**NODES, "node_names": NAMES[:2], "node_addresses": ADDRESSES[:2]}
+    applied(site, make(), consent=True)
+    assert not planned(site, make())
+
+    fewer = stack(tmp_path)  # with three again the second is promoted
+    line, refused = of_roles()
+    assert "drift -[roles a-1: worker -> controlplane, etcd, worker]" in line
+    assert refused == []
+
+
+def test_a_folder_of_two_and_networks_without_room_are_told_once(heat: Heat, site: Site, make: Make) -> None:
+    applied(site, make())
+    two = make(), make("b", stack="c", directory=make().directory)
+    said = [str(mistake) for each in two for mistake in each.completed(two, site.admin).check(site.fresh(), None)]
+    assert said == [f"rke_cluster/b: directory {make().directory} is that of rke_cluster/a, too; give each its own"]
+    narrow = make(networks=ClusterNetworks(range="10.64.0.0/16"))
+    assert "None" not in str(planned(site, narrow))
+    assert refusals(site, narrow) == [
+        "rke_cluster/a: service_cidr: no /16 of 10.64.0.0/16 is free: it has 1 of that size; networks of clusters in "
+        "it: 1, of others: 0; enlarge cluster_networks.range, or make its prefixes longer"
+    ]
+
+
+def test_a_key_that_is_not_there_is_a_warning(heat: Heat, site: Site, make: Make, tmp_path: Path) -> None:
+    path = tmp_path / "id_nope"
+    cluster = make(ssh_key_path=str(path)).completed([make(ssh_key_path=str(path))], site.admin)
+    assert cluster.create(site).outputs["warning"] == f"ssh_key_path: {path} is not there; RKE is to run where it is"
+    path.touch()
+    assert "warning" not in cluster.create(site).outputs
 
 
 # --- RKE2 ---------------------------------------------------------------------------------

@@ -49,12 +49,14 @@ def test_groups() -> None:
 
 
 def test_nodes_of_no_group_and_groups_without_a_node() -> None:
-    cluster = Cluster(roles=(NodeGroup(nodes="0", roles=MASTER), NodeGroup(nodes="7-9", roles=("worker",))))
+    groups = tuple(NodeGroup(nodes=each, roles=MASTER) for each in ("0", "7-9", "3-5"))
     with pytest.raises(SpecError) as caught:
-        nodes_of(cluster, machines(4))
+        nodes_of(Cluster(roles=groups), machines(4))
     assert str(caught.value).splitlines() == [
         "roles[1].nodes: 7-9 matches no node: there are nodes 0-3; correct it, or leave the group out",
-        "roles: nobody says what nodes 1-3 does; add a group of theirs, such as 3-",
+        "roles[2].nodes: 3-5 goes past the last node: there are nodes 0-3; correct it, or write 3- for all from there "
+        "on",
+        "roles: nobody says what nodes 1-2 does; add a group of theirs, such as 3-",
     ]
 
 

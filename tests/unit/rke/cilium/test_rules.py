@@ -179,3 +179,24 @@ def test_two_who_do_the_work_of_kube_proxy() -> None:
     assert said.endswith("; write disable-kube-proxy: true into config, and into its stack's server_config")
     without = replace(NETWORKS, distribution="rke2", config={"disable-kube-proxy": True})
     assert list(warnings(replace(both, cluster=without))) == []
+
+
+@pytest.mark.parametrize(
+    ("distribution", "plugin", "said"),
+    [
+        ("rke", "none", []),
+        ("rke", "calcio", []),  # which RKE's own rules tell
+        ("rke", "calico", ["network_plugin: calico is there beside cilium; leave it out: none, which Cilium needs"]),
+        ("rke2", "multus, cilium", []),
+        ("rke2", "multus,canal", ["network_plugin: multus,canal is not cilium, whose values are given; leave it out"]),
+    ],
+)
+def test_another_network_beside_cilium(distribution: Any, plugin: str, said: list[str]) -> None:
+    found = told(replace(ONE, cluster=replace(NETWORKS, distribution=distribution, network_plugin=plugin)))
+    assert [each.partition(", or")[0] for each in found] == said
+
+
+def test_an_address_of_the_other_version_is_told_once() -> None:
+    pools = MetalLB(pools=(MetalLBPool(name="p", addresses=("10.1.0.200/29",), auto_assign=False),))
+    (said,) = told(changed(ONE, mesh_address="fd00::1"), metallb=pools)
+    assert said.startswith("mesh_address: fd00::1 is no IPv4")
