@@ -16,6 +16,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.resources.heat_events import DEPTH
 
 Raw = Mapping[str, Any]
+PORT, SERVER = "OS::Neutron::Port", "OS::Nova::Server"
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class HeatStack:
     def holds(self) -> frozenset[str]:
         """The ids of what goes with it: its resources, and the volumes that Nova made for its servers."""
         ids = frozenset(each["physical_resource_id"] for each in self.resources if each["physical_resource_id"])
-        mine = (each for each in self.servers if each["id"] in ids) if "OS::Nova::Server" in self.types else ()
+        mine = (each for each in self.servers if each["id"] in ids) if SERVER in self.types else ()
         volumes = (volume for each in mine for volume in each["os-extended-volumes:volumes_attached"])
         return ids | {each["id"] for each in volumes if each["delete_on_termination"]}
 
@@ -95,25 +96,42 @@ class HeatStack:
 
     def missing(self) -> dict[str, Raw]:
         """Return, by place, the servers and ports that Heat believes in and that are gone."""
-        leaves = [each for each in self.resources if not _link(each, "nested") and each["physical_resource_id"]]
-        servers = [each for each in leaves if each["resource_type"] == "OS::Nova::Server"]
-        ports = [each for each in leaves if each["resource_type"] == "OS::Neutron::Port"]
         standing: set[str] = set()
-        if servers:
+        if SERVER in self.types:
             standing |= {each["id"] for each in self.servers}
-        if ports:
+        if PORT in self.types:
             project = self.cloud.project_id
             standing |= {
                 each["id"] for each in self.cloud.network.list("/ports", "ports", project_id=project, fields="id")
             }
-        gone = (each for each in servers + ports if each["physical_resource_id"] not in standing)
-        return {self.places[_link(each, "stack")] + each["resource_name"]: each for each in gone}
+        return {place: each for place, each in self._leaves.items() if each["physical_resource_id"] not in standing}
+
+    def cut_off(self) -> dict[str, Raw]:
+        """Return, by place, the servers whose last port is gone, which Heat does not notice.
+
+        Not those whose port is a resource beside them: that one is missing, and Heat gives them its successor.
+        """
+        bare = {each["id"] for each in self.servers if not (each["addresses"] or each["status"] in ("BUILD", "ERROR"))}
+        beside = {place.rpartition(".")[0] for place, each in self._leaves.items() if each["resource_type"] == PORT}
+        found = {
+            place: each
+            for place, each in self._leaves.items()
+            if each["physical_resource_id"] in bare and place.rpartition(".")[0] not in beside
+        }
+        return {} if found and "allocate_network" in str(self.inputs()[:2]) else found  # those may want none
+
+    @property
+    def _leaves(self) -> dict[str, Raw]:
+        """The servers and ports that were made, by place."""
+        leaves = (each for each in self.resources if not _link(each, "nested") and each["physical_resource_id"])
+        mine = (each for each in leaves if each["resource_type"] in (SERVER, PORT))
+        return {self.places[_link(each, "stack")] + each["resource_name"]: each for each in mine}
 
     def mark_unhealthy(self, resource: Raw) -> None:
         """Have the next update make a resource again."""
         stack = next(link["href"] for link in resource["links"] if link["rel"] == "stack")
         name = quote(resource["resource_name"], safe="")
-        body = {"mark_unhealthy": True, "resource_status_reason": "openstack-prep: it is gone"}
+        body = {"mark_unhealthy": True, "resource_status_reason": "openstack-prep: it or its port is gone"}
         path = f"/stacks/{stack.partition('/stacks/')[2]}/resources/{name}"
         self.cloud.orchestration.request("PATCH", path, json=body)
 

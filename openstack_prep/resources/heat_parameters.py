@@ -5,6 +5,7 @@ Source: Heat Orchestration Template specification, "Parameters section" and "Par
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -31,7 +32,9 @@ KINDS: dict[str, Kind] = {
 def mistakes(declared: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> Iterator[Found]:
     """Yield what is wrong with the values given; hidden ones are repeated nowhere."""
     for name in sorted(given.keys() - declared.keys()):
-        yield f"parameters: the template has no {name}", f"it has {', '.join(sorted(declared)) or 'none'}"
+        close = difflib.get_close_matches(name, declared, n=1)
+        there = f"it has {', '.join(sorted(declared)) or 'none'}"
+        yield f"parameters: the template has no {name}", f"did you mean {close[0]}?" if close else there
     for name, schema in declared.items():
         if name in given:
             hidden = schema.get("hidden") in (True, "true")
@@ -47,15 +50,36 @@ def mistakes(declared: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]
             yield f"parameters: {name} is not given", schema.get("description", "").strip() or "give it"
 
 
-def named(declared: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> Iterator[tuple[Kind, str]]:
-    """Yield the kind and the name or id of what the values refer to, by the template's custom constraints."""
-    for name, schema in declared.items():
+def named(template: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[tuple[Kind, str]]:
+    """Yield the kind and the name or id of what the values refer to.
+
+    The template's custom constraints tell it.  Heat looks up no list of security groups, so these are
+    the parameters that the template puts into a property of that name.
+    """
+    groups = set(_parameters(template.get("resources"), inside=False))
+    for name, schema in (template.get("parameters") or {}).items():
         value = given.get(name, schema.get("default"))
-        for constraint in schema.get("constraints") or ():
-            kind = KINDS.get(constraint.get("custom_constraint", ""))
-            if kind and value not in (None, ""):
-                for each in items(value) if schema["type"] == "comma_delimited_list" else [str(value)]:
+        customs = {each.get("custom_constraint") for each in schema.get("constraints") or ()}
+        kinds = {KINDS[each] for each in customs & KINDS.keys()}
+        if name in groups:
+            kinds.add("security_group")
+        for kind in kinds if value not in (None, "") else ():
+            many = schema["type"] == "comma_delimited_list" or isinstance(value, list | tuple)
+            for each in items(value) if many else [str(value)]:
+                if (kind, each) != ("security_group", "default"):  # every project gets that one
                     yield kind, each
+
+
+def _parameters(value: Any, *, inside: bool) -> Iterator[str]:
+    """Yield the parameters that a part of a template puts into properties called security_groups."""
+    if isinstance(value, Mapping):
+        if inside and isinstance(value.get("get_param"), str):
+            yield value["get_param"]
+        for name, each in value.items():
+            yield from _parameters(each, inside=inside or name == "security_groups")
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _parameters(each, inside=inside)
 
 
 def _against(schema: Mapping[str, Any], value: Any) -> Iterator[str]:

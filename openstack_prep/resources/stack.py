@@ -13,7 +13,7 @@ from typing import Any, Self
 from openstack_prep.errors import Mistake
 from openstack_prep.model import Change, Key, Observed
 from openstack_prep.resources import stack_checks
-from openstack_prep.resources.heat import HeatStack
+from openstack_prep.resources.heat import SERVER, HeatStack
 from openstack_prep.resources.heat_events import Waiting, in_progress
 from openstack_prep.resources.heat_list import stack_of
 from openstack_prep.resources.heat_package import Package, digest
@@ -31,11 +31,12 @@ DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE")
 class Stack(Inputs):
     """A stack of Heat's.  Our mark is a tag.
 
-    It comes after everything else of the spec that lies in a project, for only its template knows
-    what it uses.  What Heat says that an update would do stands in the plan; what it would replace
-    needs consent.  Servers and ports that are gone are made again.  What it would make is held
-    against the project's quotas first, together with the spec's other stacks there.  A stack in
-    progress is waited for.  After a failure the next apply goes on with the same stack.
+    It comes after everything else of the spec that lies in a project, for only its template knows what it
+    uses. What Heat says that an update would do stands in the plan; what it would replace needs consent.
+    Servers and ports that are gone are made again, and with the same consent servers whose last port is
+    gone. What it would make is held against the project's quotas first, together with the spec's other
+    stacks there. A stack in progress is waited for. After a failure the next apply goes on with the same
+    stack.
     """
 
     # --- what is there -----------------------------------------------------------------------
@@ -59,8 +60,10 @@ class Stack(Inputs):
         if self.adopt and not ours:
             status += ", of another"
         missing = {} if in_progress(raw) else stack.missing()
+        cut_off = stack.cut_off() if not in_progress(raw) and SERVER in stack.types else {}
         values: dict[str, Any] = {"status": status, "tags": tags & frozenset(self.tags or ())}
-        handle: dict[str, Any] = {"stack": stack, "raw": raw, "tags": tags, "missing": missing, "preview": []}
+        handle: dict[str, Any] = {"stack": stack, "raw": raw, "tags": tags, "missing": missing | cut_off, "preview": []}
+        handle["cut off"] = cut_off
         if isinstance(self.package, Package):
             template, files, environment = stack.inputs()
             values["template"] = digest(template, files)
@@ -69,7 +72,9 @@ class Stack(Inputs):
             values["parameters"] = self.package.visible({k: v for k, v in given.items() if k not in self.hidden})
             if not in_progress(raw) and not raw["stack_status"].startswith("DELETE"):
                 self._foresee(site, handle, values)
-        values["missing"] = frozenset(f"{place} {each['physical_resource_id']}" for place, each in missing.items())
+        said = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " has no port")
+        ids = {place: each["physical_resource_id"] for place, each in handle["missing"].items()}
+        values["missing"] = frozenset(f"{place} {ids[place]}{what}" for place, what in said.items())
         values["pending"] = frozenset(map(str, handle["preview"]))
         return Observed(
             id=raw["id"],

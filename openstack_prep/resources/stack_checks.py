@@ -38,6 +38,12 @@ def losses(stack: Inputs, observed: Observed) -> Iterator[Mistake]:
     standing = observed.handle["stack"].made.keys() - observed.handle["missing"].keys()
     replaced = (each for each in observed.handle["preview"] if each.verb == "replace" and each.place in standing)
     lost = [f"{each.place} ({each.type})" for each in replaced if each.type not in STATELESS]
+    cut_off = observed.handle.get("cut off", ())
+    if cut_off:
+        yield stack.mistake(
+            f"{', '.join(sorted(cut_off))} have no port any more, and would be deleted and made again",
+            "save what is on their disks, and consent to that (--allow-replace)",
+        )
     if lost:
         yield stack.mistake(
             f"the update would delete and make again {', '.join(sorted(lost))}",

@@ -154,10 +154,10 @@ class Inputs(ByTenant):
         return (*super().references(), *self.uses())
 
     def uses(self) -> list[Existing]:
-        """Return what its parameters name, by the template's constraints."""
+        """Return what its parameters name, as far as the template tells."""
         if isinstance(self.package, PrepError):  # then an apply is refused, and a destroy does not care
             return []
-        named = heat_parameters.named(self.package.parameters, self.given)
+        named = heat_parameters.named(self.package.template, self.given)
         return [self.sibling(Existing, name, of=kind) for kind, name in sorted(set(named))]
 
     # --- what is wrong with it ---------------------------------------------------------------

@@ -82,6 +82,20 @@ resources:
       value: {get_param: text}
       action_wait_secs: {create: {get_param: seconds}, update: {get_param: seconds}, delete: {get_param: seconds}}
 """
+PLAIN = """
+heat_template_version: wallaby
+parameters:
+  image: {type: string}
+  groups: {type: comma_delimited_list, default: [default]}
+resources:
+  server:
+    type: OS::Nova::Server
+    properties:
+      flavor: m1.small
+      image: {get_param: image}
+      networks: [{network: nodes}]
+      security_groups: {get_param: groups}
+"""
 VOLUME = """
 heat_template_version: wallaby
 resources:
@@ -168,7 +182,7 @@ def image(devcloud: Devcloud) -> Iterator[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    templates = {"group": GROUP, "node": NODE, "port": PORT, "hangs": HANGS}
+    templates = {"group": GROUP, "node": NODE, "port": PORT, "hangs": HANGS, "plain": PLAIN}
     templates |= {"volume": VOLUME, "waits": WAITS, "much": MUCH}
     for name, text in templates.items():
         (tmp_path / f"{name}.yaml").write_text(text)
@@ -229,6 +243,31 @@ def test_from_create_by_scaling_and_mending_to_destroy(lab: Lab, folder: Path, i
     assert left.flavor["original_name"] == "m1.medium"
     assert take_back(lab, one) == {"stack/group"}
     assert servers(lab) == []
+
+
+def test_a_server_without_its_port_and_groups_that_are_not_there(lab: Lab, folder: Path, image: str) -> None:
+    """Nova made the port, so that Heat does not miss it; the server is made again by consent, and then all is well."""
+    plain = Stack(name="plain", template=str(folder / "plain.yaml"), parameters={"image": image})
+    wrong = replace(plain, parameters={"image": image, "groups": ["default", "k8z"]})
+    expected = "stack/plain: security_group/k8z does not exist; declare it in the spec, or correct the name"
+    assert expected in map(str, lab.plan(wrong).refusals)
+    lab.run(plain).raise_for_failures()
+    assert expected in map(str, lab.plan(wrong).refusals)
+
+    (server,) = servers(lab)
+    (port,) = lab.admin.network.ports(device_id=server.id)
+    lab.admin.network.delete_port(port)
+    deadline = time.monotonic() + 30
+    while servers(lab)[0].addresses and time.monotonic() < deadline:  # Neutron tells Nova a moment later
+        time.sleep(0.3)
+    assert f"server {server.id} has no port" in str(lab.plan(plain))
+    with pytest.raises(PlanRefused, match=r"server have no port any more, and would be deleted and made again"):
+        lab.run(plain)
+    lab.run(plain, allow_replace=True).raise_for_failures()
+    (made,) = servers(lab)
+    assert made.id != server.id
+    assert made.addresses
+    assert not lab.plan(plain)
 
 
 def test_a_nested_failure_is_told_and_mended_in_the_same_stack(lab: Lab, folder: Path, image: str) -> None:

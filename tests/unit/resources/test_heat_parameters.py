@@ -73,5 +73,22 @@ def test_what_the_constraints_name() -> None:
         },
         "zone": {"type": "string", "constraints": [{"custom_constraint": "nova.availability_zone"}]},
     }
-    found = list(named(declared, {"groups": "a, b", "zone": "nova"}))
+    found = list(named({"parameters": declared}, {"groups": "a, b", "zone": "nova"}))
     assert found == [("flavor", "m1.small"), ("security_group", "a"), ("security_group", "b")]
+
+
+def test_what_goes_into_security_groups_names_some() -> None:
+    """Also where lists are joined, and in the definition of a group's members; default is every project's."""
+    several = {"type": "comma_delimited_list", "default": ["default"]}
+    joined = {"list_concat": [[{"get_resource": "own"}], {"get_param": "more"}]}
+    template = {
+        "parameters": {"groups": several, "more": several, "zones": several},
+        "resources": {
+            "own": {"type": "OS::Neutron::SecurityGroup"},
+            "nodes": {"properties": {"resource_def": {"properties": {"security_groups": {"get_param": "groups"}}}}},
+            "port": {"properties": {"security_groups": joined, "zones": {"get_param": "zones"}}},
+        },
+    }
+    assert list(named(template, {"zones": ["z"]})) == []
+    given = {"groups": ["k8z", "default"], "more": "servces", "zones": ["z"]}
+    assert list(named(template, given)) == [("security_group", "k8z"), ("security_group", "servces")]
