@@ -57,6 +57,8 @@ def sync_address_pairs(
     Services are of one cluster.  ``tell`` is given notes, such as of addresses left out.
     Raises SpecError, ConfigError, PlanRefused before anything is changed, CloudError.
     """
+    if not isinstance(cloud, Cloud):
+        raise ConfigError(f"{cloud!r} is no Cloud; give what openstack_prep.connect(NAME) returns")
     return api.apply(cloud, to_sync(cloud, wanted, services=services, only=only, tell=tell))
 
 
@@ -125,7 +127,7 @@ def _by_words(wanted: Sync, found: kubernetes.Services | None, tell: Callable[[s
     given = {way: value for way, value in ways.items() if value}
     mistakes = []
     if len(given) != 1:
-        mistakes.append(Mistake("ports", "are not told", "give one of stack, tag, security group, ports"))
+        mistakes.append(Mistake("ports", "are not told", "give a SPEC, or one of stack, tag, security group, ports"))
     if wanted.addresses is None and found is None:
         mistakes.append(Mistake("addresses", "are not told", "give some, or the Services that have them"))
     if found is not None and not wanted.within:

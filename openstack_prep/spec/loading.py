@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any
 
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.model import Key, Resource
-from openstack_prep.resources import Project, RkeCluster
+from openstack_prep.resources import Project, RkeCluster, Stack
 from openstack_prep.resources.project import InProject
 from openstack_prep.rke.networks import ClusterNetworks
 from openstack_prep.spec.sections import Clouds, Sections, adapter
 from openstack_prep.yaml_places import Document
+
+_PARAMETER = re.compile(r"parameters: (?:the template has no )?(\w+)")
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Spec:
     resources: tuple[Resource, ...]
     clouds: Clouds = field(default_factory=Clouds)
     places: Mapping[Key, str] = field(default_factory=dict)
+    parameter_places: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Where each parameter of a stack stands, by the stack's key and its own name."""
     warnings: tuple[str, ...] = ()
     only: frozenset[Key] | None = None
 
@@ -50,12 +55,16 @@ class Spec:
         return self.only is None or resource.key in self.only
 
     def placed(self, mistakes: Iterable[Mistake]) -> list[Mistake]:
-        """Return mistakes with the line of the resource they speak of."""
+        """Return mistakes with the line of the resource they speak of, the first of several, or of its parameter."""
         lines = {str(key): place for key, place in self.places.items()}
-        return [
-            replace(each, where=f"{lines[each.where]}: {each.where}") if each.where in lines else each
-            for each in mistakes
-        ]
+        placed = []
+        for each in mistakes:
+            first = each.where.partition(", ")[0]
+            parameter = _PARAMETER.match(each.what)
+            line = self.parameter_places.get((first, parameter[1])) if parameter else None
+            line = line or lines.get(first)
+            placed.append(replace(each, where=f"{line}: {each.where}") if line else each)
+        return placed
 
 
 def load_spec(path: str | Path, sections: Collection[str] | None = None) -> Spec:
@@ -109,6 +118,7 @@ def _assemble(
 ) -> Spec:
     mistakes = list(repeated)
     places: dict[Key, str] = {}
+    parameters: dict[tuple[str, str], str] = {}
     resources: list[Resource] = []
     for where, declared in sections.placed():
         resource = _in_project(_on_networks(declared, sections.cluster_networks), sections.project)
@@ -118,10 +128,13 @@ def _assemble(
             mistakes.append(Mistake(place, what, "give each a name of its own"))
         for part in resource.parts():
             places.setdefault(part.key, place)
+        if isinstance(resource, Stack):
+            for name in resource.parameters or ():
+                parameters[str(resource.key), name] = document.place((*where, "parameters", name))
         resources.append(resource)
     if mistakes:
         raise SpecError(mistakes)
-    return Spec(sections.name, tuple(resources), sections.clouds, places, tuple(warnings))
+    return Spec(sections.name, tuple(resources), sections.clouds, places, parameters, tuple(warnings))
 
 
 def _on_networks(resource: Resource, networks: ClusterNetworks | None) -> Resource:

@@ -49,7 +49,32 @@ def mistake(document: Placed, error: Mapping[str, Any]) -> Mistake:
         return Mistake(where, *_parted(error["msg"]))
     said = str(error["ctx"]["error"]) if error["type"] == "value_error" else _plain(error["msg"])
     what, remedy = _parted(said)
-    return Mistake(where, f"{_shown(error['input'])} {what}", remedy)
+    return Mistake(where, f"{_shown(error['input'])} {what}", remedy or _remedy(error))
+
+
+def _remedy(error: Mapping[str, Any]) -> str:
+    """Return what to do about a finding of pydantic's own; nothing where that says it already."""
+    given, limits = error["input"], error.get("ctx", {})
+    match error["type"]:
+        case "string_type" if isinstance(given, int | float):
+            return "write it in quotes"
+        case "string_too_short":
+            return "write one, or leave it out where it may be"
+        case "string_too_long":
+            return f"write {limits['max_length']} characters at most"
+        case "too_short":
+            return "add one, or leave it out where it may be"
+        case "too_long":
+            return f"keep {limits['max_length']} at most"
+        case "greater_than_equal":
+            return f"write {limits['ge']} or more"
+        case "greater_than":
+            return f"write more than {limits['gt']}"
+        case "less_than_equal":
+            return f"write {limits['le']} or less"
+        case "less_than":
+            return f"write less than {limits['lt']}"
+    return ""
 
 
 def _parted(said: str) -> tuple[str, str]:
@@ -63,6 +88,8 @@ def _plain(message: str) -> str:
 
 def _shown(value: Any) -> str:
     """Return a value as it stands in the spec; what is composed may hold a secret."""
+    if isinstance(value, dict) and list(value) == ["file"]:
+        return f"the file {value['file']}"
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
     text = json.dumps(value, default=str)

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from tests.devcloud.pytest_devcloud import Devcloud
+from tests.devcloud.tenant import Tenant
 from tests.functional.conftest import Prep
 from tests.functional.test_scenario import inventory
 
@@ -31,7 +32,8 @@ def shipped(prep: Prep, name: str) -> dict[str, Any]:
     spec: dict[str, Any] = yaml.safe_load(
         (resources.files("openstack_prep.install_configs") / f"{name}.yaml").read_text()
     )
-    spec["images"][0]["source"] = "disk.qcow2"
+    for image in spec.get("images", ()):
+        image["source"] = "disk.qcow2"
     for stack in spec["stacks"]:
         stack["parameters"]["wait_timeout"] = 0
     return spec
@@ -104,6 +106,7 @@ def test_two_clusters_from_nothing_scaled_and_back_to_nothing(
     prep.run("rke", "mesh", prep.spec.name)
 
     mend_by_hand_and_as_the_user(prep, devcloud)
+    check_roles_of_those_that_stay(prep, mesh)
 
     prep.write(scaled(mesh, 2, 1))
     changed = {key for key, step in prep.apply().items() if step["action"] != "keep"}
@@ -118,6 +121,19 @@ def test_two_clusters_from_nothing_scaled_and_back_to_nothing(
     assert inventory(devcloud) == before
     assert [path.name for path in (prep.folder / "cluster1").iterdir()] == ["cluster.rkestate"]
     assert not (prep.folder / "cluster2").exists()
+
+
+def check_roles_of_those_that_stay(prep: Prep, mesh: dict[str, Any]) -> None:
+    """With three nodes the second is promoted, which is shown; what the first may not lose unasked is refused."""
+    prep.write(scaled(mesh, 1, 3))
+    promoted = "drift -[roles cluster2-1: worker -> controlplane, etcd, worker]"
+    assert promoted in prep.run("plan", prep.spec.name).stdout
+    groups = [{"nodes": 0, "roles": ["worker"]}, {"nodes": "1-", "roles": ["controlplane", "etcd"]}]
+    first, second = scaled(mesh, 1, 2)["rke_clusters"]
+    prep.write(mesh | {"rke_clusters": [first, second | {"roles": groups}]})
+    said = prep.run("apply", "--yes", prep.spec.name, code=2).stderr
+    demoted = "rke_cluster/cluster2: roles cluster2-0: controlplane, etcd, worker -> worker: it stays, and would be"
+    assert f"{demoted} controlplane and etcd no more; write roles into the spec that keep it" in said
 
 
 def mend_by_hand_and_as_the_user(prep: Prep, devcloud: Devcloud) -> None:
@@ -194,6 +210,31 @@ def test_rke2_is_told_what_was_drawn_for_it(prep: Prep, devcloud: Devcloud) -> N
     assert {name: told[name] for name in same} == {name: server[name] for name in same}
     assert told["token"] not in json.dumps([server, agent])
     assert prep.changes() == set()
+
+
+def test_a_cluster_in_a_project_that_is_there(prep: Prep, tenant: Tenant) -> None:
+    """A plain member has the shipped spec applied and destroyed, on a network that stood before and stays."""
+    with tenant.connect() as own:
+        network = own.network.create_network(name="nodes")
+        cidr = "192.168.0.0/24"
+        subnet = own.network.create_subnet(name="nodes", network_id=network.id, ip_version=4, cidr=cidr)
+        disk = {"disk_format": "qcow2", "container_format": "bare", "data": (prep.folder / "disk.qcow2").read_bytes()}
+        own.image.create_image(name="ubuntu-22.04", **disk)
+        prep.environment |= {"OS_CLIENT_CONFIG_FILE": str(tenant.clouds_file), "OS_CLOUD": tenant.cloud}
+        spec = scaled(shipped(prep, "rke-project"), 1)
+        spec["stacks"][0]["parameters"]["flavor"] = "m1.small"
+        prep.write(spec)
+        assert {step["status"] for step in prep.apply().values()} == {"done"}
+        (port,) = [each for each in own.network.ports(network_id=network.id) if each.device_owner == "compute:nova"]
+        assert [pair["ip_address"] for pair in port.allowed_address_pairs] == ["192.168.0.240/29"]
+        assert [node["address"] for node in written(prep, "k8s")["nodes"]] == [port.fixed_ips[0]["ip_address"]]
+        assert prep.changes() == set()
+        prep.destroy()
+        left = [each for each in own.network.ports(network_id=network.id) if each.device_owner != "network:dhcp"]
+        assert not left
+        assert own.network.get_subnet(subnet).name == "nodes"
+        assert not (prep.folder / "k8s").exists()
+        prep.spec.unlink()  # the user is gone before the fixture would destroy
 
 
 def config_told(devcloud: Devcloud, server: str) -> dict[str, Any]:

@@ -164,7 +164,7 @@ def test_services_alone_do_not_say_what_is_allowed(cloud: Cloud) -> None:
         (
             Sync(),
             [
-                "ports: are not told; give one of stack, tag, security group, ports",
+                "ports: are not told; give a SPEC, or one of stack, tag, security group, ports",
                 "addresses: are not told; give some, or the Services that have them",
             ],
         ),
@@ -235,3 +235,8 @@ def test_the_command(
     (step,) = json.loads(capsys.readouterr().out)
     assert step["changes"][0] == {"field": "addresses", "before": None, "after": ["10.1.0.9"]}
     assert not [each for each in sent(services) if not each.startswith("GET")]
+
+
+def test_a_cloud_by_name_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"'mycloud' is no Cloud; give what openstack_prep\.connect\(NAME\) returns"):
+        sync_address_pairs("mycloud", Sync(stack="one", addresses=["10.0.0.1"]))  # type: ignore[arg-type]

@@ -127,8 +127,11 @@ MISTAKES = {
     "a list": ("- name: x\n", ["spec.yaml:1: is not a mapping of sections; begin with `name: my-cluster`"]),
     "a word": ("ocp4\n", ["spec.yaml:1: is not a mapping of sections; begin with `name: my-cluster`"]),
     "no name": ("quota: {cores: 1}\n", ["spec.yaml:1: name: is missing; add it"]),
-    "an empty name": ('name: ""\n', ['spec.yaml:1: name: "" should have at least 1 character']),
-    "a number for a name": ("name: 4\n", ["spec.yaml:1: name: 4 should be a valid string"]),
+    "an empty name": (
+        'name: ""\n',
+        ['spec.yaml:1: name: "" should have at least 1 character; write one, or leave it out where it may be'],
+    ),
+    "a number for a name": ("name: 4\n", ["spec.yaml:1: name: 4 should be a valid string; write it in quotes"]),
     "unknown section": ("name: x\nflavor: []\n", ["spec.yaml:2: flavor: unknown key; did you mean flavors?"]),
     "unknown key in an item": (
         "name: x\nnetworks:\n  - name: n\n    mtuu: 1\n",
@@ -163,11 +166,11 @@ MISTAKES = {
     "infinity": ("name: x\nquota: {cores: .inf}\n", ["spec.yaml:2: quota.cores: Infinity should be a valid integer"]),
     "below unlimited": (
         "name: x\nquota: {cores: -2}\n",
-        ["spec.yaml:2: quota.cores: -2 should be greater than or equal to -1"],
+        ["spec.yaml:2: quota.cores: -2 should be greater than or equal to -1; write -1 or more"],
     ),
     "an absurd size": (
         "name: x\nquota:\n  ram: 107374182400\n",
-        ["spec.yaml:3: quota.ram: 107374182400 should be less than or equal to 1073741824"],
+        ["spec.yaml:3: quota.ram: 107374182400 should be less than or equal to 1073741824; write 1073741824 or less"],
     ),
     "no size": (
         "name: x\nquota: {ram: 100GB}\n",
@@ -276,6 +279,38 @@ def test_a_password_that_yaml_takes_for_a_number_is_not_repeated(refused: Refuse
     (said,) = refused("name: x\nusers: [{name: u, password: 31415926}]\n")
     assert "31415926" not in said
     assert said.startswith("spec.yaml:2: users[0].password: is not a secret's source; write one of {env: NAME}")
+
+
+def test_a_mistake_of_stacks_is_placed_at_the_first_and_at_its_parameter(tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text("""\
+name: x
+stacks:
+  - name: a
+    template: shipped:rke-cluster.yaml
+    parameters: &same
+      image: jammy
+      node_cuont: 3
+  - name: b
+    template: shipped:rke-cluster.yaml
+    parameters: *same
+""")
+    found = load_spec(tmp_path / "spec.yaml").placed(
+        [
+            Mistake("stack/a, stack/b", "flavor/x does not exist"),
+            Mistake("stack/b", "parameters: the template has no node_cuont"),
+            Mistake("stack/a", "parameters: image: it is no image"),
+            Mistake("stack/b", "parameters: flavor is not given"),
+            Mistake("network/y", "does not exist"),
+        ]
+    )
+    path = tmp_path / "spec.yaml"
+    assert [each.where for each in found] == [
+        f"{path}:3: stack/a, stack/b",
+        f"{path}:7: stack/b",
+        f"{path}:6: stack/a",
+        f"{path}:8: stack/b",
+        "network/y",
+    ]
 
 
 def test_a_spec_that_is_not_there(tmp_path: Path) -> None:
