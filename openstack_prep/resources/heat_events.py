@@ -20,6 +20,8 @@ EVENTS = 0.75  # seconds at least from one reading of events to the next: nested
 DEPTH = 5  # levels of nested stacks: as many as Heat allows, unless its administrator chose otherwise
 GRACE = 120.0  # seconds beyond the stack's own time-out, at which Heat itself gives up
 TIMEOUT_MINS = 60  # Heat's own
+PATIENCE = 60.0  # seconds after which it is told until when a stack is waited for, and how to give up
+GIVE_UP = {"CREATE": "openstack stack delete", "UPDATE": "openstack stack cancel --no-rollback"}
 CANCELLED = "(user triggered cancel)"
 """The end of what Heat says of resources that it stopped because another failed."""
 
@@ -27,10 +29,15 @@ Raw = Mapping[str, Any]
 
 
 class Waiting:
-    """One wait for a stack; ``tell`` hears of each resource as it changes."""
+    """One wait for a stack; ``tell`` hears of each resource as it changes.
 
-    def __init__(self, heat: Service, path: str, tell: Callable[[str], None]) -> None:
+    It also hears until when that goes on, after ``patience`` seconds.
+    """
+
+    def __init__(self, heat: Service, path: str, tell: Callable[[str], None], patience: float | None = None) -> None:
         self.heat, self.path, self.tell = heat, path, tell
+        self.until = 0.0  # since the epoch
+        self.silent_until: float | None = time.monotonic() + (PATIENCE if patience is None else patience)
         self.told: set[str] = set()
         self.faults: dict[str, tuple[str, str]] = {}  # action and reason, by place
         self.rolling_back = False
@@ -42,6 +49,7 @@ class Waiting:
         A Heat that does not answer for a while is waited for.  Raises WaitTimeout.
         """
         seconds = (timeout_mins or TIMEOUT_MINS) * 60 + GRACE
+        self.until = time.time() + seconds
         try:
             return tenacity.Retrying(
                 retry=tenacity.retry_if_result(in_progress) | tenacity.retry_if_exception(passes),
@@ -61,7 +69,16 @@ class Waiting:
                 self._read_events()
         except NotFound:
             return None
+        if in_progress(stack) and self.silent_until is not None and time.monotonic() >= self.silent_until:
+            self.silent_until = None
+            self._tell_how_long(stack)
         return dict(stack)
+
+    def _tell_how_long(self, stack: Raw) -> None:
+        until = time.strftime("%H:%M", time.localtime(self.until))
+        command = GIVE_UP.get(str(stack["stack_status"]).partition("_")[0])
+        give_up = f"; to give up: {command} {stack['id']}" if command else ""
+        self.tell(f"is {stack['stack_status']}, and is waited for until {until} at most{give_up}")
 
     def raise_for_failure(self, stack: Raw | None) -> None:
         """Raise ResourceFailed when the work ended badly, with the reason of each resource at fault."""

@@ -135,7 +135,7 @@ class Stack(Inputs):
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         stack: HeatStack = observed.handle["stack"]
         if in_progress(observed.handle["raw"]):  # by a run that was killed, or by somebody else
-            self._waiting(site, stack).end(self.timeout)
+            self._waiting(site, stack, patience=0).end(self.timeout)
             found = type(self).find(site.fresh(), [self]).get(self.key)
             if found is None:
                 return self.create(site)
@@ -159,8 +159,8 @@ class Stack(Inputs):
         waiting = self._waiting(site, stack)
         waiting.raise_for_failure(waiting.end(self.timeout))
 
-    def _waiting(self, site: Site, stack: HeatStack) -> Waiting:
-        return Waiting(stack.cloud.orchestration, stack.path, lambda text: site.note(self.key, text))
+    def _waiting(self, site: Site, stack: HeatStack, patience: float | None = None) -> Waiting:
+        return Waiting(stack.cloud.orchestration, stack.path, lambda text: site.note(self.key, text), patience)
 
     def _finished(self, site: Site, stack: HeatStack) -> Observed:
         waiting = self._waiting(site, stack)

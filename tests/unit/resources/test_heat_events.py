@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -123,3 +124,22 @@ def test_the_wait_ends(services: requests_mock.Mocker, site: Site, monkeypatch: 
     services.get(f"{STACK}/events", json={"events": []})
     with pytest.raises(WaitTimeout, match="it is still in progress"):
         Waiting(site.admin.orchestration, "/stacks/s/root", print).end(1)
+
+
+@pytest.mark.parametrize(
+    ("status", "give_up"),
+    [
+        ("CREATE_IN_PROGRESS", "; to give up: openstack stack delete root"),
+        ("UPDATE_IN_PROGRESS", "; to give up: openstack stack cancel --no-rollback root"),
+        ("DELETE_IN_PROGRESS", ""),
+    ],
+)
+def test_how_long_it_is_waited_for_is_told_once(
+    services: requests_mock.Mocker, site: Site, status: str, give_up: str
+) -> None:
+    services.get(STACK, [stack(status), stack(status), stack("CREATE_COMPLETE")])
+    services.get(f"{STACK}/events", json={"events": []})
+    told: list[str] = []
+    Waiting(site.admin.orchestration, "/stacks/s/root", told.append, patience=0).end()
+    (said,) = told
+    assert re.fullmatch(rf"is {status}, and is waited for until \d\d:\d\d at most{give_up}", said)
