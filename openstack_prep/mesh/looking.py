@@ -11,16 +11,16 @@ from openstack_prep.check import by_weight
 from openstack_prep.check.finding import Finding
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.mesh.declared import Declared, as_declared, mended
 from openstack_prep.mesh.examination import Examination, Nodes, examine
 from openstack_prep.mesh.reading import read
 from openstack_prep.mesh.scene import Raw
 from openstack_prep.model import Observed
-from openstack_prep.resources import Project, RkeCluster, rke_files, stack_outputs
+from openstack_prep.resources import Project, RkeCluster, Stack, rke_files, stack_outputs
 from openstack_prep.resources.existing import Existing
 from openstack_prep.resources.port import ports_of
 from openstack_prep.resources.stack_nodes import servers_of
 from openstack_prep.resources.stack_outputs import Outputs
-from openstack_prep.rke.cilium import Member
 from openstack_prep.rke.nodes import nodes_of
 from openstack_prep.site import Site
 from openstack_prep.spec import Spec
@@ -41,9 +41,8 @@ def look(cloud: Cloud, spec: Spec, *, path: str = "SPEC", jobs: int = 8) -> Exam
         remedy = "give two or more of rke_clusters cilium with a mesh"
         raise SpecError([Mistake("rke_clusters", f"{named} takes part in a mesh", remedy)])
     with cloud.reading():
-        return _look(
-            site, [rke_files.member(each) for each in clusters], [_seen(site, spec, each, path) for each in clusters]
-        )
+        seen = [_seen(site, spec, each, path) for each in clusters]
+        return _look(site, [Declared(each, spec.resources) for each in clusters], seen, path)
 
 
 def _takes_part(cluster: RkeCluster) -> bool:
@@ -108,7 +107,7 @@ def _seen(site: Site, spec: Spec, cluster: RkeCluster, path: str) -> Seen:
         others=ports,
         by_bgp="bgp" in protocols,
         speakers="layer2" in protocols,
-        finding=_lost(cluster, names, found),
+        finding=_lost(spec, cluster, names, found, path),
     )
 
 
@@ -116,17 +115,20 @@ def _addresses(port: Raw) -> set[str]:
     return {each["ip_address"] for each in port["fixed_ips"]}
 
 
-def _lost(cluster: RkeCluster, names: Mapping[str, str], ports: Sequence[Raw]) -> Finding | None:
+def _lost(spec: Spec, cluster: RkeCluster, names: Mapping[str, str], ports: Sequence[Raw], path: str) -> Finding | None:
     """Return a word on nodes that their stack tells of, and that have no port."""
     there = {address for port in ports for address in _addresses(port)}
     lost = [f"{name} {address}" for address, name in names.items() if address not in there]
     if not lost:
         return None
+    stacks = [each for each in spec.resources if isinstance(each, Stack) and each.name == cluster.stack]
     return Finding(
         where=cluster.name,
         what=f"no server of stack/{cluster.stack} has a port with the address of {', '.join(lost)}",
         why="what lets a node in shows on its port",
-        remedy=f"openstack stack check {cluster.stack}  # and look at what it says of these servers",
+        remedy=f"openstack-prep apply {shlex.quote(path)}"
+        if stacks
+        else f"have the owner of stack/{cluster.stack} make these servers again",
     )
 
 
@@ -154,7 +156,7 @@ def _named(port: Raw, names: Mapping[str, str]) -> Raw | None:
     return {**port, "name": port["name"] or name} if name else None
 
 
-def _look(site: Site, members: Sequence[Member], seen: Sequence[Seen]) -> Examination:
+def _look(site: Site, clusters: Sequence[Declared], seen: Sequence[Seen], path: str) -> Examination:
     cloud = site.admin
     scene = read(
         cloud.network,
@@ -165,13 +167,18 @@ def _look(site: Site, members: Sequence[Member], seen: Sequence[Seen]) -> Examin
         nodes=[port for each in seen for port in each.ports],
         networks=[network_id for each in seen for network_id in each.networks],
     )
-    nodes = {}
-    for member, each in zip(members, seen, strict=True):
+    members = [rke_files.member(each.cluster) for each in clusters]
+    nodes, declared = {}, {}
+    for one, each in zip(clusters, seen, strict=True):
         ids = {fixed["subnet_id"] for port in each.ports for fixed in port["fixed_ips"]}
         subnets = [raw for raw in scene.subnets.values() if raw["id"] in ids or raw["network_id"] in each.networks]
-        nodes[member.name] = Nodes(
+        name = one.cluster.name
+        nodes[name] = Nodes(
             ports=each.ports, subnets=subnets, roles=each.roles, by_bgp=each.by_bgp, speakers=each.speakers
         )
+        declared[name] = replace(nodes[name], ports=one.ports(each.ports))
     found = examine(scene, members, nodes)
+    projects = [(one, site.find_project_id(one.cluster.owner)) for one in clusters]
+    left = examine(as_declared(scene, projects), members, declared)
     missing = [each.finding for each in seen if each.finding]
-    return replace(found, findings=tuple(by_weight([*missing, *found.findings])))
+    return replace(found, findings=tuple(by_weight([*missing, *mended(found.findings, left.findings, path)])))

@@ -103,7 +103,7 @@ def test_two_clusters_from_nothing_scaled_and_back_to_nothing(
         assert {path.stat().st_mode & 0o777 for path in (prep.folder / cluster).iterdir()} == {0o600}
         prep.run("rke", "check", f"{cluster}/cluster.yml")
     assert prep.changes() == set()
-    prep.run("rke", "mesh", prep.spec.name)
+    mesh_is_mended_by_the_spec(prep, devcloud)
 
     mend_by_hand_and_as_the_user(prep, devcloud)
     check_roles_of_those_that_stay(prep, mesh)
@@ -134,6 +134,23 @@ def check_roles_of_those_that_stay(prep: Prep, mesh: dict[str, Any]) -> None:
     said = prep.run("apply", "--yes", prep.spec.name, code=2).stderr
     demoted = "rke_cluster/cluster2: roles cluster2-0: controlplane, etcd, worker -> worker: it stays, and would be"
     assert f"{demoted} controlplane and etcd no more; write roles into the spec that keep it" in said
+
+
+def mesh_is_mended_by_the_spec(prep: Prep, devcloud: Devcloud) -> None:
+    """A declared rule and a declared pair that somebody took away come back by the spec, with our record."""
+    project = devcloud.admin.identity.find_project("mesh", ignore_missing=False)
+    port = next(each for each in devcloud.admin.network.ports(project_id=project.id) if each.allowed_address_pairs)
+    devcloud.admin.network.update_port(port, allowed_address_pairs=[])
+    health = {"project_id": project.id, "port_range_min": 4240, "remote_ip_prefix": "10.2.0.0/24"}
+    for rule in list(devcloud.admin.network.security_group_rules(**health)):
+        devcloud.admin.network.delete_security_group_rule(rule)
+    findings = json.loads(prep.run("rke", "mesh", "--format", "json", prep.spec.name, code=1).stdout)["findings"]
+    sync, apply = ["openstack-prep", "address-pairs", "sync", "spec.yaml"], ["openstack-prep", "apply", "spec.yaml"]
+    assert {each["remedy"] for each in findings} == {" ".join(sync), " ".join(apply)}
+    user = Prep(prep.folder, prep.environment | {"OS_CLIENT_CONFIG_FILE": "clouds.yaml", "OS_CLOUD": "mesh"})
+    user.run(*sync[1:])
+    prep.apply()
+    assert "nothing stands in the way" in prep.run("rke", "mesh", prep.spec.name).stdout
 
 
 def mend_by_hand_and_as_the_user(prep: Prep, devcloud: Devcloud) -> None:
