@@ -241,7 +241,7 @@ def test_the_call_of_the_library(tenant: Tenant, nodes: Any) -> None:
     with pytest.raises(SpecError) as caught:
         sync_address_pairs(cloud, Sync(stack="a", tag="b", addresses=["10.1.0.9-10.1.0.1"]))
     assert str(caught.value).splitlines() == [
-        "ports: are not told; give one of stack, tag, security group, ports",
+        "ports: are not told; give a SPEC, or one of stack, tag, security group, ports",
         "addresses: '10.1.0.9-10.1.0.1' ends before it begins; write the lower address first",
     ]
     with pytest.raises(PlanRefused, match="stack none does not exist in the project; make it first"):
