@@ -146,7 +146,7 @@ def _informed(spec: Spec) -> tuple[Spec, list[Mistake]]:
             resources.append(each.informed() if spec.is_chosen(each) else each)
         except PrepError as error:
             resources.append(each)
-            mistakes.append(Mistake(str(each.key), str(error)))
+            mistakes.append(Mistake.about(each.key, str(error)))
     return replace(spec, resources=tuple(resources)), mistakes
 
 
@@ -155,14 +155,15 @@ def _name_of(resources: Sequence[Resource]) -> str:
     return resources[0].name if resources else "nothing"
 
 
-def _actors(resources: Sequence[Resource]) -> dict[str | None, Actor]:
+def _actors(resources: Sequence[Resource]) -> dict[Key | None, Actor]:
     """Return by project the first user whose password the spec knows and who has a role there."""
     users = {each.key: each for each in resources if isinstance(each, User) and each.password is not None}
     assignments = [each for each in resources if isinstance(each, RoleAssignment) and each.gives_access]
-    actors: dict[str | None, Actor] = {}
+    actors: dict[Key | None, Actor] = {}
     for each in assignments:
         user = users.get(each.holder.key)
-        if user is not None and user.password is not None and each.project not in actors:
-            roles = tuple(one for one in assignments if one.holder == each.holder and one.project == each.project)
-            actors[each.project] = Actor(each.holder, user.password, user.domain, each.owner, roles)
+        place = each.owner.key if each.owner else None
+        if user is not None and user.password is not None and place not in actors:
+            roles = tuple(one for one in assignments if one.holder == each.holder and one.owner == each.owner)
+            actors[place] = Actor(each.holder, user.password, user.domain, each.owner, roles)
     return actors

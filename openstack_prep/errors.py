@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from openstack_prep.key import Key
+
 if TYPE_CHECKING:
     from openstack_prep.plan import Report
 
@@ -21,12 +23,19 @@ class Mistake:
     """One thing wrong in what the user gave us.
 
     ``where`` names the place (``file:line: field``), ``what`` the value and what is wrong with it,
-    ``remedy`` what to do.
+    ``remedy`` what to do.  ``keys`` are the resources concerned, for which a spec knows the lines.
     """
 
     where: str
     what: str
     remedy: str = ""
+    keys: tuple[Key, ...] = ()
+
+    @classmethod
+    def about(cls, key: Key | Sequence[Key], what: str, remedy: str = "") -> Mistake:
+        """Return a mistake in a resource, or in several together."""
+        keys = (key,) if isinstance(key, Key) else tuple(key)
+        return cls(", ".join(map(str, keys)), what, remedy, keys)
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}" + (f"; {self.remedy}" if self.remedy else "")

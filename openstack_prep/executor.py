@@ -66,7 +66,7 @@ def examine(
 
     ``others`` are what the spec would make besides.
     """
-    declared = {resource.key for resource in resources} | site.known.keys()
+    declared = {key for resource in resources for key in (resource.key, *resource.provides())} | site.known.keys()
     outside = {each.key: each for resource in resources for each in resource.references() if each.key not in declared}
     try:
         observed = observe(site, [*resources, *outside.values()], jobs=jobs)
@@ -75,9 +75,9 @@ def examine(
     with ThreadPoolExecutor(jobs) as pool:
         checks = list(pool.map(lambda each: list(each.check(site, observed.get(each.key))), resources))
     mistakes = [
-        Mistake(
+        Mistake.about(
             _users_of(key, resources),
-            f"{key} does not exist",
+            f"{key.qualified} does not exist",
             _remedy(each, others),
         )
         for key, each in outside.items()
@@ -101,8 +101,8 @@ def _remedy(missing: Resource, others: Set[Key]) -> str:
     return "declare it in the spec, or correct the name" if missing.declarable else "correct the name"
 
 
-def _users_of(key: Key, resources: Iterable[Resource]) -> str:
-    return ", ".join(str(each.key) for each in resources if key in {needed.key for needed in each.references()})
+def _users_of(key: Key, resources: Iterable[Resource]) -> tuple[Key, ...]:
+    return tuple(each.key for each in resources if key in {needed.key for needed in each.references()})
 
 
 # --- run ----------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ class _Run:
             return replace(step, observed=observed, action=Action.DELETE if left else Action.KEEP)
         again = planner.decide(step.resource, observed, step.needs)
         if again.action is Action.REPLACE and step.action is not Action.REPLACE:
-            raise PlanRefused([Mistake(str(step.key), "was changed by somebody else meanwhile", "plan again")])
+            raise PlanRefused([Mistake.about(step.key, "was changed by somebody else meanwhile", "plan again")])
         return again
 
     @staticmethod

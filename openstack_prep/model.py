@@ -14,21 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from urllib.parse import quote
 
 from openstack_prep.errors import Mistake
+from openstack_prep.key import Key as Key
 
 if TYPE_CHECKING:
     from openstack_prep.cloud import Cloud
     from openstack_prep.site import Site
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Key:
-    """What a resource is called within one spec: its kind and its name."""
-
-    kind: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.kind}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +111,13 @@ class Resource:
         def name(self) -> str: ...
 
     @property
+    def scope(self) -> tuple[str, ...]:
+        """Where the name is unique, from the outside in; empty for what the whole cloud shares."""
+        return ()
+
+    @property
     def key(self) -> Key:
-        return Key(self.kind, self.name)
+        return Key(self.kind, self.name, self.scope)
 
     def parts(self) -> Iterable[Resource]:
         """Return what stands for it in a plan: several when some of it must wait for what waits for the rest."""
@@ -201,6 +196,7 @@ class Step:
     """One thing to do to one resource, after the steps it needs.
 
     ``follows`` are those of them whose work changes what is to be done: so that is found out just before.
+    ``label`` tells its resource from the others of the plan; empty when the key's own text does.
     """
 
     resource: Resource
@@ -210,10 +206,14 @@ class Step:
     needs: frozenset[Key] = frozenset()
     follows: frozenset[Key] = frozenset()
     reason: str = ""
+    label: str = ""
 
     @property
     def key(self) -> Key:
         return self.resource.key
+
+    def __str__(self) -> str:
+        return self.label or str(self.key)
 
 
 INTERRUPT = "the interrupt"

@@ -47,7 +47,7 @@ class Plan:
         """Return the steps as plain data, without a secret."""
         return [
             {
-                "resource": str(step.key),
+                "resource": str(step),
                 "action": step.action.value,
                 "id": step.observed.id if step.observed else None,
                 "changes": [
@@ -114,7 +114,7 @@ class Report:
     def outputs(self) -> dict[str, str]:
         """For each resource its principal value: an address, a path, otherwise its id."""
         return {
-            str(result.step.key): next(iter(result.observed.outputs.values()), result.observed.id)
+            str(result.step): next(iter(result.observed.outputs.values()), result.observed.id)
             for result in self.results
             if result.observed is not None and result.step.action is not Action.DELETE
         }
@@ -130,8 +130,8 @@ class Report:
     def raise_for_failures(self) -> None:
         """Raise ApplyFailed when any step failed or was skipped."""
         if self.failed or self.skipped:
-            lines = [f"{result.step.key}: {text.explain(result.error)}" for result in self.failed]
-            lines += [f"{result.step.key}: skipped because of {result.cause}" for result in self.skipped]
+            lines = [f"{result.step}: {text.explain(result.error)}" for result in self.failed]
+            lines += [f"{result.step}: skipped because of {result.cause}" for result in self.skipped]
             raise ApplyFailed("\n".join(lines), self)
 
     @property

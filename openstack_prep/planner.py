@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.key import labels
 from openstack_prep.model import Action, Change, Key, Observed, Resource, Step
 from openstack_prep.plan import Plan
 
@@ -48,8 +49,10 @@ def plan_apply(
     edges = dependencies(resources)
     steps: list[Step] = []
     pending: set[Key] = set()
+    names = labels(edges)
     for resource in in_order(resources, edges):
-        step = _following(decide(resource, observed.get(resource.key), edges[resource.key]), pending)
+        step = decide(resource, observed.get(resource.key), edges[resource.key])
+        step = _following(replace(step, label=names[resource.key]), pending, names)
         steps.append(step)
         if step.action is not Action.KEEP:
             pending.add(step.key)
@@ -59,13 +62,15 @@ def plan_apply(
     return Plan(spec=spec, purpose="apply", steps=tuple(steps), refusals=tuple(refusals))
 
 
-def _following(step: Step, pending: Set[Key]) -> Step:
+def _following(step: Step, pending: Set[Key], names: Mapping[Key, str]) -> Step:
     """Return a step that also says which pending ones it follows; then there may be something to do after all."""
     follows = frozenset(step.resource.follows()) & pending
     if not follows:
         return step
     action = Action.UPDATE if step.action is Action.KEEP else step.action
-    return replace(step, action=action, follows=follows, reason=f"as {', '.join(sorted(map(str, follows)))} will be")
+    return replace(
+        step, action=action, follows=follows, reason=f"as {', '.join(sorted(names[key] for key in follows))} will be"
+    )
 
 
 def to_consent(steps: Iterable[Step]) -> list[Mistake]:
@@ -84,8 +89,8 @@ def _replacement(step: Step) -> Mistake:
         for change in step.changes
         if change.field in step.resource.immutable
     )
-    return Mistake(
-        str(step.key),
+    return Mistake.about(
+        step.key,
         f"exists and differs in what cannot be changed in place: {differences}",
         "give it another name, or consent to deleting and making it again (--allow-replace)",
     )
@@ -99,18 +104,21 @@ def plan_destroy(spec: str, resources: Sequence[Resource], observed: Mapping[Key
         for need in needs:
             dependents[need].add(key)
     steps = []
+    names = labels(edges)
     for resource in reversed(in_order(resources, edges)):
         found = observed.get(resource.key)
         if found is None:
             continue
-        step = Step(resource=resource, action=Action.KEEP, observed=found, reason="carries no mark of this spec")
+        step = Step(
+            resource=resource,
+            action=Action.KEEP,
+            observed=found,
+            reason="carries no mark of this spec",
+            label=names[resource.key],
+        )
         if found.ours:
-            step = Step(
-                resource=resource,
-                action=Action.DELETE,
-                observed=found,
-                needs=frozenset(dependents[resource.key]),
-            )
+            needs = frozenset(dependents[resource.key])
+            step = replace(step, action=Action.DELETE, needs=needs, reason="")
         steps.append(step)
     return Plan(spec=spec, purpose="destroy", steps=tuple(steps))
 
@@ -124,7 +132,7 @@ def dependencies(resources: Sequence[Resource]) -> dict[Key, frozenset[Key]]:
             providers[provided].add(resource.key)
     for resource in resources:
         if resource.key in edges:
-            raise SpecError([Mistake(str(resource.key), "is declared twice", "give each a name of its own")])
+            raise SpecError([Mistake.about(resource.key, "is declared twice", "give each a name of its own")])
         wanted = {each.key for each in resource.references()} | {*resource.needs(), *resource.follows()}
         edges[resource.key] = frozenset(key for need in wanted for key in providers[need]) - {resource.key}
     return edges

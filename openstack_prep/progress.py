@@ -31,11 +31,11 @@ class Lines:
 
     def tell(self, event: Event) -> None:
         if event.phase == "again":
-            self._print(f"  . {event.step.key!s:<{self.width}}  not done yet; looking again")
+            self._print(f"  . {event.step!s:<{self.width}}  not done yet; looking again")
         elif event.phase == "note":
-            self._print(f"  . {event.step.key!s:<{self.width}}  {event.note}")
+            self._print(f"  . {event.step!s:<{self.width}}  {event.note}")
         elif event.phase == "awaited":
-            self._print(f"  . {event.step.key!s:<{self.width}}  is waited for; interrupt again to leave at once")
+            self._print(f"  . {event.step!s:<{self.width}}  is waited for; interrupt again to leave at once")
         elif event.result is not None and not _untouched(event):
             self._print(f"{text.result_line(event.result, self.width)}  ({event.result.seconds:.1f} s)")
 

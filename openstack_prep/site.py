@@ -37,7 +37,7 @@ class Site:
     """A cloud during one run.
 
     ``admin`` is the connection we were given.  ``tenant`` is one scoped to the project itself: an
-    entry of clouds.yaml, or the user whom the spec makes (``actors``, by project name).
+    entry of clouds.yaml, or the user whom the spec makes (``actors``, by the key of the project).
     ``progress`` is told of long work: (key, bytes done, bytes in all or None, bytes unpacked or None);
     ``note`` of what OpenStack says of work that it does for us: (key, text).
     """
@@ -48,7 +48,7 @@ class Site:
         mark: Mark,
         *,
         tenant: Cloud | None = None,
-        actors: Mapping[str | None, Actor] | None = None,
+        actors: Mapping[Key | None, Actor] | None = None,
         progress: Callable[[Key, int, int | None, int | None], None] = lambda key, done, total, unpacked: None,
     ) -> None:
         self.admin = admin
@@ -104,7 +104,7 @@ class Site:
         """Return the id of what must exist by now; raises NotFound."""
         found = self.find_id(resource)
         if found is None:
-            raise NotFound(f"{resource.key} is neither in the spec nor in the cloud")
+            raise NotFound(f"{resource.key.qualified} is neither in the spec nor in the cloud")
         return found
 
     # --- who acts -------------------------------------------------------------------------
@@ -115,8 +115,7 @@ class Site:
 
     def find_tenant(self, project: Resource | None) -> Cloud | None:
         """Return the connection scoped to a project, if one can be had at this moment."""
-        name = project.name if project else None
-        actor = self._actors.get(name)
+        actor = self._actors.get(project.key if project else None)
         if self._tenant is not None:
             return self._tenant
         if actor is None:
@@ -127,7 +126,7 @@ class Site:
 
     def acting_user(self, project: Resource | None) -> Resource | None:
         """Return the user of the spec who acts in a project; None when it is a connection's own."""
-        actor = self._actors.get(project.name if project else None)
+        actor = self._actors.get(project.key if project else None)
         return actor.user if actor and self._tenant is None else None
 
     def tenant(self, project: Resource | None) -> Cloud:

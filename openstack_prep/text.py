@@ -7,7 +7,8 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from openstack_prep.errors import PrepError
-from openstack_prep.model import Action, Change, Key, Observed, Result, Status, Step
+from openstack_prep.key import Key, labels
+from openstack_prep.model import Action, Change, Observed, Result, Status, Step
 
 WHOLE = frozenset({"next", "then", "warning"})
 """Outputs that are of no use when they are cut, such as commands to type."""
@@ -54,7 +55,7 @@ def step_line(step: Step, width: int) -> str:
         details = ", ".join(f"{name} {show(value)}" for name, value in wanted if value not in (None, frozenset()))
     elif step.changes:
         details = ", ".join(map(change_text, step.changes))
-    return f"{step.action.mark:>3} {step.key!s:<{width}}  {details}".rstrip()
+    return f"{step.action.mark:>3} {step!s:<{width}}  {details}".rstrip()
 
 
 def change_text(change: Change) -> str:
@@ -82,7 +83,7 @@ def result_line(result: Result, width: int) -> str:
         details = f"skipped because of {result.cause}"
     elif result.observed is not None and result.step.action is not Action.DELETE:
         details = "  ".join(_told(result.observed))
-    return f"{mark:>3} {result.step.key!s:<{width}}  {details}".rstrip()
+    return f"{mark:>3} {result.step!s:<{width}}  {details}".rstrip()
 
 
 def explain(error: Exception | None) -> str:
@@ -92,7 +93,7 @@ def explain(error: Exception | None) -> str:
 
 def result_data(result: Result) -> dict[str, Any]:
     return {
-        "resource": str(result.step.key),
+        "resource": str(result.step),
         "action": result.step.action.value,
         "status": result.status.value,
         "seconds": round(result.seconds, 3),
@@ -118,18 +119,19 @@ def _told(observed: Observed) -> Iterable[str]:
 
 def observed_table(found: Mapping[Key, Observed | None]) -> str:
     """Return what exists, a line each: what it is called, its id, its addresses, and whose it is."""
-    width = max((len(str(key)) for key in found), default=0)
+    names = labels(found)
+    width = max(map(len, names.values()), default=0)
     lines = []
     for key, observed in found.items():
         words = ["-"]
         if observed is not None:
             words = [*_told(observed), *(() if observed.ours else ("(carries no mark of this spec)",))]
-        lines.append(f"{key!s:<{width}}  {'  '.join(words)}")
+        lines.append(f"{names[key]:<{width}}  {'  '.join(words)}")
     return "\n".join(lines)
 
 
 def width_of(steps: Iterable[Step]) -> int:
-    return max((len(str(step.key)) for step in steps), default=0)
+    return max((len(str(step)) for step in steps), default=0)
 
 
 def counts(steps: Iterable[Step]) -> str:

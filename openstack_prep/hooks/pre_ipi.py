@@ -13,7 +13,6 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, PrepError, SpecError
 from openstack_prep.executor import Event, silent
 from openstack_prep.hooks.folder import CONFIG, Folder, clouds_file, for_installer
-from openstack_prep.model import Key
 from openstack_prep.names.resolver import read_hosts
 from openstack_prep.plan import Report
 from openstack_prep.resources import FloatingIP, InstallConfig
@@ -92,7 +91,7 @@ def installation_of(spec: Spec) -> InstallConfig:
         remedy = "add one (`openstack-prep example openshift-current` shows it); for all else there is apply"
         raise SpecError([Mistake(f"{spec.name}: install_config", what, remedy if not found else "keep one a spec")])
     if found[0].file.name != CONFIG:
-        wrong = Mistake(str(found[0].key), f"{found[0].path} is not called {CONFIG}", "the installer reads no other")
+        wrong = Mistake.about(found[0].key, f"{found[0].path} is not called {CONFIG}", "the installer reads no other")
         raise SpecError(spec.placed([wrong]))
     return found[0]
 
@@ -138,7 +137,9 @@ def checked(spec: Spec, report: Report, *, look: bool = True, hosts: Path = HOST
 def _ingress(config: InstallConfig, report: Report) -> str | None:
     """Return the routers' address; up to 4.5 install_config has no field for it, and its name must tell."""
     said = config.ingress_floating_ip or "ingress"
-    return report.outputs.get(str(Key(FloatingIP.kind, said)), config.ingress_floating_ip)
+    key = config.key_of(FloatingIP.kind, said)
+    name = next((str(result.step) for result in report.results if result.step.key == key), "")
+    return report.outputs.get(name, config.ingress_floating_ip)
 
 
 def _with_ingress(finding: Finding, address: str | None) -> Finding:

@@ -108,13 +108,13 @@ class AddressPairs(PortChoice):
         return (*super().references(), *network)
 
     def needs(self) -> Iterable[Key]:
-        group = (Key("security_group", self.security_group),) if self.security_group else ()
-        return (*super().needs(), *group, *(Key(AddressPool.kind, each) for each in self.pools))
+        group = (self.key_of("security_group", self.security_group),) if self.security_group else ()
+        return (*super().needs(), *group, *(self.key_of(AddressPool.kind, each) for each in self.pools))
 
     def follows(self) -> Iterable[Key]:
         """Return the stacks whose servers are meant, or may be."""
         if self.stack:
-            return (Key("stack", self.stack),)
+            return (self.key_of("stack", self.stack),)
         any_stack = self.tag or self.security_group
         return [key for key in self._beside.coming if key.kind == "stack"] if any_stack else ()
 

@@ -76,7 +76,7 @@ class AddressPool(ByTenant):
 
     def needs(self) -> Iterable[Key]:
         quota = Quota(project=self.project, project_domain=self.project_domain)
-        return (*super().needs(), Key(Subnet.kind, self.subnet), quota.key)
+        return (*super().needs(), self.key_of(Subnet.kind, self.subnet), quota.key)
 
     @property
     def ranges(self) -> list[Range]:

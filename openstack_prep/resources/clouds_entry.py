@@ -84,7 +84,12 @@ class InCloudsYaml(InProject):
 
 def entry(path: Path, cloud: str) -> Key:
     """Return the key that whoever writes an entry provides."""
-    return Key("cloud", f"{path}#{cloud}")
+    return Key("cloud", f"{path.name}#{cloud}", folder_of(path))
+
+
+def folder_of(path: Path) -> tuple[str, ...]:
+    """Return the scope of what a file holds: the folder it lies in, by whatever name or link it is reached."""
+    return (str(path.parent.resolve()),)
 
 
 def settings_of(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,6 +119,10 @@ class CloudsEntry(InCloudsYaml):
     @property
     def name(self) -> str:
         return f"{self.file.name}#{self.cloud}"
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return folder_of(self.file)
 
     @property
     def file(self) -> Path:

@@ -18,7 +18,7 @@ from openstack_prep.errors import Mistake, PrepError
 from openstack_prep.fields import File, Name, Text
 from openstack_prep.model import Change, Key, Mark, Observed, Resource
 from openstack_prep.private_file import PRIVATE, mode, write_private
-from openstack_prep.resources.clouds_entry import InCloudsYaml, entry
+from openstack_prep.resources.clouds_entry import InCloudsYaml, entry, folder_of
 from openstack_prep.site import Site
 
 
@@ -46,6 +46,10 @@ class EnvFile(Resource):
     def name(self) -> str:
         return Path(self.path).name
 
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return folder_of(Path(self.path))
+
     def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
         written = (each.file for each in others if isinstance(each, InCloudsYaml) and each.cloud == self.cloud)
         path = next(written, None)
@@ -65,9 +69,9 @@ class EnvFile(Resource):
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         for name in self.variables or ():
             if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-                yield Mistake(str(self.key), f"{name!r} is not a variable's name", "use letters, digits and _")
+                yield Mistake.about(self.key, f"{name!r} is not a variable's name", "use letters, digits and _")
         if observed is not None and not observed.ours and observed.values["variables"] != self.exports():
-            yield Mistake(str(self.key), f"{self.path} is not of this spec", "name another file, or remove it")
+            yield Mistake.about(self.key, f"{self.path} is not of this spec", "name another file, or remove it")
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:

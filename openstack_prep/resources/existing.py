@@ -28,7 +28,7 @@ class Existing(InProject):
 
     @property
     def key(self) -> Key:
-        return Key(self.of, self.name)
+        return Key(self.of, self.name) if self.of == "flavor" else self.key_of(self.of, self.name)
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:

@@ -112,9 +112,9 @@ class Flavor(Resource):
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         public = observed.values["is_public"] if observed and self.is_public is None else self.is_public is not False
         if self.access and public:
-            yield Mistake(str(self.key), "access: a public flavor is open to all projects", "add is_public: false")
+            yield Mistake.about(self.key, "access: a public flavor is open to all projects", "add is_public: false")
         if observed is None and (self.vcpus is None or self.ram is None):
-            yield Mistake(str(self.key), "does not exist, and cannot be made without vcpus and ram", "give both")
+            yield Mistake.about(self.key, "does not exist, and cannot be made without vcpus and ram", "give both")
 
     def create(self, site: Site) -> Observed:
         wanted = self.desired()

@@ -43,7 +43,7 @@ class FloatingIP(NetworkResource):
 
     def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
         """Return the same; two that want one address would silently become the same floating IP."""
-        twins = (each for each in others if isinstance(each, FloatingIP) and each.name < self.name)
+        twins = (each for each in others if isinstance(each, FloatingIP) and each.key < self.key)
         for twin in twins:
             if self.address is not None and twin.address == self.address:
                 raise SpecError([self.mistake(f"{self.address} is wanted by {twin.key} too", "choose another address")])

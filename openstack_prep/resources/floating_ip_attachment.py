@@ -62,7 +62,7 @@ class FloatingIPAttachment(ByTenant):
         return {"floating_ip": self.label, "port": self.port}
 
     def needs(self) -> Iterable[Key]:
-        return (*super().needs(), *((Key(FloatingIP.kind, self.floating_ip),) if self.floating_ip else ()))
+        return (*super().needs(), *((self.key_of(FloatingIP.kind, self.floating_ip),) if self.floating_ip else ()))
 
     def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
         """Take the address from the floating IP of that name: one that was adopted carries no mark."""
@@ -71,7 +71,8 @@ class FloatingIPAttachment(ByTenant):
             raise SpecError(
                 [self.mistake("does not say which floating IP", "give one of floating_ip, address, floating_ip_id")]
             )
-        named = [each for each in others if isinstance(each, FloatingIP) and each.name == self.floating_ip]
+        wanted = self.key_of(FloatingIP.kind, self.floating_ip or "")
+        named = [each for each in others if isinstance(each, FloatingIP) and each.key == wanted]
         if self.floating_ip and not named:
             what = f"floating_ip {self.floating_ip} is not in this spec"
             raise SpecError([self.mistake(what, "declare it, or give its address")])

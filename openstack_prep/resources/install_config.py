@@ -24,6 +24,7 @@ from openstack_prep.install_config.content_rules import are_public_keys
 from openstack_prep.install_config.document import compact
 from openstack_prep.model import Change, Key, Mark, Observed, Resource
 from openstack_prep.private_file import PRIVATE, mode, write_private
+from openstack_prep.resources.clouds_entry import folder_of
 from openstack_prep.resources.floating_ip import FloatingIP, given_address
 from openstack_prep.resources.project import InProject
 from openstack_prep.secret import Secret
@@ -64,6 +65,10 @@ class InstallConfig(InProject, Cluster):
         return Path(self.path).name
 
     @property
+    def scope(self) -> tuple[str, ...]:
+        return folder_of(Path(self.path))
+
+    @property
     def file(self) -> Path:
         return Path(self.path)
 
@@ -75,7 +80,7 @@ class InstallConfig(InProject, Cluster):
 
     def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
         """Return it with the addresses that the spec gives to floating IPs; others are known once they are made."""
-        declared = {each.name: each for each in others if isinstance(each, FloatingIP)}
+        declared = {each.name: each for each in others if isinstance(each, FloatingIP) and each.owner == self.owner}
         used = {name: declared[value] for name, value in self._floating().items() if value in declared}
         addresses: dict[str, Any] = {name: each.address for name, each in used.items() if each.address}
         network = self.external_network or next((each.external_network for each in used.values()), None)

@@ -37,6 +37,10 @@ class Keypair(ByTenant):
     user_domain: Name = DEFAULT_DOMAIN
     """Name of that user's domain."""
 
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return ("user", self.user_domain, self.user) if self.user else self.place
+
     def desired(self) -> dict[str, Any]:
         return {"public_key": _without_comment(self.public_key)}
 

@@ -107,12 +107,12 @@ class Leftover(Resource):
         holders = {"network": _on_network, "router": _joined, "security_group": _in_group, "volume": _of_volume}
         find = holders.get(self.thing)
         for what in find(site, observed.handle, going, self.infra_id) if find else ():
-            yield Mistake(
-                str(self.key), f"does not belong to {self.infra_id} alone: {what}", "move or delete that first"
+            yield Mistake.about(
+                self.key, f"does not belong to {self.infra_id} alone: {what}", "move or delete that first"
             )
         if observed.handle.get("protected"):
             remedy = f"openstack image set --unprotected {self.id}"
-            yield Mistake(str(self.key), "is protected", remedy)
+            yield Mistake.about(self.key, "is protected", remedy)
 
     def delete(self, site: Site, observed: Observed) -> None:
         if self.thing == "floating_ip_attachment":

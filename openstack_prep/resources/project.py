@@ -14,10 +14,9 @@ from annotated_types import Len
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Name
 from openstack_prep.installer import naming
+from openstack_prep.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
 from openstack_prep.model import Change, Key, Observed, Resource
 from openstack_prep.site import Site, only_one
-
-DEFAULT_DOMAIN = "Default"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +62,10 @@ class Project(Resource):
     """Tags to have, without comma or slash; others stay."""
     enabled: bool | None = None
     """Whether one can get a token for it."""
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return (self.domain,)
 
     def references(self) -> Iterable[Resource]:
         return (Domain(name=self.domain),)
@@ -112,12 +115,12 @@ class Project(Resource):
         """Yield what others made in it, which would be left without an owner, and that we ourselves work in it."""
         if observed.id == site.admin.project_id:
             what = f"the cloud in use, {site.admin.name}, works in this project"
-            yield Mistake(str(self.key), what, "destroy by another entry of clouds.yaml: --os-cloud or OS_CLOUD")
+            yield Mistake.about(self.key, what, "destroy by another entry of clouds.yaml: --os-cloud or OS_CLOUD")
         for plural, found in _contents(site, observed.id):
             left = sorted(f"{each.get('name') or ''} {each['id']}".strip() for each in found if each["id"] not in going)
             if left:
                 holds = f"still holds what this spec did not make: {plural} {', '.join(left)}"
-                yield Mistake(str(self.key), holds, _remedy(left))
+                yield Mistake.about(self.key, holds, _remedy(left))
 
     def delete(self, site: Site, observed: Observed) -> None:
         """Delete it; its ``default`` security group, which Neutron would leave behind, goes first."""
@@ -147,7 +150,7 @@ def in_domain(site: Site, plural: str, wanted: Resource, domain: str) -> Mapping
     listed = site.once(
         (plural, domain_id, wanted.name), lambda: site.admin.identity.list(f"/{plural}", plural, **which)
     )
-    return only_one(listed, str(wanted.key))
+    return only_one(listed, str(wanted.key.qualified))
 
 
 def _contents(site: Site, project_id: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -174,6 +177,15 @@ class InProject(Resource):
     identity: ClassVar[frozenset[str]] = frozenset({"name", "project", "project_domain"})
 
     @property
+    def place(self) -> tuple[str, ...]:
+        """The scope of what lies in the same project."""
+        return (self.project_domain, self.project) if self.project else ()
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return self.place
+
+    @property
     def owner(self) -> Project | None:
         return Project(name=self.project, domain=self.project_domain) if self.project else None
 
@@ -188,6 +200,10 @@ class InProject(Resource):
         """Return a bare resource of the same project, to refer to."""
         return kind(name=name, project=self.project, project_domain=self.project_domain, **fields)
 
+    def key_of(self, kind: str, name: str) -> Key:
+        """Return the key of something in the same project, to come after it."""
+        return Key(kind, name, self.place)
+
     @classmethod
     def by_project(cls, wanted: Sequence[Self]) -> dict[Project | None, list[Self]]:
         """Group by project: one list call each."""
@@ -197,7 +213,7 @@ class InProject(Resource):
         return groups
 
     def mistake(self, what: str, remedy: str) -> Mistake:
-        return Mistake(str(self.key), what, remedy)
+        return Mistake.about(self.key, what, remedy)
 
 
 def access(project: Project | None) -> Key:
@@ -205,7 +221,7 @@ def access(project: Project | None) -> Key:
 
     What is made by the project's own user needs it.
     """
-    return Key("access", project.name if project else "")
+    return Key("access", project.name, project.scope) if project else Key("access", "")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,10 @@ class Group(Resource):
     name: Name
     domain: Name = DEFAULT_DOMAIN
 
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return (self.domain,)
+
     def references(self) -> Iterable[Resource]:
         return (Domain(name=self.domain),)
 
@@ -100,6 +104,11 @@ class RoleAssignment(InProject):
         where = f"domain:{self.domain}" if self.domain else f"project:{self.project or '(current)'}"
         return f"{who}@{where}/{self.role}" + (" (inherited)" if self.inherited else "")
 
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """The domain of who holds it, and that of the project; the name says the rest."""
+        return (self.holder.domain, self.project_domain)
+
     def desired(self) -> dict[str, Any]:
         return {}  # it is there or not
 
@@ -113,7 +122,8 @@ class RoleAssignment(InProject):
         return Group(name=self.group or "", domain=self.group_domain)
 
     @property
-    def scope(self) -> Project | Domain | None:
+    def target(self) -> Project | Domain | None:
+        """The project or domain in which it holds; None for the project of the connection."""
         return Domain(name=self.domain) if self.domain else self.owner
 
     @property
@@ -122,7 +132,7 @@ class RoleAssignment(InProject):
         return not self.domain and not self.inherited
 
     def references(self) -> Iterable[Resource]:
-        return (self.holder, self.scope) if self.scope else (self.holder,)
+        return (self.holder, self.target) if self.target else (self.holder,)
 
     def provides(self) -> Iterable[Key]:
         return (self.key, access(self.owner)) if self.gives_access else (self.key,)
@@ -148,12 +158,12 @@ class RoleAssignment(InProject):
     def _ids(self, site: Site) -> tuple[str, str, str] | None:
         """Return the ids of holder, scope and role, unless one of them is yet to be made."""
         holder = site.find_id(self.holder)
-        scope = site.find_id(self.scope) if self.scope else site.admin.project_id
+        scope = site.find_id(self.target) if self.target else site.admin.project_id
         role = roles(site).get(self.role)
         return (holder, scope, role) if holder and scope and role else None
 
     def _observed(self, site: Site, ids: tuple[str, str, str]) -> Observed:
-        ends = [site.look(each) for each in (self.holder, self.scope) if each is not None]
+        ends = [site.look(each) for each in (self.holder, self.target) if each is not None]
         ours = any(end is not None and end.ours for end in ends)
         return Observed(id=ids[-1], ours=ours, handle={"path": self._path(*ids)})  # an assignment has no id: the role's
 
@@ -163,8 +173,8 @@ class RoleAssignment(InProject):
         return f"/OS-INHERIT{where}{who}/inherited_to_projects" if self.inherited else where + who
 
     def create(self, site: Site) -> Observed:
-        ends = [site.id(each) for each in (self.holder, self.scope) if each is not None]
-        holder, scope = ends if self.scope else (*ends, site.admin.project_id)
+        ends = [site.id(each) for each in (self.holder, self.target) if each is not None]
+        holder, scope = ends if self.target else (*ends, site.admin.project_id)
         observed = self._observed(site, (holder, scope, site.id(Role(name=self.role))))
         site.admin.identity.put(observed.handle["path"])
         return observed

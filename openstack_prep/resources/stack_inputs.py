@@ -34,7 +34,7 @@ class OnStack(InProject):
 
     @property
     def stack_key(self) -> Key:
-        return Key("stack", self.stack)
+        return self.key_of("stack", self.stack)
 
     def follows(self) -> Iterable[Key]:
         return (self.stack_key,)

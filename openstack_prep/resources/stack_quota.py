@@ -114,7 +114,7 @@ def _shortages(site: Site, stack: Inputs, needs: Mapping[Key, Need]) -> Iterator
         there = Quotum(declared.get(name, there.limit), there.used)
         if there.allows(number):
             continue
-        users = [str(key) for key, need in needs.items() if need.get(name)]
+        users = [key for key, need in needs.items() if need.get(name)]
         left = f"{there.limit} are allowed" if name in EACH else f"{there.left} are left of {there.limit}"
         word = "needs" if len(users) == 1 else "need together"
         enough = there.used + number
@@ -122,7 +122,7 @@ def _shortages(site: Site, stack: Inputs, needs: Mapping[Key, Need]) -> Iterator
         project = stack.owner.name if stack.owner else site.admin.project_id
         command = f"raise the quota: {shlex.join(quota_stores.set_command(name, enough, project))}"
         what = f"{word} {number} {heat_need.label(name)}, {left}"
-        yield Mistake(", ".join(users), what, field if name in declared else command)
+        yield Mistake.about(users, what, field if name in declared else command)
 
 
 def _quotas(site: Site, stack: Inputs, total: Need) -> dict[str, Quotum]:

@@ -48,6 +48,10 @@ class User(Resource):
     default_project: Name | None = None
     """Name of the project it works in unless it names one."""
 
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return (self.domain,)
+
     def references(self) -> Iterable[Resource]:
         yield Domain(name=self.domain)
         if self.default_project:
@@ -94,8 +98,8 @@ class User(Resource):
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         if observed is not None and not observed.ours and observed.values["password"] == DIFFERS:
-            yield Mistake(
-                str(self.key),
+            yield Mistake.about(
+                self.key,
                 "exists, was not made by this spec, and its password is another",
                 "correct the password, take it out, or choose another name",
             )
@@ -103,8 +107,8 @@ class User(Resource):
     def losses(self, observed: Observed) -> Iterable[Mistake]:
         """Yield that a password, by which others may log in, is to be generated a second time."""
         if observed.ours and observed.values.get("password") == DIFFERS and self.password and not self.password.ready:
-            yield Mistake(
-                str(self.key),
+            yield Mistake.about(
+                self.key,
                 f"its password would be replaced by a new one, because {self.password.path} is not there",
                 "copy it from where the spec was applied, or consent to that (--allow-replace)",
             )
@@ -148,7 +152,7 @@ class User(Resource):
         """Yield that we would take away the user whom we work as: what comes after would be refused, or look gone."""
         if observed.id == site.admin.user_id:
             what = f"the cloud in use, {site.admin.name}, logs in as this user"
-            yield Mistake(str(self.key), what, "destroy by another's entry of clouds.yaml: --os-cloud or OS_CLOUD")
+            yield Mistake.about(self.key, what, "destroy by another's entry of clouds.yaml: --os-cloud or OS_CLOUD")
 
     def delete(self, site: Site, observed: Observed) -> None:
         site.admin.identity.delete(f"/users/{observed.id}")

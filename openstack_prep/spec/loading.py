@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep.errors import Mistake, SpecError
-from openstack_prep.model import Key, Resource
+from openstack_prep.key import Key, labels
+from openstack_prep.model import Resource
 from openstack_prep.resources import Project, RkeCluster, Stack
 from openstack_prep.resources.project import InProject
 from openstack_prep.rke.networks import ClusterNetworks
@@ -31,7 +32,7 @@ class Spec:
     resources: tuple[Resource, ...]
     clouds: Clouds = field(default_factory=Clouds)
     places: Mapping[Key, str] = field(default_factory=dict)
-    parameter_places: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    parameter_places: Mapping[tuple[Key, str], str] = field(default_factory=dict)
     """Where each parameter of a stack stands, by the stack's key and its own name."""
     warnings: tuple[str, ...] = ()
     only: frozenset[Key] | None = None
@@ -56,15 +57,18 @@ class Spec:
 
     def placed(self, mistakes: Iterable[Mistake]) -> list[Mistake]:
         """Return mistakes with the line of the resource they speak of, the first of several, or of its parameter."""
-        lines = {str(key): place for key, place in self.places.items()}
-        placed = []
-        for each in mistakes:
-            first = each.where.partition(", ")[0]
-            parameter = _PARAMETER.match(each.what)
-            line = self.parameter_places.get((first, parameter[1])) if parameter else None
-            line = line or lines.get(first)
-            placed.append(replace(each, where=f"{line}: {each.where}") if line else each)
-        return placed
+        names = labels(each.key for each in self.resources)
+        return [self._placed(each, names) for each in mistakes]
+
+    def _placed(self, mistake: Mistake, names: Mapping[Key, str]) -> Mistake:
+        if not mistake.keys:
+            return mistake
+        first = mistake.keys[0]
+        parameter = _PARAMETER.match(mistake.what)
+        line = self.parameter_places.get((first, parameter[1])) if parameter else None
+        line = line or self.places.get(first)
+        where = ", ".join(names.get(key, str(key)) for key in mistake.keys)
+        return replace(mistake, where=f"{line}: {where}" if line else where)
 
 
 def load_spec(path: str | Path, sections: Collection[str] | None = None) -> Spec:
@@ -118,7 +122,7 @@ def _assemble(
 ) -> Spec:
     mistakes = list(repeated)
     places: dict[Key, str] = {}
-    parameters: dict[tuple[str, str], str] = {}
+    parameters: dict[tuple[Key, str], str] = {}
     resources: list[Resource] = []
     for where, declared in sections.placed():
         resource = _in_project(_on_networks(declared, sections.cluster_networks), sections.project)
@@ -130,7 +134,7 @@ def _assemble(
             places.setdefault(part.key, place)
         if isinstance(resource, Stack):
             for name in resource.parameters or ():
-                parameters[str(resource.key), name] = document.place((*where, "parameters", name))
+                parameters[resource.key, name] = document.place((*where, "parameters", name))
         resources.append(resource)
     if mistakes:
         raise SpecError(mistakes)

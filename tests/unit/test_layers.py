@@ -24,7 +24,8 @@ LAYERS = [
     ["service", "plan"],
     ["text", "secret", "installer", "ranges"],
     ["model", "fields", "private_file", "content"],
-    ["errors", "version"],
+    ["errors"],
+    ["key", "version"],
 ]
 HEIGHT = {name: -depth for depth, layer in enumerate(LAYERS) for name in layer}
 

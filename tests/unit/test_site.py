@@ -100,7 +100,7 @@ def test_a_name_has_one_bearer() -> None:
 def staffed(password: Secret | None = None) -> Site:
     """Return a site whose project, user and role are there."""
     actor = Actor(USER, password or Secret("correct-horse"), "Default", PROJECT, (ROLE,))
-    site = Site(Cloud(connection()), Mark("lab"), actors={PROJECT.name: actor})
+    site = Site(Cloud(connection()), Mark("lab"), actors={PROJECT.key: actor})
     site.known[PROJECT.key] = Observed(id="p1", values={"enabled": True})
     site.known[USER.key] = Observed(id="u1")
     site.known[ROLE.key] = Observed(id="r1")

@@ -60,7 +60,7 @@ def test_who_makes_users_makes_their_keys_before_they_can_log_in(site: Site, ser
     services.get(KEYPAIRS, json={"keypairs": []})
     services.post(KEYPAIRS, json=listed("k", key(1)))
     actor = Actor(User(name="ocp"), Secret("x"), "Default", Project(name="lab"))
-    acting = Site(site.admin, site.mark, actors={"lab": actor})
+    acting = Site(site.admin, site.mark, actors={Project(name="lab").key: actor})
     for keypair in (
         Keypair(name="k", public_key=key(1), project="lab"),
         Keypair(name="k", public_key=key(1), user="ocp"),

@@ -8,6 +8,7 @@ import requests_mock
 from openstack_prep import executor
 from openstack_prep.resources.project import Project, access
 from openstack_prep.resources.role_assignment import RoleAssignment
+from openstack_prep.resources.user import User
 from openstack_prep.site import Site
 from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, sent
 
@@ -108,3 +109,27 @@ def test_it_opens_its_project() -> None:
     in_domain = RoleAssignment(role="member", user="a", domain="Default")
     assert in_domain.placed_in(project) is in_domain
     assert RoleAssignment(role="member", user="a").placed_in(project).project == "lab"
+
+
+def test_the_user_of_the_other_domain_gets_the_role(site: Site, services: requests_mock.Mocker) -> None:
+    ids = {"default": "u-default", "corp-id": "u-corp"}
+    services.get(f"{IDENTITY}/domains", json={"domains": [{"id": "corp-id", "name": "corp"}]})
+    services.get(
+        f"{IDENTITY}/users",
+        json=lambda request, context: {
+            "users": [{"id": ids[request.qs["domain_id"][0]], "enabled": True, "description": ""}]
+        },
+    )
+    services.put(f"{IDENTITY}/projects/p1/users/u-corp/roles/r1", status_code=204)
+    default, corp = User(name="ops"), User(name="ops", domain="corp")
+    role = RoleAssignment(role="member", user="ops", user_domain="corp", project="lab")
+    assert len({default.key, corp.key, role.holder.key}) == 2
+    site.known.update(executor.observe(site, [default, corp]))
+    role.create(site)
+    assert sent(services)[-1] == "PUT /v3/projects/p1/users/u-corp/roles/r1"
+
+
+def test_roles_of_namesakes_in_two_domains_are_two() -> None:
+    here = RoleAssignment(role="member", user="ops", project="lab")
+    there = RoleAssignment(role="member", user="ops", user_domain="corp", project="lab")
+    assert here.key != there.key

@@ -85,7 +85,7 @@ def test_the_login_of_the_projects_own_user_tells_of_its_password(
     play_login(services, "s3cret")
     user, project = User(name="ocp", password=Secret(known)), Project(name="lab")
     role = RoleAssignment(role="member", user="ocp", project="lab")
-    acting = Site(site.admin, site.mark, actors={"lab": Actor(user, Secret(known), "Default", project, (role,))})
+    acting = Site(site.admin, site.mark, actors={project.key: Actor(user, Secret(known), "Default", project, (role,))})
     observed = found(acting, user)
     assert observed is not None
     assert (acting.find_tenant(project) is not None) == (observed.values["password"] != DIFFERS) == (known == "s3cret")
@@ -103,7 +103,7 @@ def test_nobody_logs_in_before_all_roles_are_there(site: Site, services: request
     user, project = User(name="ocp", password=Secret("s3cret")), Project(name="lab")
     roles = [RoleAssignment(role=role, user="ocp", project="lab") for role in ("member", "other")]
     acting = Site(
-        site.admin, site.mark, actors={"lab": Actor(user, Secret("s3cret"), "Default", project, tuple(roles))}
+        site.admin, site.mark, actors={project.key: Actor(user, Secret("s3cret"), "Default", project, tuple(roles))}
     )
     assert acting.find_tenant(project) is None
     assert not logins(services)

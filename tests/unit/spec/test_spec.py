@@ -107,11 +107,11 @@ def test_every_resource_knows_its_line(load: Load, tmp_path: Path) -> None:
     )
     path = tmp_path / "spec.yaml"
     assert spec.places == {
-        Key("project", "p"): f"{path}:2",
+        Key("project", "p", ("Default",)): f"{path}:2",
         Key("flavor", "a"): f"{path}:5",
         Key("flavor", "b"): f"{path}:6",
     }
-    known, other = Mistake("flavor/b", "is too big"), Mistake("flavor/c", "is too big")
+    known, other = (Mistake.about(Key("flavor", name), "is too big") for name in "bc")
     assert [each.where for each in spec.placed([known, other])] == [f"{path}:6: flavor/b", "flavor/c"]
 
 
@@ -296,11 +296,11 @@ stacks:
 """)
     found = load_spec(tmp_path / "spec.yaml").placed(
         [
-            Mistake("stack/a, stack/b", "flavor/x does not exist"),
-            Mistake("stack/b", "parameters: the template has no node_cuont"),
-            Mistake("stack/a", "parameters: image: it is no image"),
-            Mistake("stack/b", "parameters: flavor is not given"),
-            Mistake("network/y", "does not exist"),
+            Mistake.about([Key("stack", "a"), Key("stack", "b")], "flavor/x does not exist"),
+            Mistake.about(Key("stack", "b"), "parameters: the template has no node_cuont"),
+            Mistake.about(Key("stack", "a"), "parameters: image: it is no image"),
+            Mistake.about(Key("stack", "b"), "parameters: flavor is not given"),
+            Mistake.about(Key("network", "y"), "does not exist"),
         ]
     )
     path = tmp_path / "spec.yaml"
@@ -399,3 +399,32 @@ def test_every_field_is_described(whole: dict[str, Any]) -> None:
 def test_the_schema_names_all_sections(whole: dict[str, Any]) -> None:
     assert list(whole["properties"]) == [each.name for each in fields(Sections)]
     assert whole["additionalProperties"] is False
+
+
+def test_two_of_one_name_are_told_apart_by_their_project_or_domain(tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text("""\
+name: x
+project: {name: a}
+users:
+  - {name: ops}
+  - {name: ops, domain: corp}
+networks:
+  - {name: net}
+  - {name: net, project: b}
+""")
+    spec = load_spec(tmp_path / "spec.yaml")
+    keys = [each.key for each in spec.resources]
+    assert len(set(keys)) == 5
+    found = spec.placed([Mistake.about(key, "is wrong") for key in keys])
+    assert [each.where.removeprefix(f"{tmp_path / 'spec.yaml'}:") for each in found] == [
+        "2: project/a",
+        "4: user/ops",
+        "5: user/ops@corp",
+        "7: network/net@a",
+        "8: network/net@b",
+    ]
+
+
+def test_one_name_twice_in_one_scope_is_a_mistake(refused: Refused) -> None:
+    (said,) = refused("name: x\nproject: {name: a}\nnetworks:\n  - {name: net}\n  - {name: net, project: a}\n")
+    assert said.startswith("spec.yaml:5: network/net stands here and at ")

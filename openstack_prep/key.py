@@ -1,0 +1,39 @@
+"""What one spec calls its resources: a kind, a name, and the scope in which that name is unique."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+DEFAULT_DOMAIN = "Default"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Key:
+    """The identity of a resource within one spec.
+
+    ``scope`` is where the name is unique, from the outside in: the domain of a user, the domain and the
+    project of a network, the folder of a file; empty for what the whole cloud shares, such as flavors.
+    Two keys are the same only when all three are: ``user/ops`` of two domains are two users.
+    """
+
+    kind: str
+    name: str
+    scope: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+    @property
+    def qualified(self) -> str:
+        """The text with its scope, such as ``network/net@lab`` or ``user/ops@corp``; Default is left out."""
+        inner = self.scope[1:] if self.scope[:1] == (DEFAULT_DOMAIN,) else self.scope
+        return f"{self}@{'/'.join(inner)}" if inner else str(self)
+
+
+def labels(keys: Iterable[Key]) -> dict[Key, str]:
+    """Return the texts that tell keys apart: the short one wherever only one key has it."""
+    keys = tuple(dict.fromkeys(keys))
+    shared = Counter(map(str, keys))
+    return {key: str(key) if shared[str(key)] == 1 else key.qualified for key in keys}

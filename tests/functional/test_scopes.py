@@ -1,0 +1,105 @@
+"""Things of one name in two domains or two projects are two things."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+
+import pytest
+from openstack.connection import Connection
+
+from openstack_prep import api
+from openstack_prep.cloud import Cloud
+from openstack_prep.model import Resource
+from openstack_prep.resources import Network, Project, RoleAssignment, SecurityGroup, Subnet, User
+from openstack_prep.secret import Secret
+from openstack_prep.spec import Spec
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.functional.conftest import Prep
+
+
+@pytest.fixture
+def corp(devcloud: Devcloud) -> Iterator[str]:
+    """A second domain, with a user ``ops`` of somebody else's."""
+    identity = devcloud.admin.identity
+    domain = identity.create_domain(name=f"corp-{secrets.token_hex(3)}")
+    identity.create_user(name="ops", domain_id=domain.id, description="somebody else's")
+    yield str(domain.name)
+    identity.update_domain(domain, enabled=False)
+    identity.delete_domain(domain)
+
+
+def roles_of(admin: Connection, user_id: str, project_id: str) -> set[str]:
+    found = admin.identity.role_assignments(user_id=user_id, scope_project_id=project_id, include_names=True)
+    return {each.role["name"] for each in found}
+
+
+def test_a_role_goes_to_the_user_of_the_domain_that_is_named(prep: Prep, devcloud: Devcloud, corp: str) -> None:
+    prep.write(
+        {
+            "name": "two-domains",
+            "project": {"name": "two-domains"},
+            "users": [{"name": "ops"}],
+            "role_assignments": [{"user": "ops", "user_domain": corp, "role": "admin"}],
+        }
+    )
+    prep.apply()
+    identity = devcloud.admin.identity
+    project = identity.find_project("two-domains", ignore_missing=False)
+    here = identity.find_user("ops", domain_id="default", ignore_missing=False)
+    domain = identity.find_domain(corp, ignore_missing=False)
+    there = identity.find_user("ops", domain_id=domain.id, ignore_missing=False)
+    assert roles_of(devcloud.admin, here.id, project.id) == set()
+    assert roles_of(devcloud.admin, there.id, project.id) == {"admin"}
+    assert prep.changes() == set()
+    prep.destroy()
+    assert identity.find_user("ops", domain_id=domain.id) is not None
+    assert identity.find_user("ops", domain_id="default") is None
+
+
+def test_users_of_one_name_in_two_domains_are_both_made(prep: Prep, devcloud: Devcloud, corp: str) -> None:
+    prep.write(
+        {
+            "name": "both-domains",
+            "project": {"name": "both-domains"},
+            "users": [{"name": "dev"}, {"name": "dev", "domain": corp}],
+            "role_assignments": [
+                {"user": "dev", "role": "reader"},
+                {"user": "dev", "user_domain": corp, "role": "member"},
+            ],
+        }
+    )
+    done = prep.apply()
+    assert {"user/dev", f"user/dev@{corp}"} <= done.keys()
+    assert prep.changes() == set()
+    identity = devcloud.admin.identity
+    domain = identity.find_domain(corp, ignore_missing=False)
+    project = identity.find_project("both-domains", ignore_missing=False)
+    there = identity.find_user("dev", domain_id=domain.id, ignore_missing=False)
+    assert roles_of(devcloud.admin, there.id, project.id) == {"member"}
+
+
+def test_two_projects_hold_things_of_one_name(devcloud: Devcloud) -> None:
+    names = [f"twin{secrets.token_hex(3)}{letter}" for letter in "ab"]
+    resources: list[Resource] = []
+    for number, name in enumerate(names):
+        resources += [
+            Project(name=name),
+            User(name=name, password=Secret("of-the-lab")),
+            RoleAssignment(role="member", user=name, project=name),
+            Network(name="net", project=name),
+            Subnet(name="sub", network="net", cidr=f"10.{number}.0.0/24", project=name),
+            SecurityGroup(name="group", project=name),
+        ]
+    cloud, spec = Cloud(devcloud.admin), Spec("two-projects", tuple(resources))
+    try:
+        api.apply(cloud, spec).raise_for_failures()
+        assert not api.plan(cloud, spec), str(api.plan(cloud, spec))
+        for number, name in enumerate(names):
+            project = devcloud.admin.identity.find_project(name, ignore_missing=False)
+            (network,) = devcloud.admin.network.networks(project_id=project.id)
+            (subnet,) = devcloud.admin.network.subnets(project_id=project.id)
+            assert (subnet.network_id, subnet.cidr) == (network.id, f"10.{number}.0.0/24")
+    finally:
+        api.destroy(cloud, spec).raise_for_failures()
+    assert all(devcloud.admin.identity.find_project(name) is None for name in names)
