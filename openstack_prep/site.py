@@ -9,7 +9,8 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotAllowed, NotFound, NotUnique
@@ -17,6 +18,31 @@ from openstack_prep.model import Key, Mark, Observed, Resource
 from openstack_prep.secret import Secret
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Reader(Protocol):
+    """What keeps the answers of queries: a site, or what stands on one."""
+
+    def once(self, name: Hashable, read: Callable[[], T]) -> T: ...
+
+
+R = TypeVar("R", bound=Reader)
+
+
+def query(read: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T]:
+    """Have a function of a site read once for the same arguments; who asks meanwhile waits for the answer.
+
+    The function itself is the name under which the answer is kept, so that no two lists of different
+    fields can be taken for each other.
+    """
+
+    @wraps(read)
+    def ask(reader: R, /, *args: P.args, **options: P.kwargs) -> T:
+        name = (read, args, tuple(sorted(options.items())))
+        return reader.once(name, lambda: read(reader, *args, **options))
+
+    return ask
 
 
 @dataclass(frozen=True)
@@ -71,7 +97,7 @@ class Site:
         return other
 
     def once(self, name: Hashable, read: Callable[[], T]) -> T:
-        """Return what ``read`` returns, calling it at most once for that name; errors are shared too."""
+        """Return what ``read`` returns, calling it at most once for that name; so are its errors.  See ``query``."""
         return self._shared(self._read, name, read)
 
     def _shared(self, answers: dict[Any, Future[Any]], name: Hashable, read: Callable[[], T]) -> T:

@@ -12,6 +12,7 @@ from typing import Any
 
 from openstack_prep.check.scene import Scene
 from openstack_prep.install_config import Cluster, Machines
+from openstack_prep.site import query
 
 POOLS = ("control_plane", "compute")
 
@@ -51,10 +52,7 @@ def said_in(scene: Scene, pool: str, field: str) -> str:
     return scene.place(f"machines.{field}" if outer and not inner else f"{pool}.{field}")
 
 
+@query
 def flavors(scene: Scene) -> Mapping[str, Mapping[str, Any]]:
     """Return the flavors that the project may use, by name."""
-
-    def read() -> dict[str, Mapping[str, Any]]:
-        return {each["name"]: each for each in scene.cloud.compute.list("/flavors/detail", "flavors")}
-
-    return scene.once("flavors by name", read)
+    return {each["name"]: each for each in scene.cloud.compute.list("/flavors/detail", "flavors")}

@@ -11,18 +11,16 @@ from collections.abc import Iterator
 from openstack_prep.check.finding import Finding
 from openstack_prep.check.scene import Scene
 from openstack_prep.errors import CloudError
+from openstack_prep.site import query
 
 ROLE = "swiftoperator"
 IGNITION_UNTIL = 4
 VOLUME = "the registry gets a volume of 100 GiB instead, which one replica at a time can mount"
 
 
+@query
 def why_unusable(scene: Scene) -> str:
     """Return why the cluster will not use the object store; nothing when it will."""
-    return scene.once("object store", lambda: _why_unusable(scene))
-
-
-def _why_unusable(scene: Scene) -> str:
     if not scene.cloud.has("object-store"):
         return "the catalogue lists no object store"
     if ROLE not in scene.cloud.roles:

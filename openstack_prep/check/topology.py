@@ -14,6 +14,7 @@ from openstack_prep.check.scene import Scene
 from openstack_prep.install_config import Reference
 from openstack_prep.install_config.machine_rules import ids
 from openstack_prep.resources.router import INTERFACES
+from openstack_prep.site import query
 
 Raw = Mapping[str, Any]
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -24,10 +25,10 @@ DNS_VIP_UNTIL = 6
 OWN_NETWORKS = ("machine_networks", "cluster_networks", "service_networks")
 
 
-def listed(scene: Scene, kind: str, **query: Any) -> Sequence[Raw]:
+@query
+def listed(scene: Scene, /, kind: str, **chosen: Any) -> Sequence[Raw]:
     """Return what Neutron lists of a kind, such as security-groups."""
-    name = (kind, *sorted(query.items()))
-    return scene.once(name, lambda: scene.cloud.network.list(f"/{kind}", kind.replace("-", "_"), **query))
+    return scene.cloud.network.list(f"/{kind}", kind.replace("-", "_"), **chosen)
 
 
 def named_networks(scene: Scene) -> Sequence[Raw]:

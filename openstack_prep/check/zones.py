@@ -11,6 +11,7 @@ from openstack_prep.check.finding import Finding
 from openstack_prep.check.machines import POOLS, effective, said_in
 from openstack_prep.check.scene import Scene
 from openstack_prep.service import Service
+from openstack_prep.site import query
 
 
 def zones(scene: Scene) -> Iterator[Finding]:
@@ -32,15 +33,25 @@ def _named(scene: Scene) -> Iterator[tuple[str, str, str, set[str]]]:
     for pool in POOLS:
         like = effective(scene.cluster, pool)
         for name in like.zones:
-            there = scene.once("compute zones", lambda: _zones(scene.cloud.compute))
+            there = _compute_zones(scene)
             yield said_in(scene, pool, "zones"), "availability zone of compute", name, there
         volume = like.root_volume
         for name in volume.zones if volume else ():
-            there = scene.once("volume zones", lambda: _zones(scene.cloud.volume))
+            there = _volume_zones(scene)
             yield said_in(scene, pool, "root_volume.zones"), "availability zone of volumes", name, there
         for name in volume.types if volume else ():
-            there = scene.once("volume types", lambda: _types(scene.cloud.volume))
+            there = _volume_types(scene)
             yield said_in(scene, pool, "root_volume.types"), "volume type", name, there
+
+
+@query
+def _compute_zones(scene: Scene) -> set[str]:
+    return _zones(scene.cloud.compute)
+
+
+@query
+def _volume_zones(scene: Scene) -> set[str]:
+    return _zones(scene.cloud.volume)
 
 
 def _zones(service: Service) -> set[str]:
@@ -48,5 +59,6 @@ def _zones(service: Service) -> set[str]:
     return {each["zoneName"] for each in listed if each["zoneState"]["available"]}
 
 
-def _types(service: Service) -> set[str]:
-    return {each["name"] for each in service.list("/types", "volume_types", is_public="None")}
+@query
+def _volume_types(scene: Scene) -> set[str]:
+    return {each["name"] for each in scene.cloud.volume.list("/types", "volume_types", is_public="None")}

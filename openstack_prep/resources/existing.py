@@ -10,6 +10,7 @@ from urllib.parse import quote
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotFound
 from openstack_prep.model import Key, Observed
+from openstack_prep.resources import queries
 from openstack_prep.resources.heat_list import stack_of
 from openstack_prep.resources.project import InProject
 from openstack_prep.site import Site
@@ -42,10 +43,7 @@ class Existing(InProject):
 
     def _matches(self, site: Site, cloud: Cloud) -> Iterable[Mapping[str, Any]]:
         if self.of == "flavor":
-            listed = site.once(
-                "flavors", lambda: site.admin.compute.list("/flavors/detail", "flavors", is_public="None")
-            )
-            return (flavor for flavor in listed if self.name in (flavor["id"], flavor["name"]))
+            return (flavor for flavor in queries.flavors(site) if self.name in (flavor["id"], flavor["name"]))
         if self.of == "keypair":
             raw = _at(cloud.compute, f"/os-keypairs/{quote(self.name, safe='')}", "keypair")
             return [{"id": raw["name"]}] if raw else []

@@ -15,6 +15,7 @@ from annotated_types import Gt, Le
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import GiB, Memory, MiB, Name, Text, Vcpus
 from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.resources import queries
 from openstack_prep.resources.project import DEFAULT_DOMAIN, Project
 from openstack_prep.site import Site, only_one
 
@@ -77,8 +78,7 @@ class Flavor(Resource):
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        # is_public=None asks an administrator's list for both kinds; others see what they may use
-        listed = site.once("flavors", lambda: site.admin.compute.list("/flavors/detail", "flavors", is_public="None"))
+        listed = queries.flavors(site)
         found = {}
         for each in wanted:
             raw = only_one((one for one in listed if one["name"] == each.name), str(each.key))

@@ -17,6 +17,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.fields import Address, Name
 from openstack_prep.model import Key, Observed, Resource
+from openstack_prep.resources import queries
 from openstack_prep.resources.network import ExternalNetwork
 from openstack_prep.resources.neutron import NetworkResource
 from openstack_prep.site import Site
@@ -136,11 +137,7 @@ def _cidrs(site: Site, external_network: str) -> list[ipaddress.IPv4Network | ip
     network_id = site.find_id(ExternalNetwork(name=external_network))
     if network_id is None:
         return []
-    subnets = site.once(
-        ("subnets of", network_id),
-        lambda: site.admin.network.list("/subnets", "subnets", network_id=network_id, fields="cidr"),
-    )
-    return [ipaddress.ip_network(subnet["cidr"]) for subnet in subnets]
+    return [ipaddress.ip_network(subnet["cidr"]) for subnet in queries.subnets_of(site, network_id)]
 
 
 def _holders(site: Site, address: str) -> Sequence[Mapping[str, Any]]:

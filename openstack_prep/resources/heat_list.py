@@ -5,13 +5,12 @@ Source: Orchestration API v1, "List stacks".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.model import Resource
-from openstack_prep.site import Site, only_one
+from openstack_prep.site import Site, only_one, query
 
 GONE = "DELETE_COMPLETE"  # Heat lists it still for a moment
 
@@ -30,8 +29,14 @@ def stack_of(
         if site.acting_user(project) is not None or site.find_project_id(project) is None:
             return None  # who would have made it is not there yet
         cloud = site.tenant(project)
-    listed = site.once(("stacks", project), partial(cloud.orchestration.list, "/stacks", "stacks"))
+    listed = _stacks(site, cloud)
     named = [each for each in listed if name in (each["stack_name"], each["id"]) and each["stack_status"] != GONE]
     own = [each for each in named if each.get("project") in (None, cloud.project_id)]
     found = only_one(own or (named if elsewhere else ()), f"stack/{name}")
     return (cloud, found) if found else None
+
+
+@query
+def _stacks(site: Site, cloud: Cloud) -> Sequence[Mapping[str, Any]]:
+    """Return the stacks that one identity sees."""
+    return cloud.orchestration.list("/stacks", "stacks")

@@ -17,7 +17,7 @@ from openstack_prep.fields import Name, PublicKey, public_key
 from openstack_prep.model import Key, Observed, Resource
 from openstack_prep.resources.project import DEFAULT_DOMAIN, ByTenant
 from openstack_prep.resources.user import User
-from openstack_prep.site import Site
+from openstack_prep.site import Site, query
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +101,9 @@ class Keypair(ByTenant):
         cloud.compute.delete(f"/os-keypairs/{quote(self.name, safe='')}?user_id={observed.handle['user_id']}")
 
 
+@query
 def _listed(site: Site, cloud: Cloud, user_id: str) -> Mapping[str, Mapping[str, Any]]:
-    listed = site.once(("keypairs", user_id), lambda: cloud.compute.list("/os-keypairs", "keypairs", user_id=user_id))
+    listed = cloud.compute.list("/os-keypairs", "keypairs", user_id=user_id)
     return {each["keypair"]["name"]: each["keypair"] for each in listed}
 
 

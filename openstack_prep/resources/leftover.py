@@ -13,10 +13,11 @@ from typing import Any, ClassVar, Self
 from openstack_prep.errors import Mistake
 from openstack_prep.model import Key, Mark, Observed, Resource
 from openstack_prep.resources import leftover_services as services
+from openstack_prep.resources import queries
 from openstack_prep.resources.floating_ip_attachment import ATTACHED
 from openstack_prep.resources.leftover_services import Raw
 from openstack_prep.resources.router import INTERFACES
-from openstack_prep.site import Site
+from openstack_prep.site import Site, query
 
 HOLDS: dict[str, tuple[str, ...]] = {
     "server": ("trunk", "port", "security_group", "server_group", "image", "volume"),
@@ -123,15 +124,15 @@ class Leftover(Resource):
             services.remove(site.admin, self.thing, observed.handle)
 
 
+@query
 def listed(site: Site, thing: str, infra_id: str) -> list[dict[str, Any]]:
-    """Return all of a kind in the project, read once."""
-    return site.once(("leftover", thing), lambda: services.listed(site.admin, thing, infra_id))
+    """Return all of a kind in the project."""
+    return services.listed(site.admin, thing, infra_id)
 
 
 def _on_network(site: Site, raw: Raw, going: frozenset[str], infra_id: str) -> Iterator[str]:
     """Yield the ports and subnets of others on a network; its owner sees them all."""
-    ports = site.once(("ports on", raw["id"]), lambda: site.admin.network.list("/ports", "ports", network_id=raw["id"]))
-    for port in ports:
+    for port in queries.ports_on(site, raw["id"]):
         if not _goes(port, going):
             yield _described(site, port, infra_id)
     for subnet_id in sorted(set(raw["subnets"]) - going):

@@ -11,6 +11,7 @@ from typing import ClassVar, Self
 
 from openstack_prep.fields import Count, Name
 from openstack_prep.model import Key, Observed, Resource
+from openstack_prep.resources import queries
 from openstack_prep.resources.neutron import NetworkResource
 from openstack_prep.site import Site, only_one
 
@@ -44,9 +45,7 @@ class ExternalNetwork(Resource):
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        listed = site.once(
-            cls.kind, lambda: site.admin.network.list("/networks", "networks", **{"router:external": True})
-        )
+        listed = queries.external_networks(site)
         found = {}
         for each in wanted:
             network = only_one((one for one in listed if one["name"] == each.name), str(each.key))

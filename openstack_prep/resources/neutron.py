@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from openstack_prep.model import Change, Key, Observed
+from openstack_prep.resources import queries
 from openstack_prep.resources.project import ByTenant
 from openstack_prep.site import Site, only_one
 
@@ -40,12 +41,9 @@ class NetworkResource(ByTenant):
         return {}
 
     @classmethod
-    def listing(cls, site: Site, project_id: str) -> list[dict[str, Any]]:
+    def listing(cls, site: Site, project_id: str) -> Sequence[Mapping[str, Any]]:
         """Return everything of the kind in a project."""
-        return site.once(
-            (cls.collection, project_id),
-            lambda: site.admin.network.list(f"/{cls.collection}", f"{cls.member}s", project_id=project_id),
-        )
+        return queries.in_project(site, cls.collection, cls.member, project_id)
 
     def match(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
         return only_one((raw for raw in listed if raw["name"] == self.name), str(self.key))

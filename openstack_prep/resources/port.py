@@ -15,7 +15,7 @@ import tenacity
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, PlanRefused, WaitTimeout, passes
 from openstack_prep.installer.naming import foreign_tags
-from openstack_prep.site import Site, only_one
+from openstack_prep.site import Site, only_one, query
 
 FIELDS = (
     "id",
@@ -36,14 +36,12 @@ FIELDS = (
 PAUSE = 1.0  # seconds between two looks for a port that is to come
 
 
+@query
 def ports_of(site: Site, project_id: str | None) -> Sequence[Mapping[str, Any]]:
     """Return all ports of a project; none when it does not exist yet."""
     if project_id is None:
         return ()
-    return site.once(
-        ("ports", project_id),
-        lambda: site.admin.network.list("/ports", "ports", project_id=project_id, fields=FIELDS),
-    )
+    return site.admin.network.list("/ports", "ports", project_id=project_id, fields=FIELDS)
 
 
 def wait_for_port(

@@ -16,7 +16,7 @@ from openstack_prep.installer.naming import Role
 from openstack_prep.resources.port import ports_of
 from openstack_prep.resources.project import ByTenant
 from openstack_prep.resources.stack_nodes import servers_of
-from openstack_prep.site import Site, only_one
+from openstack_prep.site import Site, only_one, query
 
 WAYS = ("ports", "infra_id", "tag", "stack", "security_group")
 
@@ -66,12 +66,7 @@ class PortChoice(ByTenant):
         project_id = site.find_project_id(self.owner)
         if project_id is None:
             return None
-        listed = site.once(
-            ("names of security groups", project_id),
-            lambda: site.admin.network.list(
-                "/security-groups", "security_groups", project_id=project_id, fields=["id", "name"]
-            ),
-        )
+        listed = _security_groups(site, project_id)
         found = only_one(
             (each for each in listed if each["name"] == self.security_group), f"{self.key}: security group"
         )
@@ -101,3 +96,10 @@ def _nodes(listed: Sequence[Raw], infra_id: str) -> list[Raw]:
     networks = {port["network_id"] for port in listed if naming.is_virtual(port, infra_id)}
     nodes = [port for port in listed if naming.is_node(port, infra_id)]
     return [port for port in nodes if not networks or port["network_id"] in networks]
+
+
+@query
+def _security_groups(site: Site, project_id: str) -> Sequence[Raw]:
+    """Return ids and names of a project's security groups."""
+    fields = ["id", "name"]
+    return site.admin.network.list("/security-groups", "security_groups", project_id=project_id, fields=fields)

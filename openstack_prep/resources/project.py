@@ -16,7 +16,7 @@ from openstack_prep.fields import Name
 from openstack_prep.installer import naming
 from openstack_prep.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
 from openstack_prep.model import Change, Key, Observed, Resource
-from openstack_prep.site import Site, only_one
+from openstack_prep.site import Site, only_one, query
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,11 +146,12 @@ def in_domain(site: Site, plural: str, wanted: Resource, domain: str) -> Mapping
     domain_id = site.find_id(Domain(name=domain))
     if domain_id is None:
         return None
-    which: dict[str, Any] = {"name": wanted.name, "domain_id": domain_id}
-    listed = site.once(
-        (plural, domain_id, wanted.name), lambda: site.admin.identity.list(f"/{plural}", plural, **which)
-    )
-    return only_one(listed, str(wanted.key.qualified))
+    return only_one(_named(site, plural, wanted.name, domain_id), wanted.key.qualified)
+
+
+@query
+def _named(site: Site, plural: str, name: str, domain_id: str) -> list[dict[str, Any]]:
+    return site.admin.identity.list(f"/{plural}", plural, name=name, domain_id=domain_id)
 
 
 def _contents(site: Site, project_id: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:

@@ -15,7 +15,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.fields import File, Name
 from openstack_prep.model import Change, Key, Mark, Observed, Resource
-from openstack_prep.resources import rke_files, rke_roles, stack_outputs
+from openstack_prep.resources import queries, rke_files, rke_roles, stack_outputs
 from openstack_prep.resources.existing import Existing
 from openstack_prep.resources.marked_files import MarkedFiles
 from openstack_prep.resources.rke_scene import NETWORKS, PARAMETERS, Scene
@@ -151,9 +151,7 @@ class RkeCluster(OnStack, Cluster):
         network = site.find_id(self.sibling(Existing, name, of="network")) if isinstance(name, str) and name else None
         if network is None:
             return []
-        listed = site.once(
-            ("subnets of", network), lambda: site.admin.network.list("/subnets", "subnets", network_id=network)
-        )
+        listed = queries.subnets_of(site, network)
         return [Taken(f"subnet/{each['name'] or each['id']}", each["cidr"]) for each in listed]
 
     def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:

@@ -15,7 +15,7 @@ from openstack_prep.fields import Name
 from openstack_prep.model import Key, Observed, Resource
 from openstack_prep.resources.project import DEFAULT_DOMAIN, Domain, InProject, Project, access, in_domain
 from openstack_prep.resources.user import User
-from openstack_prep.site import Site
+from openstack_prep.site import Site, query
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +56,10 @@ class Role(Resource):
         return {each.key: Observed(id=known[each.name]) for each in wanted if each.name in known}
 
 
+@query
 def roles(site: Site) -> dict[str, str]:
     """Return the ids of all roles by name."""
-    listed = site.once("roles", lambda: site.admin.identity.list("/roles", "roles"))
-    return {role["name"]: role["id"] for role in listed}
+    return {role["name"]: role["id"] for role in site.admin.identity.list("/roles", "roles")}
 
 
 def unknown_role(site: Site, name: str) -> tuple[str, str] | None:
@@ -183,12 +183,10 @@ class RoleAssignment(InProject):
         site.admin.identity.delete(observed.handle["path"])
 
 
+@query
 def _listed(site: Site, scope: str, scope_id: str) -> Sequence[Mapping[str, Any]]:
     which: dict[str, Any] = {f"scope.{scope}.id": scope_id}
-    return site.once(
-        ("role assignments", scope, scope_id),
-        lambda: site.admin.identity.list("/role_assignments", "role_assignments", **which),
-    )
+    return site.admin.identity.list("/role_assignments", "role_assignments", **which)
 
 
 def _triple(raw: Mapping[str, Any]) -> tuple[str, str, bool]:

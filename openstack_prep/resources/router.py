@@ -13,6 +13,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Address, Name
 from openstack_prep.model import Change, Observed, Resource
+from openstack_prep.resources import queries
 from openstack_prep.resources.network import ExternalNetwork
 from openstack_prep.resources.neutron import NetworkResource
 from openstack_prep.resources.subnet import Route, Subnet
@@ -177,10 +178,6 @@ def _addresses(raw: Mapping[str, Any]) -> list[str]:
 
 def _joined(site: Site, raw: Mapping[str, Any]) -> frozenset[str]:
     """Return the ids of the subnets that a router has an interface in."""
-    project_id = raw["project_id"]
-    ports = site.once(
-        ("router interfaces", project_id),
-        lambda: site.admin.network.list("/ports", "ports", project_id=project_id, device_owner=list(INTERFACES)),
-    )
+    ports = queries.router_interfaces(site, raw["project_id"], INTERFACES)
     joined = (port["fixed_ips"] for port in ports if port["device_id"] == raw["id"])
     return frozenset(fixed["subnet_id"] for each in joined for fixed in each)

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from openstack_prep.cloud import Cloud
 from openstack_prep.model import Resource
 from openstack_prep.resources.heat import HeatStack
 from openstack_prep.resources.heat_list import stack_of
-from openstack_prep.site import Site
+from openstack_prep.site import Site, query
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,16 @@ def read(site: Site, project: Resource | None, name: str) -> Outputs | None:
     if found is None:
         return None
     cloud, stack = found
-    raw = site.once(("outputs", stack["id"]), HeatStack(cloud, stack["stack_name"], stack["id"]).show)
+    raw = _shown(site, cloud, stack["stack_name"], stack["id"])
     return Outputs(
         stack=name,
         settled=raw["stack_status"].endswith("_COMPLETE") and not raw["stack_status"].startswith("DELETE"),
         values={each["output_key"]: each.get("output_value") for each in raw.get("outputs") or ()},
         parameters=raw.get("parameters") or {},
     )
+
+
+@query
+def _shown(site: Site, cloud: Cloud, name: str, stack_id: str) -> Mapping[str, Any]:
+    """Return a stack with its outputs and parameters."""
+    return HeatStack(cloud, name, stack_id).show()

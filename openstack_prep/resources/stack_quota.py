@@ -15,26 +15,26 @@ from typing import Any
 
 from openstack_prep.errors import Mistake, NotAllowed, NotFound, QuotaExceeded
 from openstack_prep.model import Key, Observed, Resource
-from openstack_prep.resources import heat_need, quota_stores
+from openstack_prep.resources import heat_need, queries, quota_stores
 from openstack_prep.resources.heat_events import in_progress
 from openstack_prep.resources.heat_need import Need
 from openstack_prep.resources.heat_preview import Refused, preview
 from openstack_prep.resources.heat_standing import standing
 from openstack_prep.resources.quota_stores import EACH, Quotum
 from openstack_prep.resources.stack_inputs import Inputs
-from openstack_prep.site import Site
+from openstack_prep.site import Site, query
 
 OTHER = "-as-it-would-be"  # Heat does not preview a new stack by a name that is taken
 
 
 def planned(site: Site, stack: Inputs, suffix: str = "") -> list[dict[str, Any]]:
-    """Return the resources that Heat would make out of its inputs; raises Refused."""
+    """Return the resources that Heat would make out of its inputs, asked once a run; raises Refused."""
 
     def ask() -> list[dict[str, Any]]:
         body, secrets = stack.body(site, ())
         return preview(site.tenant(stack.owner).orchestration, stack.name + suffix, body, secrets)
 
-    return site.once(("stack preview", stack.key, suffix), ask)
+    return site.once((planned, stack.key, suffix), ask)  # by the key: what it is made from has no hash
 
 
 class Ledger:
@@ -48,7 +48,7 @@ class Ledger:
 
     @classmethod
     def of(cls, site: Site, owner: Resource | None) -> Ledger:
-        return site.once(("stack ledger", owner), cls)
+        return _ledger(site, owner)
 
     def enter(self, stacks: Iterable[tuple[Inputs, Observed | None]]) -> None:
         """Take note of stacks, and of what stands for each."""
@@ -89,15 +89,19 @@ def _settled(observed: Observed | None) -> bool:
     return not raw or not (in_progress(raw) or raw["stack_status"].startswith("DELETE"))
 
 
+@query
+def _ledger(site: Site, owner: Resource | None) -> Ledger:
+    return Ledger()
+
+
 def _need(site: Site, stack: Inputs, observed: Observed | None) -> Need:
     """Return what it would take of each quota; nothing for what Heat refuses, which is told elsewhere."""
     handle = observed.handle if observed else {}
     if observed and not handle["preview"] and not handle["missing"] and observed.values["status"] == "complete":
         return {}
     root = stack.name + (OTHER if observed else "")
-    flavors = site.once("flavors", lambda: site.admin.compute.list("/flavors/detail", "flavors", is_public="None"))
     try:
-        wants = heat_need.wants(planned(site, stack, root.removeprefix(stack.name)), root, flavors)
+        wants = heat_need.wants(planned(site, stack, root.removeprefix(stack.name)), root, queries.flavors(site))
     except Refused as error:
         site.note(stack.key, f"not held against the quotas: {error}")
         return {}

@@ -19,7 +19,7 @@ from openstack_prep.errors import DownloadError, NotFound, ResourceFailed, WaitT
 from openstack_prep.resources.glance import Raw
 from openstack_prep.resources.image_seal import SEALS, glances_sums
 from openstack_prep.secret import Secret
-from openstack_prep.site import Site
+from openstack_prep.site import Site, query
 
 if TYPE_CHECKING:
     from openstack_prep.resources.image import Image
@@ -41,7 +41,7 @@ def check(image: Image, site: Site) -> Iterator[tuple[str, str]]:
     """Yield what forbids to import an image so, and what to do."""
     assert image.source is not None
     without = "leave import_method out"
-    methods = site.once("import methods", lambda: _methods(site))
+    methods = _methods(site)
     if METHOD not in methods:
         has = f"has only {', '.join(methods)}" if methods else "has no import"
         yield f"import_method: this Glance {has}", f"{without}, or have its administrator enable {METHOD}"
@@ -61,6 +61,7 @@ def check(image: Image, site: Site) -> Iterator[tuple[str, str]]:
         yield from _check_content(image.source, image.container_format == "compressed")
 
 
+@query
 def _methods(site: Site) -> list[str]:
     try:
         return list(site.admin.image.get("/info/import")["import-methods"]["value"])

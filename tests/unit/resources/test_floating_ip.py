@@ -147,7 +147,7 @@ def test_who_holds_the_addresses_is_asked_at_once(
         "GET /v2.0/floatingips?floating_ip_address=192.0.2.7&floating_ip_address=192.0.2.8",
         "GET /v2.0/floatingips?project_id=admin-project",
         "GET /v2.0/networks?router%3aexternal=true",
-        "GET /v2.0/subnets?network_id=n1&fields=cidr",
+        "GET /v2.0/subnets?network_id=n1&fields=id&fields=name&fields=cidr",
     ]
 
 

@@ -1,0 +1,51 @@
+"""What several kinds read: one function per list, each with fields of its own, read once a run.
+
+Source: Networking API v2.0 (``fields`` limits what is told); Compute API, "List Flavors With Details".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from openstack_prep.site import Site, query
+
+Raw = Mapping[str, Any]
+"""A row as the API gives it."""
+
+
+@query
+def flavors(site: Site) -> Sequence[Raw]:
+    """Return all flavors that these credentials see, public or not."""
+    # is_public=None asks an administrator's list for both; others see what they may use
+    return site.admin.compute.list("/flavors/detail", "flavors", is_public="None")
+
+
+@query
+def in_project(site: Site, collection: str, member: str, project_id: str) -> Sequence[Raw]:
+    """Return everything that Neutron keeps of a kind in a project, such as ("security-groups", "security_group")."""
+    return site.admin.network.list(f"/{collection}", f"{member}s", project_id=project_id)
+
+
+@query
+def external_networks(site: Site) -> Sequence[Raw]:
+    return site.admin.network.list("/networks", "networks", **{"router:external": True})
+
+
+@query
+def subnets_of(site: Site, network_id: str) -> Sequence[Raw]:
+    """Return the subnets of a network, whoever they belong to, with id, name and cidr."""
+    fields = ["id", "name", "cidr"]
+    return site.admin.network.list("/subnets", "subnets", network_id=network_id, fields=fields)
+
+
+@query
+def router_interfaces(site: Site, project_id: str, owners: tuple[str, ...]) -> Sequence[Raw]:
+    """Return the ports that routers of a project have in subnets."""
+    return site.admin.network.list("/ports", "ports", project_id=project_id, device_owner=list(owners))
+
+
+@query
+def ports_on(site: Site, network_id: str) -> Sequence[Raw]:
+    """Return the ports on a network, as far as these credentials see them."""
+    return site.admin.network.list("/ports", "ports", network_id=network_id)
