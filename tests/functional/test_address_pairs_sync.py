@@ -82,6 +82,7 @@ class Cluster:
 
 V6 = {"fd00:1::100/126"}
 POOL = {"10.1.0.200/29", "10.1.0.208/30"}
+POOLS = [{"start": "10.1.0.10", "end": "10.1.0.199"}]  # Neutron draws at random from these, so not what tests name
 
 
 def entry(lab: Lab, folder: Path) -> dict[str, str]:
@@ -170,7 +171,7 @@ def nodes(tenant: Tenant) -> Any:
     """Two nodes' ports that joined a cluster without Heat, and a third port."""
     neutron: Any = tenant.connect().network
     network = neutron.create_network(name="nodes")
-    neutron.create_subnet(name="nodes", network_id=network.id, cidr="10.1.0.0/24", ip_version=4)
+    neutron.create_subnet(name="nodes", network_id=network.id, cidr="10.1.0.0/24", ip_version=4, allocation_pools=POOLS)
     group = neutron.create_security_group(name="rke")
     for name, groups in (("one", [group.id]), ("two", [group.id]), ("other", [])):
         neutron.create_port(name=name, network_id=network.id, security_group_ids=groups)

@@ -119,7 +119,7 @@ def test_rke(tenant: Tenant, project: Connection, devcloud: Devcloud) -> None:
 
 NODES = (
     Network(name="nodes"),
-    Subnet(name="nodes", network="nodes", cidr="10.0.0.0/24"),
+    Subnet(name="nodes", network="nodes", cidr="10.0.0.0/24", allocation_pools=("10.0.0.10-10.0.0.199",)),
     Router(name="nodes", external_network="external", interfaces=("nodes",)),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import shlex
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,11 +33,19 @@ class Room:
         self.neutron = self.tenant.connect().network
 
     def cluster(self, name: str, cidr: str, *, groups: Any = None, mesh: bool = True, **cilium: Any) -> Any:
-        """Make network, subnet and two node ports, with a group of their own unless some are given."""
+        """Make network, subnet and two node ports, with a group of their own unless some are given.
+
+        Neutron draws the ports' addresses at random from the whole allocation pool (`_generate_ips` in
+        neutron/ipam/drivers/neutrondb_ipam/driver.py, Neutron 29.0).  The pool ends at .99, so that no
+        port takes an address from .100 on, which the tests name themselves.
+        """
         number = len(self.members) + 1
-        version = 6 if ":" in cidr else 4
+        block = ipaddress.ip_network(cidr)
         network = self.neutron.create_network(name=name)
-        subnet = self.neutron.create_subnet(name=name, network_id=network.id, cidr=cidr, ip_version=version)
+        pool = {"start": str(block[10]), "end": str(block[99])}
+        subnet = self.neutron.create_subnet(
+            name=name, network_id=network.id, cidr=cidr, ip_version=block.version, allocation_pools=[pool]
+        )
         groups = [self.neutron.create_security_group(name=name).id] if groups is None else groups
         made = [
             self.neutron.create_port(name=f"{name}-{n}", network_id=network.id, security_groups=groups)
@@ -151,11 +160,11 @@ def test_two_routers_that_nothing_joins_are_joined(room: Room) -> None:
     assert route["destination"] == "10.1.0.0/24"
 
     # what goes in a circle, to nobody, to a router that is off, and out of a subnet that names no router
-    room.neutron.update_router(r2, routes=[{"destination": "10.1.0.0/24", "nexthop": "10.2.0.77"}])
+    room.neutron.update_router(r2, routes=[{"destination": "10.1.0.0/24", "nexthop": "10.2.0.177"}])
     room.neutron.update_router(r1, admin_state_up=False)
     assert room.mend_all() == [
         f"error one to two: router r1 {r1.id} is switched off",
-        f"error two to one: router r2 {r2.id} has a route to 10.1.0.0/24 by 10.2.0.77, which is no router",
+        f"error two to one: router r2 {r2.id} has a route to 10.1.0.0/24 by 10.2.0.177, which is no router",
         f"error two to one: router r2 {r2.id} {lacks} one {one.id} (10.1.0.0/24) nor a route to it",
     ]
 

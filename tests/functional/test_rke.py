@@ -233,8 +233,8 @@ def test_a_cluster_in_a_project_that_is_there(prep: Prep, tenant: Tenant) -> Non
     """A plain member has the shipped spec applied and destroyed, on a network that stood before and stays."""
     with tenant.connect() as own:
         network = own.network.create_network(name="nodes")
-        cidr = "192.168.0.0/24"
-        subnet = own.network.create_subnet(name="nodes", network_id=network.id, ip_version=4, cidr=cidr)
+        block = {"cidr": "192.168.0.0/24", "allocation_pools": [{"start": "192.168.0.10", "end": "192.168.0.199"}]}
+        subnet = own.network.create_subnet(name="nodes", network_id=network.id, ip_version=4, **block)
         disk = {"disk_format": "qcow2", "container_format": "bare", "data": (prep.folder / "disk.qcow2").read_bytes()}
         own.image.create_image(name="ubuntu-22.04", **disk)
         prep.environment |= {"OS_CLIENT_CONFIG_FILE": str(tenant.clouds_file), "OS_CLOUD": tenant.cloud}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -115,3 +116,18 @@ def test_a_link_local_gateway_is_a_router_of_metal() -> None:
     one, two = subnet("one", "2001:db8:1::/64", gateway_ip="fe80::1"), subnet("two", "2001:db8:2::/64")
     (found,) = broken(one=one, two=two)
     assert found.level == "warning"
+
+
+def test_the_order_in_which_neutron_lists_things_does_not_matter() -> None:
+    """Neutron sorts by id, and ids are random: every order gives the same findings."""
+    interfaces = [interface("r1", ONE), interface("r2", TWO), interface("r1", TWO, "10.2.0.9")]
+    interfaces += [interface("r1", TRANSIT), interface("r2", TRANSIT, "192.168.0.2")]
+    routers = [router("r1", admin_state_up=False), router("r2", ("10.1.0.0/24", "10.2.0.177"))]
+    for ways in itertools.permutations(interfaces):
+        for listed in itertools.permutations(routers):
+            given = scene(subnets=[TRANSIT, TWO, ONE], interfaces=ways, routers=listed)
+            (there,) = routing(given, side("one", ONE), side("two", TWO))
+            (back,) = routing(given, side("two", TWO), side("one", ONE))
+            assert there.what == "router r1 r1 is switched off"
+            assert back.what == "router r2 r2 has a route to 10.1.0.0/24 by 10.2.0.177, which is no router"
+            assert back.remedy == f"{OPENSTACK} router unset --route destination=10.1.0.0/24,gateway=10.2.0.177 r2"
