@@ -1,7 +1,8 @@
 """The command ``openstack-prep``: it parses, calls the api and prints.
 
-Exit codes: 0 done; 1 something failed; 2 wrong input or a refused plan; 130 interrupted.  ``plan
---detailed-exitcode`` is Terraform's: 0 nothing to do, 1 error, 2 changes pending.
+Exit codes: 0 done; 1 something failed; 2 wrong input or a refused plan; 130, 143 or 129 interrupted by
+SIGINT (Ctrl-C), SIGTERM or SIGHUP.  ``plan --detailed-exitcode`` is Terraform's: 0 nothing to do, 1 error,
+2 changes pending.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from openstack_prep import interrupts
 from openstack_prep.commands import (
     address_pairs,
     check,
@@ -30,7 +32,7 @@ from openstack_prep.commands import (
     wait_for,
     writing,
 )
-from openstack_prep.commands.running import INTERRUPTED
+from openstack_prep.commands.running import interrupted_by
 from openstack_prep.errors import PrepError
 from openstack_prep.version import __version__
 
@@ -59,6 +61,11 @@ COMMANDS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
+    with interrupts.raised():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     options = _parser().parse_args(arguments)
     if options.debug:
         # requests that hold a secret are never logged; keystoneauth hides tokens itself
@@ -73,9 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             logging.getLogger("openstack_prep").debug("", exc_info=error)
         print(f"openstack-prep: {error}", file=sys.stderr)
         return 1 if getattr(options, "detailed_exitcode", False) else error.exit_code
-    except KeyboardInterrupt:
-        print("openstack-prep: interrupted; run it again to go on", file=sys.stderr)
-        return INTERRUPTED
+    except KeyboardInterrupt as error:
+        return interrupted_by(interrupts.number_of(error))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is flushed at the exit
         return 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import graphlib
 import logging
-import signal
 import threading
 import time
 from collections import defaultdict
@@ -15,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import tenacity
 
-from openstack_prep import planner
+from openstack_prep import interrupts, planner
 from openstack_prep.errors import Mistake, NotUnique, PlanRefused, passes
 from openstack_prep.model import INTERRUPT, Action, Key, Observed, Resource, Result, Status, Step
 from openstack_prep.plan import Plan, Report
@@ -111,33 +110,11 @@ def _users_of(key: Key, resources: Iterable[Resource]) -> tuple[Key, ...]:
 def run(plan: Plan, site: Site, *, jobs: int = JOBS, tell: Callable[[Event], None] = silent) -> Report:
     """Carry a plan out, independent steps in parallel.
 
-    A step that fails skips its dependents and only those.  An interrupt (SIGINT) lets the running
-    steps end and skips the rest; a second one raises KeyboardInterrupt at once.  Never raises for a
-    step: the report says how each went.
+    A step that fails skips its dependents and only those.  An interrupt (SIGINT, SIGTERM or SIGHUP) lets
+    the running steps end and skips the rest; a second one raises KeyboardInterrupt at once.  Never raises
+    for a step: the report says how each went.
     """
     return _Run(plan, site, tell).run(jobs)
-
-
-@contextlib.contextmanager
-def _interrupt_calls(stop: Callable[[], None]) -> Iterator[None]:
-    """Let the first SIGINT call a function, where else Python would raise in the middle of anything.
-
-    Only signals' own thread, the main one, can arrange that; a handler of the caller's stays.
-    """
-    mine = threading.current_thread() is threading.main_thread()
-    if not mine or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-
-    def first(*_: object) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        stop()
-
-    signal.signal(signal.SIGINT, first)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextlib.contextmanager
@@ -159,6 +136,7 @@ class _Run:
         self.plan, self.site, self.tell = plan, site, tell
         self.results: dict[Key, Result] = {}
         self.stop = threading.Event()
+        self.interrupt: int | None = None
         self.under_way: dict[Key, Step] = {}
         site.note = self._pass_on
 
@@ -168,7 +146,7 @@ class _Run:
         order = graphlib.TopologicalSorter({key: step.needs & steps.keys() for key, step in steps.items()})
         order.prepare()
         running: set[Future[Result]] = set()
-        with _interrupt_calls(self._interrupted), _abandoned_on_interrupt(jobs) as pool:
+        with interrupts.caught(self._interrupted), _abandoned_on_interrupt(jobs) as pool:
             while order.is_active():
                 while ready := order.get_ready():
                     for key in ready:
@@ -180,9 +158,10 @@ class _Run:
                 ended, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in ended:
                     self._note(future.result(), order)
-        return Report(tuple(self.results[key] for key in steps), time.monotonic() - started)
+        return Report(tuple(self.results[key] for key in steps), time.monotonic() - started, self.interrupt)
 
-    def _interrupted(self) -> None:
+    def _interrupted(self, number: int) -> None:
+        self.interrupt = number
         self.stop.set()
         for step in list(self.under_way.values()):
             self.tell(Event(step, "awaited"))

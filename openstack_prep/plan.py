@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from openstack_prep import text
 from openstack_prep.errors import ApplyFailed, Mistake, PlanRefused
-from openstack_prep.model import INTERRUPT, Action, Change, Result, Status, Step
+from openstack_prep.model import Action, Change, Result, Status, Step
 
 if TYPE_CHECKING:
     from openstack_prep.site import Site
@@ -96,6 +96,8 @@ class Report:
 
     results: tuple[Result, ...]
     seconds: float = 0.0
+    interrupt: int | None = None
+    """The signal that stopped the run; None when nothing did."""
 
     @property
     def failed(self) -> tuple[Result, ...]:
@@ -121,7 +123,8 @@ class Report:
 
     @property
     def interrupted(self) -> bool:
-        return any(result.cause == INTERRUPT for result in self.skipped)
+        """Whether a signal stopped the run; its last steps may have been under way by then, and done."""
+        return self.interrupt is not None
 
     def data(self) -> dict[str, Any]:
         """Return the report as plain data, without a secret."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from typing import Any, Self, TextIO
@@ -50,7 +51,11 @@ class Lines:
 
     def _print(self, line: str) -> None:
         with self._lock:
-            print(line, file=self.out, flush=True)
+            try:
+                print(line, file=self.out, flush=True)
+            except OSError as error:  # a closed terminal does not end the run; its SIGHUP is about to
+                if error.errno != errno.EIO:
+                    raise
 
 
 def _unpacked(size: int | None) -> str:

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from openstack_prep import interrupts
 from openstack_prep.errors import ConfigError
-
-INTERRUPTED = 130
 
 
 def open_spec(options: argparse.Namespace, path: Path) -> tuple[Any, Any]:
@@ -66,19 +65,27 @@ def execute(options: argparse.Namespace, cloud: Any, plan: Any) -> Any:
     try:
         with display(plan, sys.stdout if people else sys.stderr) as shown:
             report = api.apply(cloud, plan, jobs=options.jobs, tell=shown.tell, progress=shown.progress)
-    except KeyboardInterrupt:  # the second: nobody waits for the running steps, nor may their threads hold us
-        print("openstack-prep: left at once; what was under way may be done; run it again to go on", file=sys.stderr)
+    except KeyboardInterrupt as error:  # the second: do not wait for the running steps, nor for their threads
+        what = "exited immediately; operations in flight may have completed; run the command again to continue"
+        print(f"openstack-prep: {what}", file=sys.stderr)
         sys.stderr.flush()
-        os._exit(INTERRUPTED)
+        os._exit(interrupts.exit_code(interrupts.number_of(error)))
     return report
 
 
 def code_of(report: Any) -> int:
     """Return the exit code for a report, saying so when it was interrupted."""
     if report.interrupted:
-        print("openstack-prep: interrupted; run it again to go on", file=sys.stderr)
-        return INTERRUPTED
+        return interrupted_by(report.interrupt)
     return 1 if report.failed or report.skipped else 0
+
+
+def interrupted_by(number: int) -> int:
+    """Print what stopped the run, and return the exit code."""
+    print(
+        f"openstack-prep: interrupted by {interrupts.name(number)}; run the command again to continue", file=sys.stderr
+    )
+    return interrupts.exit_code(number)
 
 
 def ask(plan: Any, question: str, wanted: str) -> None:

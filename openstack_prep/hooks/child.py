@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from openstack_prep.errors import ConfigError
+from openstack_prep.interrupts import SIGNALS, exit_code
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOOK_UP = 1.0  # seconds
-NOT_EXECUTABLE, NOT_FOUND, SIGNALLED = 126, 127, 128
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
 
 
 class NoSuchProgram(ConfigError):
@@ -60,7 +60,7 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
         for number in [each for each in heard if each != signal.SIGINT]:  # while it was being started
             process.send_signal(number)
         code = _waited_for(process)
-    return code if code >= 0 else SIGNALLED - code
+    return code if code >= 0 else exit_code(-code)
 
 
 def _started(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:

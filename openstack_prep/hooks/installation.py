@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from openstack_prep import api
+from openstack_prep import api, interrupts
 from openstack_prep.check import Scene
 from openstack_prep.check.preflight import HOSTS, preflight
 from openstack_prep.check.topology import virtual_addresses
@@ -74,7 +74,9 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """The installer's code; when that is 0, 1 when our own part did not succeed."""
+        """The installer's code; when that is 0, 1 if our own part did not succeed, 128+n if signal n stopped it."""
+        if self.code == 0 and self.report is not None and self.report.interrupt is not None:
+            return interrupts.exit_code(self.report.interrupt)
         return self.code or (1 if self.problem else 0)
 
     def raise_for_problems(self) -> None:

@@ -150,16 +150,19 @@ def test_interrupts(prep: Prep, name: str, devcloud: Devcloud) -> None:
     prep.write({"name": name, "networks": [{"name": f"{name}-nodes"}]})
     slow = Fault("neutron", method="POST", path_regex="/networks", delay=20)
     with devcloud.faults(slow):
-        mark = time.monotonic()
+        begun = devcloud.mark()
         process = prep.start("apply", "--yes", prep.spec.name)
         assert process.stdout is not None
-        time.sleep(3)
+        while not any("/networks" in each.path for each in devcloud.requests_since(begun)):  # it plans
+            time.sleep(0.05)
+        time.sleep(2)  # and then asks for the network
+        mark = time.monotonic()
         process.send_signal(signal.SIGINT)
         assert "is waited for; interrupt again to leave at once" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=15)
         assert process.returncode == 130
-        assert "run it again" in said
+        assert "run the command again" in said
         assert time.monotonic() - mark < 15
     made = prep.apply()[f"network/{name}-nodes"]["id"]
     assert prep.changes() == set()

@@ -164,7 +164,7 @@ def test_an_interrupt_is_a_hundred_and_thirty(prep: Prep, services: requests_moc
     services.get(f"{FLAVORS}/detail", exc=KeyboardInterrupt)
     said = prep("plan", "spec.yaml")
     assert said.code == 130
-    assert said.err == "openstack-prep: interrupted; run it again to go on\n"
+    assert said.err == "openstack-prep: interrupted by SIGINT; run the command again to continue\n"
 
 
 def test_a_bug_is_one_and_no_traceback(prep: Prep, services: requests_mock.Mocker) -> None:

@@ -11,6 +11,7 @@ import pytest
 from openstack_prep import executor
 from openstack_prep.errors import ApplyFailed, CloudError, Mistake, NotAllowed, NotUnique, PlanRefused
 from openstack_prep.executor import Event
+from openstack_prep.interrupts import SIGNALS, Interrupted
 from openstack_prep.model import INTERRUPT, Action, Key, Observed, Resource, Result, Status
 from openstack_prep.plan import Plan, Report
 from openstack_prep.planner import plan_apply, plan_destroy
@@ -257,19 +258,57 @@ def test_a_deletion_never_takes_what_somebody_else_has_put_there_since(shelf: Sh
 # --- interrupts ---------------------------------------------------------------------------
 
 
-def interrupt() -> None:
-    """Send the main thread a SIGINT, as a terminal does, and let it take effect."""
-    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+def interrupt(number: signal.Signals = signal.SIGINT) -> None:
+    """Send the main thread a signal, as a terminal does, and let it take effect."""
+    signal.pthread_kill(threading.main_thread().ident or 0, number)
     time.sleep(0.05)
 
 
-def test_an_interrupt_lets_running_steps_end_and_skips_the_rest(shelf: Shelf) -> None:
-    shelf.before["create a"] = [interrupt]
+@pytest.mark.parametrize("number", SIGNALS)
+def test_an_interrupt_lets_running_steps_end_and_skips_the_rest(shelf: Shelf, number: signal.Signals) -> None:
+    before = [signal.getsignal(each) for each in SIGNALS]
+    shelf.before["create a"] = [lambda: interrupt(number)]
     report = apply(shelf, Box(name="a"), Box(name="b", on=("a",)))
     assert result(report, "a").status is Status.DONE
     assert result(report, "b").cause == INTERRUPT
-    assert report.interrupted
+    assert report.interrupt == number
     assert sorted(shelf.boxes) == ["a"]
+    assert [signal.getsignal(each) for each in SIGNALS] == before
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_second_signal_does_not_wait_for_the_running_steps(shelf: Shelf, number: signal.Signals) -> None:
+    left = threading.Event()
+
+    def stopped_twice() -> None:
+        interrupt(signal.SIGTERM)
+        interrupt(number)
+        left.wait(10)
+
+    shelf.before["create a"] = [stopped_twice]
+    with pytest.raises(Interrupted) as caught:
+        apply(shelf, Box(name="a"))
+    left.set()
+    assert caught.value.number == number
+
+
+def test_an_interrupt_of_the_last_step_is_in_the_report(shelf: Shelf) -> None:
+    shelf.before["create a"] = [lambda: interrupt(signal.SIGTERM)]
+    report = apply(shelf, Box(name="a"))
+    assert report.interrupted
+    assert result(report, "a").status is Status.DONE
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_callers_own_handler_stays(shelf: Shelf, number: signal.Signals) -> None:
+    heard: list[int] = []
+    before = signal.signal(number, lambda which, _: heard.append(which))
+    try:
+        shelf.before["create a"] = [lambda: interrupt(number)]
+        apply(shelf, Box(name="a"), Box(name="b", on=("a",))).raise_for_failures()
+    finally:
+        signal.signal(number, before)
+    assert heard == [number]
 
 
 def test_an_interrupt_skips_what_waits_for_a_free_thread(shelf: Shelf) -> None:

@@ -25,7 +25,7 @@ LAYERS = [
     ["text", "secret", "installer", "ranges"],
     ["model", "fields", "private_file", "content"],
     ["errors"],
-    ["key", "version"],
+    ["interrupts", "key", "version"],
 ]
 HEIGHT = {name: -depth for depth, layer in enumerate(LAYERS) for name in layer}
 

@@ -12,6 +12,7 @@ import pytest
 
 from openstack_prep.hooks import child
 from openstack_prep.hooks.child import NoSuchProgram, find_program
+from openstack_prep.interrupts import SIGNALS
 
 SHELL = "/bin/sh"
 
@@ -57,12 +58,12 @@ def test_sigterm_is_passed_on_and_sigint_is_not(tmp_path: Path, monkeypatch: pyt
         for number in (signal.SIGINT, signal.SIGTERM):  # to us alone: from a terminal it has the first already
             os.kill(os.getpid(), number)
 
-    before = [signal.getsignal(each) for each in child.SIGNALS]
+    before = [signal.getsignal(each) for each in SIGNALS]
     sender = threading.Thread(target=send, daemon=True)
     sender.start()
     assert child.run([SHELL, "-c", does], os.environ) == 3
     sender.join()
-    assert [signal.getsignal(each) for each in child.SIGNALS] == before
+    assert [signal.getsignal(each) for each in SIGNALS] == before
 
 
 def test_an_ignored_signal_stays_ignored() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 import stat
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from openstack_prep import interrupts
 from openstack_prep.content import download
 from openstack_prep.errors import ConfigError, DownloadError, PrepError
 from openstack_prep.tools import Tool, Wanted, fetch_tools, records
@@ -52,6 +54,16 @@ def asked(web: Web) -> list[str]:
 
 
 BOTH = ["sha256sum.txt", "openshift-install-linux-4.18.7.tar.gz", "openshift-client-linux-4.18.7.tar.gz"]
+
+
+def test_a_stopped_download_leaves_nothing_but_its_lock(mirror: Web, wanted: Wanted) -> None:
+    def stop(name: str, done: int, total: int | None) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with interrupts.raised(), pytest.raises(interrupts.Interrupted):
+        fetch_tools(wanted, stop)
+    assert [path.name for path in wanted.into.rglob("*") if path.is_file()] == ["lock"]
+    assert {each.status for each in fetch_tools(wanted)} == {"fetched"}
 
 
 def test_a_release(mirror: Web, wanted: Wanted) -> None:

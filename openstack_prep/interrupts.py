@@ -1,0 +1,115 @@
+"""Signals that ask a run to stop: Ctrl-C, the SIGTERM of a supervisor, the SIGHUP of a closed terminal.
+
+Only the default handlers are replaced, only in the main thread, and only for a while: an ignored signal
+(nohup) stays ignored, and a caller's own handler stays.  With a handler of ours the signals also work
+for process 1 of a container, for which the kernel does not carry out their default action (signal(7)).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import sys
+import termios
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import NoReturn
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALLED = 128
+"""Exit codes of what a signal ended: this and the signal's number, as in a shell."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal asks to stop."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(name(number))
+
+
+def name(number: int) -> str:
+    """Return what a signal is called, such as SIGTERM."""
+    return signal.Signals(number).name
+
+
+def number_of(error: KeyboardInterrupt) -> int:
+    """Return the signal that an exception stands for; Python's own is for Ctrl-C."""
+    return error.number if isinstance(error, Interrupted) else signal.SIGINT
+
+
+def exit_code(number: int) -> int:
+    """Return the exit code for a signal: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP."""
+    return SIGNALLED + number
+
+
+@contextlib.contextmanager
+def caught(handle: Callable[[int], None]) -> Iterator[None]:
+    """Call a function for the first signal; raise Interrupted for a second one."""
+    with _installed(_Handler(handle, _raise)):
+        yield
+
+
+@contextlib.contextmanager
+def raised() -> Iterator[None]:
+    """Raise Interrupted in the main thread for the first signal; exit immediately for a second one."""
+    with _installed(_Handler(_raise, _exit)):
+        yield
+
+
+class _Handler:
+    def __init__(self, first: Callable[[int], None], second: Callable[[int], None]) -> None:
+        self.first, self.second, self.heard = first, second, False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            _leave_closed_terminal()
+        act = self.second if self.heard else self.first
+        self.heard = True
+        act(number)
+
+
+@contextlib.contextmanager
+def _installed(handler: _Handler) -> Iterator[None]:
+    """Install a handler in place of the default ones and of our own."""
+    old = {}
+    if threading.current_thread() is threading.main_thread():
+        found = {each: signal.getsignal(each) for each in SIGNALS}
+        defaults = (signal.SIG_DFL, signal.default_int_handler)
+        old = {each: was for each, was in found.items() if was in defaults or isinstance(was, _Handler)}
+    try:
+        for each in old:
+            signal.signal(each, handler)
+        yield
+    finally:
+        for each, was in old.items():
+            signal.signal(each, was)
+
+
+def _raise(number: int) -> NoReturn:
+    raise Interrupted(number)
+
+
+def _exit(number: int) -> NoReturn:
+    with contextlib.suppress(OSError):
+        os.write(2, b"openstack-prep: exited immediately\n")
+    os._exit(exit_code(number))
+
+
+def _leave_closed_terminal() -> None:
+    """Send what is still printed to nowhere: on a closed terminal each line would be an error (EIO)."""
+    for stream in (sys.__stdout__, sys.__stderr__):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # there may be none
+            leave_if_closed(stream.fileno())  # type: ignore[union-attr]
+
+
+def leave_if_closed(descriptor: int) -> None:
+    """Redirect a file descriptor to /dev/null if its terminal is closed."""
+    try:
+        termios.tcgetattr(descriptor)
+    except termios.error as error:
+        if error.args[0] == errno.EIO:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
