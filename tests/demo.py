@@ -2,11 +2,13 @@
 
 Then OpenShift 4.2: install-config, addresses attached while the installer runs, the way to the console
 verified.  The installer is a stand-in (tests/standin): it makes what the real one makes on OpenStack, and
-no cluster.  An argument is the port base of the devcloud.
+no cluster.  An argument is the port base of the devcloud (20000, or another one whose ports are free).
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import shlex
 import shutil
@@ -17,7 +19,8 @@ from importlib import resources
 from pathlib import Path
 
 from tests import standin
-from tests.devcloud.layout import DEFAULT_BASE, Layout, default_root
+from tests.devcloud import ports
+from tests.devcloud.layout import DEFAULT_BASE, DevcloudError, Layout
 from tests.devcloud.qcow2 import qcow2
 
 SPEC = "openshift-lab.yaml"
@@ -43,10 +46,14 @@ def run(*command: str, needed: bool = True, **variables: str) -> None:
 
 def begin(name: str) -> tuple[Layout, Path]:
     """Return a devcloud that runs, and a folder of that name to work in."""
-    base = int(sys.argv[1]) if sys.argv[1:] else DEFAULT_BASE
-    cloud = Layout(base, default_root())
+    claims = contextlib.ExitStack()
+    atexit.register(claims.close)
+    try:
+        cloud = claims.enter_context(ports.choose(int(sys.argv[1]) if sys.argv[1:] else None, DEFAULT_BASE, "demo"))
+    except DevcloudError as error:
+        sys.exit(f"demo: {error}")
     print("A real OpenStack on loopback; the first time its servers are installed (some minutes) and built (a minute).")
-    run(sys.executable, "-m", "tests.devcloud", "up", "--port-base", str(base))
+    run(sys.executable, "-m", "tests.devcloud", "up", "--port-base", str(cloud.base))
     place = cloud.root / name
     place.mkdir(parents=True, exist_ok=True)
     return cloud, place

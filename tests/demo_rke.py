@@ -1,7 +1,8 @@
 """Two RKE clusters with MetalLB, meshed by Cilium, shown on a devcloud: apply, look, scale out, sync.
 
 The servers are real to Nova, Neutron and Heat and run nothing: so nobody waits for their cloud-init, and
-no ``rke up`` follows.  An argument is the port base of the devcloud.
+no ``rke up`` follows.  An argument is the port base of the devcloud
+(20000, or another one whose ports are free).
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from tests.bench.contenders import Contender, contenders
 from tests.bench.floor import Floor
 from tests.bench.scenario import BenchError
 from tests.bench.table import Row, Run
-from tests.devcloud import access, cloud
-from tests.devcloud.layout import REPOSITORY, DevcloudError, Layout, default_root
+from tests.devcloud import access, cloud, ports
+from tests.devcloud.layout import REPOSITORY, DevcloudError, Layout
 from tests.devcloud.progress import say
 
 PORT_BASE = 23000
@@ -33,7 +33,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--mib", type=int, default=1024, metavar="N", help="size of the image (default: 1024)")
     parser.add_argument("--whole", action="store_true", help="pairs: let the shell loop run over all ports")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each contender (default: 3)")
-    parser.add_argument("--port-base", type=int, default=PORT_BASE, metavar="N", help=f"default: {PORT_BASE}")
+    parser.add_argument("--port-base", type=int, metavar="N", help=f"default: {PORT_BASE}, or another that is free")
     parser.add_argument("--only", nargs="+", metavar="TEXT", help="contenders with that in their name; writes nothing")
     parser.add_argument("--keep", action="store_true", help="leave the devcloud running")
     parser.add_argument("--no-write", action="store_true", help=f"print only, and leave {DOCUMENT.name} alone")
@@ -91,7 +91,11 @@ def caption(rounds: int, *others: str) -> str:
 
 
 def run(options: argparse.Namespace) -> None:
-    layout = Layout(options.port_base, default_root())
+    with ports.choose(options.port_base, PORT_BASE, "bench") as layout:
+        run_on(layout, options)
+
+
+def run_on(layout: Layout, options: argparse.Namespace) -> None:
     if busy():
         say(busy())
     cloud.up(layout)

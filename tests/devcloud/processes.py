@@ -103,7 +103,7 @@ def tail(layout: Layout, service: str, lines: int = TAIL_LINES) -> str:
 
 def check_ports(layout: Layout, services: Collection[str]) -> None:
     """Refuse to start when something that is not ours listens on a port that we need."""
-    taken = [service for service in services if not _is_free(layout.port(service))]
+    taken = [service for service in services if not is_free(layout.port(service))]
     if taken:
         ports = ", ".join(f"{layout.port(service)} ({service})" for service in taken)
         raise DevcloudError(
@@ -111,7 +111,8 @@ def check_ports(layout: Layout, services: Collection[str]) -> None:
         )
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """Whether a service could listen on a port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

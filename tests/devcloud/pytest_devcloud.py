@@ -8,8 +8,8 @@ conftest.py beside the tests::
 
 or, in the topmost one, by ``pytest_plugins = ["tests.devcloud.pytest_devcloud"]``.  Environment:
 
-OPENSTACK_PREP_TEST_PORT_BASE  where the cloud listens (default 21000); under pytest-xdist each worker
-                               has a cloud of its own, 500 above the last one's
+OPENSTACK_PREP_TEST_PORT_BASE  where the cloud listens (default: 21000, or another base whose ports are free);
+                               under pytest-xdist each worker has a cloud of its own, 500 above the last one's
 OPENSTACK_PREP_KEEP_DEVCLOUD   1: leave it running at the end, so that the next session starts fast
 """
 
@@ -22,21 +22,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from tests.devcloud import access, cloud, faults, processes
+from tests.devcloud import access, cloud, faults, ports, processes
 from tests.devcloud import tenant as tenants
 from tests.devcloud.clouds_file import ADMIN
-from tests.devcloud.layout import PASSWORD, SERVICES, Layout, default_root
+from tests.devcloud.layout import PASSWORD, SERVICES, DevcloudError, Layout
 
 if TYPE_CHECKING:
     from openstack.connection import Connection
 
 DEFAULT_TEST_BASE = 21000
-NEXT_BASE = 500  # no two of a cloud's ports are that far apart
-DEAD_SERVICE = 3  # exit code of a run that lost a service
+NO_CLOUD = 3  # exit code of a run whose cloud does not start, or lost a service
 
 
 @dataclass(frozen=True)
@@ -92,20 +91,39 @@ class Devcloud:
         return [service for service in SERVICES if service not in alive]
 
 
-def _layout() -> Layout:
-    base = int(os.environ.get("OPENSTACK_PREP_TEST_PORT_BASE", DEFAULT_TEST_BASE))
+def _claimed() -> contextlib.AbstractContextManager[Layout]:
+    """Choose the ports, for as long as the session lasts."""
+    given = os.environ.get("OPENSTACK_PREP_TEST_PORT_BASE")
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    return Layout(base + worker * NEXT_BASE, default_root())
+    beside = worker * ports.STEP
+    return ports.choose(int(given) + beside if given else None, DEFAULT_TEST_BASE + beside, "tests")
 
 
 @pytest.fixture(scope="session")
-def devcloud() -> Iterator[Devcloud]:
+def devcloud(request: pytest.FixtureRequest) -> Iterator[Devcloud]:
     """The cloud, in its first state; brought up (and installed, and built) as far as needed."""
-    layout = _layout()
-    cloud.reset(layout)
-    yield Devcloud(layout)
-    if os.environ.get("OPENSTACK_PREP_KEEP_DEVCLOUD") != "1":
-        cloud.down(layout)
+    with contextlib.ExitStack() as claims:
+        try:
+            layout = claims.enter_context(_claimed())
+            cloud.reset(layout)
+        except DevcloudError as error:
+            end_run(request.session, f"devcloud: {error}")
+        except Exception as error:  # noqa: BLE001 - each test would repeat it
+            end_run(request.session, f"devcloud: {type(error).__name__}: {error}")
+        yield Devcloud(layout)
+        if os.environ.get("OPENSTACK_PREP_KEEP_DEVCLOUD") != "1":
+            cloud.down(layout)
+
+
+def end_run(session: pytest.Session, message: str) -> NoReturn:
+    """End the whole run with one message: what comes after would fail for a reason of no interest.
+
+    pytest.exit ends this process only.  Of a worker, pytest-xdist passes on ``shouldstop``
+    (DSession.worker_workerfinished in xdist/dsession.py, pytest-xdist 3.8), which ends the others, too.
+    """
+    if hasattr(session.config, "workerinput"):
+        session.shouldstop = message
+    pytest.exit(message, NO_CLOUD)
 
 
 @contextlib.contextmanager
@@ -137,8 +155,8 @@ def module_tenant(
 
 
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """A dead service ends the run: what comes after would fail for a reason of no interest."""
+    """A dead service ends the run."""
     found = item.funcargs.get("devcloud") if isinstance(item, pytest.Function) else None
     if isinstance(found, Devcloud) and (dead := found.dead()):
         tail = found.log_tail(dead[0])
-        pytest.exit(f"devcloud lost {', '.join(dead)} in {item.nodeid}; its log ends with\n{tail}", DEAD_SERVICE)
+        end_run(item.session, f"devcloud lost {', '.join(dead)} in {item.nodeid}; its log ends with\n{tail}")

@@ -148,7 +148,7 @@ def test_services_that_refuse_for_a_while(prep: Prep, name: str, devcloud: Devcl
 def test_interrupts(prep: Prep, name: str, devcloud: Devcloud) -> None:
     """The first waits for what is under way and says so, the second leaves at once; then it goes on."""
     prep.write({"name": name, "networks": [{"name": f"{name}-nodes"}]})
-    slow = Fault("neutron", method="POST", path_regex="/networks", delay=20)
+    slow = Fault("neutron", method="POST", path_regex="/networks", delay=45)  # longer than what follows until then
     with devcloud.faults(slow):
         begun = devcloud.mark()
         process = prep.start("apply", "--yes", prep.spec.name)
@@ -171,7 +171,7 @@ def test_interrupts(prep: Prep, name: str, devcloud: Devcloud) -> None:
 
 def take_back_what_comes_late(devcloud: Devcloud, name: str, made: str) -> None:
     """Wait for what the run that was left at once had asked for, lest it turn up in another test."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not (late := [each for each in devcloud.admin.network.networks(name=name) if each.id != made]):
         assert time.monotonic() < deadline
         time.sleep(0.5)
