@@ -19,6 +19,8 @@ from openstack_prep.fields import File, Name, Text
 from openstack_prep.model import Change, Key, Mark, Observed, Resource
 from openstack_prep.private_file import PRIVATE, mode, write_private
 from openstack_prep.resources.clouds_entry import InCloudsYaml, entry, folder_of
+from openstack_prep.resources.marked_files import SECRET
+from openstack_prep.secret import Secret
 from openstack_prep.site import Site
 
 
@@ -26,7 +28,8 @@ from openstack_prep.site import Site
 class EnvFile(Resource):
     """A file to source: ``. ./cluster.env`` chooses the cloud for every client.
 
-    Our mark is its first line; a file without it is somebody else's, and never overwritten.
+    Our mark is its first line; a file without it is somebody else's, and never overwritten.  No plan
+    shows what stands in such a file, for an openrc may hold a password.
     """
 
     kind: ClassVar[str] = "env_file"
@@ -82,10 +85,15 @@ class EnvFile(Resource):
             text = Path(self.path).read_text()
         except (OSError, UnicodeDecodeError) as error:
             raise PrepError(f"{self.path} cannot be read: {error}; name another file, or remove it") from error
+        ours, wanted = mark.owns(text.partition("\n")[0]), self.exports()
+        variables = {
+            name: value if value == wanted.get(name) or (ours and not SECRET.search(name)) else Secret(value)
+            for name, value in _parse(text).items()
+        }
         return Observed(
             id=self.path,
-            ours=mark.owns(text.partition("\n")[0]),
-            values={"variables": _parse(text), "mode": mode(Path(self.path))},
+            ours=ours,
+            values={"variables": variables, "mode": mode(Path(self.path))},
             outputs={"path": self.path},
         )
 

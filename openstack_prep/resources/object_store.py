@@ -1,6 +1,8 @@
 """The project's account in the object store: keys of temporary URLs, quota, metadata.
 
-Source: Object Storage API, "Accounts"; Swift's middleware "tempurl" and "account_quotas".
+Source: Object Storage API, "Accounts"; Swift's middleware "tempurl" and "account_quotas".  Which metadata
+is reserved: Swift 2.38.3, common/middleware/tempurl.py (get_tempurl_keys_from_metadata: both keys, in any
+case), common/middleware/account_quotas.py (handle_account), proxy/server.py (swift_owner_headers).
 """
 
 from __future__ import annotations
@@ -8,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import quote
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, NotAllowed, NotFound
-from openstack_prep.fields import Bytes, Name
+from openstack_prep.fields import Bytes, Name, Reads
 from openstack_prep.model import Change, Key, Observed
 from openstack_prep.resources.project import ByTenant
 from openstack_prep.resources.user import DIFFERS
@@ -26,7 +28,35 @@ HEADERS = {
     "quota_bytes": "X-Account-Meta-Quota-Bytes",
 }
 MARK = "X-Account-Meta-Openstack-Prep"
+PREFIX = "x-account-"
+RESERVED = {
+    "temp-url-key": "use the field temp_url_key, whose value no plan shows",
+    "temp-url-key-2": "use the field temp_url_key_2, whose value no plan shows",
+    "quota-bytes": "use the field quota_bytes",
+    "openstack-prep": "remove it; openstack-prep keeps its ownership tag there",
+}
+"""What to write instead of metadata that Swift or openstack-prep gives a meaning, by its name in lower case."""
+SECRET = re.compile("key|pass|secret|token|credential|private", re.IGNORECASE)
+"""Names of metadata whose current value is never shown."""
 ROLE = "give the project's user a role that may use the object store, often swiftoperator"
+
+
+def reserved(name: str) -> str | None:
+    """Return what to write instead of a reserved name of metadata, in whatever spelling; None for any other name."""
+    plain = name.strip().lower().replace("_", "-")
+    if plain.startswith(PREFIX):
+        plain = plain.removeprefix(PREFIX).removeprefix("meta-")
+        return RESERVED.get(plain, "write the metadata's own name, without X-Account-Meta-")
+    return RESERVED.get(plain)
+
+
+def metadata_name(value: Any) -> Any:
+    if isinstance(value, str) and (remedy := reserved(value)):
+        raise ValueError(f"is a reserved header, not metadata; {remedy}")
+    return value
+
+
+MetadataName = Annotated[Name, Reads(metadata_name)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,21 +75,28 @@ class ObjectStore(ByTenant):
     """Second such key, so that one can be changed while the other serves."""
     quota_bytes: Bytes | None = None
     """Most bytes that the account may hold; only a reseller (role ResellerAdmin) may set it."""
-    metadata: Mapping[Name, str] | None = None
-    """Further metadata: names of letters, digits and hyphens (no case), values of ASCII."""
+    metadata: Mapping[MetadataName, str] | None = None
+    """Further metadata: names of letters, digits and hyphens (no case), values of ASCII.  Plans show the values.
+
+    Names that have fields of their own here (Temp-URL-Key, Temp-URL-Key-2, Quota-Bytes) are refused.
+    """
 
     @property
     def name(self) -> str:
         return self.project or "(current project)"
 
     def desired(self) -> dict[str, Any]:
+        """Return the fields to compare; a reserved name of metadata, which check refuses, is neither read nor shown."""
         values = super().desired()
         if self.metadata is not None:
-            values["metadata"] = {name.lower(): value for name, value in self.metadata.items()}
+            values["metadata"] = {name.lower(): value for name, value in self.metadata.items() if not reserved(name)}
         return values
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         for name, value in (self.metadata or {}).items():
+            if remedy := reserved(name):
+                yield self.mistake(f"metadata: {name!r} is a reserved header, not metadata", remedy)
+                continue
             if not re.fullmatch(r"[A-Za-z0-9-]+", name):
                 yield self.mistake(f"metadata {name!r} is not a header's name", "use letters, digits and hyphens")
             if not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
@@ -90,7 +127,8 @@ class ObjectStore(ByTenant):
 
     def _value(self, field: str, wanted: Any, headers: Mapping[str, str]) -> Any:
         if field == "metadata":
-            return {name: headers[_meta(name)] for name in wanted if _meta(name) in headers}
+            standing = {name: headers[_meta(name)] for name in wanted if _meta(name) in headers}
+            return {name: _covered(name, value, wanted[name]) for name, value in standing.items()}
         value = headers.get(HEADERS[field])
         if value is None or field == "quota_bytes":
             return value and int(value)
@@ -135,6 +173,11 @@ def _headers(values: Mapping[str, Any]) -> dict[str, str]:
         else:
             headers[HEADERS[field]] = value.reveal() if isinstance(value, Secret) else str(value)
     return headers
+
+
+def _covered(name: str, value: str, wanted: str) -> str | Secret:
+    """Return the current value of metadata; one that differs is a Secret where its name says so."""
+    return Secret(value) if value != wanted and SECRET.search(name) else value
 
 
 def _meta(name: str) -> str:

@@ -37,6 +37,8 @@ def mistakes(document: Placed, errors: Sequence[Mapping[str, Any]]) -> list[Mist
 def mistake(document: Placed, error: Mapping[str, Any]) -> Mistake:
     """Return pydantic's finding in our words."""
     loc = error["loc"]
+    if loc[-1:] == ("[key]",):  # pydantic's word for the key of a mapping, whose name comes before it
+        loc = loc[:-1]
     dotted = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in loc).lstrip(".")
     where = f"{document.place(loc)}: {dotted}"
     if error["type"] == "unexpected_keyword_argument":

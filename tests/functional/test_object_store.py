@@ -18,6 +18,7 @@ from openstack_prep.secret import Secret
 from openstack_prep.spec import Spec
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
+from tests.functional.conftest import Prep
 
 
 @pytest.fixture
@@ -54,6 +55,23 @@ def test_keys_sign_temporary_urls(cloud: Cloud) -> None:
     api.destroy(cloud, newer).raise_for_failures()
     headers = cloud.object_store.request("HEAD", "").headers
     assert not [name for name in headers if name.lower().startswith("x-account-meta")]
+
+
+@pytest.mark.parametrize("name", ["Temp-URL-Key", "temp_url_key-2"])
+def test_the_current_key_is_shown_nowhere(prep: Prep, tenant: Tenant, name: str) -> None:
+    """A plan that reads the key back as metadata would print it."""
+    cloud = Cloud(tenant.connect())
+    cloud.object_store.request("POST", "", headers={"X-Account-Meta-Temp-URL-Key": "the-current-key"})
+    prep.spec.write_text(f"name: lab\nobject_store:\n  metadata:\n    {name}: mine\n")
+    prep.environment |= {"OS_CLIENT_CONFIG_FILE": str(tenant.clouds_file), "OS_CLOUD": tenant.cloud}
+    for words in (["plan", "-o", "kept.plan"], ["plan", "--format", "json"], ["apply", "--yes", "--debug"]):
+        said = prep.run(*words, prep.spec.name, code=2)
+        assert f"spec.yaml:4: object_store.metadata.{name}:" in said.stderr
+        assert "the-current-key" not in said.stdout + said.stderr
+    plan = api.plan(cloud, store(metadata={name: "mine"}))
+    assert plan.refusals
+    assert "the-current-key" not in str(plan) + str(plan.data())
+    prep.spec.unlink()
 
 
 def test_a_quota_is_a_resellers_to_set(cloud: Cloud, tenant: Tenant, devcloud: Devcloud) -> None:

@@ -66,6 +66,17 @@ def test_somebody_elses_file_is_left_alone(site: Site, path: Path, text: str) ->
     assert path.read_text() == text
 
 
+@pytest.mark.parametrize("head", ["", "# [openstack-prep:lab/lab.env]\n"])
+def test_what_stands_in_a_file_is_not_shown_when_it_may_be_a_secret(site: Site, path: Path, head: str) -> None:
+    path.write_text(f"{head}export OS_PASSWORD=hunter2\nexport OS_CLOUD=lab\n")
+    file = EnvFile(path=str(path), cloud="lab")
+    observed, mistakes = executor.examine(site, [file])
+    plan = planner.plan_apply("lab", [file], observed, mistakes=mistakes)
+    assert "variables.OS_PASSWORD ******** -> (unset)" in str(plan)
+    assert "OS_CLOUD" not in str(plan)
+    assert "hunter2" not in str(plan) + str(plan.data()) + repr(observed)
+
+
 def test_a_name_that_is_none_is_a_mistake(site: Site, path: Path) -> None:
     _, (mistake,) = executor.examine(site, [EnvFile(path=str(path), variables={"A B": "x"})])
     assert "is not a variable's name" in mistake.what

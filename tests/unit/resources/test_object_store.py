@@ -17,6 +17,7 @@ from tests.unit.conftest import ADMIN_PROJECT, sent
 
 ACCOUNT = f"http://swift/v1/AUTH_{ADMIN_PROJECT}/"
 OURS = {"X-Account-Meta-Openstack-Prep": "lab"}
+RESERVED_HEADERS = ("X-Account-Meta-Temp-URL-Key", "X-Account-Meta-Temp-URL-Key-2")
 
 
 def found(site: Site, store: ObjectStore) -> Observed | None:
@@ -64,6 +65,32 @@ def test_keys_are_compared_and_mended_unseen(
     assert "X-Account-Meta-Temp-Url-Key" not in services.last_request.headers
     for seen in (caplog.text, str(plan), str(plan.data()), str(report.data())):
         assert not {"k1", "k2", "old"} & set(seen.replace("'", " ").replace('"', " ").split())
+
+
+@pytest.mark.parametrize(
+    "name", ["Temp-URL-Key", "TEMP-URL-KEY-2", "temp_url_key", " Temp-Url-Key", "X-Account-Meta-Temp-URL-Key"]
+)
+def test_reserved_metadata_is_refused_and_its_value_seen_by_nobody(
+    site: Site, services: requests_mock.Mocker, name: str
+) -> None:
+    services.head(ACCOUNT, headers=OURS | dict.fromkeys(RESERVED_HEADERS, "the-current-key"))
+    store = ObjectStore(metadata={name: "the-wanted-key", "owner": "me"})
+    observed, mistakes = executor.examine(site, [store])
+    (mistake,) = [each for each in mistakes if each.where == str(store.key)]
+    assert name in mistake.what
+    assert observed[store.key].values == {"metadata": {}}
+    plan = planner.plan_apply("lab", [store], observed, mistakes=mistakes)
+    for seen in (str(plan), str(plan.data()), repr(observed)):
+        assert "current-key" not in seen
+        assert "wanted-key" not in seen
+
+
+def test_current_metadata_with_the_name_of_a_secret_is_not_shown(site: Site, services: requests_mock.Mocker) -> None:
+    services.head(ACCOUNT, headers=OURS | {"X-Account-Meta-Db-Password": "hunter2", "X-Account-Meta-Owner": "me"})
+    store = ObjectStore(metadata={"Db-Password": "new", "Owner": "you"})
+    plan = planner.plan_apply("lab", [store], executor.observe(site, [store]))
+    assert "metadata.db-password ******** -> new, metadata.owner me -> you" in str(plan)
+    assert "hunter2" not in str(plan.data())
 
 
 def test_somebody_elses_settings_are_compared_and_stay_theirs(site: Site, services: requests_mock.Mocker) -> None:

@@ -210,6 +210,18 @@ MISTAKES = {
         "name: x\nrke_clusters:\n- {name: c, stack: c, directory: c, kubernetes_version: 1.31}\n",
         ["spec.yaml:3: rke_clusters[0].kubernetes_version: 1.31 is a number to YAML; write the whole version, such as"],
     ),
+    "metadata that is reserved": (
+        "name: x\nobject_store:\n  metadata:\n    Owner: me\n    Temp-URL-Key: k\n    temp_url_KEY-2: k\n"
+        "    X-Account-Meta-Temp-URL-Key: k\n    Quota-Bytes: '1'\n    X-Account-Access-Control: k\n",
+        [
+            'spec.yaml:5: object_store.metadata.Temp-URL-Key: "Temp-URL-Key" is a reserved header, not metadata; '
+            "use the field temp_url_key,",
+            "spec.yaml:6: object_store.metadata.temp_url_KEY-2:",
+            "spec.yaml:7: object_store.metadata.X-Account-Meta-Temp-URL-Key:",
+            "spec.yaml:8: object_store.metadata.Quota-Bytes:",
+            "spec.yaml:9: object_store.metadata.X-Account-Access-Control:",
+        ],
+    ),
     "a key twice": (
         "name: x\nquota:\n  cores: 1\n  cores: 2\n",
         ["spec.yaml:4: cores stands here and in line 3; keep one of them"],
@@ -379,6 +391,7 @@ NOT_FOR_A_SCHEMA = {
     "no environment variable",
     "a date for a key",
     "a number for a key",
+    "metadata that is reserved",
 }
 
 
