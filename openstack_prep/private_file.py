@@ -28,7 +28,18 @@ def write_private(path: Path, text: str) -> None:
     disk or a kill leaves the old one as it was.  A link is followed: what it points to is replaced.
     A mode stricter than 0600 stays.  Raises PrepError.
     """
-    _replace(path, text, _keep_stricter_mode)
+    _replace(Path(os.path.realpath(path)), text, _keep_stricter_mode)  # resolve() fails on a link to itself
+
+
+def write_private_here(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, at this very place: a link there is replaced, not followed.
+
+    For a file in a folder where others may have planted the link, such as /tmp.  The folder must exist.
+    Raises PrepError.
+    """
+    if not path.parent.is_dir():
+        raise PrepError(f"{path} cannot be written: {path.parent} is not a folder; create it, or name another")
+    _replace(path, text, lambda path, handle: None)
 
 
 def write_shared(path: Path, text: str) -> None:
@@ -36,7 +47,7 @@ def write_shared(path: Path, text: str) -> None:
 
     Raises PrepError, also when its owner is another and we may not give files away.
     """
-    _replace(path, text, _keep_mode_and_owner)
+    _replace(Path(os.path.realpath(path)), text, _keep_mode_and_owner)
 
 
 def _keep_stricter_mode(path: Path, handle: int) -> None:
@@ -55,8 +66,7 @@ def _keep_mode_and_owner(path: Path, handle: int) -> None:
 
 
 def _replace(path: Path, text: str, prepare: Callable[[Path, int], None]) -> None:
-    path = Path(os.path.realpath(path))  # resolve() fails on a link to itself
-    if path.exists() and not path.is_file():  # root may well give /dev/null another's place
+    if path.exists() and not path.is_file() and not path.is_symlink():  # root may well give /dev/null another's place
         raise PrepError(f"{path} cannot be written: it is no regular file; name another")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,17 +13,18 @@ from openstack_prep.errors import ConfigError
 def add(command: Any) -> None:
     """Add the four to the parser."""
     plan = command("plan", _plan, "show what apply would do")
-    plan.add_argument("-o", "--out", type=Path, metavar="FILE", help="keep the plan for apply --plan")
+    plan.add_argument("-o", "--out", type=Path, metavar="FILE", help="save the plan for apply --plan")
     plan.add_argument("--detailed-exitcode", action="store_true", help="0 nothing to do, 1 error, 2 changes pending")
     apply = command("apply", _apply, "make it so")
-    apply.add_argument("--plan", type=Path, metavar="FILE", help="apply a kept plan; refused when it is stale")
+    apply.add_argument("--plan", type=Path, metavar="FILE", help="apply a saved plan; refused when it is stale")
     destroy = command("destroy", _destroy, "take back what this spec made, and nothing else")
     show = command("show", _show, "show what exists of a spec, with ids and addresses")
     for each in (plan, apply):
         each.add_argument("--allow-replace", action="store_true", help="consent to delete and make again what differs")
     for each in (apply, destroy):
         each.add_argument("--yes", "-y", action="store_true", help="do not ask")
-    apply.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="the spec, a YAML file")
+    of_plan = "with --plan the one that the plan was made from (default: found by its path relative to the plan)"
+    apply.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help=f"the spec, a YAML file; {of_plan}")
     for each in (plan, destroy, show):
         each.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file")
 
@@ -31,12 +32,13 @@ def add(command: Any) -> None:
 def _plan(options: argparse.Namespace) -> int:
     from openstack_prep import api, plan_file
 
+    read = plan_file.content_of(options.spec) if options.out else b""
     cloud, spec = open_spec(options, options.spec)
     plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
     print_result(options, plan.table, _plan_data(plan))
     plan.raise_for_refusals()
     if options.out:
-        plan_file.save(options.out, plan, options.spec, cloud.name)
+        plan_file.save(options.out, plan, options.spec, read, cloud)
     return 2 if options.detailed_exitcode and plan else 0
 
 
@@ -52,20 +54,30 @@ def _plan_data(plan: Any) -> dict[str, Any]:
 
 def _apply(options: argparse.Namespace) -> int:
     from openstack_prep import api
+
+    if options.plan:
+        return _apply_saved(options)
+    if options.spec is None:
+        raise ConfigError("apply: give a SPEC, or --plan FILE")
+    cloud, spec = open_spec(options, options.spec)
+    plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
+    return carry_out(options, cloud, plan)
+
+
+def _apply_saved(options: argparse.Namespace) -> int:
+    from openstack_prep import api
     from openstack_prep.plan_file import SavedPlan
 
-    if (options.spec is None) == (options.plan is None):
-        raise ConfigError("apply: give either a SPEC or --plan FILE")
-    saved = SavedPlan(options.plan) if options.plan else None
-    if saved:
-        saved.check_spec()
-    cloud, spec = open_spec(options, saved.spec if saved else options.spec)
-    allow = saved.allow_replace if saved else options.allow_replace
-    plan = api.plan(cloud, spec, allow_replace=allow, jobs=options.jobs)
-    if saved:
-        saved.check(plan, cloud.name)
+    if options.allow_replace:
+        raise ConfigError("apply: --allow-replace cannot be added to --plan; give it to `openstack-prep plan -o`")
+    saved = SavedPlan(options.plan)
+    path = saved.find_spec(options.spec)
+    cloud, spec = open_spec(options, path)
+    saved.check_cloud(cloud.authenticate())
+    plan = api.plan(cloud, spec, allow_replace=saved.allow_replace, jobs=options.jobs)
+    saved.check(plan, path)
     plan.raise_for_refusals()
-    return run_plan(options, cloud, plan) if saved else carry_out(options, cloud, plan)
+    return run_plan(options, cloud, plan)
 
 
 def _destroy(options: argparse.Namespace) -> int:

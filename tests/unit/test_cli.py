@@ -17,7 +17,7 @@ from openstack_prep.cli import main
 from openstack_prep.cloud import CHECK_ENTRY
 from openstack_prep.spec import load_spec, schema
 from openstack_prep.version import __version__
-from tests.unit.conftest import CLOUDS, ENDPOINTS, IDENTITY, failure
+from tests.unit.conftest import CLOUDS, ENDPOINTS, IDENTITY, failure, token
 
 FLAVORS = f"{ENDPOINTS['compute']}/flavors"
 SPEC = """\
@@ -280,7 +280,7 @@ def test_a_kept_plan_is_stale_when_the_spec_has_changed(prep: Prep, flavors: Fla
     spec.write_text(SPEC + "# a note\n")
     said = prep("apply", "--plan", "kept.plan")
     assert said.code == 2
-    assert "spec.yaml has changed since; make it again" in said.err
+    assert "spec.yaml differs from it, or has changed since" in said.err
     assert flavors == []
 
 
@@ -291,11 +291,64 @@ def test_a_kept_plan_is_stale_when_the_cloud_has_changed(prep: Prep, flavors: Fl
     assert "flavor/master: has changed since" in said.err
 
 
-def test_a_kept_plan_is_for_its_cloud(prep: Prep, flavors: Flavors, kept: Path, clouds_yaml: Path) -> None:
-    clouds_yaml.write_text(CLOUDS.replace("other:", "others:").replace("lab:", "other:"))
-    said = prep("apply", "--plan", "kept.plan", "--os-cloud", "other")
+def test_a_kept_plan_is_for_its_project(
+    prep: Prep, services: requests_mock.Mocker, flavors: Flavors, kept: Path
+) -> None:
+    login = {"json": token(project_id="other-project"), "headers": {"X-Subject-Token": "t"}, "status_code": 201}
+    services.post(f"{IDENTITY}/auth/tokens", **login)
+    said = prep("apply", "--plan", "kept.plan")
     assert said.code == 2
-    assert "was made for the cloud lab, not for other" in said.err
+    assert "was made for another cloud or project (entry lab): project admin-project, not other-project" in said.err
+    assert flavors == []
+
+
+def test_a_kept_plan_is_applied_by_another_entry_of_the_same_project(
+    prep: Prep, flavors: Flavors, kept: Path, clouds_yaml: Path
+) -> None:
+    clouds_yaml.write_text(CLOUDS.replace("other:", "others:").replace("lab:", "other:"))
+    assert prep("apply", "--plan", "kept.plan", "--os-cloud", "other").code == 0
+    assert len(flavors) == 2
+
+
+def test_another_specs_plan_is_refused(prep: Prep, flavors: Flavors, kept: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.yaml").write_text(SPEC.replace("name: lab", "name: other"))
+    said = prep("apply", "--plan", "kept.plan", "other.yaml")
+    assert said.code == 2
+    assert "kept.plan: was made from the spec lab (spec.yaml); other.yaml differs from it" in said.err
+    assert flavors == []
+    assert prep("apply", "--plan", "kept.plan", "spec.yaml").code == 0
+
+
+def test_a_plan_and_its_spec_apply_in_another_folder(
+    prep: Prep, flavors: Flavors, kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "elsewhere" / "ci"
+    here.mkdir(parents=True)
+    for name in ("kept.plan", "spec.yaml"):
+        (tmp_path / name).rename(here / name)
+    assert str(tmp_path) not in (here / "kept.plan").read_text()
+    said = prep("apply", "--plan", "elsewhere/ci/kept.plan")
+    assert (said.code, len(flavors)) == (0, 2)
+
+
+def test_a_plan_kept_far_from_its_spec_finds_it_in_the_working_directory(
+    prep: Prep, flavors: Flavors, spec: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    kept = tmp_path_factory.mktemp("far") / "kept.plan"
+    assert prep("plan", "-o", str(kept), "spec.yaml").code == 0
+    assert str(kept.parents[1]) not in kept.read_text()
+    spec.rename(spec.with_name("renamed.yaml"))
+    said = prep("apply", "--plan", str(kept))
+    assert said.code == 2
+    assert f"does not exist; name it: openstack-prep apply --plan {kept} SPEC" in said.err
+    assert prep("apply", "--plan", str(kept), "renamed.yaml").code == 0
+    assert len(flavors) == 2
+
+
+def test_consent_is_not_added_to_a_kept_plan(prep: Prep, flavors: Flavors, kept: Path) -> None:
+    said = prep("apply", "--allow-replace", "--plan", "kept.plan")
+    assert said.code == 2
+    assert "--allow-replace cannot be added to --plan" in said.err
     assert flavors == []
 
 
@@ -313,11 +366,10 @@ def test_a_refused_plan_is_not_kept(prep: Prep, flavors: Flavors, spec: Path, tm
     assert not (tmp_path / "kept.plan").exists()
 
 
-@pytest.mark.parametrize("words", [[], ["spec.yaml", "--plan", "kept.plan"]])
-def test_apply_takes_a_spec_or_a_plan(prep: Prep, words: list[str]) -> None:
-    said = prep("apply", *words)
+def test_apply_takes_a_spec_or_a_plan(prep: Prep) -> None:
+    said = prep("apply")
     assert said.code == 2
-    assert "give either a SPEC or --plan FILE" in said.err
+    assert "give a SPEC, or --plan FILE" in said.err
 
 
 def test_a_plan_that_cannot_be_kept(prep: Prep, flavors: Flavors) -> None:
