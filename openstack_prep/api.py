@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from openstack_prep import executor, planner
+from openstack_prep import executor, planner, scan
 from openstack_prep.cloud import ADMINISTRATOR, Cloud, connect
 from openstack_prep.errors import Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.executor import JOBS, Event, silent
-from openstack_prep.model import Key, Mark, Observed, Resource
+from openstack_prep.model import Action, Key, Mark, Observed, Resource
 from openstack_prep.plan import Plan, Report, differences
 from openstack_prep.resources import Project, RkeCluster, RoleAssignment, User
 from openstack_prep.site import Actor, Site
@@ -27,11 +27,19 @@ def _no_progress(key: Key, done: int, total: int | None, unpacked: int | None) -
 
 
 def plan(
-    cloud: Cloud, wanted: Wanted, *, allow_replace: bool = False, jobs: int = JOBS, progress: Progress = _no_progress
+    cloud: Cloud,
+    wanted: Wanted,
+    *,
+    allow_replace: bool = False,
+    prune: bool = False,
+    jobs: int = JOBS,
+    progress: Progress = _no_progress,
 ) -> Plan:
     """Return what apply would do; nothing is changed.
 
-    ``wanted`` is a spec or a list of resources.  ``plan.refusals`` lists all that forbids it.
+    ``wanted`` is a spec or a list of resources.  ``plan.refusals`` lists all that forbids it.  What is
+    managed by a whole spec (one read from a file, or any with ``prune``) and no longer declared stands in
+    ``plan.undeclared``; with ``prune`` it is deleted by further steps.
     Raises CloudError when the cloud cannot be read, SpecError when resources contradict each other.
     """
     spec, site = open_site(cloud, wanted, jobs, progress)
@@ -42,17 +50,24 @@ def plan(
     site.known.update(observed)
     mistakes = unread + found
     made = planner.plan_apply(spec.name, spec.chosen, observed, mistakes=mistakes, allow_replace=allow_replace)
+    if prune or spec.is_whole:
+        left = scan.undeclared(site, spec.resources, observed, jobs=jobs)
+        made = planner.plan_removals(made, left, prune=prune)
+        refused = executor.examine_deletes(site, made, jobs=jobs)
+        made = replace(made, refusals=(*made.refusals, *refused))
     refusals = spec.placed(made.refusals)
     return replace(made, refusals=tuple(refusals), wanted=spec, site=site, made=time.monotonic())
 
 
 def plan_destroy(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Plan:
-    """Return what destroy would take back: only what carries our mark."""
+    """Return what destroy would delete: only what the spec manages, whether it still declares it or not."""
     spec, site = open_site(cloud, wanted, jobs)
     with cloud.reading(ADMINISTRATOR):
         observed = executor.observe(site, spec.resources, jobs=jobs)
-    site.known.update(observed)
-    made = planner.plan_destroy(spec.name, spec.resources, observed)
+        site.known.update(observed)
+        left = scan.undeclared(site, spec.resources, observed, jobs=jobs) if spec.is_whole else []
+    observed |= {resource.key: found for resource, found in left}
+    made = planner.plan_destroy(spec.name, (*spec.resources, *(resource for resource, _ in left)), observed)
     refusals = spec.placed(executor.examine_deletes(site, made, jobs=jobs))
     return replace(made, refusals=tuple(refusals), wanted=spec, site=site, made=time.monotonic())
 
@@ -62,6 +77,7 @@ def apply(
     wanted: Plan | Wanted,
     *,
     allow_replace: bool = False,
+    prune: bool = False,
     jobs: int = JOBS,
     tell: Callable[[Event], None] = silent,
     progress: Progress = _no_progress,
@@ -72,7 +88,7 @@ def apply(
     before anything is changed, when the plan has refusals or the cloud has moved since it was made.
     """
     if not isinstance(wanted, Plan):
-        wanted = plan(cloud, wanted, allow_replace=allow_replace, jobs=jobs, progress=progress)
+        wanted = plan(cloud, wanted, allow_replace=allow_replace, prune=prune, jobs=jobs, progress=progress)
     wanted.raise_for_refusals()
     if wanted.age > FRESH or (wanted.site and wanted.site.spent):
         wanted = _made_again(cloud, wanted, jobs, progress)
@@ -112,7 +128,8 @@ def _made_again(cloud: Cloud, old: Plan, jobs: int, progress: Progress) -> Plan:
     if old.purpose == "destroy":
         new = plan_destroy(cloud, old.wanted, jobs=jobs)
     else:
-        new = plan(cloud, old.wanted, allow_replace=True, jobs=jobs, progress=progress)
+        prune = any(step.action is Action.DELETE for step in old)
+        new = plan(cloud, old.wanted, allow_replace=True, prune=prune, jobs=jobs, progress=progress)
     new.raise_for_refusals()
     moved = differences(old.data(), new.data())
     if moved:

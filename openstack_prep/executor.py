@@ -87,7 +87,8 @@ def examine(
 
 def examine_deletes(site: Site, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
     """Read what the deletions of a plan would orphan."""
-    going = [(step.resource, step.observed) for step in plan.pending if step.observed is not None]
+    deletions = (step for step in plan if step.action is Action.DELETE)
+    going = [(step.resource, step.observed) for step in deletions if step.observed is not None]
     ids = frozenset(each for _, observed in going for each in (observed.id, *observed.holds))
     with ThreadPoolExecutor(jobs) as pool:
         found = pool.map(lambda each: list(each[0].check_delete(site, each[1], ids)), going)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Self
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from openstack_prep.errors import Mistake
 from openstack_prep.key import Key as Key
@@ -41,6 +41,12 @@ class Mark:
     def describe(self, name: str, text: str | None = None) -> str:
         """Return a description that carries the mark behind the user's own text."""
         return f"{text or ''} [{self.tag}/{_word(name)}]".lstrip()
+
+    @classmethod
+    def name_in(cls, description: str | None) -> str | None:
+        """Return the name that a mark in a description gives, whosever mark it is."""
+        found = cls._PATTERN.search(description or "")
+        return unquote(found[2]) if found and found[2] else None
 
     def owns(self, description: str | None, name: str | None = None) -> bool:
         """Whether a description carries our mark, and, if given, for just this name."""
@@ -97,6 +103,10 @@ class Resource:
     """Fields that say which one it is; they are never compared."""
     declarable: ClassVar[bool] = True
     """Whether a spec can declare one; others are only referred to."""
+    in_each_project: ClassVar[bool] = False
+    """Whether ``scan`` looks into one project at a time."""
+    own_id: ClassVar[bool] = True
+    """Whether the id of what is observed is its own: a role assignment shows that of its role."""
     immutable: ClassVar[frozenset[str]] = frozenset()
     """Fields that the API cannot change: another value means a replacement, by consent only."""
 
@@ -156,6 +166,16 @@ class Resource:
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         """Return what exists of these, read in bulk: one list call a scope, however many are wanted."""
         raise NotImplementedError(cls)
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterable[tuple[Self, Observed]]:
+        """Yield everything of the kind in a project, and in the cloud for kinds that lie in none.
+
+        Each is given as a spec would declare it, every field filled in that the API tells, and as it
+        stands; ``ours`` says whether it carries the ownership tag of this spec.  Reads in bulk what
+        ``find`` reads, changes nothing, raises CloudError.  A kind that cannot be listed yields nothing.
+        """
+        return ()
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         """Yield what would go wrong, as far as reading tells; runs while planning an apply."""

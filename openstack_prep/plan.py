@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 class Plan:
     """What would be done, in an order in which it could be.
 
-    ``purpose`` is "apply" or "destroy"; ``refusals`` are why it may not be carried out.
+    ``purpose`` is "apply" or "destroy"; ``refusals`` are why it may not be carried out.  ``undeclared``
+    are the deletions that apply would add with ``prune``: of what is managed and no longer in the spec.
     """
 
     spec: str
     purpose: str
     steps: tuple[Step, ...]
     refusals: tuple[Mistake, ...] = ()
+    undeclared: tuple[Step, ...] = ()
     wanted: Spec | None = field(default=None, repr=False, compare=False)
     site: Site | None = field(default=None, repr=False, compare=False)
     made: float = field(default=0.0, repr=False, compare=False)
@@ -70,9 +72,13 @@ class Plan:
     @property
     def table(self) -> str:
         """The steps, a line each, and how many of what."""
-        width = text.width_of(self.steps)
-        lines = [text.step_line(step, width) for step in self.steps]
-        return "\n".join([*lines, f"{self.purpose} {self.spec}: {text.counts(self.steps)}"])
+        steps = (*self.steps, *self.undeclared)
+        width = text.width_of(steps)
+        lines = [text.step_line(step, width) for step in steps]
+        counts = text.counts(self.steps)
+        if self.undeclared:
+            counts += f"; {len(self.undeclared)} no longer in the spec, deleted only with --prune"
+        return "\n".join([*lines, f"{self.purpose} {self.spec}: {counts}"])
 
     def __str__(self) -> str:
         return "\n".join([self.table, *(f"  ! {refusal}" for refusal in self.refusals)])

@@ -76,7 +76,7 @@ class SavedStep:
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "ignore", "strict": True}
 
     resource: str
-    action: Literal["create", "update", "replace", "keep"]
+    action: Literal["create", "update", "replace", "delete", "keep"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +170,11 @@ class SavedPlan:
     def allow_replace(self) -> bool:
         """Whether the plan allows any replacement; ``check`` refuses those that it does not name."""
         return bool(self.content.allow_replace)
+
+    @property
+    def prunes(self) -> bool:
+        """Whether the plan deletes what is no longer in the spec."""
+        return any(step.action == "delete" for step in self.content.steps)
 
     def find_spec(self, given: Path | None = None) -> Path:
         """Return the spec that the plan was made from; raises PlanRefused when there is none of the same content.

@@ -12,6 +12,8 @@ from openstack_prep.key import labels
 from openstack_prep.model import Action, Change, Key, Observed, Resource, Step
 from openstack_prep.plan import Plan
 
+UNDECLARED = "no longer in the spec"
+
 
 def diff(resource: Resource, observed: Observed) -> tuple[Change, ...]:
     """Return the declared fields in which the cloud differs, in the order of declaration."""
@@ -60,6 +62,25 @@ def plan_apply(
     if not allow_replace:
         refusals += to_consent(steps)
     return Plan(spec=spec, purpose="apply", steps=tuple(steps), refusals=tuple(refusals))
+
+
+def plan_removals(made: Plan, undeclared: Sequence[tuple[Resource, Observed]], *, prune: bool) -> Plan:
+    """Return a plan that also names what is managed and declared no longer; with ``prune`` apply deletes it.
+
+    It is deleted last, dependents first, and only when all other steps went well.
+    """
+    found = {resource.key: observed for resource, observed in undeclared}
+    removals = plan_destroy(made.spec, [resource for resource, _ in undeclared], found).steps
+    names = labels([step.key for step in (*made.steps, *removals)])
+    before = frozenset(step.key for step in made.steps)
+    removals = tuple(
+        replace(step, needs=step.needs | before, reason=UNDECLARED, label=names[step.key])
+        for step in removals
+        if step.action is Action.DELETE
+    )
+    if prune:
+        return replace(made, steps=(*made.steps, *removals))
+    return replace(made, undeclared=removals)
 
 
 def _following(step: Step, pending: Set[Key], names: Mapping[Key, str]) -> Step:

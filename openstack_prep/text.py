@@ -53,6 +53,8 @@ def step_line(step: Step, width: int) -> str:
     if step.action is Action.CREATE:
         wanted = step.resource.desired().items()
         details = ", ".join(f"{name} {show(value)}" for name, value in wanted if value not in (None, frozenset()))
+    elif step.action is Action.DELETE and step.reason:
+        details = step.reason
     elif step.changes:
         details = ", ".join(map(change_text, step.changes))
     return f"{step.action.mark:>3} {step!s:<{width}}  {details}".rstrip()

@@ -21,6 +21,8 @@ def add(command: Any) -> None:
     show = command("show", _show, "show what exists of a spec, with ids and addresses")
     for each in (plan, apply):
         each.add_argument("--allow-replace", action="store_true", help="consent to delete and make again what differs")
+    for each in (plan, apply):
+        each.add_argument("--prune", action="store_true", help="also delete what is managed and no longer in the spec")
     for each in (apply, destroy):
         each.add_argument("--yes", "-y", action="store_true", help="do not ask")
     of_plan = "with --plan the one that the plan was made from (default: found by its path relative to the plan)"
@@ -34,7 +36,7 @@ def _plan(options: argparse.Namespace) -> int:
 
     read = plan_file.content_of(options.spec) if options.out else b""
     cloud, spec = open_spec(options, options.spec)
-    plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
+    plan = api.plan(cloud, spec, allow_replace=options.allow_replace, prune=options.prune, jobs=options.jobs)
     print_result(options, plan.table, _plan_data(plan))
     plan.raise_for_refusals()
     if options.out:
@@ -48,6 +50,7 @@ def _plan_data(plan: Any) -> dict[str, Any]:
         "purpose": plan.purpose,
         "changes_pending": bool(plan),
         "steps": plan.data(),
+        "undeclared": [str(step) for step in plan.undeclared],
         "refusals": [str(each) for each in plan.refusals],
     }
 
@@ -60,7 +63,7 @@ def _apply(options: argparse.Namespace) -> int:
     if options.spec is None:
         raise ConfigError("apply: give a SPEC, or --plan FILE")
     cloud, spec = open_spec(options, options.spec)
-    plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
+    plan = api.plan(cloud, spec, allow_replace=options.allow_replace, prune=options.prune, jobs=options.jobs)
     return carry_out(options, cloud, plan)
 
 
@@ -68,13 +71,14 @@ def _apply_saved(options: argparse.Namespace) -> int:
     from openstack_prep import api
     from openstack_prep.plan_file import SavedPlan
 
-    if options.allow_replace:
-        raise ConfigError("apply: --allow-replace cannot be added to --plan; give it to `openstack-prep plan -o`")
+    if options.allow_replace or options.prune:
+        added = "--allow-replace" if options.allow_replace else "--prune"
+        raise ConfigError(f"apply: {added} cannot be added to --plan; give it to `openstack-prep plan -o`")
     saved = SavedPlan(options.plan)
     path = saved.find_spec(options.spec)
     cloud, spec = open_spec(options, path)
     saved.check_cloud(cloud.authenticate())
-    plan = api.plan(cloud, spec, allow_replace=saved.allow_replace, jobs=options.jobs)
+    plan = api.plan(cloud, spec, allow_replace=saved.allow_replace, prune=saved.prunes, jobs=options.jobs)
     saved.check(plan, path)
     plan.raise_for_refusals()
     return run_plan(options, cloud, plan)

@@ -6,7 +6,7 @@ since 2.61), "Flavors extra-specs", "Flavors access".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Self
 
@@ -85,6 +85,15 @@ class Flavor(Resource):
             if raw is not None:
                 found[each.key] = each._observed(site, raw, each._granted(site, raw))
         return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the flavors of the cloud; who may use one that is not public is not told by the list."""
+        for raw in queries.flavors(site):
+            values = {name: raw[theirs] for name, theirs in PROPERTIES.items() if raw.get(theirs) not in (None, "")}
+            text = site.mark.strip(raw.get("description")) or None
+            declared = cls(name=raw["name"], description=text, extra_specs=raw.get("extra_specs") or None, **values)
+            yield declared, declared._observed(site, raw, frozenset())
 
     def _observed(self, site: Site, raw: Mapping[str, Any], access: frozenset[str]) -> Observed:
         values = {name: raw.get(theirs) for name, theirs in PROPERTIES.items()}

@@ -82,6 +82,14 @@ class FloatingIP(NetworkResource):
             "external_network": self.external_network if same else raw["floating_network_id"],
         }
 
+    @classmethod
+    def in_words(cls, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "name": site.mark.name_in(raw["description"]) or raw["floating_ip_address"],
+            "external_network": queries.external_network_name(site, raw["floating_network_id"]),
+            "address": raw["floating_ip_address"],
+        }
+
     def outputs(self, raw: Mapping[str, Any]) -> dict[str, str]:
         return {"address": raw["floating_ip_address"]}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from openstack_prep.content.verified import Digests
 from openstack_prep.errors import ResourceFailed
-from openstack_prep.site import Site
+from openstack_prep.site import Site, query
 
 PATCH = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
 
@@ -28,6 +28,12 @@ def named(site: Site, names: Iterable[str]) -> list[dict[str, Any]]:
     filters = [*([f"in:{listed}"] if listed else []), *(f"eq:{name}" for name in odd)]
     lists = (site.admin.image.list("/images", "images", name=each, visibility="all", limit=1000) for each in filters)
     return [raw for found in lists for raw in found]
+
+
+@query
+def owned(site: Site, project_id: str) -> list[dict[str, Any]]:
+    """Return all images that a project owns."""
+    return site.admin.image.list("/images", "images", owner=project_id, visibility="all", limit=1000)
 
 
 def operation(path: str, value: Any) -> dict[str, Any]:

@@ -29,14 +29,13 @@ def stack_of(
         if site.acting_user(project) is not None or site.find_project_id(project) is None:
             return None  # who would have made it is not there yet
         cloud = site.tenant(project)
-    listed = _stacks(site, cloud)
-    named = [each for each in listed if name in (each["stack_name"], each["id"]) and each["stack_status"] != GONE]
+    named = [each for each in stacks_of(site, cloud) if name in (each["stack_name"], each["id"])]
     own = [each for each in named if each.get("project") in (None, cloud.project_id)]
     found = only_one(own or (named if elsewhere else ()), f"stack/{name}")
     return (cloud, found) if found else None
 
 
 @query
-def _stacks(site: Site, cloud: Cloud) -> Sequence[Mapping[str, Any]]:
-    """Return the stacks that one identity sees."""
-    return cloud.orchestration.list("/stacks", "stacks")
+def stacks_of(site: Site, cloud: Cloud) -> Sequence[Mapping[str, Any]]:
+    """Return the stacks that one identity sees, without those that are gone."""
+    return [each for each in cloud.orchestration.list("/stacks", "stacks") if each["stack_status"] != GONE]

@@ -10,7 +10,8 @@ in truth belong to an upload that still runs; two runs of one spec at a time are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -27,6 +28,8 @@ from openstack_prep.resources.rhcos_source import Rhcos
 from openstack_prep.site import Site, only_one
 
 FROM_RHCOS = ("source", "checksum", "compression", "compressed_checksum", "size", "cached_as")
+SAID = ("disk_format", "container_format", "visibility", "min_disk", "min_ram", "protected")
+"""Fields that Glance tells as a spec says them."""
 HOW = frozenset({"source", "rhcos", "cached_as", "compression", "size", "import_method", "output_format"})
 """Fields that say how the content gets there."""
 
@@ -168,6 +171,21 @@ class Image(ByTenant):
             if observed is not None:
                 found[each.key] = observed
         return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the images that a project owns; those of one name in the spec are one."""
+        project_id = site.find_project_id(owner)
+        families: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for raw in glance.owned(site, project_id) if project_id else ():
+            mine = raw.get(SPEC) == site.mark.spec and NAME in raw
+            families[raw[NAME] if mine else raw["name"]].append(raw)
+        for name, family in families.items():
+            ours = [raw for raw in family if raw.get(SPEC) == site.mark.spec]
+            raw = next((raw for raw in family if raw["name"] == name), family[0])
+            same = {field: raw[field] for field in SAID if raw.get(field)}
+            declared = cls(name=name, **same, **cls.placing(owner))
+            yield declared, declared._observed(site, raw, ours)
 
     @property
     def _new(self) -> str:

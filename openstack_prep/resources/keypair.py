@@ -5,7 +5,7 @@ Source: Compute API, "Keypairs"; those of other users since microversion 2.10.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -67,6 +67,16 @@ class Keypair(ByTenant):
             if raw is not None and user_id is not None:
                 found[each.key] = each._observed(site, raw, user_id)
         return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the key pairs of the user who does the project's own work."""
+        user = site.acting_user(owner)
+        user_id = site.find_id(user) if user else (site.find_tenant(owner) or site.admin).user_id
+        cloud = site.admin if user else site.find_tenant(owner) or site.admin
+        for name, raw in _listed(site, cloud, user_id).items() if user_id else ():
+            declared = cls(name=name, public_key=_without_comment(raw["public_key"]), **cls.placing(owner))
+            yield declared, declared._observed(site, raw, user_id or "")
 
     def _holder(self, site: Site) -> tuple[Cloud, str | None]:
         """Return the id of the user, None when yet to be made, and who may see to the user's keys.

@@ -5,13 +5,14 @@ Source: Networking API v2.0, "Networks" and "External network".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from openstack_prep.errors import Mistake
 from openstack_prep.fields import Count, Name
 from openstack_prep.model import Key, Observed, Resource
-from openstack_prep.resources import queries
+from openstack_prep.resources import in_use, queries
 from openstack_prep.resources.neutron import NetworkResource
 from openstack_prep.site import Site, only_one
 
@@ -32,6 +33,10 @@ class Network(NetworkResource):
     """Whether new ports filter spoofed addresses."""
     admin_state_up: bool | None = None
     """Whether it forwards packets."""
+
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        for user in in_use.on_network(site, observed.id, going):
+            yield self.mistake(f"{user} is on it", "delete that port or server first")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,11 +5,11 @@ Source: Networking API v2.0; "Revisions" for ``If-Match: revision_number=N``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
-from openstack_prep.model import Change, Key, Observed
+from openstack_prep.model import Change, Key, Observed, Resource
 from openstack_prep.resources import queries
 from openstack_prep.resources.project import ByTenant
 from openstack_prep.site import Site, only_one
@@ -61,6 +61,25 @@ class NetworkResource(ByTenant):
                 if raw is not None:
                     found[each.key] = each.observe(site, raw)
         return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        project_id = site.find_project_id(owner)
+        for raw in cls.listing(site, project_id) if project_id else ():
+            declared = cls.declared(site, owner, raw)
+            yield declared, declared.observe(site, raw)
+
+    @classmethod
+    def declared(cls, site: Site, owner: Resource | None, raw: Mapping[str, Any]) -> Self:
+        """Return the resource that a spec would declare for what the API tells."""
+        same = {each.name: raw[each.name] for each in fields(cls) if raw.get(each.name) is not None}
+        text = site.mark.strip(raw["description"]) or None
+        return cls(**same | cls.in_words(site, raw) | {"description": text} | cls.placing(owner))
+
+    @classmethod
+    def in_words(cls, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields that the API tells in other words: ids become names, lists tuples."""
+        return {}
 
     def observe(self, site: Site, raw: Mapping[str, Any]) -> Observed:
         return Observed(

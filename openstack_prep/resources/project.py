@@ -81,6 +81,17 @@ class Project(Resource):
         named = ((each, in_domain(site, "projects", each, each.domain)) for each in wanted)
         return {each.key: each._observed(site, project) for each, project in named if project is not None}
 
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the projects that carry our tag, of whatever domain."""
+        names = {domain_id: name for name, domain_id in site.admin.domains.items()}
+        for raw in site.admin.identity.list("/projects", "projects", tags=site.mark.tag):
+            domain = names.get(raw["domain_id"]) or domain_name(site, raw["domain_id"])
+            tags = tuple(sorted({*raw["tags"]} - {site.mark.tag})) or None
+            text = raw.get("description") or None
+            declared = cls(name=raw["name"], domain=domain, description=text, tags=tags, enabled=raw["enabled"])
+            yield declared, declared._observed(site, raw)
+
     def _observed(self, site: Site, project: Mapping[str, Any]) -> Observed:
         tags = frozenset(project.get("tags", ()))
         return Observed(
@@ -146,11 +157,16 @@ def in_domain(site: Site, plural: str, wanted: Resource, domain: str) -> Mapping
     domain_id = site.find_id(Domain(name=domain))
     if domain_id is None:
         return None
-    return only_one(_named(site, plural, wanted.name, domain_id), wanted.key.qualified)
+    return only_one(named(site, plural, wanted.name, domain_id), wanted.key.qualified)
 
 
 @query
-def _named(site: Site, plural: str, name: str, domain_id: str) -> list[dict[str, Any]]:
+def domain_name(site: Site, domain_id: str) -> str:
+    return str(site.admin.identity.get(f"/domains/{domain_id}")["domain"]["name"])
+
+
+@query
+def named(site: Site, plural: str, name: str, domain_id: str) -> list[dict[str, Any]]:
     return site.admin.identity.list(f"/{plural}", plural, name=name, domain_id=domain_id)
 
 
@@ -176,6 +192,7 @@ class InProject(Resource):
     """Name of that project's domain."""
 
     identity: ClassVar[frozenset[str]] = frozenset({"name", "project", "project_domain"})
+    in_each_project: ClassVar[bool] = True
 
     @property
     def place(self) -> tuple[str, ...]:
@@ -192,6 +209,11 @@ class InProject(Resource):
 
     def references(self) -> Iterable[Resource]:
         return (self.owner,) if self.owner else ()
+
+    @staticmethod
+    def placing(owner: Resource | None) -> dict[str, Any]:
+        """Return the fields that place something in a project."""
+        return {"project": owner.name, "project_domain": owner.domain} if isinstance(owner, Project) else {}
 
     def placed_in(self, project: Project) -> Self:
         """Return the same resource in a project, for those that name none."""

@@ -49,3 +49,27 @@ def router_interfaces(site: Site, project_id: str, owners: tuple[str, ...]) -> S
 def ports_on(site: Site, network_id: str) -> Sequence[Raw]:
     """Return the ports on a network, as far as these credentials see them."""
     return site.admin.network.list("/ports", "ports", network_id=network_id)
+
+
+@query
+def named(site: Site, collection: str, member: str, thing_id: str) -> str:
+    """Return the name of one thing of Neutron's by its id; the id where these credentials may not see it."""
+    listed = site.admin.network.list(f"/{collection}", f"{member}s", id=thing_id, fields="name")
+    return str(listed[0]["name"]) if listed else thing_id
+
+
+def network_name(site: Site, network_id: str, project_id: str) -> str:
+    """Return the name of a network: one of the project, or one that others share with it."""
+    mine = (each["name"] for each in in_project(site, "networks", "network", project_id) if each["id"] == network_id)
+    return next(mine, None) or named(site, "networks", "network", network_id)
+
+
+def external_network_name(site: Site, network_id: str) -> str:
+    return next((str(each["name"]) for each in external_networks(site) if each["id"] == network_id), network_id)
+
+
+@query
+def role_assignments(site: Site, scope: str, scope_id: str) -> Sequence[Raw]:
+    """Return who may do what in a project or domain ("project", "domain"), with names beside the ids."""
+    which: dict[str, Any] = {f"scope.{scope}.id": scope_id, "include_names": True}
+    return site.admin.identity.list("/role_assignments", "role_assignments", **which)

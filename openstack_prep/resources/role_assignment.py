@@ -6,13 +6,14 @@ Source: Identity API v3, "Roles", "List role assignments", and OS-INHERIT.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Name
 from openstack_prep.model import Key, Observed, Resource
+from openstack_prep.resources import queries
 from openstack_prep.resources.project import DEFAULT_DOMAIN, Domain, InProject, Project, access, in_domain
 from openstack_prep.resources.user import User
 from openstack_prep.site import Site, query
@@ -76,6 +77,7 @@ class RoleAssignment(InProject):
     """One role of one user or group, in a project or a domain; ours when one of the two is ours."""
 
     kind: ClassVar[str] = "role_assignment"
+    own_id: ClassVar[bool] = False
 
     role: Name
     """Name of the role."""
@@ -150,10 +152,26 @@ class RoleAssignment(InProject):
             if ids is None:
                 continue
             holder, scope, role = ids
-            given = {_triple(raw) for raw in _listed(site, "domain" if each.domain else "project", scope)}
+            given = {
+                _triple(raw) for raw in queries.role_assignments(site, "domain" if each.domain else "project", scope)
+            }
             if (holder, role, each.inherited) in given:
                 found[each.key] = each._observed(site, ids)
         return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield who may do what in a project; ours are those of our users in our projects."""
+        project_id = site.find_project_id(owner)
+        for raw in queries.role_assignments(site, "project", project_id) if project_id else ():
+            kind = "user" if "user" in raw else "group"
+            who = {kind: raw[kind]["name"], f"{kind}_domain": raw[kind]["domain"]["name"]}
+            holder, role, inherited = _triple(raw)
+            declared = cls(role=raw["role"]["name"], inherited=inherited, **who, **cls.placing(owner))
+            ends = [site.look(each) for each in (declared.holder, declared.target) if each is not None]
+            ours = all(end is not None and end.ours for end in ends)
+            path = declared._path(holder, project_id or "", role)
+            yield declared, Observed(id=role, ours=ours, handle={"path": path})
 
     def _ids(self, site: Site) -> tuple[str, str, str] | None:
         """Return the ids of holder, scope and role, unless one of them is yet to be made."""
@@ -181,12 +199,6 @@ class RoleAssignment(InProject):
 
     def delete(self, site: Site, observed: Observed) -> None:
         site.admin.identity.delete(observed.handle["path"])
-
-
-@query
-def _listed(site: Site, scope: str, scope_id: str) -> Sequence[Mapping[str, Any]]:
-    which: dict[str, Any] = {f"scope.{scope}.id": scope_id}
-    return site.admin.identity.list("/role_assignments", "role_assignments", **which)
 
 
 def _triple(raw: Mapping[str, Any]) -> tuple[str, str, bool]:

@@ -120,6 +120,19 @@ class Router(NetworkResource):
             ),
         }
 
+    @classmethod
+    def in_words(cls, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
+        gateway = raw["external_gateway_info"] or {}
+        names = {each["id"]: each["name"] for each in Subnet.listing(site, raw["project_id"])}
+        joined = sorted(names.get(each, each) for each in _joined(site, raw))
+        network = gateway.get("network_id")
+        return {
+            "external_network": network and queries.external_network_name(site, network),
+            "enable_snat": gateway.get("enable_snat"),
+            "interfaces": tuple(joined) or None,
+            "routes": tuple(Route(**route) for route in raw["routes"]) or None,
+        }
+
     def outputs(self, raw: Mapping[str, Any]) -> dict[str, str]:
         addresses = ", ".join(_addresses(raw))
         return {"gateway": addresses} if addresses else {}

@@ -5,16 +5,17 @@ Source: Networking API v2.0, "Security groups", "Security group rules" (bulk cre
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, cast
 
-from openstack_prep.errors import NotFound
+from openstack_prep.errors import Mistake, NotFound
 from openstack_prep.fields import Name
-from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.model import Change, Key, Mark, Observed, Resource
+from openstack_prep.resources import in_use
 from openstack_prep.resources.neutron import NetworkResource
 from openstack_prep.resources.project import ByTenant
-from openstack_prep.resources.security_group_rule import SELF, SecurityGroupRule, in_words
+from openstack_prep.resources.security_group_rule import SELF, SecurityGroupRule, declared_rule, in_words
 from openstack_prep.site import Site
 
 Raw = Mapping[str, Any]
@@ -39,6 +40,14 @@ class SecurityGroup(NetworkResource):
     """Whether answers pass without a rule of their own; made so by default."""
     rules: tuple[SecurityGroupRule, ...] | None = None
     """Rules to have; in a plan they are a resource of their own."""
+
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        for user in in_use.in_group(site, observed.handle["project_id"], observed.id, going):
+            yield self.mistake(f"{user} is in it", "take the group off that port first")
+
+    @classmethod
+    def in_words(cls, site: Site, raw: Raw) -> dict[str, Any]:
+        return {"rules": None}  # a resource of their own
 
     def parts(self) -> Iterable[Resource]:
         yield replace(self, rules=None)
@@ -97,6 +106,16 @@ class SecurityGroupRules(ByTenant):
         return {
             each.key: each._observed(site, groups[each.group.key].handle) for each in wanted if each.group.key in groups
         }
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        project_id = site.find_project_id(owner)
+        groups = SecurityGroup.listing(site, project_id) if project_id else ()
+        names = {group["id"]: group["name"] for group in groups}
+        for group in groups:
+            said = (declared_rule(raw, names, Mark.strip(raw["description"])) for raw in group["security_group_rules"])
+            declared = cls(name=group["name"], rules=tuple(filter(None, said)), **cls.placing(owner))
+            yield declared, declared._observed(site, group)
 
     def _observed(self, site: Site, group: Raw) -> Observed:
         declared, present = self._declared(), self._present(site, group)

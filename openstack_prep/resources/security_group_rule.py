@@ -143,6 +143,33 @@ class SecurityGroupRule:
         }
 
 
+def declared_rule(rule: Mapping[str, Any], groups: Mapping[str, str], description: str) -> SecurityGroupRule | None:
+    """Return what a spec would say for a rule in the API's words; None when a spec has no words for it.
+
+    ``groups`` are the names of groups by id.
+    """
+    if rule.get("remote_address_group_id"):
+        return None
+    low, high = rule["port_range_min"], rule["port_range_max"]
+    name = _canonical(rule["protocol"], rule["ethertype"])
+    icmp = name in ICMP
+    remote = rule["remote_group_id"]
+    try:
+        return SecurityGroupRule(
+            direction=rule["direction"],
+            ethertype=rule["ethertype"],
+            protocol=name,
+            ports=f"{low}-{high}" if low is not None and not icmp else None,
+            icmp_type=low if icmp else None,
+            icmp_code=high if icmp else None,
+            remote_ip_prefix=rule["remote_ip_prefix"],
+            remote_group=SELF if remote == rule["security_group_id"] else remote and groups.get(remote, remote),
+            description=description or None,
+        )
+    except ValueError:
+        return None
+
+
 def _version(cidr: str) -> str:
     return f"IPv{ipaddress.ip_network(cidr).version}"
 

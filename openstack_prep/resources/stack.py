@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from openstack_prep.errors import Mistake
-from openstack_prep.model import Change, Key, Observed
+from openstack_prep.model import Change, Key, Observed, Resource
 from openstack_prep.resources import stack_checks
 from openstack_prep.resources.heat import SERVER, HeatStack
 from openstack_prep.resources.heat_events import Waiting, in_progress
-from openstack_prep.resources.heat_list import stack_of
+from openstack_prep.resources.heat_list import stack_of, stacks_of
 from openstack_prep.resources.heat_package import Package, digest
 from openstack_prep.resources.heat_preview import Refused, foresee
 from openstack_prep.resources.stack_inputs import Inputs
@@ -25,6 +25,7 @@ from openstack_prep.site import Site
 
 COMPARED = ("template", "parameters", "environment", "tags")
 DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE")
+NOTHING: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,20 @@ class Stack(Inputs):
                     found[each.key] = each._observed(site, HeatStack(seen[0], each.name, seen[1]["id"]))
             Ledger.of(site, owner).enter((each, found.get(each.key)) for each in mine)
         return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the stacks of a project, without what they were made from, which only Heat keeps."""
+        cloud = site.find_tenant(owner)
+        if cloud is None or not cloud.has("orchestration"):
+            return
+        for raw in stacks_of(site, cloud):
+            if raw.get("project") in (None, cloud.project_id) and not raw.get("parent"):
+                stack = HeatStack(cloud, raw["stack_name"], raw["id"])
+                ours = site.mark.tag in (raw.get("tags") or ())
+                declared = cls(name=raw["stack_name"], template="", **cls.placing(owner))
+                handle = {"stack": stack, "raw": raw}
+                yield declared, Observed(id=raw["id"], ours=ours, handle=handle, holds=stack.holds if ours else NOTHING)
 
     def _observed(self, site: Site, stack: HeatStack) -> Observed:
         raw = stack.show()

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Address, Cidr, Name, Reads, address
 from openstack_prep.model import Observed, Resource
+from openstack_prep.resources import in_use, queries
 from openstack_prep.resources.network import Network
 from openstack_prep.resources.neutron import NetworkResource
 from openstack_prep.site import Site
@@ -133,6 +134,16 @@ class Subnet(NetworkResource):
             "host_routes": frozenset(Route(**route) for route in raw["host_routes"]),
         }
 
+    @classmethod
+    def in_words(cls, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "network": queries.network_name(site, raw["network_id"], raw["project_id"]),
+            "gateway_ip": raw["gateway_ip"] or False,
+            "dns_nameservers": tuple(raw["dns_nameservers"]) or None,
+            "allocation_pools": tuple(f"{each['start']}-{each['end']}" for each in raw["allocation_pools"]),
+            "host_routes": tuple(Route(**route) for route in raw["host_routes"]) or None,
+        }
+
     def outputs(self, raw: Mapping[str, Any]) -> dict[str, str]:
         return {"cidr": raw["cidr"]}
 
@@ -142,6 +153,13 @@ class Subnet(NetworkResource):
         if self.cidr is not None:
             yield from self._check_ranges(ipaddress.ip_network(self.cidr))
             yield from self._check_others(site, observed, ipaddress.ip_network(self.cidr))
+
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        network_id = observed.handle["network_id"]
+        if network_id in going:
+            return  # the network says so
+        for user in in_use.on_subnet(site, network_id, observed.id, going):
+            yield self.mistake(f"{user} has an address of it", "delete that port, or take it out of the subnet, first")
 
     def _check_ranges(self, whole: _Network) -> Iterable[Mistake]:
         pools = sorted((_ends(each) for each in self.allocation_pools or ()), key=lambda ends: int(ends[0]))

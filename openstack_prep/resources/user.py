@@ -7,14 +7,15 @@ asks of passwords.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from openstack_prep.errors import CloudError, Mistake, NotAllowed
 from openstack_prep.fields import Name
 from openstack_prep.model import Change, Key, Observed, Resource
-from openstack_prep.resources.project import DEFAULT_DOMAIN, Domain, Project, in_domain
+from openstack_prep.resources import queries
+from openstack_prep.resources.project import DEFAULT_DOMAIN, Domain, Project, in_domain, named
 from openstack_prep.secret import Secret
 from openstack_prep.site import Actor, Site
 
@@ -32,6 +33,7 @@ class User(Resource):
 
     kind: ClassVar[str] = "user"
     identity: ClassVar[frozenset[str]] = frozenset({"name", "domain"})
+    in_each_project: ClassVar[bool] = True
 
     name: Name
     """Name of the user, unique in its domain."""
@@ -72,6 +74,25 @@ class User(Resource):
                 password = each._known_password(site, user) if each.password else None
                 found[each.key] = each._observed(site, user, password)
         return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield who holds a role in a project.
+
+        Neither all users of the cloud, who may be thousands in somebody's LDAP, nor their passwords.
+        """
+        project_id = site.find_project_id(owner)
+        rows = queries.role_assignments(site, "project", project_id) if project_id else ()
+        holders = {row["user"]["id"]: row["user"] for row in rows if "user" in row}
+        for user_id, user in holders.items():
+            domain = user["domain"]["name"]
+            if user_id == site.admin.user_id:
+                yield cls(name=user["name"], domain=domain), Observed(id=user_id)
+                continue
+            for raw in named(site, "users", user["name"], user["domain"]["id"]):
+                text = site.mark.strip(raw.get("description")) or None
+                declared = cls(name=raw["name"], domain=domain, description=text, email=raw.get("email"))
+                yield declared, declared._observed(site, raw, None)
 
     def _known_password(self, site: Site, user: Mapping[str, Any]) -> Secret | str:
         assert self.password is not None

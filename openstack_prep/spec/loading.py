@@ -36,6 +36,13 @@ class Spec:
     """Where each parameter of a stack stands, by the stack's key and its own name."""
     warnings: tuple[str, ...] = ()
     only: frozenset[Key] | None = None
+    complete: bool = False
+    """Whether it says all that its name manages: what else carries that name was declared once."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left out of it."""
+        return self.complete and self.only is None
 
     @property
     def chosen(self) -> tuple[Resource, ...]:
@@ -78,7 +85,8 @@ def load_spec(path: str | Path, sections: Collection[str] | None = None) -> Spec
         what = "is empty" if document.data is None else "is not a mapping of sections"
         raise SpecError([Mistake(f"{path}:1", what, "begin with `name: my-cluster`")])
     data = {name: each for name, each in document.data.items() if sections is None or name in sections}
-    return _read(data, document, document.path.resolve().parent, document.repeated)
+    spec = _read(data, document, document.path.resolve().parent, document.repeated)
+    return replace(spec, complete=sections is None)
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,8 @@ def services() -> Iterator[requests_mock.Mocker]:
             headers={"X-Subject-Token": f"token-{next(numbers)}"},
             status_code=201,
         )
+        # every plan of a whole spec asks which projects carry its tag
+        mocker.get(f"{IDENTITY}/projects?tags=openstack-prep%3Alab", json={"projects": []})
         yield mocker
 
 

@@ -248,7 +248,7 @@ def test_a_destruction_that_is_refused_is_not_asked_about(
 ) -> None:
     spec.write_text("name: lab\nclouds: {admin: lab}\nproject: {name: p}\n")
     services.get(re.compile("."), json=lambda request, _: {request.path.rpartition("/")[2].replace("-", "_"): []})
-    project = {"id": "p1", "enabled": True, "tags": ["openstack-prep:lab"]}
+    project = {"id": "p1", "name": "p", "domain_id": "default", "enabled": True, "tags": ["openstack-prep:lab"]}
     services.get(f"{IDENTITY}/projects", json={"projects": [project]})
     services.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "theirs"}]})
     answer("p\n")

@@ -17,7 +17,7 @@ LAYERS = [
     ["commands"],
     ["hooks", "mesh"],
     ["progress", "api", "plan_file", "verify"],
-    ["executor", "spec", "spec_files", "openshift", "check", "tools"],
+    ["executor", "scan", "spec", "spec_files", "openshift", "check", "tools"],
     ["planner", "resources", "names"],
     ["site", "clouds_yaml", "install_config", "rke"],
     ["cloud", "yaml_places", "yaml_text"],

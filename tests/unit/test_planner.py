@@ -8,7 +8,7 @@ import pytest
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.model import Action, Change, Key, Observed
 from openstack_prep.plan import Plan
-from openstack_prep.planner import plan_apply, plan_destroy
+from openstack_prep.planner import plan_apply, plan_destroy, plan_removals
 from tests.unit.box import Box
 
 A = Box(name="a", size=2, colour="red", material="oak")
@@ -168,3 +168,30 @@ def test_what_follows_a_change_is_to_be_looked_at_again() -> None:
     assert "~ box/b  as box/a will be" in str(plan)
     assert plan.data()[1]["follows"] == ["box/a"]
     assert not plan_apply("lab", [c, b, A], there | {A.key: Observed(id="a", values=A.desired())})
+
+
+# --- what is no longer in the spec --------------------------------------------------------
+
+
+def left_over(prune: bool) -> Plan:
+    kept, child = Box(name="kept"), Box(name="child", on=("parent",))
+    made = plan_apply("lab", [kept], {kept.key: Observed(id="k", ours=True)})
+    gone = [(each, Observed(id=each.name, ours=True)) for each in (Box(name="parent"), child)]
+    return plan_removals(made, gone, prune=prune)
+
+
+def test_what_is_no_longer_declared_is_named_and_stays() -> None:
+    plan = left_over(prune=False)
+    assert not plan
+    assert [str(step) for step in plan.undeclared] == ["box/child", "box/parent"]
+
+
+def test_pruning_deletes_it_last_and_dependents_first() -> None:
+    plan = left_over(prune=True)
+    assert [(str(step), step.action) for step in plan.pending] == [
+        ("box/child", Action.DELETE),
+        ("box/parent", Action.DELETE),
+    ]
+    child, parent = plan.pending
+    assert Key("box", "kept") in child.needs
+    assert {Key("box", "kept"), child.key} <= parent.needs

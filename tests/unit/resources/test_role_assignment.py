@@ -50,7 +50,7 @@ def test_one_list_a_project_tells_all(site: Site, services: requests_mock.Mocker
         "role_assignment/user:ocp@project:lab/member": ("r1", True),
         "role_assignment/user:person@project:lab/reader (inherited)": ("r2", False),
     }
-    assert sent(services).count("GET /v3/role_assignments?scope.project.id=p1") == 1
+    assert sent(services).count("GET /v3/role_assignments?scope.project.id=p1&include_names=true") == 1
     assert len(sent(services)) == 5
 
 
