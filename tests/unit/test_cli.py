@@ -252,6 +252,7 @@ def test_a_destruction_that_is_refused_is_not_asked_about(
     services.get(f"{IDENTITY}/projects", json={"projects": [project]})
     services.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "theirs"}]})
     services.get(f"{ENDPOINTS['compute']}/os-keypairs", json={"keypairs": []})
+    services.get(f"{ENDPOINTS['compute']}/flavors/detail", json={"flavors": []})
     answer("p\n")
     said = prep("destroy", "spec.yaml")
     assert said.code == 2
