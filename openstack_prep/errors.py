@@ -101,6 +101,10 @@ class NotUnique(CloudError):
     """Several things answer to one name; the text holds their ids."""
 
 
+class Overtaken(CloudError):
+    """A concurrent run of the same spec created the same thing first; ours was removed again."""
+
+
 class NotAllowed(CloudError):
     """401 or 403: these credentials may not do that."""
 

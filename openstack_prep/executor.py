@@ -15,13 +15,16 @@ from dataclasses import dataclass, replace
 import tenacity
 
 from openstack_prep import interrupts, planner
-from openstack_prep.errors import Mistake, NotUnique, PlanRefused, passes
+from openstack_prep.errors import CloudError, Mistake, NotUnique, Overtaken, PlanRefused, PrepError, passes
 from openstack_prep.model import INTERRUPT, Action, Key, Observed, Resource, Result, Status, Step
 from openstack_prep.plan import Plan, Report
 from openstack_prep.site import Site
+from openstack_prep.twin import latecomers
 
 JOBS = 8
 ATTEMPTS = 5
+REFUSED = (400, 404, 410)
+"""Answers to a request that a concurrent run may have overtaken: an overlap, an interface that exists, what is gone."""
 PAUSE = 0.25  # seconds before the second attempt, doubled before each further one, and a random part
 
 _log = logging.getLogger(__name__)
@@ -139,11 +142,13 @@ class _Run:
         self.stop = threading.Event()
         self.interrupt: int | None = None
         self.under_way: dict[Key, Step] = {}
+        self.steps = {step.key: step for step in plan}
+        self.in_company = threading.Event()  # a concurrent run was met: look before each creation
         site.note = self._pass_on
 
     def run(self, jobs: int) -> Report:
         started = time.monotonic()
-        steps = {step.key: step for step in self.plan}
+        steps = self.steps
         order = graphlib.TopologicalSorter({key: step.needs & steps.keys() for key, step in steps.items()})
         order.prepare()
         running: set[Future[Result]] = set()
@@ -159,7 +164,22 @@ class _Run:
                 ended, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in ended:
                     self._note(future.result(), order)
-        return Report(tuple(self.results[key] for key in steps), time.monotonic() - started, self.interrupt)
+            late = [self._carry_out(step) for step in self._latecomers()]
+        done = (*(self.results[key] for key in steps), *late)
+        return Report(done, time.monotonic() - started, self.interrupt)
+
+    def _latecomers(self) -> list[Step]:
+        """Return the deletions of unused twins that have appeared since the look that followed a creation."""
+        done = [each.step for each in self.results.values() if each.status is Status.DONE]
+        made = [step.resource for step in done if step.action is Action.CREATE and step.resource.can_have_twins]
+        if self.stop.is_set():
+            return []
+        try:
+            late = latecomers(self.site, made)
+        except CloudError as error:  # what was to be done is done; the next plan looks again
+            _log.debug("no second look for twins", exc_info=error)
+            return []
+        return [planner.delete_twin(*each) for each in reversed(late)]
 
     def _interrupted(self, number: int) -> None:
         self.interrupt = number
@@ -220,12 +240,38 @@ class _Run:
                 again = attempt.retry_state.attempt_number > 1
                 if again:
                     self.tell(Event(step, "again"))
-                if again or step.follows:
+                if again or step.follows or (step.action is Action.CREATE and self.in_company.is_set()):
                     site = self.site.fresh()
                     now = self._look_again(step, site)
-                observed = self._act(now, site)
+                try:
+                    observed = self._act(now, site)
+                except Overtaken:
+                    self.in_company.set()
+                    raise
+                except CloudError as error:
+                    if error.status in REFUSED and self._has_moved(now):
+                        raise Overtaken(str(error), retryable=True) from error
+                    raise
                 return (step if again else now), observed
         raise AssertionError("unreachable")  # pragma: no cover
+
+    def _has_moved(self, step: Step) -> bool:
+        """Whether a refused request was refused because a concurrent run has done some of the work.
+
+        Then what this step needs, and what is left to do, is known anew.
+        """
+        if step.action not in (Action.CREATE, Action.UPDATE):
+            return False
+        site = self.site.fresh()
+        needed = [self.steps[key].resource for key in step.needs if key in self.steps]
+        try:
+            found = observe(site, [each for each in needed if each.can_have_twins])
+            moved = [key for key, each in found.items() if site.known[key].id != each.id]
+            site.known.update((key, found[key]) for key in moved)
+            left = self._look_again(step, site)
+        except PrepError:
+            return False
+        return bool(moved) or (left.action, left.changes) != (step.action, step.changes)
 
     @staticmethod
     def _look_again(step: Step, site: Site) -> Step:

@@ -71,6 +71,8 @@ class Observed:
     ``values`` use the spec's own vocabulary, normalised, so that compare is ``==``.  ``outputs``
     are worth showing besides the id (an address, a checksum).  ``handle`` is what update and delete
     need and nobody compares (a revision number, child ids).  ``holds`` are ids of what is deleted with it.
+    ``twins`` are further things with our ownership tag and the same name, made by concurrent or
+    interrupted runs where OpenStack allows a name twice.  ``used_by`` says who uses one of several twins.
     """
 
     id: str
@@ -79,6 +81,14 @@ class Observed:
     outputs: Mapping[str, str] = field(default_factory=dict)
     handle: Mapping[str, Any] = field(default_factory=dict)
     holds: frozenset[str] = frozenset()
+    twins: tuple[Observed, ...] = ()
+    used_by: tuple[str, ...] = ()
+    created_at: str = ""
+
+    @property
+    def in_use(self) -> bool:
+        """Whether one of several twins has anything on it, ours or not."""
+        return bool(self.used_by or self.holds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +138,11 @@ class Resource:
     @property
     def key(self) -> Key:
         return Key(self.kind, self.name, self.scope)
+
+    @property
+    def can_have_twins(self) -> bool:
+        """Whether OpenStack accepts a second one with the same name, so that concurrent runs may create two."""
+        return False
 
     def parts(self) -> Iterable[Resource]:
         """Return what stands for it in a plan: several when some of it must wait for what waits for the rest."""
@@ -217,6 +232,7 @@ class Step:
 
     ``follows`` are those of them whose work changes what is to be done: so that is found out just before.
     ``label`` tells its resource from the others of the plan; empty when the key's own text does.
+    ``duplicate_of`` is the id of the twin that stays.
     """
 
     resource: Resource
@@ -227,6 +243,7 @@ class Step:
     follows: frozenset[Key] = frozenset()
     reason: str = ""
     label: str = ""
+    duplicate_of: str = ""
 
     @property
     def key(self) -> Key:

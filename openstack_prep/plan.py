@@ -58,6 +58,7 @@ class Plan:
                 ],
             }
             | ({"follows": sorted(map(str, step.follows))} if step.follows else {})
+            | ({"duplicate_of": step.duplicate_of} if step.duplicate_of else {})
             for step in self.steps
         ]
 

@@ -11,6 +11,7 @@ from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.key import labels
 from openstack_prep.model import Action, Change, Key, Observed, Resource, Step
 from openstack_prep.plan import Plan
+from openstack_prep.twin import Twin
 
 UNDECLARED = "no longer in the spec"
 
@@ -49,11 +50,14 @@ def plan_apply(
     Raises SpecError when two resources share a key or the references form a ring.
     """
     edges = dependencies(resources)
-    steps: list[Step] = []
+    ordered = in_order(resources, edges)
+    twins = _twins(ordered, edges, observed)
+    steps: list[Step] = [step for each in reversed(ordered) for step in twins[each.key]]
     pending: set[Key] = set()
     names = labels(edges)
-    for resource in in_order(resources, edges):
-        step = decide(resource, observed.get(resource.key), edges[resource.key])
+    for resource in ordered:
+        needs = edges[resource.key] | {step.key for step in twins[resource.key]}
+        step = decide(resource, observed.get(resource.key), needs)
         step = _following(replace(step, label=names[resource.key]), pending, names)
         steps.append(step)
         if step.action is not Action.KEEP:
@@ -81,6 +85,54 @@ def plan_removals(made: Plan, undeclared: Sequence[tuple[Resource, Observed]], *
     if prune:
         return replace(made, steps=(*made.steps, *removals))
     return replace(made, undeclared=removals)
+
+
+def _twins(
+    ordered: Sequence[Resource],
+    edges: Mapping[Key, frozenset[Key]],
+    observed: Mapping[Key, Observed],
+    *,
+    all_go: bool = False,
+) -> dict[Key, tuple[Step, ...]]:
+    """Return for each resource the steps that delete its twins, after those of its dependents.
+
+    A twin that others use stays.  ``all_go``: no twin is left, as the resource itself is deleted.
+    """
+    steps: dict[Key, tuple[Step, ...]] = {}
+    for resource in reversed(ordered):
+        found = observed.get(resource.key)
+        dependents = [key for key in steps if resource.key in edges[key]]
+        needs = frozenset(step.key for key in dependents for step in steps[key])
+        if all_go:
+            needs |= frozenset(dependents)
+        twins = found.twins if found else ()
+        steps[resource.key] = tuple(_twin_step(resource, found, each, needs, all_go) for each in twins if found)
+    return steps
+
+
+def _twin_step(resource: Resource, kept: Observed, twin: Observed, needs: frozenset[Key], all_go: bool) -> Step:
+    step = replace(delete_twin(resource, kept, twin), needs=needs)
+    if all_go:
+        step = replace(step, resource=Twin(of=resource, id=twin.id))
+    if not twin.ours:
+        reason = f"duplicate of {kept.id}; it carries no ownership tag: if nobody needs it, delete it by hand"
+        return replace(step, action=Action.KEEP, reason=reason)
+    if twin.used_by:
+        holders = ", ".join(twin.used_by)
+        remedy = "detach or delete them, then run destroy again" if all_go else "move them there, then apply again"
+        return replace(step, action=Action.KEEP, reason=f"duplicate of {kept.id}, but used by {holders}; {remedy}")
+    return step
+
+
+def delete_twin(resource: Resource, kept: Observed, twin: Observed) -> Step:
+    """Return the step that deletes one twin of a resource."""
+    return Step(
+        resource=Twin(of=resource, id=twin.id, kept=kept.id),
+        action=Action.DELETE,
+        observed=twin,
+        reason=f"created by a concurrent or interrupted run; {kept.id} is kept",
+        duplicate_of=kept.id,
+    )
 
 
 def _following(step: Step, pending: Set[Key], names: Mapping[Key, str]) -> Step:
@@ -124,9 +176,12 @@ def plan_destroy(spec: str, resources: Sequence[Resource], observed: Mapping[Key
     for key, needs in edges.items():
         for need in needs:
             dependents[need].add(key)
-    steps = []
+    ordered = in_order(resources, edges)
+    twins = _twins(ordered, edges, observed, all_go=True)
+    steps: list[Step] = []
     names = labels(edges)
-    for resource in reversed(in_order(resources, edges)):
+    for resource in reversed(ordered):
+        steps += twins[resource.key]
         found = observed.get(resource.key)
         if found is None:
             continue
@@ -138,10 +193,15 @@ def plan_destroy(spec: str, resources: Sequence[Resource], observed: Mapping[Key
             label=names[resource.key],
         )
         if found.ours:
-            needs = frozenset(dependents[resource.key])
+            needs = _with_twins(dependents[resource.key], twins)
             step = replace(step, action=Action.DELETE, needs=needs, reason="")
         steps.append(step)
     return Plan(spec=spec, purpose="destroy", steps=tuple(steps))
+
+
+def _with_twins(keys: Iterable[Key], twins: Mapping[Key, Sequence[Step]]) -> frozenset[Key]:
+    keys = frozenset(keys)
+    return keys | {step.key for key in keys for step in twins[key]}
 
 
 def dependencies(resources: Sequence[Resource]) -> dict[Key, frozenset[Key]]:

@@ -16,6 +16,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotAllowed, NotFound, NotUnique
 from openstack_prep.model import Key, Mark, Observed, Resource
 from openstack_prep.secret import Secret
+from openstack_prep.wave import Wave
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -88,12 +89,13 @@ class Site:
         self._logins: dict[tuple[Key, str], Future[Cloud]] = {}
         self._read: dict[Hashable, Future[Any]] = {}
         self._lock = threading.Lock()
+        self.wave = Wave()
 
     def fresh(self) -> Site:
         """Return a view of the same site that has read nothing yet but knows what was made."""
         other = Site(self.admin, self.mark, tenant=self._tenant, actors=self._actors, progress=self.progress)
         other.known, other._logins, other._lock = self.known, self._logins, self._lock
-        other.note = self.note
+        other.note, other.wave = self.note, self.wave
         return other
 
     def once(self, name: Hashable, read: Callable[[], T]) -> T:

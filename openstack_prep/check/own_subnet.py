@@ -25,7 +25,7 @@ from openstack_prep.check.topology import (
     references,
     router_interfaces,
 )
-from openstack_prep.resources.router import INTERFACES
+from openstack_prep.resources.uses import INTERFACES
 
 LEAST_MTU = 1380  # IPv6's own 1280 and 100 that OVN-Kubernetes adds
 

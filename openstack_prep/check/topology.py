@@ -13,7 +13,7 @@ from openstack_prep.check.machines import groups
 from openstack_prep.check.scene import Scene
 from openstack_prep.install_config import Reference
 from openstack_prep.install_config.machine_rules import ids
-from openstack_prep.resources.router import INTERFACES
+from openstack_prep.resources.uses import INTERFACES
 from openstack_prep.site import query
 
 Raw = Mapping[str, Any]

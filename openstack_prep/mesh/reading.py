@@ -7,7 +7,7 @@ from typing import Any
 
 from openstack_prep.errors import NotAllowed
 from openstack_prep.mesh.scene import Raw, Scene
-from openstack_prep.resources.router import INTERFACES
+from openstack_prep.resources.uses import INTERFACES
 from openstack_prep.service import Service
 
 CHUNK = 50

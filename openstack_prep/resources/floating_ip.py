@@ -20,6 +20,7 @@ from openstack_prep.model import Key, Observed, Resource
 from openstack_prep.resources import queries
 from openstack_prep.resources.network import ExternalNetwork
 from openstack_prep.resources.neutron import NetworkResource
+from openstack_prep.resources.uses import Use, of_floating_ip
 from openstack_prep.site import Site
 
 
@@ -93,14 +94,24 @@ class FloatingIP(NetworkResource):
     def outputs(self, raw: Mapping[str, Any]) -> dict[str, str]:
         return {"address": raw["floating_ip_address"]}
 
-    def match(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """Return the one that carries our mark and name, else the one with the address wanted."""
-        marked = sorted(
-            (raw for raw in listed if site.mark.owns(raw["description"], self.name)),
-            key=lambda raw: str(raw["id"]),
-        )
-        at_address = (raw for raw in listed if self.address and raw["floating_ip_address"] == self.address)
-        return next(iter(marked), None) or next(at_address, None)
+    @property
+    def can_have_twins(self) -> bool:
+        return self.address is None  # Neutron allocates one address only once
+
+    def named(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return those that carry our tag and name, of these the one with the address wanted; else that one."""
+        marked = [raw for raw in listed if site.mark.owns(raw["description"], self.name)]
+        at_address = [raw for raw in marked or listed if self.address and raw["floating_ip_address"] == self.address]
+        return at_address or marked
+
+    def use(self, site: Site, raw: Mapping[str, Any]) -> Use:
+        return of_floating_ip(raw)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        """Release it; a twin only if nobody has attached it since we looked."""
+        headers = {"If-Match": f"revision_number={observed.handle['revision_number']}"} if observed.created_at else {}
+        cloud, _ = self.maker(site)
+        cloud.network.delete(f"/floatingips/{observed.id}", headers=headers)
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:

@@ -3,9 +3,10 @@
 Source: Image API v2, "Images", "Image data", "Image properties"; os_hash_value since 2.7 (Rocky).
 
 Glance's states are not ours to change, so an image of ours is trusted only when it carries our
-seal: the sha256 of its content, written after it was verified.  What a killed run left behind
-(queued, saving, or active without a seal) is deleted and made anew.  An image that is "saving" may
-in truth belong to an upload that still runs; two runs of one spec at a time are not supported.
+seal: the sha256 of its content, written after it was verified.  What has none (queued, saving, or
+active without a seal) was left behind by a killed run, or belongs to a concurrent upload: nobody can
+know.  So a new one is uploaded beside it, and the first that is finished stays: the others are
+deleted, and an upload that loses its image that way takes the finished one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from openstack_prep.resources.image_seal import NAME, PACKED, SPEC, sealed, sums
 from openstack_prep.resources.image_upload import EVERYBODYS
 from openstack_prep.resources.project import DEFAULT_DOMAIN, ByTenant, InProject, Project
 from openstack_prep.resources.rhcos_source import Rhcos
+from openstack_prep.resources.uses import of_image
 from openstack_prep.site import Site, only_one
+from openstack_prep.twin import choose, everyone, settle
 
 FROM_RHCOS = ("source", "checksum", "compression", "compressed_checksum", "size", "cached_as")
 SAID = ("disk_format", "container_format", "visibility", "min_disk", "min_ram", "protected")
@@ -199,7 +202,10 @@ class Image(ByTenant):
         """Return the image that stands for this one, with all that runs of this spec made for it."""
         within = [raw for raw in listed if raw["owner"] == project_id]
         family = [raw for raw in within if raw.get(SPEC) == site.mark.spec and raw.get(NAME) == self.name]
-        candidates = [raw for raw in within if raw["name"] == self.name and (sealed(raw) or raw not in family)]
+        finished = [raw for raw in family if raw["name"] == self.name and sealed(raw)]
+        if len(finished) > 1:
+            return self._among_twins(site, finished, family)
+        candidates = finished or [raw for raw in within if raw["name"] == self.name and raw not in family]
         if not candidates and ((self.source is None and self.rhcos is None) or self.visibility in EVERYBODYS):
             candidates = [raw for raw in listed if raw["name"] == self.name and raw["visibility"] in EVERYBODYS]
         standing = only_one(candidates, str(self.key))
@@ -209,6 +215,21 @@ class Image(ByTenant):
             values = self.desired() | {"status": "incomplete"}
             return Observed(id=family[0]["id"], ours=True, values=values, handle={"family": family})
         return None
+
+    def _among_twins(self, site: Site, finished: Sequence[Raw], family: Sequence[Raw]) -> Observed | None:
+        """Return the one of several finished images that stays; those with a content not declared count last."""
+        equal = [raw for raw in finished if self._is_good(raw)] or finished
+        chosen = choose(self._twin(site, raw) for raw in equal)
+        if chosen is None:
+            return None
+        twins = {each.id for each in chosen.twins}
+        left = [raw for raw in family if raw["id"] not in twins]
+        observed = self._observed(site, chosen.handle["raw"], left)
+        return replace(observed, twins=chosen.twins, used_by=chosen.used_by, created_at=chosen.created_at)
+
+    def _twin(self, site: Site, raw: Raw) -> Observed:
+        observed = self._observed(site, raw, [raw])
+        return replace(observed, used_by=of_image(site, raw).others, created_at=raw["created_at"])
 
     def _observed(self, site: Site, raw: Raw, family: Sequence[Raw]) -> Observed:
         ours = raw in family
@@ -295,11 +316,8 @@ class Image(ByTenant):
         """
         standing = [raw for raw in family if raw["name"] == self.name and sealed(raw)]
         good = min(filter(self._is_good, family), key=lambda raw: raw["name"] != self.name, default=None)
+        uploaded = good is None
         if good is None:
-            for raw in family:
-                if raw not in standing:
-                    glance.delete(site, raw)
-            family = standing
             # an imported one is active before it is verified, and so not under its name
             good = image_upload.upload(self, site, self._new if standing or self.import_method else self.name)
         if good["name"] != self.name:
@@ -309,7 +327,24 @@ class Image(ByTenant):
         for raw in family:
             if raw["id"] != good["id"]:
                 glance.delete(site, raw)
+        if uploaded:
+            self._meet_others(site, good)
         return good
+
+    def _meet_others(self, site: Site, mine: Raw) -> None:
+        """Delete unfinished images of concurrent or killed runs; of two finished ones agree on the one that stays."""
+        names, project_id = (self.name, self._new, self._old), site.find_project_id(self.owner)
+
+        def look() -> Observed | None:
+            return self._among(site.fresh(), glance.named(site, names), str(project_id))
+
+        found = look()
+        unfinished = found.handle["family"] if found else ()
+        for raw in unfinished:
+            if not sealed(raw):
+                glance.delete(site, raw)
+        if found is not None and {each.id for each in everyone(found)} - {mine["id"]}:
+            settle(self.key, mine["id"], look, lambda own: glance.delete(site, own.handle["raw"]))
 
     def _is_good(self, raw: Raw) -> bool:
         if self.checksum is None and self.compressed_checksum not in (None, raw.get(PACKED)):

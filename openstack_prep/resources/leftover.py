@@ -16,7 +16,7 @@ from openstack_prep.resources import leftover_services as services
 from openstack_prep.resources import queries
 from openstack_prep.resources.floating_ip_attachment import ATTACHED
 from openstack_prep.resources.leftover_services import Raw
-from openstack_prep.resources.router import INTERFACES
+from openstack_prep.resources.uses import INTERFACES
 from openstack_prep.site import Site, query
 
 HOLDS: dict[str, tuple[str, ...]] = {

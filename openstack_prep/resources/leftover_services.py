@@ -16,7 +16,7 @@ import tenacity
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import CloudError, NotAllowed, NotFound, ResourceFailed, WaitTimeout, passes
 from openstack_prep.model import Mark
-from openstack_prep.resources.router import INTERFACES
+from openstack_prep.resources.uses import INTERFACES
 
 Raw = Mapping[str, Any]
 

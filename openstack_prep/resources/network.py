@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Count, Name
 from openstack_prep.model import Key, Observed, Resource
 from openstack_prep.resources import in_use, queries
 from openstack_prep.resources.neutron import NetworkResource
+from openstack_prep.resources.uses import Use, clear, of_network
 from openstack_prep.site import Site, only_one
 
 
@@ -37,6 +38,15 @@ class Network(NetworkResource):
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         for user in in_use.on_network(site, observed.id, going):
             yield self.mistake(f"{user} is on it", "delete that port or server first")
+
+    def use(self, site: Site, raw: Mapping[str, Any]) -> Use:
+        return of_network(site, raw)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        """Delete it; from a twin first what carries our tag, for its subnets are no resources of the spec."""
+        if observed.holds:
+            clear(self.maker(site)[0], of_network(site.fresh(), observed.handle), f"{self.key} {observed.id}")
+        super().delete(site, observed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,13 +6,15 @@ Source: Networking API v2.0; "Revisions" for ``If-Match: revision_number=N``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from openstack_prep.model import Change, Key, Observed, Resource
 from openstack_prep.resources import queries
 from openstack_prep.resources.project import ByTenant
+from openstack_prep.resources.uses import Use
 from openstack_prep.site import Site, only_one
+from openstack_prep.twin import choose, settle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +47,30 @@ class NetworkResource(ByTenant):
         """Return everything of the kind in a project."""
         return queries.in_project(site, cls.collection, cls.member, project_id)
 
-    def match(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        return only_one((raw for raw in listed if raw["name"] == self.name), str(self.key))
+    def named(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return those that may be meant."""
+        return [raw for raw in listed if raw["name"] == self.name]
+
+    def use(self, site: Site, raw: Mapping[str, Any]) -> Use:
+        """Return who uses one of several twins."""
+        return Use()
+
+    @property
+    def can_have_twins(self) -> bool:
+        return True
+
+    def choose(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Observed | None:
+        """Return the one meant: of several, the one of those with our tag that stays, else NotUnique."""
+        named = self.named(site, listed)
+        tagged = [raw for raw in named if site.mark.owns(raw["description"])]
+        if len(tagged) < 2:
+            raw = tagged[0] if tagged else only_one(named, str(self.key))
+            return self.observe(site, raw) if raw is not None else None
+        return choose(self._twin(site, raw) for raw in tagged)
+
+    def _twin(self, site: Site, raw: Mapping[str, Any]) -> Observed:
+        use, observed = self.use(site, raw), self.observe(site, raw)
+        return replace(observed, used_by=use.others, holds=use.holds, created_at=raw.get("created_at") or "")
 
     # --- the verbs -------------------------------------------------------------------------
 
@@ -57,9 +81,9 @@ class NetworkResource(ByTenant):
             project_id = site.find_project_id(owner)
             listed = cls.listing(site, project_id) if project_id else []
             for each in mine:
-                raw = each.match(site, listed)
-                if raw is not None:
-                    found[each.key] = each.observe(site, raw)
+                observed = each.choose(site, listed)
+                if observed is not None:
+                    found[each.key] = observed
         return found
 
     @classmethod
@@ -95,7 +119,30 @@ class NetworkResource(ByTenant):
         named = {} if self.member == "floatingip" else {"name": self.name}
         description = site.mark.describe(self.name, self.description)
         body = {**named, **owner, **self.body(site, self.desired()), "description": description}
-        return self.observe(site, cloud.network.post(f"/{self.collection}", {self.member: body})[self.member])
+        project_id = str(site.find_project_id(self.owner))
+
+        def post() -> dict[str, Any]:
+            return dict(cloud.network.post(f"/{self.collection}", {self.member: body})[self.member])
+
+        def look() -> list[dict[str, Any]]:
+            return self.listing(site.fresh(), project_id)
+
+        if not self.can_have_twins:
+            return self.observe(site, post())
+        made, listed = site.wave.write((self.collection, project_id), post, look)
+        others = {raw["id"] for raw in self.named(site, listed) if site.mark.owns(raw["description"])} - {made["id"]}
+        if others:
+            self._settle(site, made["id"], project_id)
+        return self.observe(site, made)
+
+    def _settle(self, site: Site, made: str, project_id: str) -> None:
+        """Return when what was made is the only one with our tag; raises Overtaken when another stays."""
+
+        def look() -> Observed | None:
+            now = site.fresh()
+            return self.choose(now, self.listing(now, project_id))
+
+        settle(self.key, made, look, lambda mine: self.delete(site, mine))
 
     def maker(self, site: Site) -> tuple[Any, dict[str, str]]:
         """Return who creates, changes and deletes it, and what a new one's body must say of its owner."""

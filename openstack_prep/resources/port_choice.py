@@ -15,6 +15,7 @@ from openstack_prep.installer import naming
 from openstack_prep.installer.naming import Role
 from openstack_prep.resources.port import ports_of
 from openstack_prep.resources.project import ByTenant
+from openstack_prep.resources.security_group import SecurityGroup
 from openstack_prep.resources.stack_nodes import servers_of
 from openstack_prep.site import Site, only_one, query
 
@@ -67,9 +68,11 @@ class PortChoice(ByTenant):
         if project_id is None:
             return None
         listed = _security_groups(site, project_id)
-        found = only_one(
-            (each for each in listed if each["name"] == self.security_group), f"{self.key}: security group"
-        )
+        named = [each for each in listed if each["name"] == self.security_group]
+        if len(named) > 1:  # of ours, one stays
+            group = site.look(self.sibling(SecurityGroup, self.security_group or ""))
+            named = [each for each in named if group is not None and each["id"] == group.id]
+        found = next(iter(named), None)
         found = found or next((each for each in listed if each["id"] == self.security_group), None)
         return str(found["id"]) if found else None
 

@@ -17,14 +17,8 @@ from openstack_prep.resources import queries
 from openstack_prep.resources.network import ExternalNetwork
 from openstack_prep.resources.neutron import NetworkResource
 from openstack_prep.resources.subnet import Route, Subnet
+from openstack_prep.resources.uses import INTERFACES, Use, of_router
 from openstack_prep.site import Site
-
-INTERFACES = (
-    "network:router_interface",
-    "network:router_interface_distributed",
-    "network:ha_router_replicated_interface",
-)
-"""What owns the ports of interfaces: plain, distributed and highly available routers'."""
 
 GATEWAY = ("external_network", "external_fixed_ips", "enable_snat")
 """Fields that Neutron keeps together."""
@@ -137,6 +131,9 @@ class Router(NetworkResource):
         addresses = ", ".join(_addresses(raw))
         return {"gateway": addresses} if addresses else {}
 
+    def use(self, site: Site, raw: Mapping[str, Any]) -> Use:
+        return of_router(site, raw, self._own_subnets(site, raw["project_id"]))
+
     def observe(self, site: Site, raw: Mapping[str, Any]) -> Observed:
         observed = super().observe(site, raw)
         return replace(observed, handle={**raw, "joined": _joined(site, raw)})
@@ -179,8 +176,11 @@ class Router(NetworkResource):
 
     def _own(self, site: Site, observed: Observed) -> frozenset[str]:
         """Return the ids of subnets whose interfaces go with the router: declared ones, and those with our mark."""
+        return self._own_subnets(site, observed.handle["project_id"])
+
+    def _own_subnets(self, site: Site, project_id: str) -> frozenset[str]:
         declared = {found.id for subnet in self._subnets().values() if (found := site.look(subnet))}
-        listed = Subnet.listing(site, observed.handle["project_id"])
+        listed = Subnet.listing(site, project_id)
         return frozenset(declared | {raw["id"] for raw in listed if site.mark.owns(raw["description"])})
 
 

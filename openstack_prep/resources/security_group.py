@@ -16,6 +16,7 @@ from openstack_prep.resources import in_use
 from openstack_prep.resources.neutron import NetworkResource
 from openstack_prep.resources.project import ByTenant
 from openstack_prep.resources.security_group_rule import SELF, SecurityGroupRule, declared_rule, in_words
+from openstack_prep.resources.uses import Use, of_group
 from openstack_prep.site import Site
 
 Raw = Mapping[str, Any]
@@ -48,6 +49,9 @@ class SecurityGroup(NetworkResource):
     @classmethod
     def in_words(cls, site: Site, raw: Raw) -> dict[str, Any]:
         return {"rules": None}  # a resource of their own
+
+    def use(self, site: Site, raw: Raw) -> Use:
+        return of_group(site, raw)
 
     def parts(self) -> Iterable[Resource]:
         yield replace(self, rules=None)

@@ -14,6 +14,7 @@ from openstack_prep.fields import Count, Name
 from openstack_prep.model import Key, Observed
 from openstack_prep.resources.project import ByTenant, Project
 from openstack_prep.site import Site, only_one
+from openstack_prep.twin import choose, settle
 
 Policy = Literal["affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"]
 
@@ -32,6 +33,10 @@ class ServerGroup(ByTenant):
     max_server_per_host: Count | None = None
     """Servers of the group on one host; with anti-affinity only."""
 
+    @property
+    def can_have_twins(self) -> bool:
+        return True
+
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         if self.max_server_per_host and self.policy != "anti-affinity":
             yield self.mistake(f"max_server_per_host goes with anti-affinity, not {self.policy}", "take it out")
@@ -43,28 +48,55 @@ class ServerGroup(ByTenant):
             project_id = site.find_project_id(owner)
             listed = _listed(site, owner, project_id) if project_id else []
             for each in mine:
-                raw = only_one((one for one in listed if one["name"] == each.name), str(each.key))
-                if raw is not None:
-                    found[each.key] = each._observed(site, raw)
+                observed = each._choose(site, listed)
+                if observed is not None:
+                    found[each.key] = observed
         return found
+
+    def _choose(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Observed | None:
+        """Return the one meant.  Of several, those as declared are twins; any other makes the name ambiguous."""
+        named = [raw for raw in listed if raw["name"] == self.name]
+        if len(named) > 1 and all(self._like(raw) for raw in named):
+            return choose(self._observed(site, raw) for raw in named)
+        raw = only_one(named, str(self.key))
+        return self._observed(site, raw) if raw is not None else None
+
+    def _like(self, raw: Mapping[str, Any]) -> bool:
+        return _values(raw).items() >= self.desired().items()
 
     def _observed(self, site: Site, raw: Mapping[str, Any]) -> Observed:
         project = site.look(self.owner) if self.owner else None
         return Observed(
             id=raw["id"],
             ours=project is not None and project.ours,
-            values={"policy": raw["policy"], "max_server_per_host": raw["rules"].get("max_server_per_host")},
+            values=_values(raw),
+            used_by=tuple(f"server {server_id}" for server_id in raw.get("members", ())),
         )
 
     def create(self, site: Site) -> Observed:
         rules = {"max_server_per_host": self.max_server_per_host} if self.max_server_per_host else {}
         body = {"name": self.name, "policy": self.policy, "rules": rules}
         compute = site.tenant(self.owner).compute
-        return self._observed(site, compute.post("/os-server-groups", {"server_group": body})["server_group"])
+        project_id = str(site.find_project_id(self.owner))
+
+        def post() -> dict[str, Any]:
+            return dict(compute.post("/os-server-groups", {"server_group": body})["server_group"])
+
+        def look() -> list[dict[str, Any]]:
+            return _listed(site.fresh(), self.owner, project_id)
+
+        made, listed = site.wave.write((self.kind, project_id), post, look)
+        if sum(raw["name"] == self.name for raw in listed) > 1:
+            settle(self.key, made["id"], lambda: self._choose(site, look()), lambda mine: self.delete(site, mine))
+        return self._observed(site, made)
 
     def delete(self, site: Site, observed: Observed) -> None:
         cloud = site.find_tenant(self.owner) or site.admin
         cloud.compute.delete(f"/os-server-groups/{observed.id}")
+
+
+def _values(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {"policy": raw["policy"], "max_server_per_host": raw["rules"].get("max_server_per_host")}
 
 
 def _listed(site: Site, owner: Project | None, project_id: str) -> list[dict[str, Any]]:

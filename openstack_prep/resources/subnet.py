@@ -17,6 +17,7 @@ from openstack_prep.model import Observed, Resource
 from openstack_prep.resources import in_use, queries
 from openstack_prep.resources.network import Network
 from openstack_prep.resources.neutron import NetworkResource
+from openstack_prep.resources.uses import Use, clear, of_subnet
 from openstack_prep.site import Site
 
 
@@ -146,6 +147,26 @@ class Subnet(NetworkResource):
 
     def outputs(self, raw: Mapping[str, Any]) -> dict[str, str]:
         return {"cidr": raw["cidr"]}
+
+    def named(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Leave out those on a twin of the network; they are deleted together with it."""
+        found = super().named(site, listed)
+        network = site.look(self.sibling(Network, self.network)) if self.network else None
+        project_id = site.find_project_id(self.owner)
+        if network is None or project_id is None or all(raw["network_id"] == network.id for raw in found):
+            return found
+        same = (raw for raw in Network.listing(site, project_id) if raw["name"] == self.network)
+        twins = {raw["id"] for raw in same if site.mark.owns(raw["description"])} - {network.id}
+        return [raw for raw in found if raw["network_id"] not in twins]
+
+    def use(self, site: Site, raw: Mapping[str, Any]) -> Use:
+        return of_subnet(site, raw)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        """Delete it; from a twin first the interfaces and ports that carry our tag."""
+        if observed.holds:
+            clear(self.maker(site)[0], of_subnet(site.fresh(), observed.handle), f"{self.key} {observed.id}")
+        super().delete(site, observed)
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         if observed is None and not (self.network and self.cidr):

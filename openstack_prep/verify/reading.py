@@ -10,7 +10,7 @@ from typing import Any
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotAllowed
 from openstack_prep.installer import naming
-from openstack_prep.resources.router import INTERFACES
+from openstack_prep.resources.uses import INTERFACES
 
 CHUNK = 50
 """Ids in one query: addresses may be some thousand letters long."""

@@ -214,7 +214,7 @@ def test_it_gives_up_after_five_attempts(shelf: Shelf) -> None:
 def test_what_will_not_pass_is_not_tried_again(shelf: Shelf, error: Exception) -> None:
     shelf.before["create a"] = [error]
     apply(shelf, Box(name="a"))
-    assert shelf.asked == ["create a"]
+    assert shelf.asked.count("create a") == 1
 
 
 def test_a_replacement_that_nobody_consented_to_is_refused_in_the_middle_too(shelf: Shelf) -> None:

@@ -19,13 +19,14 @@ LAYERS = [
     ["progress", "api", "plan_file", "verify"],
     ["executor", "scan", "spec", "spec_files", "openshift", "check", "tools"],
     ["planner", "resources", "names"],
+    ["twin"],
     ["site", "clouds_yaml", "install_config", "rke"],
     ["cloud", "yaml_places", "yaml_text"],
     ["service", "plan"],
     ["text", "secret", "installer", "ranges"],
     ["model", "fields", "private_file", "content"],
     ["errors"],
-    ["interrupts", "key", "version"],
+    ["interrupts", "key", "version", "wave"],
 ]
 HEIGHT = {name: -depth for depth, layer in enumerate(LAYERS) for name in layer}
 

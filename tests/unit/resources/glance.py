@@ -35,6 +35,7 @@ class Glance:
         self.asked: list[str] = []
         self.numbers = itertools.count(1)
         self.damage = b""
+        self.created_at = "2026-11-21T00:00:00Z"
         self.methods = ["glance-direct", "web-download"]
         self.imports: list[dict[str, Any]] = []
         self.tasks: list[dict[str, Any]] = []
@@ -72,6 +73,7 @@ class Glance:
             "min_ram": 0,
             "protected": False,
             "tags": [],
+            "created_at": self.created_at,
         } | fields
         self.images[made["id"]] = made
         if content is not None:

@@ -15,7 +15,10 @@ from openstack_prep.model import Action
 from openstack_prep.resources.image import Image
 from openstack_prep.resources.image_seal import NAME, SPEC
 from openstack_prep.site import Site
+from tests.unit.conftest import ENDPOINTS
 from tests.unit.resources.glance import GLANCE, NEW, OLD, SEAL, Glance, apply, plan, settle, sha256
+
+NOVA = ENDPOINTS["compute"]
 
 
 def test_it_is_uploaded_verified_and_sealed(site: Site, glance: Glance, disk: Path) -> None:
@@ -58,7 +61,42 @@ def test_what_a_killed_run_left_is_made_anew(site: Site, glance: Glance, image: 
     (step,) = plan(site, image)
     assert [str(change.before) for change in step.changes] == ["incomplete"]
     settle(site, glance, image)
-    assert glance.asked[0] == "delete i1"
+    assert glance.asked.index("delete i1") > glance.asked.index(f"patch rhcos {SEAL}")  # it may be alive till then
+
+
+@pytest.mark.parametrize("status", ["queued", "saving"])
+def test_a_finished_image_comes_before_an_older_unfinished_one(
+    site: Site, glance: Glance, image: Image, status: str
+) -> None:
+    """Another run's upload began in the meantime: it has not finished, so it goes."""
+    made = plan(site, image)
+    glance.ours("rhcos", status=status)
+    executor.run(made, site).raise_for_failures()
+    assert list(glance.images) == ["i2"]
+    assert not plan(site, image)
+
+
+def test_of_two_finished_images_the_older_stays(site: Site, services: Any, glance: Glance, image: Image) -> None:
+    services.get(f"{NOVA}/servers", json={"servers": []})
+    made = plan(site, image)
+    glance.ours("rhcos", NEW, created_at="2026-11-21T00:00:00Z")
+    glance.created_at = "2026-11-21T00:00:01Z"
+    executor.run(made, site).raise_for_failures()
+    assert list(glance.images) == ["i1"]
+
+
+def test_a_twin_is_deleted_and_one_that_servers_use_is_kept(
+    site: Site, services: Any, glance: Glance, image: Image
+) -> None:
+    used: list[Any] = []
+    services.get(f"{NOVA}/servers", json=lambda asked, _: {"servers": used if asked.qs["image"] == ["i2"] else []})
+    glance.ours("rhcos", NEW, created_at="2026-11-21T00:00:00Z")
+    glance.ours("rhcos", NEW, created_at="2026-11-21T00:00:01Z")
+    assert next((step.action, step.duplicate_of) for step in plan(site.fresh(), image)) == (Action.DELETE, "i1")
+    used.append({"id": "s1", "name": "master-0"})
+    assert next((step.action, step.duplicate_of) for step in plan(site.fresh(), image)) == (Action.DELETE, "i2")
+    executor.run(plan(site.fresh(), image), site).raise_for_failures()
+    assert list(glance.images) == ["i2"]
 
 
 def test_an_upload_without_an_answer_is_made_anew(site: Site, services: Any, glance: Glance, image: Image) -> None:
@@ -86,7 +124,7 @@ def test_another_content_takes_the_name_when_it_is_verified(site: Site, glance: 
 @pytest.mark.parametrize(
     ("names", "asked"),
     [
-        ({"rhcos": OLD, "rhcos-new": None}, "delete i2"),
+        ({"rhcos": OLD, "rhcos-new": None}, "create rhcos-new"),
         ({"rhcos": OLD, "rhcos-new": NEW}, "patch rhcos name"),
         ({"rhcos-old": OLD, "rhcos-new": NEW}, "patch rhcos-new name"),
         ({"rhcos-old": OLD, "rhcos": NEW}, "delete i1"),
@@ -139,11 +177,17 @@ def test_those_of_other_projects_and_specs_do_not_count(site: Site, glance: Glan
 
 def test_two_of_one_name(site: Site, glance: Glance, image: Image) -> None:
     glance.image("rhcos", NEW)
-    glance.ours("rhcos", NEW)
+    glance.image("rhcos", NEW)
     with pytest.raises(PlanRefused, match="i1, i2"):
         plan(site, image)
     with pytest.raises(NotUnique):
         Image.find(site, [image])
+
+
+def test_ours_is_the_one_beside_a_foreign_one_of_its_name(site: Site, glance: Glance, image: Image) -> None:
+    glance.image("rhcos", OLD)
+    glance.ours("rhcos", NEW)
+    assert [(step.action, step.observed and step.observed.id) for step in plan(site, image)] == [(Action.KEEP, "i2")]
 
 
 def test_without_a_source_a_public_one_will_do(site: Site, glance: Glance) -> None:

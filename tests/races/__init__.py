@@ -1,0 +1,1 @@
+"""Concurrent runs of one spec against a devcloud: what is left, and how each run ends."""
