@@ -124,7 +124,7 @@ class NetworkResource(ByTenant):
         def post() -> dict[str, Any]:
             return dict(cloud.network.post(f"/{self.collection}", {self.member: body})[self.member])
 
-        def look() -> list[dict[str, Any]]:
+        def look() -> Sequence[Mapping[str, Any]]:
             return self.listing(site.fresh(), project_id)
 
         if not self.can_have_twins:
