@@ -264,14 +264,15 @@ class _Run:
             return False
         site = self.site.fresh()
         needed = [self.steps[key].resource for key in step.needs if key in self.steps]
+        needed = [each for each in needed if each.can_have_twins]
         try:
-            found = observe(site, [each for each in needed if each.can_have_twins])
-            moved = [key for key, each in found.items() if site.known[key].id != each.id]
-            site.known.update((key, found[key]) for key in moved)
+            found = observe(site, needed)
+            moved = any(each.key not in found or site.known[each.key].id != found[each.key].id for each in needed)
+            site.known.update(found)
             left = self._look_again(step, site)
         except PrepError:
             return False
-        return bool(moved) or (left.action, left.changes) != (step.action, step.changes)
+        return moved or (left.action, left.changes) != (step.action, step.changes)
 
     @staticmethod
     def _look_again(step: Step, site: Site) -> Step:

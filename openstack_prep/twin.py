@@ -15,7 +15,7 @@ from openstack_prep.errors import Mistake, Overtaken, ResourceFailed
 from openstack_prep.model import Key, Observed, Resource
 from openstack_prep.site import Site
 
-WAIT = 10.0  # seconds in which a run that has seen our twin removes its own
+WAIT = 15.0  # seconds in which a run that has seen our twin removes its own
 PAUSE = 0.25  # seconds between two looks meanwhile
 YOUNG = timedelta(minutes=5)  # so long the run that created a twin may still be at work
 
@@ -40,13 +40,16 @@ def everyone(observed: Observed | None) -> tuple[Observed, ...]:
 def settle(key: Key, mine: str, look: Callable[[], Observed | None], remove: Callable[[Observed], None]) -> None:
     """Return once the thing just created, ``mine``, is the one that stays; else remove it and raise Overtaken.
 
-    A run that sees only its own thing goes on and never yields.  So a twin that does not go away in
-    time belongs to such a run, or to a dead one: then ours goes, even when it is the older one.
+    A run that sees only its own thing goes on and never yields.  So when nothing has gone away for a
+    while, the twin belongs to such a run, or to a dead one: then ours goes, even when it is the older one.
     """
-    until = time.monotonic() + WAIT
+    until, before = 0.0, set[str]()
     while True:
         kept = look()
         there = everyone(kept)
+        ids = {each.id for each in there}
+        if ids != before:  # somebody is at work
+            until, before = time.monotonic() + WAIT, ids
         own = next((each for each in there if each.id == mine), None)
         late = time.monotonic() >= until
         if own is None:
