@@ -128,7 +128,7 @@ def _made_again(cloud: Cloud, old: Plan, jobs: int, progress: Progress) -> Plan:
     if old.purpose == "destroy":
         new = plan_destroy(cloud, old.wanted, jobs=jobs)
     else:
-        prune = any(step.action is Action.DELETE for step in old)
+        prune = any(step.action is Action.DELETE and not step.duplicate_of for step in old)
         new = plan(cloud, old.wanted, allow_replace=True, prune=prune, jobs=jobs, progress=progress)
     new.raise_for_refusals()
     moved = differences(old.data(), new.data())

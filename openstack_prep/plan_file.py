@@ -77,6 +77,7 @@ class SavedStep:
 
     resource: str
     action: Literal["create", "update", "replace", "delete", "keep"]
+    duplicate_of: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +175,7 @@ class SavedPlan:
     @property
     def prunes(self) -> bool:
         """Whether the plan deletes what is no longer in the spec."""
-        return any(step.action == "delete" for step in self.content.steps)
+        return any(step.action == "delete" and not step.duplicate_of for step in self.content.steps)
 
     def find_spec(self, given: Path | None = None) -> Path:
         """Return the spec that the plan was made from; raises PlanRefused when there is none of the same content.

@@ -54,7 +54,7 @@ def undeclared(
     keys = {key for each in resources for key in (each.key, *each.provides())}
     ids: dict[str, set[str]] = defaultdict(set)
     for key, each in observed.items():
-        ids[key.kind] |= {each.id, *each.holds}
+        ids[key.kind] |= {each.id, *each.holds, *(twin.id for twin in each.twins)}
 
     def is_left(standing: Standing) -> bool:
         resource, found = standing

@@ -266,7 +266,7 @@ STEP = {"resource": "box/a", "action": "create", "id": None, "changes": []}
         ({"steps": None}, "steps"),
         ({"steps": [{}]}, "steps.0.resource"),
         ({"steps": [STEP | {"resource": 5}]}, "steps.0.resource"),
-        ({"steps": [STEP | {"action": "delete"}]}, "steps.0.action"),
+        ({"steps": [STEP | {"action": "forget"}]}, "steps.0.action"),
         ({"spec": "spec.yaml"}, "spec"),
         ({"spec": {"name": "lab", "path": "/etc/spec.yaml", "content": "x"}}, "spec.path"),
         ({"cloud": {"entry": "lab"}}, "cloud.auth_url"),
