@@ -19,6 +19,7 @@ from openstack_prep.commands import (
     address_pairs,
     check,
     cleanup,
+    export,
     ipi,
     names,
     post_ipi,
@@ -42,6 +43,7 @@ GROUPS = {
 }
 COMMANDS = (
     verbs,
+    export,
     check,
     pre_ipi,
     ipi,

@@ -121,6 +121,10 @@ class Cloud:
         return str(self._access().project_name)
 
     @property
+    def project_domain_name(self) -> str:
+        return str(self._access().project_domain_name)
+
+    @property
     def user_id(self) -> str:
         return str(self._access().user_id)
 

@@ -42,6 +42,12 @@ class Mark:
         """Return a description that carries the mark behind the user's own text."""
         return f"{text or ''} [{self.tag}/{_word(name)}]".lstrip()
 
+    @staticmethod
+    def specs_in(tags: Iterable[str]) -> list[str]:
+        """Return the names of the specs whose ownership tags are among some tags."""
+        found = (tag.partition(":")[2] for tag in sorted(tags) if tag.startswith("openstack-prep:"))
+        return [unquote(name) for name in found if not name.startswith("~") and "~" not in name]
+
     @classmethod
     def name_in(cls, description: str | None) -> str | None:
         """Return the name that a mark in a description gives, whosever mark it is."""

@@ -11,6 +11,7 @@ from openstack_prep.errors import NotAllowed
 from openstack_prep.model import Key, Observed, Resource
 from openstack_prep.resources import KINDS, Project
 from openstack_prep.resources.project import InProject
+from openstack_prep.resources.security_group import SecurityGroupRules
 from openstack_prep.site import Site
 
 Standing = tuple[Resource, Observed]
@@ -65,5 +66,11 @@ def undeclared(
     for project, found in projects:
         site.known[project.key] = found
     homes = tuple(dict.fromkeys([*homes, *homes_of(each for each, _ in projects)]))
-    kinds = [kind for kind in KINDS.values() if kind is not Project]
-    return [*projects, *filter(is_left, everything(site, homes, kinds, jobs=jobs))]
+    kinds = [*(kind for kind in KINDS.values() if kind is not Project), SecurityGroupRules]
+    left = [*projects, *filter(is_left, everything(site, homes, kinds, jobs=jobs))]
+    one_each = {standing[0].key: standing for standing in reversed(left)}  # of twins the first; then the other
+    return [each for each in reversed(one_each.values()) if not _goes_with_its_group(each[0], one_each)]
+
+
+def _goes_with_its_group(resource: Resource, left: Mapping[Key, Standing]) -> bool:
+    return isinstance(resource, SecurityGroupRules) and resource.group.key in left

@@ -127,7 +127,7 @@ class Project(Resource):
         if observed.id == site.admin.project_id:
             what = f"the cloud in use, {site.admin.name}, works in this project"
             yield Mistake.about(self.key, what, "destroy by another entry of clouds.yaml: --os-cloud or OS_CLOUD")
-        for plural, found in _contents(site, observed.id):
+        for plural, found in contents(site, observed.id):
             left = sorted(f"{each.get('name') or ''} {each['id']}".strip() for each in found if each["id"] not in going)
             if left:
                 holds = f"still holds what this spec did not make: {plural} {', '.join(left)}"
@@ -170,7 +170,7 @@ def named(site: Site, plural: str, name: str, domain_id: str) -> list[dict[str, 
     return site.admin.identity.list(f"/{plural}", plural, name=name, domain_id=domain_id)
 
 
-def _contents(site: Site, project_id: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def contents(site: Site, project_id: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yield what lies in a project and would be orphaned, by plural."""
     admin = site.admin
     yield "servers", admin.compute.list("/servers", "servers", all_tenants=True, project_id=project_id)

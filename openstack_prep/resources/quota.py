@@ -6,13 +6,14 @@ service, to read (limits and usage together) and to write.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Limit, LimitGiB, LimitMiB, Name
-from openstack_prep.model import Change, Key, Observed
+from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.resources import quota_stores
 from openstack_prep.resources.project import InProject
 from openstack_prep.resources.quota_stores import STORES, Store
 from openstack_prep.site import Site
@@ -120,6 +121,23 @@ class Quota(InProject):
             if project_id is not None:
                 found[each.key] = each._read(site, project_id)
         return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield a project's quotas as far as they differ from those of a new project."""
+        project_id = site.find_project_id(owner)
+        if project_id is None:
+            return
+        limits: dict[str, Any] = {}
+        for store in STORES:
+            default = store.service(site.admin).get(store.defaults.format(project_id))[store.envelope]
+            answer = quota_stores.read(site.admin, store, project_id)
+            for name, theirs in store.names.items():
+                limit = answer[theirs]["limit"] if isinstance(answer.get(theirs), dict) else None
+                if limit is not None and limit != default.get(theirs):
+                    limits[name] = limit
+        declared = cls(**limits, **cls.placing(owner))
+        yield declared, declared._observed(site, project_id, limits, {})
 
     def _read(self, site: Site, project_id: str) -> Observed:
         values, used = {}, {}

@@ -26,6 +26,7 @@ class Store(NamedTuple):
     service: Callable[[Cloud], Service]
     path: str
     detail: str
+    defaults: str
     envelope: str
     names: Mapping[str, str]
 
@@ -39,6 +40,7 @@ STORES = (
         lambda cloud: cloud.compute,
         "/os-quota-sets/{}",
         "/os-quota-sets/{}/detail",
+        "/os-quota-sets/{}/defaults",
         "quota_set",
         _same(
             "cores",
@@ -54,6 +56,7 @@ STORES = (
         lambda cloud: cloud.network,
         "/quotas/{}",
         "/quotas/{}/details.json",
+        "/quotas/{}/default",
         "quota",
         {
             "floating_ips": "floatingip",
@@ -72,6 +75,7 @@ STORES = (
         lambda cloud: cloud.volume,
         "/os-quota-sets/{}",
         "/os-quota-sets/{}?usage=True",
+        "/os-quota-sets/{}/defaults",
         "quota_set",
         _same(
             "volumes",

@@ -67,6 +67,7 @@ class SecurityGroupRules(ByTenant):
     """
 
     kind: ClassVar[str] = "security_group_rules"
+    own_id: ClassVar[bool] = False
 
     name: Name
     """Name of the group."""
@@ -119,7 +120,8 @@ class SecurityGroupRules(ByTenant):
         for group in groups:
             said = (declared_rule(raw, names, Mark.strip(raw["description"])) for raw in group["security_group_rules"])
             declared = cls(name=group["name"], rules=tuple(filter(None, said)), **cls.placing(owner))
-            yield declared, declared._observed(site, group)
+            marked = any(site.mark.owns(rule["description"]) for rule in group["security_group_rules"])
+            yield declared, replace(declared._observed(site, group), ours=marked)
 
     def _observed(self, site: Site, group: Raw) -> Observed:
         declared, present = self._declared(), self._present(site, group)

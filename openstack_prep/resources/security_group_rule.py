@@ -143,6 +143,13 @@ class SecurityGroupRule:
         }
 
 
+def is_made_by_neutron(rule: SecurityGroupRule, group: str) -> bool:
+    """Whether Neutron makes such a rule in each new group, or in the group named default."""
+    bare = SecurityGroupRule(direction="egress", ethertype=rule.ethertype)
+    own = SecurityGroupRule(direction="ingress", ethertype=rule.ethertype, remote_group=SELF)
+    return rule == bare or (group == "default" and rule == own)
+
+
 def declared_rule(rule: Mapping[str, Any], groups: Mapping[str, str], description: str) -> SecurityGroupRule | None:
     """Return what a spec would say for a rule in the API's words; None when a spec has no words for it.
 

@@ -5,13 +5,13 @@ Source: Compute API, "Server groups (os-server-groups)", microversion 2.64.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self, cast
 
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Count, Name
-from openstack_prep.model import Key, Observed
+from openstack_prep.model import Key, Observed, Resource
 from openstack_prep.resources.project import ByTenant, Project
 from openstack_prep.site import Site, only_one
 from openstack_prep.twin import choose, settle
@@ -63,6 +63,15 @@ class ServerGroup(ByTenant):
 
     def _like(self, raw: Mapping[str, Any]) -> bool:
         return _values(raw).items() >= self.desired().items()
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the groups of a project; none is known to be ours, for a group has no room for a tag."""
+        project_id = site.find_project_id(owner)
+        for raw in _listed(site, cast("Project | None", owner), project_id) if project_id else ():
+            most = raw["rules"].get("max_server_per_host")
+            declared = cls(name=raw["name"], policy=raw["policy"], max_server_per_host=most, **cls.placing(owner))
+            yield declared, replace(declared._observed(site, raw), ours=False)
 
     def _observed(self, site: Site, raw: Mapping[str, Any]) -> Observed:
         project = site.look(self.owner) if self.owner else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
 from openstack_prep.fields import Name
 from openstack_prep.model import Resource
@@ -115,6 +115,28 @@ class Sections:
             elif isinstance(value, tuple):
                 for index, resource in enumerate(value):
                     yield (section.name, index), resource
+
+
+class Section(NamedTuple):
+    """Where resources of a kind stand in a spec: alone, or many as a list."""
+
+    name: str
+    many: bool
+
+
+@cache
+def _by_kind() -> dict[type[Resource], Section]:
+    found = {}
+    for name, hint in get_type_hints(Sections).items():
+        for kind in get_args(hint):
+            if isinstance(kind, type) and issubclass(kind, Resource):
+                found[kind] = Section(name, get_origin(hint) is tuple)
+    return found
+
+
+def section_of(kind: type[Resource]) -> Section:
+    """Return the section for resources of a kind; raises KeyError when no spec declares such."""
+    return _by_kind()[kind]
 
 
 @cache

@@ -16,7 +16,7 @@ LAYERS = [
     ["cli"],
     ["commands"],
     ["hooks", "mesh"],
-    ["progress", "api", "plan_file", "verify"],
+    ["progress", "api", "export", "plan_file", "verify"],
     ["executor", "scan", "spec", "spec_files", "openshift", "check", "tools"],
     ["planner", "resources", "names"],
     ["twin"],
