@@ -6,7 +6,7 @@ Source: Compute API, "Keypairs"; those of other users since microversion 2.10.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 from urllib.parse import quote
@@ -70,13 +70,17 @@ class Keypair(ByTenant):
 
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield the key pairs of the user who does the project's own work."""
-        user = site.acting_user(owner)
-        user_id = site.find_id(user) if user else (site.find_tenant(owner) or site.admin).user_id
-        cloud = site.admin if user else site.find_tenant(owner) or site.admin
-        for name, raw in _listed(site, cloud, user_id).items() if user_id else ():
-            declared = cls(name=name, public_key=_without_comment(raw["public_key"]), **cls.placing(owner))
-            yield declared, declared._observed(site, raw, user_id or "")
+        """Yield the key pairs of who does the project's own work, else those of our users who have a role there."""
+        own = cls(name="any", public_key="", **cls.placing(owner))
+        named: list[dict[str, Any]] = [{}]
+        if site.acting_user(owner) is None and site.find_tenant(owner) is None:
+            holders = (user for user, found in User.scan(site, owner) if found.ours)
+            named = [{"user": each.name, "user_domain": each.domain} for each in holders]
+        for fields in named:
+            cloud, user_id = replace(own, **fields)._holder(site)
+            for name, raw in _listed(site, cloud, user_id).items() if user_id else ():
+                declared = replace(own, name=name, public_key=_without_comment(raw["public_key"]), **fields)
+                yield declared, declared._observed(site, raw, user_id or "")
 
     def _holder(self, site: Site) -> tuple[Cloud, str | None]:
         """Return the id of the user, None when yet to be made, and who may see to the user's keys.

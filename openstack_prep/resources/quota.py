@@ -136,8 +136,9 @@ class Quota(InProject):
                 limit = answer[theirs]["limit"] if isinstance(answer.get(theirs), dict) else None
                 if limit is not None and limit != default.get(theirs):
                     limits[name] = limit
-        declared = cls(**limits, **cls.placing(owner))
-        yield declared, declared._observed(site, project_id, limits, {})
+        if limits:
+            declared = cls(**limits, **cls.placing(owner))
+            yield declared, declared._observed(site, project_id, limits, {})
 
     def _read(self, site: Site, project_id: str) -> Observed:
         values, used = {}, {}
