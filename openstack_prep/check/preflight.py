@@ -12,12 +12,13 @@ from openstack_prep.check import by_weight, check, services, tls
 from openstack_prep.check.entry import Entry, entry, find_entry
 from openstack_prep.check.finding import Finding
 from openstack_prep.check.installed import installed
-from openstack_prep.check.scene import Scene
+from openstack_prep.check.scene import READER, Scene
 from openstack_prep.cloud import connect
 from openstack_prep.errors import CloudError, ConfigError, Mistake
 from openstack_prep.install_config import Cluster, Contents, Given, findings, mistakes, read
 from openstack_prep.install_config.reading import is_deprecated, is_fatal
 from openstack_prep.install_config.releases import FIELDS, minor
+from openstack_prep.site import Site
 
 HOSTS = Path("/etc/hosts")
 
@@ -151,7 +152,8 @@ def _of_cloud(
             remedy=f"mend the entry until this answers: openstack --os-cloud {cluster.cloud} token issue",
         )
         return [refused]
-    scene = Scene(cloud=cloud, cluster=cluster, contents=contents, path=path, hosts=hosts, installer=installer)
+    site = Site(cloud, READER)
+    scene = Scene(site=site, cluster=cluster, contents=contents, path=path, hosts=hosts, installer=installer)
     return [*found, *check(scene, jobs=jobs)]
 
 

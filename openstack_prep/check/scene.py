@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +16,9 @@ from openstack_prep.site import Site
 
 T = TypeVar("T")
 
+READER = Mark("check")
+"""A check creates nothing, so nothing ever carries this ownership tag."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
@@ -24,8 +27,8 @@ class Scene:
     Several checks want the same list: ``once`` reads it for all of them.
     """
 
-    cloud: Cloud
-    """Connection by the entry of clouds.yaml that the installer will use."""
+    site: Site
+    """The cloud by the entry of clouds.yaml that the installer will use, and what was read of it."""
     cluster: Cluster
     """What install-config.yaml says, in the words of today's release."""
     contents: Contents
@@ -36,10 +39,10 @@ class Scene:
     """The hosts file of the machine that the installer will run on."""
     installer: Path | None = None
     """An openshift-install, to ask which image belongs to it."""
-    site: Site = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "site", Site(self.cloud, Mark("check")))
+    @property
+    def cloud(self) -> Cloud:
+        return self.site.admin
 
     @property
     def release(self) -> int:

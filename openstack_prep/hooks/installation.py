@@ -15,6 +15,7 @@ from typing import Any
 from openstack_prep import api, interrupts
 from openstack_prep.check import Scene
 from openstack_prep.check.preflight import HOSTS, preflight
+from openstack_prep.check.scene import READER
 from openstack_prep.check.topology import virtual_addresses
 from openstack_prep.cloud import Cloud, connect
 from openstack_prep.errors import ConfigError, PrepError, WaitTimeout
@@ -25,6 +26,7 @@ from openstack_prep.hooks.pre_ipi import NotReady, warnings
 from openstack_prep.install_config import Cluster, Given, read
 from openstack_prep.openshift import Metadata, repairs
 from openstack_prep.plan import Report
+from openstack_prep.site import Site
 
 PAUSE = 0.5  # seconds between two looks for metadata.json
 AGAIN = 10.0  # seconds before attaching is tried again, while the installer runs
@@ -113,7 +115,7 @@ class Installation:
         self._environment = environment(self.cloud.name, clouds_file)
         if path is not None:
             cluster, contents = read(path, self.release)
-            self.scene = Scene(cloud=self.cloud, cluster=cluster, contents=contents, path=path)
+            self.scene = Scene(site=Site(self.cloud, READER), cluster=cluster, contents=contents, path=path)
             if _holds_ports(cluster):
                 self._read_addresses(path)
         if look and path is not None and not self.place.used:

@@ -21,9 +21,11 @@ from openstack_prep.check import (
     own_subnet,
     vips,
 )
+from openstack_prep.check.scene import READER
 from openstack_prep.cloud import Cloud
 from openstack_prep.install_config import Cluster, Contents
 from openstack_prep.names.hosts import Names, hosts_lines
+from openstack_prep.site import Site
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
 from tests.functional.client import carry_out
@@ -84,7 +86,7 @@ class Room:
     def scene(self, *, connection: Any = None, **changes: Any) -> Scene:
         """Return what a run of its own sees."""
         return Scene(
-            cloud=Cloud(connection or self.tenant.connect()),
+            site=Site(Cloud(connection or self.tenant.connect()), READER),
             cluster=replace(self.cluster, **changes),
             contents=Contents(),
             path=self.folder / "install-config.yaml",

@@ -9,8 +9,10 @@ from typing import Any
 import requests_mock
 
 from openstack_prep.check import Finding, Scene
+from openstack_prep.check.scene import READER
 from openstack_prep.cloud import Cloud
 from openstack_prep.install_config import Cluster, Contents
+from openstack_prep.site import Site
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, connection, failure
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
@@ -69,7 +71,8 @@ class Neutron:
     def scene(self, **fields: Any) -> Scene:
         hosts = self.folder / "hosts"
         hosts.touch()
-        return Scene(cloud=Cloud(connection()), cluster=cluster(**fields), contents=Contents(), path=hosts, hosts=hosts)
+        site = Site(Cloud(connection()), READER)
+        return Scene(site=site, cluster=cluster(**fields), contents=Contents(), path=hosts, hosts=hosts)
 
     def found(self, check: Callable[[Scene], Iterator[Finding]], **fields: Any) -> list[str]:
         """Return what one check finds."""

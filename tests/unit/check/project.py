@@ -10,8 +10,10 @@ from typing import Any
 import requests_mock
 
 from openstack_prep.check import Finding, Scene
+from openstack_prep.check.scene import READER
 from openstack_prep.cloud import Cloud
 from openstack_prep.install_config import Contents, Machines
+from openstack_prep.site import Site
 from tests.unit.check.neutron import cluster
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, token
 
@@ -71,7 +73,7 @@ class Project:
     def scene(self, *, installer: Path | None = None, **fields: Any) -> Scene:
         given = {"machines": MACHINES} | fields
         return Scene(
-            cloud=Cloud(connection()),
+            site=Site(Cloud(connection()), READER),
             cluster=cluster(**given),
             contents=Contents(),
             path=self.folder / "install-config.yaml",
