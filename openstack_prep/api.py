@@ -8,13 +8,14 @@ from dataclasses import replace
 
 from openstack_prep import executor, planner, scan
 from openstack_prep.cloud import ADMINISTRATOR, Cloud, connect
-from openstack_prep.errors import Mistake, PlanRefused, PrepError, SpecError
+from openstack_prep.errors import Mistake, PlanRefused
 from openstack_prep.executor import JOBS, Event, silent
 from openstack_prep.model import Action, Key, Mark, Observed, Resource
 from openstack_prep.plan import Plan, Report, differences
 from openstack_prep.resources import Project, RkeCluster, RoleAssignment, User
 from openstack_prep.site import Actor, Site
 from openstack_prep.spec import Spec
+from openstack_prep.spec.resolving import resolve_spec
 
 FRESH = 10.0  # seconds for which a plan is taken to be still true
 
@@ -42,13 +43,12 @@ def plan(
     ``plan.undeclared``; with ``prune`` it is deleted by further steps.
     Raises CloudError when the cloud cannot be read, SpecError when resources contradict each other.
     """
-    spec, site = open_site(cloud, wanted, jobs, progress)
-    spec, unread = _informed(spec)
+    spec, site = open_site(cloud, wanted, jobs, progress, for_apply=True)
     with cloud.reading(ADMINISTRATOR):
         others = frozenset(each.key for each in spec.resources)
         observed, found = executor.examine(site, spec.chosen, others=others, jobs=jobs)
     site.known.update(observed)
-    mistakes = unread + found
+    mistakes = [*spec.unread, *found]
     made = planner.plan_apply(spec.name, spec.chosen, observed, mistakes=mistakes, allow_replace=allow_replace)
     if prune or spec.is_whole:
         left = scan.undeclared(site, spec.resources, observed, jobs=jobs)
@@ -137,16 +137,14 @@ def _made_again(cloud: Cloud, old: Plan, jobs: int, progress: Progress) -> Plan:
     return new
 
 
-def open_site(cloud: Cloud, wanted: Wanted, jobs: int, progress: Progress = _no_progress) -> tuple[Spec, Site]:
-    """Return a spec with its resources completed, and the site that they are looked at in; raises SpecError."""
+def open_site(
+    cloud: Cloud, wanted: Wanted, jobs: int, progress: Progress = _no_progress, *, for_apply: bool = False
+) -> tuple[Spec, Site]:
+    """Return a spec with its resources resolved, and the site that they are looked at in; raises SpecError."""
     spec = wanted if isinstance(wanted, Spec) else Spec(_name_of(wanted), tuple(wanted))
-    try:
-        completed = [each.completed(spec.resources, cloud) for each in spec.resources]
-    except SpecError as error:
-        raise SpecError(spec.placed(error.mistakes)) from None
-    spec = replace(spec, resources=tuple(part for each in completed for part in each.parts()))
     tenant = connect(spec.clouds.tenant).allow_parallel(jobs) if spec.clouds.tenant else None
     cloud.allow_parallel(jobs).authenticate()  # before all else: a wrong password has one clear error
+    spec = resolve_spec(spec, cloud, for_apply=for_apply)
     project = next((each for each in spec.resources if isinstance(each, Project) and not spec.is_chosen(each)), None)
     if project and tenant is None and project.name == cloud.project_name and project.domain in cloud.domains:
         # who works in the project that others look after needs neither its users nor a look for it
@@ -154,17 +152,6 @@ def open_site(cloud: Cloud, wanted: Wanted, jobs: int, progress: Progress = _no_
         site.known[project.key] = Observed(id=cloud.project_id)
         return spec, site
     return spec, Site(cloud, Mark(spec.name), tenant=tenant, actors=_actors(spec.resources), progress=progress)
-
-
-def _informed(spec: Spec) -> tuple[Spec, list[Mistake]]:
-    resources, mistakes = [], []
-    for each in spec.resources:
-        try:
-            resources.append(each.informed() if spec.is_chosen(each) else each)
-        except PrepError as error:
-            resources.append(each)
-            mistakes.append(Mistake.about(each.key, str(error)))
-    return replace(spec, resources=tuple(resources)), mistakes
 
 
 def _name_of(resources: Sequence[Resource]) -> str:

@@ -7,10 +7,10 @@ A *resource* is one thing we want to exist; what stands in the cloud in its plac
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 from urllib.parse import quote, unquote
 
 from openstack_prep.errors import Mistake
@@ -19,6 +19,8 @@ from openstack_prep.key import Key as Key
 if TYPE_CHECKING:
     from openstack_prep.cloud import Cloud
     from openstack_prep.site import Site
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,22 +152,23 @@ class Resource:
         """Whether OpenStack accepts a second one with the same name, so that concurrent runs may create two."""
         return False
 
-    def parts(self) -> Iterable[Resource]:
-        """Return what stands for it in a plan: several when some of it must wait for what waits for the rest."""
-        return (self,)
-
     def desired(self) -> dict[str, Any]:
         """Return the fields to compare, those left unset taken out."""
         pairs = ((each.name, getattr(self, each.name)) for each in fields(self) if each.name not in self.identity)
         return {name: value for name, value in pairs if value is not None}
 
-    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
-        """Return the same resource with what it takes from others of its spec, or from the connection."""
-        return self
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        """Return the resources that represent this one in a plan, with all that it takes from its context.
 
-    def informed(self) -> Self:
-        """Return the same resource with what it takes from elsewhere than the cloud, for an apply; raises PrepError."""
-        return self
+        Most kinds return themselves.  Several are returned when the parts have different dependencies; the
+        first keeps the key.  May read the context, and files and URLs, those that only an apply needs with
+        ``context.for_apply`` alone; must not read the cloud, and changes nothing.  What is taken becomes a
+        field: a declared one that was left open, or one of a Resolved kind.  Resolving again what was
+        resolved returns an equal resource.  Raises SpecError when resources of the spec contradict each
+        other, another PrepError when something cannot be read: then the plan is refused with that error,
+        and holds the resource as it was.
+        """
+        return (self,)
 
     def references(self) -> Iterable[Resource]:
         """Bare resources that must exist before this one: in the spec, or in the cloud already."""
@@ -218,6 +221,44 @@ class Resource:
 
     def delete(self, site: Site, observed: Observed) -> None:
         raise NotImplementedError(self.kind)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved(Resource):
+    """Base of the resolved form of a kind: its further fields are what ``resolve`` takes from the context.
+
+    They are no fields of the declared kind, so no spec can give them.
+    """
+
+    @classmethod
+    def of(cls, declared: Resource, **taken: object) -> Self:
+        """Return the resolved form of a resource; ``taken`` are the further fields."""
+        given = {each.name: getattr(declared, each.name) for each in fields(declared)}
+        return cls(**given | taken)
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        return (self,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What resources are resolved from: all resources of the spec as declared, and the connection in use."""
+
+    resources: Sequence[Resource]
+    cloud: Cloud
+    for_apply: bool = False
+    """Whether the resource is about to be applied; destroy and show need less."""
+    _results: dict[Hashable, object] = field(default_factory=dict, repr=False, compare=False)
+
+    def declared(self, kind: type[T]) -> list[T]:
+        """Return the resources of a kind, in the order of the spec."""
+        return [each for each in self.resources if isinstance(each, kind)]
+
+    def once(self, name: Hashable, derive: Callable[[], T]) -> T:
+        """Return what ``derive`` makes of the whole spec; several resources need it, and it is called once."""
+        if name not in self._results:
+            self._results[name] = derive()
+        return cast(T, self._results[name])
 
 
 class Action(StrEnum):

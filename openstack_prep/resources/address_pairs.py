@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from openstack_prep import ranges
-from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, NotFound, SpecError
 from openstack_prep.fields import Mac, Name
-from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.ranges import AddressRange, Range
 from openstack_prep.resources import pair_writing
 from openstack_prep.resources.address_pool import AddressPool
@@ -22,6 +21,7 @@ from openstack_prep.resources.existing import Existing
 from openstack_prep.resources.pair_records import Share, recorded
 from openstack_prep.resources.port import ports_of
 from openstack_prep.resources.port_choice import PortChoice
+from openstack_prep.resources.project import InProject
 from openstack_prep.site import Site
 
 JOBS = 4
@@ -32,16 +32,19 @@ Raw = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Beside:
-    """What else a spec declares: its pools, all its address pairs, and the stacks and groups that it makes."""
+class PairNeighbours:
+    """What the spec declares in the project of address pairs: pools, all pairs, and the stacks and groups to come."""
 
-    pools: Mapping[str, AddressPool]
+    pools: tuple[AddressPool, ...] = ()
     pairs: tuple[AddressPairs, ...] = ()
     coming: frozenset[Key] = frozenset()
     used: frozenset[str] | None = None
     """Of the pools only these addresses, when not all."""
     alone: bool = False
     """Whether the pairs are put right without their pools, which nobody else judges then."""
+
+    def pool(self, name: str) -> AddressPool:
+        return next(each for each in self.pools if each.name == name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,40 +71,40 @@ class AddressPairs(PortChoice):
     prune: bool = True
     """Whether what this spec put there earlier, and no longer declares, is taken away."""
 
-    beside: ClassVar[Beside | None] = None  # each has its own once it is completed: no field, for no spec gives it
+    @property
+    def neighbours(self) -> PairNeighbours:
+        """What else the spec declares; nothing is known of it before the pairs are resolved."""
+        return PairNeighbours()
 
-    def amid(self, beside: Beside) -> Self:
-        """Return the same with what it needs to know of the rest of its spec; raises SpecError."""
-        unknown = [each for each in self.pools if each not in beside.pools]
-        if unknown:
-            remedy = "declare it under address_pools, or give addresses"
-            raise SpecError([self.mistake(f"pool {each} is not in this spec", remedy) for each in unknown])
-        made = replace(self)
-        object.__setattr__(made, "beside", beside)
-        return made
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        return (self.resolve_among(context.resources),)
 
-    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
-        return self if self.beside else self.among(others)
+    def resolve_among(
+        self, others: Iterable[Resource], used: frozenset[str] | None = None, *, alone: bool = False
+    ) -> ResolvedAddressPairs:
+        """Return the pairs as resolved among other resources; of their own pools only the addresses ``used``.
 
-    def among(self, others: Sequence[Resource], used: frozenset[str] | None = None, *, alone: bool = False) -> Self:
-        """Return the same beside others of its spec; of its own pools only the addresses in use, when not all.
-
-        ``alone``: what it is beside is only read.
+        ``alone``: the other resources are only read.  Raises SpecError.
         """
-        mine = [each for each in others if getattr(each, "owner", None) == self.owner]
-        beside = Beside(
-            pools={each.name: each for each in mine if isinstance(each, AddressPool)},
+        mine = self.of_project(each for each in others if isinstance(each, InProject))
+        neighbours = PairNeighbours(
+            pools=tuple(each for each in mine if isinstance(each, AddressPool)),
             coming=frozenset(each.key for each in mine if each.kind in ("stack", "security_group")),
             alone=alone,
         )
-        using = replace(beside, used=used)
-        pairs = (each for each in mine if isinstance(each, AddressPairs))
-        siblings = tuple(each.amid(using if each.name == self.name else beside) for each in pairs)
-        return self.amid(replace(using, pairs=siblings))
+        pairs = [each for each in mine if isinstance(each, AddressPairs)]
+        if unknown := [mistake for each in (*pairs, self) for mistake in each._unknown_pools(neighbours)]:
+            raise SpecError([*dict.fromkeys(unknown)])
+        own = replace(neighbours, used=used)
+        siblings = ((each, own if each.name == self.name else neighbours) for each in pairs)
+        known = tuple(ResolvedAddressPairs.of(each, neighbours=around) for each, around in siblings)
+        return ResolvedAddressPairs.of(self, neighbours=replace(own, pairs=known))
 
-    @property
-    def _beside(self) -> Beside:
-        return self.beside or Beside({})
+    def _unknown_pools(self, neighbours: PairNeighbours) -> Iterator[Mistake]:
+        known = {each.name for each in neighbours.pools}
+        for name in (each for each in self.pools if each not in known):
+            remedy = "declare it under address_pools, or give addresses"
+            yield self.mistake(f"pool {name} is not in this spec", remedy)
 
     def references(self) -> Iterable[Resource]:
         network = (self.sibling(Existing, self.network, of="network"),) if self.network else ()
@@ -116,7 +119,7 @@ class AddressPairs(PortChoice):
         if self.stack:
             return (self.key_of("stack", self.stack),)
         any_stack = self.tag or self.security_group
-        return [key for key in self._beside.coming if key.kind == "stack"] if any_stack else ()
+        return [key for key in self.neighbours.coming if key.kind == "stack"] if any_stack else ()
 
     # --- what should be ---------------------------------------------------------------------
 
@@ -131,9 +134,9 @@ class AddressPairs(PortChoice):
     def _pooled(self) -> dict[str, frozenset[str]]:
         """Return the fewest blocks that make up the pools, by subnet."""
         by_subnet: dict[str, list[Range]] = {}
-        for pool in (self._beside.pools[each] for each in self.pools):
+        for pool in (self.neighbours.pool(each) for each in self.pools):
             by_subnet.setdefault(pool.subnet, []).extend(pool.ranges)
-        used = self._beside.used
+        used = self.neighbours.used
         if used is None:
             return {subnet: frozenset(ranges.blocks(each)) for subnet, each in by_subnet.items()}
         singles = ranges.read(used)
@@ -159,7 +162,7 @@ class AddressPairs(PortChoice):
             return {port["id"]: self._given for port in chosen}
         networks: dict[str | None, frozenset[str]] = {}
         for subnet, blocks in pooled.items():
-            room = next(pool for pool in self._beside.pools.values() if pool.subnet == subnet).room(site)
+            room = next(pool for pool in self.neighbours.pools if pool.subnet == subnet).room(site)
             network = room.network_id if room else None
             networks[network] = networks.get(network, self._given) | blocks
         return {port["id"]: networks[port["network_id"]] for port in chosen if port["network_id"] in networks}
@@ -171,7 +174,7 @@ class AddressPairs(PortChoice):
 
         Of several address pairs of a spec, the first that means a port looks after its record.
         """
-        siblings = self._beside.pairs or (self,)
+        siblings = self.neighbours.pairs or (self,)
         claims = [each.claims(site) for each in siblings]
         place = next(i for i, each in enumerate(siblings) if each.name == self.name)
         complete = None not in claims
@@ -219,8 +222,8 @@ class AddressPairs(PortChoice):
         yield from self.check_choice(chosen, expected=self._expected)
         if self.addresses is None and not self.pools:
             yield self.mistake("does not say which addresses", "give addresses, or pools of the spec")
-        if self._beside.alone:
-            for pool in (self._beside.pools[each] for each in self.pools):
+        if self.neighbours.alone:
+            for pool in (self.neighbours.pool(each) for each in self.pools):
                 yield from pool.misfits(pool.room(site))
         claims = self.claims(site)
         if claims is None or chosen is None:
@@ -240,7 +243,7 @@ class AddressPairs(PortChoice):
     @property
     def _expected(self) -> bool:
         """Whether the spec makes what the ports are known by, or servers that may have them."""
-        coming = self._beside.coming
+        coming = self.neighbours.coming
         if self.stack or self.security_group:
             named = (Key("stack", self.stack or ""), Key("security_group", self.security_group or ""))
             return not coming.isdisjoint(named)
@@ -299,3 +302,10 @@ class AddressPairs(PortChoice):
             if self.ports and share.wanted:
                 raise
             return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedAddressPairs(Resolved, AddressPairs):
+    """Address pairs that know what else the spec declares."""
+
+    neighbours: PairNeighbours = field(default=PairNeighbours(), repr=False)

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from annotated_types import Len
 
 from openstack_prep import ranges
-from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, NotAllowed, NotFound, ResourceFailed
 from openstack_prep.fields import Name
-from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.ranges import AddressRange, Ip, Range
 from openstack_prep.resources import quota_stores, reserved_ports
 from openstack_prep.resources.address_room import Room
@@ -35,6 +34,15 @@ CEILING = 1024
 OUTSIDE = "outside the allocation pools"
 
 Raw = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PoolNeighbours:
+    """What the spec declares in the project of a pool: its subnet, all pools, and the limit of ports."""
+
+    subnet: Subnet | None = None
+    pools: tuple[AddressPool, ...] = ()
+    port_limit: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,24 +63,20 @@ class AddressPool(ByTenant):
     reserve: Literal["ports", "outside"] = "ports"
     """By a port for each address (up to 1024), or by lying outside every allocation pool of the subnet."""
 
-    # no fields, for no spec gives them: what the spec declares besides, once it is completed
-    declared_subnet: ClassVar[Subnet | None] = None
-    pools: ClassVar[tuple[AddressPool, ...]] = ()
-    port_limit: ClassVar[int | None] = None
+    @property
+    def neighbours(self) -> PoolNeighbours:
+        """What else the spec declares; nothing is known of it before the pool is resolved."""
+        return PoolNeighbours()
 
-    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
-        made = replace(self)
-        mine = [each for each in others if getattr(each, "owner", None) == self.owner]
-        subnets = [each for each in mine if isinstance(each, Subnet) and each.name == self.subnet]
-        limits = [each.ports for each in mine if isinstance(each, Quota)]
-        found = {
-            "declared_subnet": next(iter(subnets), None),
-            "pools": tuple(each for each in mine if isinstance(each, AddressPool)),
-            "port_limit": next(iter(limits), None),
-        }
-        for name, value in found.items():
-            object.__setattr__(made, name, value)
-        return made
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        subnets = [each for each in self.of_project(context.declared(Subnet)) if each.name == self.subnet]
+        limits = [each.ports for each in self.of_project(context.declared(Quota))]
+        neighbours = PoolNeighbours(
+            subnet=next(iter(subnets), None),
+            pools=tuple(self.of_project(context.declared(AddressPool))),
+            port_limit=next(iter(limits), None),
+        )
+        return (ResolvedAddressPool.of(self, neighbours=neighbours),)
 
     def needs(self) -> Iterable[Key]:
         quota = Quota(project=self.project, project_domain=self.project_domain)
@@ -96,9 +100,9 @@ class AddressPool(ByTenant):
         """Return the subnet's addresses, as they are or will be; None when there is no such subnet."""
         found = site.look(self.sibling(Subnet, self.subnet))
         raw = found.handle if found else None
-        if raw is None and self.declared_subnet is None:
+        if raw is None and self.neighbours.subnet is None:
             raw = self._shared_subnet(site)
-        return Room.of(self.subnet, raw, self.declared_subnet)
+        return Room.of(self.subnet, raw, self.neighbours.subnet)
 
     def _shared_subnet(self, site: Site) -> Raw | None:
         """Return the subnet of that name on a network that others share with the project."""
@@ -161,7 +165,7 @@ class AddressPool(ByTenant):
         yield from self._check_others()
         room = self.room(site)
         if room is None:
-            if self.declared_subnet is None:
+            if self.neighbours.subnet is None:
                 yield self.mistake(f"subnet {self.subnet} does not exist", "declare it in the spec, or correct it")
             return
         yield from self.misfits(room)
@@ -180,7 +184,7 @@ class AddressPool(ByTenant):
     def _check_others(self) -> Iterator[Mistake]:
         for one, other, both in ranges.overlaps(map(Range.read, self.addresses)):
             yield self.mistake(f"{both} stands in {one} and in {other}", "name each address once")
-        beside = [each for each in self.pools if each.subnet == self.subnet]
+        beside = [each for each in self.neighbours.pools if each.subnet == self.subnet]
         earlier = beside[: [each.name for each in beside].index(self.name)] if beside else []
         for pool in earlier:
             for mine in self.ranges:
@@ -196,7 +200,8 @@ class AddressPool(ByTenant):
             "fields": ["id", "name", "description", "device_owner", "fixed_ips"],
         }
         listed = site.once(("ports on", room.id), lambda: site.admin.network.list("/ports", "ports", **query))
-        told = [each for each in self.pools if each.subnet == self.subnet and each.name != self.name]  # as overlaps
+        # an address that another pool has, too, is told as an overlap
+        told = [each for each in self.neighbours.pools if each.subnet == self.subnet and each.name != self.name]
         mine = {port["id"] for port in kept}
         held = {ip_address(text): port for port in listed for text in addresses_of(port, room.id)}
         passing: dict[str, list[Range]] = defaultdict(list)
@@ -215,7 +220,8 @@ class AddressPool(ByTenant):
 
     def _check_quota(self, site: Site) -> Iterator[Mistake]:
         """Yield that there will be too few ports left, once for all pools of the project."""
-        pools = [each for each in self.pools or (self,) if each.reserve == "ports" and each._count <= CEILING]
+        pools = [each for each in self.neighbours.pools or (self,) if each.reserve == "ports"]
+        pools = [each for each in pools if each._count <= CEILING]
         if not pools or pools[0].name != self.name:
             return
         more = sum(len(each._missing(each.room(site), each._kept(site))) for each in pools)
@@ -228,14 +234,14 @@ class AddressPool(ByTenant):
 
     def _port_quota(self, site: Site) -> Quotum | None:
         """Return the project's quota of ports as the spec makes it; None when it is hidden from us."""
-        project_id = site.find_project_id(self.owner)
+        project_id, limit = site.find_project_id(self.owner), self.neighbours.port_limit
         if project_id is None:
-            return None if self.port_limit is None else Quotum(self.port_limit, 0)
+            return None if limit is None else Quotum(limit, 0)
         try:
             found = quotum("ports", quota_stores.read(site.admin, store_of("ports"), project_id))
         except (NotAllowed, NotFound):
             return None
-        return found if found is None or self.port_limit is None else found._replace(limit=self.port_limit)
+        return found if found is None or limit is None else found._replace(limit=limit)
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
         kept = {port["id"]: port for port in observed.handle["ports"]}
@@ -291,3 +297,10 @@ class AddressPool(ByTenant):
 
     def _has(self, address: Ip) -> bool:
         return any(address in each for each in self.ranges)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedAddressPool(Resolved, AddressPool):
+    """A pool that knows what else the spec declares."""
+
+    neighbours: PoolNeighbours = field(default=PoolNeighbours(), repr=False)

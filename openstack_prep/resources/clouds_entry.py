@@ -14,7 +14,7 @@ from openstack_prep import clouds_yaml
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import File, Name
-from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.model import Change, Context, Key, Observed, Resource
 from openstack_prep.private_file import PRIVATE, mode
 from openstack_prep.resources.project import DEFAULT_DOMAIN, InProject
 from openstack_prep.resources.user import DIFFERS, User
@@ -56,7 +56,11 @@ class InCloudsYaml(InProject):
     def provides(self) -> Iterable[Key]:
         return (self.key, entry(self.file, self.cloud))
 
-    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        return (self._reached_as(context.cloud),)
+
+    def _reached_as(self, cloud: Cloud) -> Self:
+        """Return the entry with what it leaves open taken from a connection."""
         return replace(
             self,
             auth_url=self.auth_url or cloud.auth_url,
@@ -137,9 +141,9 @@ class CloudsEntry(InCloudsYaml):
     def needs(self) -> Iterable[Key]:
         return (self._user().key,)
 
-    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
-        known = (each.password for each in others if isinstance(each, User) and each.key == self._user().key)
-        return replace(super().completed(others, cloud), password=self.password or next(known, None))
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        known = (each.password for each in context.declared(User) if each.key == self._user().key)
+        return (replace(self._reached_as(context.cloud), password=self.password or next(known, None)),)
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         if self.password is None:

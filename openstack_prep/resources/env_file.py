@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, PrepError
 from openstack_prep.fields import File, Name, Text
-from openstack_prep.model import Change, Key, Mark, Observed, Resource
+from openstack_prep.model import Change, Context, Key, Mark, Observed, Resource
 from openstack_prep.private_file import PRIVATE, mode, write_private
 from openstack_prep.resources.clouds_entry import InCloudsYaml, entry, folder_of
 from openstack_prep.resources.marked_files import SECRET
@@ -53,10 +52,10 @@ class EnvFile(Resource):
     def scope(self) -> tuple[str, ...]:
         return folder_of(Path(self.path))
 
-    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
-        written = (each.file for each in others if isinstance(each, InCloudsYaml) and each.cloud == self.cloud)
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        written = (each.file for each in context.declared(InCloudsYaml) if each.cloud == self.cloud)
         path = next(written, None)
-        return self if self.clouds_yaml or not path else replace(self, clouds_yaml=str(path))
+        return (self if self.clouds_yaml or not path else replace(self, clouds_yaml=str(path)),)
 
     def needs(self) -> Iterable[Key]:
         return (entry(Path(self.clouds_yaml), self.cloud),) if self.clouds_yaml and self.cloud else ()

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.fields import Address, Name
-from openstack_prep.model import Key, Observed, Resource
+from openstack_prep.model import Context, Key, Observed, Resource
 from openstack_prep.resources import queries
 from openstack_prep.resources.network import ExternalNetwork
 from openstack_prep.resources.neutron import NetworkResource
@@ -43,13 +43,12 @@ class FloatingIP(NetworkResource):
     address: Address | None = None
     """The address wanted; without it the next free one.  Asking for one is an administrator's right."""
 
-    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
-        """Return the same; two that want one address would silently become the same floating IP."""
-        twins = (each for each in others if isinstance(each, FloatingIP) and each.key < self.key)
-        for twin in twins:
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        """Refuse two that want one address: they would silently become the same floating IP."""
+        for twin in (each for each in context.declared(FloatingIP) if each.key < self.key):
             if self.address is not None and twin.address == self.address:
                 raise SpecError([self.mistake(f"{self.address} is wanted by {twin.key} too", "choose another address")])
-        return super().completed(others, cloud)
+        return (self,)
 
     def references(self) -> Iterable[Resource]:
         return (*super().references(), ExternalNetwork(name=self.external_network))

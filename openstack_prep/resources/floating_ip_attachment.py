@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, NotFound, PlanRefused, SpecError
 from openstack_prep.fields import Address, Name
 from openstack_prep.installer.naming import foreign_tags
-from openstack_prep.model import Change, Key, Mark, Observed, Resource
+from openstack_prep.model import Change, Context, Key, Mark, Observed, Resource
 from openstack_prep.resources.floating_ip import FloatingIP, attachment_declared
 from openstack_prep.resources.port import of_another, ports_of
 from openstack_prep.resources.project import ByTenant
@@ -64,7 +63,7 @@ class FloatingIPAttachment(ByTenant):
     def needs(self) -> Iterable[Key]:
         return (*super().needs(), *((self.key_of(FloatingIP.kind, self.floating_ip),) if self.floating_ip else ()))
 
-    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
+    def resolve(self, context: Context) -> Sequence[Resource]:
         """Take the address from the floating IP of that name: one that was adopted carries no mark."""
         given = [each for each in (self.floating_ip, self.address, self.floating_ip_id) if each]
         if len(given) != 1:
@@ -72,11 +71,11 @@ class FloatingIPAttachment(ByTenant):
                 [self.mistake("does not say which floating IP", "give one of floating_ip, address, floating_ip_id")]
             )
         wanted = self.key_of(FloatingIP.kind, self.floating_ip or "")
-        named = [each for each in others if isinstance(each, FloatingIP) and each.key == wanted]
+        named = [each for each in context.declared(FloatingIP) if each.key == wanted]
         if self.floating_ip and not named:
             what = f"floating_ip {self.floating_ip} is not in this spec"
             raise SpecError([self.mistake(what, "declare it, or give its address")])
-        return replace(self, address=named[0].address) if named else self
+        return (replace(self, address=named[0].address) if named else self,)
 
     # --- what is there --------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, Self
 from openstack_prep.content.compression import Compression
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Bytes, Checksum, GiB, MiB, Name, Source, Text
-from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.model import Change, Context, Key, Observed, Resource
 from openstack_prep.resources import glance, image_members, image_upload
 from openstack_prep.resources.glance import Raw
 from openstack_prep.resources.image_seal import NAME, PACKED, SPEC, sealed, sums
@@ -122,11 +122,12 @@ class Image(ByTenant):
         if self.import_method and (self.output_format or self.cached_as or (self.rhcos and self.rhcos.cache)):
             raise ValueError("has import_method beside output_format or a cache, which need the content here; choose")
 
-    def informed(self) -> Self:
-        if self.rhcos is None:
-            return self
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        """Return it with its source and sums as stream metadata says; only an apply needs them."""
+        if self.rhcos is None or not context.for_apply:
+            return (self,)
         found = self.rhcos.read()
-        return replace(
+        resolved = replace(
             self,
             rhcos=None,
             source=self.rhcos.locate(found),
@@ -137,6 +138,7 @@ class Image(ByTenant):
             cached_as=found.location if self.rhcos.cache else None,
             disk_format=self.disk_format or self.output_format or "qcow2",
         )
+        return (resolved,)
 
     def references(self) -> Iterable[Resource]:
         return (*super().references(), *self._members())

@@ -16,13 +16,12 @@ from urllib.parse import urlsplit
 import yaml
 
 from openstack_prep import install_config
-from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, PrepError
 from openstack_prep.fields import File, is_address
 from openstack_prep.install_config import Cluster, Contents
 from openstack_prep.install_config.content_rules import are_public_keys
 from openstack_prep.install_config.document import compact
-from openstack_prep.model import Change, Key, Mark, Observed, Resource
+from openstack_prep.model import Change, Context, Key, Mark, Observed, Resource
 from openstack_prep.private_file import PRIVATE, mode, write_private
 from openstack_prep.resources.clouds_entry import folder_of
 from openstack_prep.resources.floating_ip import FloatingIP, given_address
@@ -78,13 +77,13 @@ class InstallConfig(InProject, Cluster):
 
     # --- what should be -------------------------------------------------------------------
 
-    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
+    def resolve(self, context: Context) -> Sequence[Resource]:
         """Return it with the addresses that the spec gives to floating IPs; others are known once they are made."""
-        declared = {each.name: each for each in others if isinstance(each, FloatingIP) and each.owner == self.owner}
+        declared = {each.name: each for each in self.of_project(context.declared(FloatingIP))}
         used = {name: declared[value] for name, value in self._floating().items() if value in declared}
         addresses: dict[str, Any] = {name: each.address for name, each in used.items() if each.address}
         network = self.external_network or next((each.external_network for each in used.values()), None)
-        return replace(self, **addresses, external_network=network)
+        return (replace(self, **addresses, external_network=network),)
 
     def _floating(self) -> dict[str, str]:
         return {name: value for name in FLOATING if (value := getattr(self, name))}

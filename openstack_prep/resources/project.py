@@ -6,8 +6,8 @@ Source: Identity API v3, "Domains" and "Projects".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from annotated_types import Len
 
@@ -182,6 +182,9 @@ def contents(site: Site, project_id: str) -> Iterator[tuple[str, list[dict[str, 
     yield "security groups", [group for group in groups if group["name"] != "default"]
 
 
+In = TypeVar("In", bound="InProject")
+
+
 @dataclass(frozen=True, kw_only=True)
 class InProject(Resource):
     """Base of what lies in a project; ``project`` None means the one the connection is scoped to."""
@@ -215,10 +218,6 @@ class InProject(Resource):
         """Return the fields that place something in a project."""
         return {"project": owner.name, "project_domain": owner.domain} if isinstance(owner, Project) else {}
 
-    def placed_in(self, project: Project) -> Self:
-        """Return the same resource in a project, for those that name none."""
-        return replace(self, project=project.name, project_domain=project.domain)
-
     def sibling(self, kind: type[Any], name: str, **fields: Any) -> Any:
         """Return a bare resource of the same project, to refer to."""
         return kind(name=name, project=self.project, project_domain=self.project_domain, **fields)
@@ -226,6 +225,10 @@ class InProject(Resource):
     def key_of(self, kind: str, name: str) -> Key:
         """Return the key of something in the same project, to come after it."""
         return Key(kind, name, self.place)
+
+    def of_project(self, others: Iterable[In]) -> list[In]:
+        """Return those of the same project."""
+        return [each for each in others if each.owner == self.owner]
 
     @classmethod
     def by_project(cls, wanted: Sequence[Self]) -> dict[Project | None, list[Self]]:

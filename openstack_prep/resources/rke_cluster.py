@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
-from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.fields import File, Name
-from openstack_prep.model import Change, Key, Mark, Observed, Resource
+from openstack_prep.model import Change, Context, Key, Mark, Observed, Resolved, Resource
 from openstack_prep.resources import queries, rke_files, rke_roles, stack_outputs
 from openstack_prep.resources.existing import Existing
 from openstack_prep.resources.marked_files import MarkedFiles
@@ -52,8 +51,6 @@ class RkeCluster(OnStack, Cluster):
     networks: ClusterNetworks | None = None
     """Where networks that nobody gives are drawn from; default: the spec's cluster_networks."""
 
-    scene: ClassVar[Scene] = Scene()  # each has its own once it is completed: no field, for no spec gives it
-
     # --- what should be -------------------------------------------------------------------
 
     @property
@@ -65,21 +62,24 @@ class RkeCluster(OnStack, Cluster):
         """Whether each was given, or could be drawn."""
         return all(getattr(self, name) for name in NETWORKS)
 
-    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
+    @property
+    def scene(self) -> Scene:
+        """The rest of the spec; nothing is known of it before the cluster is resolved."""
+        return Scene()
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
         """Return it with its networks and what it takes from the rest of the spec."""
-        scene = Scene.of(others, self.drawn_from)
-        made = cast(Self, replace(scene.clusters[self.name]))
-        object.__setattr__(made, "scene", scene)
-        return made
+        scene = Scene.of(context, self.drawn_from)
+        return (ResolvedRkeCluster.of(scene.clusters[self.name], scene=scene),)
 
     def references(self) -> Iterable[Resource]:
         return (*super().references(), self.sibling(Existing, self.stack, of="stack"))
 
-    def tells_its_stack(self, others: Sequence[Resource]) -> Mapping[str, Any]:
+    def tells_its_stack(self, context: Context) -> Mapping[str, Any]:
         """Return what an RKE2 cluster has drawn, for its nodes are configured by their stack."""
         if self.distribution != "rke2":
             return {}
-        drawn = rke_files.as_declared(Scene.of(others, self.drawn_from).clusters[self.name], None)
+        drawn = rke_files.as_declared(Scene.of(context, self.drawn_from).clusters[self.name], None)
         said = {parameter: getattr(drawn, field) for field, parameter in PARAMETERS.items()}
         plugin = {"cni": said["cni"].split(",")} if said["cni"] else {}
         return {name: value for name, value in (said | plugin).items() if value}
@@ -203,3 +203,10 @@ class RkeCluster(OnStack, Cluster):
         left = self.files(site.mark).remove()
         if left:
             site.note(self.key, f"{self.directory} stays, for it holds {', '.join(left)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedRkeCluster(Resolved, RkeCluster):
+    """A cluster with its networks, which knows the rest of the spec."""
+
+    scene: Scene = field(default=Scene(), repr=False)

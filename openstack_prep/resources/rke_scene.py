@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as made
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from openstack_prep.errors import Mistake, SpecError
-from openstack_prep.model import Resource
+from openstack_prep.model import Context, Resource
 from openstack_prep.resources.address_pool import AddressPool
 from openstack_prep.resources.heat_package import Package
 from openstack_prep.resources.heat_parameters import items
@@ -47,16 +47,9 @@ class Scene:
     drawn_from: ClusterNetworks = made(default_factory=ClusterNetworks)
 
     @classmethod
-    def of(cls, others: Sequence[Resource], drawn_from: ClusterNetworks) -> Scene:
+    def of(cls, context: Context, drawn_from: ClusterNetworks) -> Scene:
         """Look round in a spec, once for all its clusters."""
-        first: Any = next(each for each in others if each.kind == "rke_cluster")
-        seen, scenes = vars(first).get("scenes", (None, {}))
-        if seen is not others:
-            scenes = {}
-            object.__setattr__(first, "scenes", (others, scenes))
-        if drawn_from not in scenes:
-            scenes[drawn_from] = cls._look_round(others, drawn_from)
-        return cast(Scene, scenes[drawn_from])
+        return context.once((cls, drawn_from), lambda: cls._look_round(context.resources, drawn_from))
 
     @classmethod
     def _look_round(cls, others: Sequence[Resource], drawn_from: ClusterNetworks) -> Scene:

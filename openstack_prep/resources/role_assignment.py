@@ -114,9 +114,6 @@ class RoleAssignment(InProject):
     def desired(self) -> dict[str, Any]:
         return {}  # it is there or not
 
-    def placed_in(self, project: Project) -> Self:
-        return self if self.domain else super().placed_in(project)
-
     @property
     def holder(self) -> User | Group:
         if self.user:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, cast
 
 from openstack_prep.errors import Mistake, NotFound
 from openstack_prep.fields import Name
-from openstack_prep.model import Change, Key, Mark, Observed, Resource
+from openstack_prep.model import Change, Context, Key, Mark, Observed, Resource
 from openstack_prep.resources import in_use
 from openstack_prep.resources.neutron import NetworkResource
 from openstack_prep.resources.project import ByTenant
@@ -53,10 +53,17 @@ class SecurityGroup(NetworkResource):
     def use(self, site: Site, raw: Raw) -> Use:
         return of_group(site, raw)
 
-    def parts(self) -> Iterable[Resource]:
-        yield replace(self, rules=None)
-        if self.rules is not None:
-            yield self.sibling(SecurityGroupRules, self.name, rules=self.rules)
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        """Return the group and its rules apart: rules may refer to each other's groups."""
+        rules = self.own_rules
+        return (self,) if rules is None else (replace(self, rules=None), rules)
+
+    @property
+    def own_rules(self) -> SecurityGroupRules | None:
+        """The rules as a resource; None when none are declared here."""
+        if self.rules is None:
+            return None
+        return cast(SecurityGroupRules, self.sibling(SecurityGroupRules, self.name, rules=self.rules))
 
 
 @dataclass(frozen=True, kw_only=True)

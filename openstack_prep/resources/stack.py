@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from openstack_prep.errors import Mistake
-from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.resources import stack_checks
 from openstack_prep.resources.heat import SERVER, HeatStack
 from openstack_prep.resources.heat_events import Waiting, in_progress
 from openstack_prep.resources.heat_list import stack_of, stacks_of
 from openstack_prep.resources.heat_package import Package, digest
 from openstack_prep.resources.heat_preview import Refused, foresee
+from openstack_prep.resources.quota import Quota
 from openstack_prep.resources.stack_inputs import Inputs
 from openstack_prep.resources.stack_quota import Ledger
 from openstack_prep.secret import HIDDEN
@@ -39,6 +40,12 @@ class Stack(Inputs):
     stacks there. A stack in progress is waited for. After a failure the next apply goes on with the same
     stack.
     """
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        quotas = self.of_project(context.declared(Quota))
+        known = replace(self, parameters=self._answers(context))
+        after = self._comes_after(context)
+        return (ResolvedStack.of(known, after=after, quota=next(iter(quotas), None)),)
 
     # --- what is there -----------------------------------------------------------------------
 
@@ -183,3 +190,11 @@ class Stack(Inputs):
         raw = stack.show()  # the rest is as it was asked for, since Heat says that it went well
         handle = {"stack": stack, "raw": raw, "tags": frozenset(raw.get("tags") or ()), "missing": {}, "preview": []}
         return Observed(id=raw["id"], ours=True, values=self.desired(), outputs=self._outputs(raw), handle=handle)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedStack(Resolved, Stack):
+    """A stack that knows what it comes after, and the quota of its project."""
+
+    after: frozenset[Key] = field(default=frozenset(), repr=False)
+    quota: Quota | None = field(default=None, repr=False)

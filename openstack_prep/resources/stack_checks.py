@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from openstack_prep.errors import Mistake
+from openstack_prep.errors import Mistake, PrepError
 from openstack_prep.model import Observed
 from openstack_prep.resources.heat_preview import STATELESS, Refused
 from openstack_prep.resources.stack_inputs import Inputs
@@ -21,6 +21,8 @@ def against(stack: Inputs, site: Site, observed: Observed | None) -> Iterator[Mi
     """Yield what is wrong with its inputs, and what Heat says against it once all that it names is there."""
     if len(site.mark.tag) > TAG_LENGTH:
         yield stack.mistake(f"its mark {site.mark.tag} is too long for a tag", "give the spec a shorter name")
+    if isinstance(stack.package, PrepError):
+        yield stack.mistake(str(stack.package), "")
     for what, remedy in stack.mistakes():
         yield stack.mistake(what, remedy)
     if observed is not None:

@@ -5,22 +5,22 @@ Source: Orchestration API v1, "Create stack"; Heat Orchestration Template specif
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Le
 
-from openstack_prep.cloud import Cloud
 from openstack_prep.errors import PrepError
 from openstack_prep.fields import File, Name
-from openstack_prep.model import Key, Resource
+from openstack_prep.model import Context, Key, Resource
 from openstack_prep.resources import heat_package, heat_parameters
 from openstack_prep.resources.existing import Existing
 from openstack_prep.resources.heat_package import Package, Template, digest
 from openstack_prep.resources.project import ByTenant, InProject
 from openstack_prep.resources.quota import Quota
+from openstack_prep.resources.security_group import SecurityGroup
 from openstack_prep.secret import Secret
 from openstack_prep.site import Site
 
@@ -39,7 +39,7 @@ class OnStack(InProject):
     def follows(self) -> Iterable[Key]:
         return (self.stack_key,)
 
-    def tells_its_stack(self, others: Sequence[Resource]) -> Mapping[str, Any]:
+    def tells_its_stack(self, context: Context) -> Mapping[str, Any]:
         """Return values of the stack's parameters, where its template has such."""
         raise NotImplementedError(self.kind)
 
@@ -70,10 +70,15 @@ class Inputs(ByTenant):
     adopt: bool | None = None
     """Consent to change a stack of that name that another made; it is ours from then on."""
 
-    after: ClassVar[frozenset[Key]] = (
-        frozenset()
-    )  # each has its own once it is completed: no field, for no spec gives it
-    quota: ClassVar[Quota | None] = None  # that of its project, when the spec declares one; likewise
+    @property
+    def after(self) -> frozenset[Key]:
+        """What the spec declares in a project, as far as it comes before the stack; known once it is resolved."""
+        return frozenset()
+
+    @property
+    def quota(self) -> Quota | None:
+        """The quota that the spec declares for the stack's project; known once the stack is resolved."""
+        return None
 
     @cached_property
     def package(self) -> Package | PrepError:
@@ -82,11 +87,6 @@ class Inputs(ByTenant):
             return heat_package.read(self.template, self.environments or ())
         except PrepError as error:
             return error
-
-    def informed(self) -> Self:
-        if isinstance(self.package, PrepError):
-            raise self.package
-        return self
 
     @property
     def given(self) -> dict[str, Any]:
@@ -111,8 +111,9 @@ class Inputs(ByTenant):
 
     def body(self, site: Site, tags: Iterable[str]) -> tuple[dict[str, Any], list[Secret]]:
         """Return what Heat is sent, and what of it nobody may see."""
-        package = self.informed().package
-        assert isinstance(package, Package)
+        package = self.package
+        if isinstance(package, PrepError):
+            raise package
         in_files = {name: Secret(str(self.given[name])) for name in package.hidden & self.given.keys()}
         secrets = in_files | dict(self.secret_parameters or {})
         values = self.given | {name: secret.reveal() for name, secret in secrets.items()}
@@ -127,21 +128,18 @@ class Inputs(ByTenant):
 
     # --- what it needs -----------------------------------------------------------------------
 
-    def completed(self, others: Sequence[Resource], cloud: Cloud) -> Self:
-        made = replace(self, parameters=self._told(others))
-        inside = [each for each in others if isinstance(each, InProject)]
-        kinds = ("stack", "address_pairs", "clouds_entry", "env_file", "install_config")
-        before = (each for each in inside if each.kind not in kinds)
-        keys = frozenset(each.key for each in before if all(key.kind != self.kind for key in each.follows()))
-        object.__setattr__(made, "after", keys)
-        quotas = (each for each in inside if isinstance(each, Quota) and each.owner == self.owner)
-        object.__setattr__(made, "quota", next(quotas, None))
-        return made
+    def _comes_after(self, context: Context) -> frozenset[Key]:
+        """Return the keys of all that lies in a project, but for what is made of stacks or only written to files."""
+        later = ("stack", "address_pairs", "clouds_entry", "env_file", "install_config")
+        before = [each for each in context.declared(InProject) if each.kind not in later]
+        before = [each for each in before if all(key.kind != self.kind for key in each.follows())]
+        rules = [each.own_rules for each in before if isinstance(each, SecurityGroup)]
+        return frozenset(each.key for each in (*before, *rules) if each is not None)
 
-    def _told(self, others: Sequence[Resource]) -> Mapping[str, Any] | None:
+    def _answers(self, context: Context) -> Mapping[str, Any] | None:
         """Return its parameters, with those that others of the spec have an answer to and that nobody gives."""
-        mine = (each for each in others if isinstance(each, OnStack) and each.stack_key == self.key)
-        told = {name: value for each in mine for name, value in each.tells_its_stack(others).items()}
+        mine = (each for each in context.declared(OnStack) if each.stack_key == self.key)
+        told = {name: value for each in mine for name, value in each.tells_its_stack(context).items()}
         if not told or isinstance(self.package, PrepError):
             return self.parameters
         asked = self.package.parameters.keys() - self.given.keys() - self.package.hidden

@@ -12,7 +12,7 @@ from typing import Any
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.key import Key, labels
 from openstack_prep.model import Resource
-from openstack_prep.resources import Project, RkeCluster, Stack
+from openstack_prep.resources import Project, RkeCluster, RoleAssignment, Stack
 from openstack_prep.resources.project import InProject
 from openstack_prep.rke.networks import ClusterNetworks
 from openstack_prep.spec.sections import Clouds, Sections, adapter
@@ -36,6 +36,8 @@ class Spec:
     """Where each parameter of a stack stands, by the stack's key and its own name."""
     warnings: tuple[str, ...] = ()
     only: frozenset[Key] | None = None
+    unread: tuple[Mistake, ...] = ()
+    """What could not be read while the resources were resolved; a plan to apply them is refused."""
     complete: bool = False
     """Whether it says all that its name manages: what else carries that name was declared once."""
 
@@ -133,13 +135,12 @@ def _assemble(
     parameters: dict[tuple[Key, str], str] = {}
     resources: list[Resource] = []
     for where, declared in sections.placed():
-        resource = _in_project(_on_networks(declared, sections.cluster_networks), sections.project)
+        resource = place_in(_on_networks(declared, sections.cluster_networks), sections.project)
         place = document.place(where)
         if resource.key in places:
             what = f"{resource.key} stands here and at {places[resource.key]}"
             mistakes.append(Mistake(place, what, "give each a name of its own"))
-        for part in resource.parts():
-            places.setdefault(part.key, place)
+        places.setdefault(resource.key, place)
         if isinstance(resource, Stack):
             for name in resource.parameters or ():
                 parameters[resource.key, name] = document.place((*where, "parameters", name))
@@ -156,8 +157,10 @@ def _on_networks(resource: Resource, networks: ClusterNetworks | None) -> Resour
     return resource
 
 
-def _in_project(resource: Resource, project: Project | None) -> Resource:
-    """Place what names no project into the one of the spec."""
-    if isinstance(resource, InProject) and resource.project is None and project is not None:
-        return resource.placed_in(project)
-    return resource
+def place_in(resource: Resource, project: Project | None) -> Resource:
+    """Return a resource in the project of its spec, unless it names a project or a domain itself."""
+    if project is None or not isinstance(resource, InProject) or resource.project is not None:
+        return resource
+    if isinstance(resource, RoleAssignment) and resource.domain is not None:
+        return resource
+    return replace(resource, project=project.name, project_domain=project.domain)

@@ -12,9 +12,9 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.model import Key, Resource, Status
 from openstack_prep.plan import Plan, Report
 from openstack_prep.resources import Project, RoleAssignment, User
-from openstack_prep.resources.project import InProject
 from openstack_prep.secret import Secret
 from openstack_prep.spec import Spec
+from openstack_prep.spec.loading import place_in
 from tests.devcloud.pytest_devcloud import Devcloud
 
 
@@ -47,7 +47,7 @@ class Lab:
         return self.cloud.as_user(**user, project_id=self.project_id)  # type: ignore[arg-type]
 
     def spec(self, *more: Resource) -> Spec:
-        placed = [each.placed_in(self.project) if isinstance(each, InProject) else each for each in more]
+        placed = [place_in(each, self.project) for each in more]
         self.declared |= {each.key: each for each in placed}
         return Spec(self.name, (*self.base, *placed))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import openstack
 import pytest
@@ -16,7 +16,7 @@ from openstack.connection import Connection
 
 from openstack_prep import cloud, executor
 from openstack_prep.cloud import Cloud
-from openstack_prep.model import Mark
+from openstack_prep.model import Context, Mark, Resource
 from openstack_prep.resources import user
 from openstack_prep.site import Site
 
@@ -30,6 +30,8 @@ ENDPOINTS = {
     "object-store": "http://swift/v1/AUTH_admin-project",
     "orchestration": "http://heat/v1/admin-project",
 }
+R = TypeVar("R", bound=Resource)
+
 ADMIN_PROJECT, ADMIN_USER = "admin-project", "admin-user"
 
 
@@ -63,6 +65,13 @@ def connection(username: str = "admin", password: str = "admin-password") -> Con
     auth |= {"project_name": "admin", "project_domain_name": "Default"}
     versions = {"identity_api_version": "3", "compute_api_version": "2"}
     return openstack.connect(load_yaml_config=False, load_envvars=False, region_name="one", auth=auth, **versions)
+
+
+def resolved(resource: R, among: Sequence[Resource], cloud: Cloud, *, for_apply: bool = False) -> R:
+    """Return a resource that does not become several, resolved among those of its spec."""
+    (found,) = resource.resolve(Context(resources=among, cloud=cloud, for_apply=for_apply))
+    assert isinstance(found, type(resource))
+    return found
 
 
 @pytest.fixture(autouse=True)

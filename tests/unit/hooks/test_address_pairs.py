@@ -102,8 +102,7 @@ address_pairs:
         wanted_by(cloud, spec, services)
     pairs, _ = wanted_by(cloud, spec, services, only="one")
     assert (pairs.name, pairs.desired()["addresses"]) == ("one", {"10.1.0.201"})
-    assert pairs.beside is not None
-    assert [each.desired()["addresses"] for each in pairs.beside.pairs] == [{"10.1.0.201"}, {"10.1.0.204/30"}]
+    assert [each.desired()["addresses"] for each in pairs.neighbours.pairs] == [{"10.1.0.201"}, {"10.1.0.204/30"}]
     with pytest.raises(SpecError, match="it has no address_pairs three; known are one, two"):
         wanted_by(cloud, spec, only="three")
 

@@ -13,7 +13,7 @@ from openstack_prep import executor, planner
 from openstack_prep.plan import Plan, Report
 from openstack_prep.resources import AddressPool
 from openstack_prep.site import Site
-from tests.unit.conftest import ENDPOINTS, failure
+from tests.unit.conftest import ENDPOINTS, failure, resolved
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 SUBNET = {
@@ -94,7 +94,7 @@ def test_a_pool_that_is_too_big_is_not_counted_for_its_neighbour(
     free = {"limit": 500, "used": 499, "reserved": 0}
     services.get(re.compile(f"{NEUTRON}/quotas/.*"), json={"quota": {"port": free}})
     big = AddressPool(name="big", subnet="none", addresses=("10.0.0.0/16",))
-    both = [each.completed([POOL, big], site.admin) for each in (POOL, big)]
+    both = [resolved(each, [POOL, big], site.admin) for each in (POOL, big)]
     _, mistakes = executor.examine(site, both)
     assert [mistake.what for mistake in mistakes] == [
         "120 more ports are needed to keep addresses, 1 of 500 are free in the quota",

@@ -16,7 +16,7 @@ from openstack_prep.model import Action
 from openstack_prep.plan import Plan
 from openstack_prep.resources.application_credential import AccessRule, ApplicationCredential
 from openstack_prep.site import Site
-from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, IDENTITY, failure, sent
+from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, IDENTITY, failure, resolved, sent
 
 CREDENTIALS = f"{IDENTITY}/users/{ADMIN_USER}/application_credentials"
 IMPLIES = [{"prior_role": {"name": "member"}, "implies": [{"name": "reader"}]}]
@@ -74,7 +74,7 @@ def path(tmp_path: Path) -> Path:
 
 def credential(site: Site, path: Path, **more: Any) -> ApplicationCredential:
     wanted = ApplicationCredential(name="app", clouds_yaml=str(path), cloud="lab", **more)
-    return wanted.completed([], site.admin)
+    return resolved(wanted, [], site.admin)
 
 
 def plan(site: Site, wanted: ApplicationCredential, consent: bool = False) -> Plan:

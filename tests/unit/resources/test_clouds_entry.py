@@ -13,7 +13,7 @@ from openstack_prep.resources.clouds_entry import CloudsEntry
 from openstack_prep.resources.user import User
 from openstack_prep.secret import HIDDEN, Secret
 from openstack_prep.site import Site
-from tests.unit.conftest import IDENTITY
+from tests.unit.conftest import IDENTITY, resolved
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def wanted(site: Site, path: Path, password: str = "s3cret", **more: Any) -> Clo
     """Return an entry as apply completes it from a user of the spec and the connection."""
     user = User(name="ocp", password=Secret(password))
     fields = {"path": str(path), "cloud": "lab", "user": "ocp", "project": "ocp-tenant"} | more
-    return CloudsEntry(**fields).completed([user], site.admin)
+    return resolved(CloudsEntry(**fields), [user], site.admin)
 
 
 def plan(site: Site, entry: CloudsEntry) -> Plan:

@@ -10,6 +10,7 @@ from openstack_prep.model import Action
 from openstack_prep.resources.clouds_entry import CloudsEntry
 from openstack_prep.resources.env_file import EnvFile
 from openstack_prep.site import Site
+from tests.unit.conftest import resolved
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def test_a_shell_reads_what_is_wanted(site: Site, path: Path, tmp_path: Path) ->
     odd = 'it\'s $HOME `x` "q" # \\ \n end'
     entry = CloudsEntry(path=str(tmp_path / "clouds.yaml"), cloud="lab", user="ocp")
     file = EnvFile(path=str(path), cloud="lab", kubeconfig=str(tmp_path / "auth/kubeconfig"), variables={"ODD": odd})
-    file = file.completed([entry], site.admin)
+    file = resolved(file, [entry], site.admin)
     file.create(site)
     assert sourced(path) == {
         "OS_CLOUD": "lab",

@@ -11,7 +11,7 @@ from openstack_prep.model import Action, Key
 from openstack_prep.plan import Plan
 from openstack_prep.resources.floating_ip import FloatingIP
 from openstack_prep.site import Site
-from tests.unit.conftest import ENDPOINTS, failure, sent
+from tests.unit.conftest import ENDPOINTS, failure, resolved, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 API = FloatingIP(name="api", external_network="external", address="192.0.2.10")
@@ -164,6 +164,6 @@ def test_key() -> None:
 
 def test_two_may_not_want_one_address(site: Site) -> None:
     twin = FloatingIP(name="ingress", external_network="external", address=API.address)
-    assert API.completed([API, twin], site.admin) == API
+    assert resolved(API, [API, twin], site.admin) == API
     with pytest.raises(SpecError, match=r"floating_ip/ingress: 192\.0\.2\.10 is wanted by floating_ip/api too"):
-        twin.completed([API, twin], site.admin)
+        resolved(twin, [API, twin], site.admin)

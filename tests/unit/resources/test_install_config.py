@@ -24,7 +24,7 @@ from openstack_prep.resources.floating_ip import FloatingIP
 from openstack_prep.resources.install_config import InstallConfig
 from openstack_prep.site import Site
 from openstack_prep.spec import load_spec
-from tests.unit.conftest import ENDPOINTS
+from tests.unit.conftest import ENDPOINTS, resolved
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests" / "unit" / "data" / "install_config"
@@ -300,7 +300,7 @@ def test_contents_are_called_as_the_spec_has_them(site: Site, make: Make, folder
 
 def test_the_address_that_the_spec_gives_a_floating_ip(site: Site, make: Make) -> None:
     api = FloatingIP(name="api", external_network="outside", address="192.0.2.5")
-    file = make(external_network=None, api_floating_ip="api").completed([api], site.admin)
+    file = resolved(make(external_network=None, api_floating_ip="api"), [api], site.admin)
     assert (file.api_floating_ip, file.external_network) == ("192.0.2.5", "outside")
     assert set(file.needs()) <= set(api.provides())
     assert api.key in planner.dependencies([api, file])[file.key]
@@ -326,7 +326,7 @@ def neutron(services: requests_mock.Mocker) -> list[dict[str, Any]]:
 
 def test_the_next_free_address_once_it_is_ours(site: Site, make: Make, neutron: list[dict[str, Any]]) -> None:
     api = FloatingIP(name="api", external_network="external")
-    file = make(api_floating_ip="api").completed([api], site.admin)
+    file = resolved(make(api_floating_ip="api"), [api], site.admin)
     applied(site, api, file)
     written = yaml.safe_load(file.file.read_text())["platform"]["openstack"]
     assert written["apiFloatingIP"] == "192.0.2.9"
@@ -340,7 +340,7 @@ def test_the_next_free_address_once_it_is_ours(site: Site, make: Make, neutron: 
 
 
 def test_a_floating_ip_that_nobody_makes(site: Site, make: Make, neutron: list[dict[str, Any]]) -> None:
-    (said,) = refusals(site, make(api_floating_ip="api").completed([], site.admin))
+    (said,) = refusals(site, resolved(make(api_floating_ip="api"), [], site.admin))
     assert said == "floating_ip/api does not exist; declare it in the spec, or correct the name"
 
 
@@ -377,7 +377,7 @@ def shipped(name: str, folder: Path, site: Site) -> InstallConfig:
     shutil.copy(ROOT / "install_configs" / f"{name}.yaml", folder)
     spec = load_spec(folder / f"{name}.yaml")
     (file,) = (each for each in spec.resources if isinstance(each, InstallConfig))
-    return file.completed(spec.resources, site.admin)
+    return resolved(file, spec.resources, site.admin)
 
 
 @pytest.mark.parametrize("name", SHIPPED)

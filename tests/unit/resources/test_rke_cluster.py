@@ -20,6 +20,7 @@ from openstack_prep.rke.model import NodeGroup
 from openstack_prep.rke.networks import ClusterNetworks
 from openstack_prep.secret import Secret
 from openstack_prep.site import Site
+from tests.unit.conftest import resolved
 
 HEAT = "http://heat/v1/admin-project"
 NAMES, ADDRESSES = ["a-0", "a-1", "a-2"], ["10.1.0.10", "10.1.0.11", "10.1.0.12"]
@@ -64,7 +65,7 @@ def make(tmp_path: Path) -> Make:
 
 
 def planned(site: Site, *resources: Resource) -> Plan:
-    completed = [each.completed(resources, site.admin) for each in resources]
+    completed = [resolved(each, resources, site.admin) for each in resources]
     observed, mistakes = executor.examine(site.fresh(), completed)
     return planner.plan_apply("lab", completed, observed, mistakes=mistakes)
 
@@ -135,18 +136,18 @@ def test_a_stack_under_way_or_without_a_node_is_not_written_from(heat: Heat, sit
     heat.outputs = NODES | {"node_addresses": [*ADDRESSES[:2], None]}
     assert "stack/a knows no address of a-2" in str(planned(site, make()))
     with pytest.raises(SpecError, match="knows no address of a-2"):
-        make().completed([make()], site.admin).render(site.fresh())
+        resolved(make(), [make()], site.admin).render(site.fresh())
     heat.status, heat.outputs = "UPDATE_IN_PROGRESS", {"node_names": None}
     assert "drift -[stack/a is not complete]" in str(planned(site, make()))
     with pytest.raises(SpecError, match="stack/a is not complete"):
-        make().completed([make()], site.admin).render(site.fresh())
+        resolved(make(), [make()], site.admin).render(site.fresh())
 
 
 def test_it_follows_its_stack(heat: Heat, site: Site, make: Make, tmp_path: Path) -> None:
     heat.stands = False
     assert list(make().follows()) == [Key("stack", "a")]
     one, cluster = stack(tmp_path), make()
-    cluster = cluster.completed([one, cluster], site.admin)
+    cluster = resolved(cluster, [one, cluster], site.admin)
     assert list(cluster.check(site, None)) == []
     assert [str(each.key) for each in planner.plan_apply("lab", [cluster, one], {})] == ["stack/a", "rke_cluster/a"]
 
@@ -166,7 +167,7 @@ def test_what_to_type_next(heat: Heat, site: Site, make: Make) -> None:
     """Cilium alone is installed at once; in a mesh its commands have an order of their own, in a file."""
 
     def told(*clusters: RkeCluster) -> dict[str, str]:
-        made = clusters[0].completed(clusters, site.admin)
+        made = resolved(clusters[0], clusters, site.admin)
         observed = made.create(site.fresh())
         made.delete(site.fresh(), observed)
         return dict(observed.outputs)
@@ -190,7 +191,7 @@ def test_what_is_not_as_good_as_it_could_be_is_told(heat: Heat, site: Site, make
         NodeGroup(nodes="2", roles=("worker",)),
     )
     cluster = make(roles=groups)
-    cluster.completed([cluster], site.admin).create(site)
+    resolved(cluster, [cluster], site.admin).create(site)
     assert told == ["rke_cluster/a: 2 nodes are etcd: they outlive the loss of as many as 1 do; make it odd"]
 
 
@@ -209,7 +210,7 @@ def test_secrets_are_in_the_files_and_nowhere_else(heat: Heat, site: Site, make:
     file = Path(cluster.directory) / "metallb.yaml"
     assert "of-the-peer" in file.read_text()
     file.write_text(file.read_text().replace("of-the-peer", "of-another"))
-    said = str(planned(site, cluster)) + str(cluster.completed([cluster], site.admin).render(site.fresh()))
+    said = str(planned(site, cluster)) + str(resolved(cluster, [cluster], site.admin).render(site.fresh()))
     assert "********" in said
     assert "of-the-peer" not in said
     assert "of-another" not in said
@@ -259,7 +260,7 @@ def test_a_template_of_the_spec_is_judged_before_its_stack_stands(
     heat.stands = False
     one = stack(tmp_path, ("node_names",), parameters={"node_count": 2})
     groups = (NodeGroup(nodes="0-3", roles=("controlplane", "etcd", "worker")), NodeGroup(nodes="5-", roles=("etcd",)))
-    said = [str(each) for each in make().completed([one, make(roles=groups)], site.admin).check(site, None)]
+    said = [str(each) for each in resolved(make(), [one, make(roles=groups)], site.admin).check(site, None)]
     assert "stack/a has no output node_addresses" in said[0]
     assert "roles[0].nodes: 0-3 goes past the last node: there are nodes 0-1; correct it, or write 0-" in said[1]
     assert "roles[1].nodes: 5- matches no node: there are nodes 0-1" in said[2]
@@ -278,7 +279,7 @@ def test_all_that_contradicts_another_is_told_at_once(heat: Heat, site: Site, ma
         cilium=Cilium(cluster_id=1, mesh_address="10.9.0.1"),
         network_plugin="calcio",
     )
-    found = [cluster.completed([subnet, pool, one, other], site.admin) for cluster in (one, other)]
+    found = [resolved(cluster, [subnet, pool, one, other], site.admin) for cluster in (one, other)]
     said = "\n".join(str(each) for cluster in found for each in cluster.check(site, None))
     for each in (
         "rke_cluster/a: cluster_cidr 10.1.0.0/16 overlaps 10.1.0.0/24 of subnet/nodes",
@@ -300,7 +301,7 @@ def test_nodes_that_stay_and_will_do_something_else(heat: Heat, site: Site, make
 
     def of_roles(**fields: Any) -> tuple[str, list[str]]:
         """Return what the plan says of it beside its stack, and what is refused."""
-        cluster = make(**fields).completed([fewer, make(**fields)], site.admin)
+        cluster = resolved(make(**fields), [fewer, make(**fields)], site.admin)
         plan = planner.plan_apply("lab", [cluster], executor.observe(site.fresh(), [cluster]))
         return plan.table, list(map(str, plan.refusals))
 
@@ -330,7 +331,7 @@ def test_nodes_that_stay_and_will_do_something_else(heat: Heat, site: Site, make
 def test_a_folder_of_two_and_networks_without_room_are_told_once(heat: Heat, site: Site, make: Make) -> None:
     applied(site, make())
     two = make(), make("b", stack="c", directory=make().directory)
-    said = [str(mistake) for each in two for mistake in each.completed(two, site.admin).check(site.fresh(), None)]
+    said = [str(mistake) for each in two for mistake in resolved(each, two, site.admin).check(site.fresh(), None)]
     assert said == [f"rke_cluster/b: directory {make().directory} is that of rke_cluster/a, too; give each its own"]
     narrow = make(networks=ClusterNetworks(range="10.64.0.0/16"))
     assert "None" not in str(planned(site, narrow))
@@ -342,7 +343,7 @@ def test_a_folder_of_two_and_networks_without_room_are_told_once(heat: Heat, sit
 
 def test_a_key_that_is_not_there_is_a_warning(heat: Heat, site: Site, make: Make, tmp_path: Path) -> None:
     path = tmp_path / "id_nope"
-    cluster = make(ssh_key_path=str(path)).completed([make(ssh_key_path=str(path))], site.admin)
+    cluster = resolved(make(ssh_key_path=str(path)), [make(ssh_key_path=str(path))], site.admin)
     assert cluster.create(site).outputs["warning"] == f"ssh_key_path: {path} is not there; RKE is to run where it is"
     path.touch()
     assert "warning" not in cluster.create(site).outputs
@@ -382,18 +383,18 @@ def test_what_a_standing_stack_of_rke2_has_otherwise_is_told(heat: Heat, site: S
 
 def test_a_cluster_of_rke2_and_its_stack_tell_one_another(heat: Heat, site: Site, make: Make, tmp_path: Path) -> None:
     cluster, silent = make(distribution="rke2"), stack(tmp_path)
-    told = silent.completed([silent, cluster], site.admin)
+    told = resolved(silent, [silent, cluster], site.admin)
     assert told.parameters == {"cluster_cidr": "10.42.0.0/16"}
     telling = stack(tmp_path, parameters={"cluster_cidr": "10.7.0.0/16", "cni": ["multus", "cilium"]})
-    assert telling.completed([telling, cluster], site.admin).parameters == telling.parameters
-    known = cluster.completed([telling, cluster], site.admin)
+    assert resolved(telling, [telling, cluster], site.admin).parameters == telling.parameters
+    known = resolved(cluster, [telling, cluster], site.admin)
     assert (known.cluster_cidr, known.network_plugin) == ("10.7.0.0/16", "multus,cilium")
     apart, outside = (
         stack(tmp_path, parameters={"external_cloud_provider": "False"}),
         make(distribution="rke2", external_cloud_provider=True),
     )
-    (said,) = map(str, outside.completed([apart, outside], site.admin).scene.contradictions("a", {}))
+    (said,) = map(str, resolved(outside, [apart, outside], site.admin).scene.contradictions("a", {}))
     assert "external_cloud_provider is true, and stack/a has the parameter external_cloud_provider false" in said
     other = make(distribution="rke2", cluster_cidr="10.8.0.0/16")
-    said = "".join(map(str, other.completed([telling, other], site.admin).check(site, None)))
+    said = "".join(map(str, resolved(other, [telling, other], site.admin).check(site, None)))
     assert "cluster_cidr is 10.8.0.0/16, and stack/a has the parameter cluster_cidr 10.7.0.0/16; say it once" in said

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from openstack_prep.resources.project import Project, access
 from openstack_prep.resources.role_assignment import RoleAssignment
 from openstack_prep.resources.user import User
 from openstack_prep.site import Site
+from openstack_prep.spec.loading import place_in
 from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, sent
 
 
@@ -107,8 +109,8 @@ def test_it_opens_its_project() -> None:
     project = Project(name="lab")
     assert access(project) in RoleAssignment(role="member", user="a", project="lab").provides()
     in_domain = RoleAssignment(role="member", user="a", domain="Default")
-    assert in_domain.placed_in(project) is in_domain
-    assert RoleAssignment(role="member", user="a").placed_in(project).project == "lab"
+    assert place_in(in_domain, project) is in_domain
+    assert place_in(RoleAssignment(role="member", user="a"), project) == replace(in_domain, domain=None, project="lab")
 
 
 def test_the_user_of_the_other_domain_gets_the_role(site: Site, services: requests_mock.Mocker) -> None:

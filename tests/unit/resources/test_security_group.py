@@ -9,7 +9,7 @@ import requests_mock
 
 from openstack_prep import executor, planner
 from openstack_prep.cloud import Cloud
-from openstack_prep.model import Mark, Step
+from openstack_prep.model import Context, Mark, Resource, Step
 from openstack_prep.plan import Plan, Report
 from openstack_prep.resources.security_group import SecurityGroup
 from openstack_prep.resources.security_group_rule import SecurityGroupRule as Rule
@@ -79,8 +79,13 @@ def neutron(services: requests_mock.Mocker) -> Neutron:
     return Neutron(services)
 
 
+def apart(site: Site, *groups: SecurityGroup) -> list[Resource]:
+    context = Context(resources=groups, cloud=site.admin)
+    return [part for group in groups for part in group.resolve(context)]
+
+
 def plan(site: Site, *groups: SecurityGroup) -> Plan:
-    resources = [part for group in groups for part in group.parts()]
+    resources = apart(site, *groups)
     observed, mistakes = executor.examine(site, resources)
     site.known.update(observed)
     return planner.plan_apply("lab", resources, observed, mistakes=mistakes)
@@ -100,7 +105,7 @@ def pending(*groups: SecurityGroup) -> dict[str, Step]:
 
 
 def destroy(site: Site, group: SecurityGroup) -> None:
-    resources = list(group.parts())
+    resources = apart(site, group)
     executor.run(planner.plan_destroy("lab", resources, executor.observe(site, resources)), site).raise_for_failures()
 
 

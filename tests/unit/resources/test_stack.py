@@ -12,7 +12,7 @@ from openstack_prep.model import Key
 from openstack_prep.resources import Network, Stack
 from openstack_prep.secret import Secret
 from openstack_prep.site import Site
-from tests.unit.conftest import IDENTITY
+from tests.unit.conftest import IDENTITY, resolved
 
 HEAT = "http://heat/v1/admin-project"
 TEMPLATE = """
@@ -47,7 +47,7 @@ def test_what_its_parameters_name_must_exist_or_be_declared(
 
 def test_it_comes_after_all_else_of_its_project(site: Site, template: str) -> None:
     stack = Stack(name="s", template=template, parameters={"network": "other"})
-    completed = stack.completed([Network(name="nodes"), stack], site.admin)
+    completed = resolved(stack, [Network(name="nodes"), stack], site.admin)
     assert {Key("network", "nodes"), Key("network", "other")} <= set(completed.needs())
     assert stack.key not in completed.needs()
 

@@ -9,7 +9,7 @@ from openstack_prep.errors import QuotaExceeded
 from openstack_prep.resources import Quota, Stack
 from openstack_prep.resources.stack_quota import Ledger
 from openstack_prep.site import Site
-from tests.unit.conftest import failure
+from tests.unit.conftest import failure, resolved
 
 PREVIEW = "http://heat/v1/admin-project/stacks/preview"
 QUOTAS = "http://neutron/v2.0/quotas/admin-project/details.json"
@@ -57,7 +57,7 @@ def test_enough_for_one(site: Site, stacks: list[Stack]) -> None:
 
 def test_what_the_spec_declares_counts_before_it_is_set(site: Site, stacks: list[Stack]) -> None:
     quota = Quota(ports=2)
-    stack = stacks[0].completed([quota, *stacks], site.admin)
+    stack = resolved(stacks[0], [quota, *stacks], site.admin)
     (said,) = ledger(site, stack).shortages(site, stack)
     assert said.remedy == "raise quota.ports in the spec to 3"
 

@@ -1,0 +1,46 @@
+"""From the resources of a spec as declared to those of a plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import Mistake, PrepError, SpecError
+from openstack_prep.model import Context, Resource
+from openstack_prep.spec.loading import Spec
+
+
+def resolve_spec(spec: Spec, cloud: Cloud, *, for_apply: bool) -> Spec:
+    """Return the spec with all its resources resolved; raises SpecError with every contradiction.
+
+    Only resources that are chosen read what an apply needs.  What could not be read stands in ``unread``.
+    """
+    context = Context(resources=spec.resources, cloud=cloud)
+    resources: list[Resource] = []
+    contradictions: list[Mistake] = []
+    unread: list[Mistake] = []
+    places, only = dict(spec.places), set(spec.only or ())
+    for each in spec.resources:
+        chosen = spec.is_chosen(each)
+        try:
+            parts = each.resolve(replace(context, for_apply=for_apply and chosen))
+        except SpecError as error:
+            contradictions += error.mistakes
+            continue
+        except PrepError as error:
+            unread.append(Mistake.about(each.key, str(error)))
+            parts = (each,)
+        resources += parts
+        if each.key in places:
+            places |= {part.key: places[each.key] for part in parts}
+        if chosen:
+            only |= {part.key for part in parts}
+    if contradictions:
+        raise SpecError(spec.placed(dict.fromkeys(contradictions)))
+    return replace(
+        spec,
+        resources=tuple(resources),
+        places=places,
+        only=None if spec.only is None else frozenset(only),
+        unread=tuple(unread),
+    )

@@ -1,0 +1,130 @@
+"""What resources take from the rest of their spec is fields: no copy loses it, and no spec can give it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from openstack_prep.errors import SpecError
+from openstack_prep.model import Context, Key, Resolved, Resource
+from openstack_prep.resources import (
+    AddressPairs,
+    AddressPool,
+    FloatingIP,
+    Image,
+    Network,
+    Rhcos,
+    RkeCluster,
+    SecurityGroup,
+    SecurityGroupRule,
+    Stack,
+)
+from openstack_prep.site import Site
+from openstack_prep.spec import Spec, load_spec
+from openstack_prep.spec.resolving import resolve_spec
+
+EXAMPLES = sorted((Path(__file__).parents[3] / "install_configs").glob("*.yaml"))
+KNOWING = (AddressPairs, AddressPool, RkeCluster, Stack)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the SSH key that examples take from the home directory."""
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "id_ed25519.pub").write_text(
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB me\n"
+    )
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def plan_of(resource: Resource) -> tuple[object, ...]:
+    """Return all that a plan asks a resource before it is looked for."""
+    references = {each.key for each in resource.references()}
+    return resource.key, resource.desired(), references, set(resource.needs()), set(resource.follows())
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_a_copy_of_what_was_resolved_has_the_same_plan(example: Path, site: Site) -> None:
+    resources = resolve_spec(load_spec(example), site.admin, for_apply=False).resources
+    for each in resources:
+        copy = replace(each)
+        assert copy == each
+        assert plan_of(copy) == plan_of(each)
+
+
+def test_the_examples_have_every_kind_that_takes_fields_from_others() -> None:
+    kinds = {type(each) for example in EXAMPLES for each in load_spec(example).resources}
+    assert kinds >= set(KNOWING)
+    assert set(Resolved.__subclasses__()) == {_resolved(each) for each in KNOWING}
+
+
+def _resolved(kind: type[Resource]) -> type[Resource]:
+    (found,) = kind.__subclasses__()
+    return found
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_what_was_resolved_stays_so(example: Path, site: Site) -> None:
+    """A plan is made again from what the first one resolved."""
+    once = resolve_spec(load_spec(example), site.admin, for_apply=False)
+    assert resolve_spec(once, site.admin, for_apply=False) == once
+
+
+@pytest.mark.parametrize("kind", KNOWING)
+def test_a_spec_cannot_give_what_is_taken_from_others(kind: type[Resource], tmp_path: Path) -> None:
+    (taken,) = {each.name for each in fields(_resolved(kind))} - {each.name for each in fields(kind)} - {"quota"}
+    section = {"stack": "stacks", "address_pairs": "address_pairs"}.get(kind.kind, f"{kind.kind}s")
+    (tmp_path / "spec.yaml").write_text(f"name: x\n{section}:\n- {taken}: {{}}\n")
+    with pytest.raises(SpecError) as caught:
+        load_spec(tmp_path / "spec.yaml")
+    assert [each.where for each in caught.value.mistakes if "unknown key" in each.what] != []
+
+
+def resolved(spec: Iterable[Resource], site: Site, *, for_apply: bool = False) -> Spec:
+    return resolve_spec(Spec("lab", tuple(spec)), site.admin, for_apply=for_apply)
+
+
+def test_a_stack_waits_for_rules_also(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("heat_template_version: 2018-08-31\n")
+    stack = Stack(name="a", template=str(tmp_path / "a.yaml"))
+    rule = SecurityGroupRule(direction="ingress")
+    spec = resolved([SecurityGroup(name="web", rules=(rule,)), Network(name="net"), stack], site)
+    assert [each.kind for each in spec.resources] == ["security_group", "security_group_rules", "network", "stack"]
+    before = {Key("security_group", "web"), Key("security_group_rules", "web"), Key("network", "net")}
+    assert before <= set(spec.resources[-1].needs())
+
+
+def test_parts_stand_where_the_whole_does_and_are_chosen_with_it(site: Site) -> None:
+    group = SecurityGroup(name="web", rules=())
+    spec = Spec("lab", (group, Network(name="net")), places={group.key: "lab.yaml:3"}).limited_to("security_group")
+    spec = resolve_spec(spec, site.admin, for_apply=False)
+    assert [each.kind for each in spec.chosen] == ["security_group", "security_group_rules"]
+    assert spec.places[Key("security_group_rules", "web")] == "lab.yaml:3"
+
+
+def test_all_contradictions_are_told_at_once(site: Site) -> None:
+    twins = [FloatingIP(name=name, external_network="ext", address="192.0.2.1") for name in "ab"]
+    pairs = [AddressPairs(name=name, ports=("p",), pools=("gone",)) for name in "ab"]
+    with pytest.raises(SpecError) as caught:
+        resolved([*twins, *pairs], site)
+    assert [each.where for each in caught.value.mistakes] == ["floating_ip/b", "address_pairs/a", "address_pairs/b"]
+
+
+def test_metadata_is_read_for_an_apply_of_what_is_chosen_alone(site: Site, tmp_path: Path) -> None:
+    image = Image(name="rhcos", rhcos=Rhcos(stream=str(tmp_path / "gone.json")))
+    assert resolved([image], site).unread == ()
+    refused = resolved([image], site, for_apply=True)
+    assert [each.where for each in refused.unread] == ["image/rhcos"]
+    assert refused.resources == (image,)
+    others = Spec("lab", (image, Network(name="net"))).limited_to("network")
+    assert resolve_spec(others, site.admin, for_apply=True).unread == ()
+
+
+def test_a_context_derives_once(site: Site) -> None:
+    context, calls = Context(resources=(), cloud=site.admin), []
+    for _ in range(2):
+        assert context.once("a", lambda: calls.append(1) or 7) == 7  # type: ignore[func-returns-value]
+    assert calls == [1]
