@@ -25,6 +25,7 @@ LAYERS = [
     ["service", "plan"],
     ["text", "secret", "installer", "ranges"],
     ["model", "fields", "private_file", "content"],
+    ["resource"],
     ["errors"],
     ["interrupts", "key", "version", "wave"],
 ]
