@@ -25,8 +25,9 @@ class Observed:
     """What stands in the cloud where a resource should.
 
     ``values`` use the spec's own vocabulary, normalised, so that compare is ``==``.  ``outputs``
-    are worth showing besides the id (an address, a checksum).  ``handle`` is what update and delete
-    need and nobody compares (a revision number, child ids).  ``holds`` are ids of what is deleted with it.
+    are worth showing besides the id (an address, a checksum).  ``record`` is what the kind itself has to know
+    later and nobody compares: a frozen dataclass of the kind's own.  ``holds`` are ids of what is deleted
+    with it.  ``handle`` is the record of kinds that have no type of their own for it yet.
     ``twins`` are further things with our ownership tag and the same name, made by concurrent or
     interrupted runs where OpenStack allows a name twice.  ``used_by`` says who uses one of several twins.
     """
@@ -37,6 +38,7 @@ class Observed:
     outputs: Mapping[str, str] = field(default_factory=dict)
     handle: Mapping[str, Any] = field(default_factory=dict)
     holds: frozenset[str] = frozenset()
+    record: object = None
     twins: tuple[Observed, ...] = ()
     used_by: tuple[str, ...] = ()
     created_at: str = ""
@@ -45,6 +47,12 @@ class Observed:
     def in_use(self) -> bool:
         """Whether one of several twins has anything on it, ours or not."""
         return bool(self.used_by or self.holds)
+
+    def recorded(self, kind: type[T]) -> T:
+        """Return the record; raises TypeError when another kind has made it."""
+        if not isinstance(self.record, kind):
+            raise TypeError(f"{self.id} has the record {self.record!r}, not a {kind.__name__}")
+        return self.record
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from openstack_prep.ranges import AddressRange, Range
 from openstack_prep.resources import pair_writing
 from openstack_prep.resources.address_pool import AddressPool
 from openstack_prep.resources.existing import Existing
-from openstack_prep.resources.pair_records import Share, recorded
+from openstack_prep.resources.neighbours import PairNeighbours
+from openstack_prep.resources.pair_records import PortShares, Share, recorded
 from openstack_prep.resources.port import ports_of
 from openstack_prep.resources.port_choice import PortChoice
 from openstack_prep.resources.project import InProject
@@ -29,22 +30,6 @@ JOBS = 4
 DISTRIBUTED = "network:distributed"
 
 Raw = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class PairNeighbours:
-    """What the spec declares in the project of address pairs: pools, all pairs, and the stacks and groups to come."""
-
-    pools: tuple[AddressPool, ...] = ()
-    pairs: tuple[AddressPairs, ...] = ()
-    coming: frozenset[Key] = frozenset()
-    used: frozenset[str] | None = None
-    """Of the pools only these addresses, when not all."""
-    alone: bool = False
-    """Whether the pairs are put right without their pools, which nobody else judges then."""
-
-    def pool(self, name: str) -> AddressPool:
-        return next(each for each in self.pools if each.name == name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +197,7 @@ class AddressPairs(PortChoice):
             id=f"{len(meant)} ports",
             ours=any(each.mine for each in shares),
             values=values,
-            handle={"shares": shares},
+            record=PortShares(tuple(shares)),
         )
 
     # --- what would go wrong --------------------------------------------------------------
@@ -277,11 +262,12 @@ class AddressPairs(PortChoice):
         return self._everywhere(site, self._shares(site))
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        return self._everywhere(site, observed.handle["shares"])
+        return self._everywhere(site, observed.recorded(PortShares).shares)
 
     def delete(self, site: Site, observed: Observed) -> None:
         nothing: frozenset[str] = frozenset()
-        mine = [replace(each, wanted=nothing, stale=each.mine) for each in observed.handle["shares"] if each.mine]
+        shares = observed.recorded(PortShares).shares
+        mine = [replace(each, wanted=nothing, stale=each.mine) for each in shares if each.mine]
         self._everywhere(site, mine)
 
     def _everywhere(self, site: Site, shares: Sequence[Share]) -> Observed:

@@ -21,11 +21,12 @@ from openstack_prep.ranges import AddressRange, Ip, Range
 from openstack_prep.resources import quota_stores, reserved_ports
 from openstack_prep.resources.address_room import Room
 from openstack_prep.resources.floating_ip import FloatingIP
+from openstack_prep.resources.neighbours import PoolNeighbours
 from openstack_prep.resources.port import ports_of
 from openstack_prep.resources.project import ByTenant
 from openstack_prep.resources.quota import Quota
 from openstack_prep.resources.quota_stores import Quotum, quotum, store_of
-from openstack_prep.resources.reserved_ports import addresses_of, shown, use_of
+from openstack_prep.resources.reserved_ports import PoolPorts, addresses_of, shown, use_of
 from openstack_prep.resources.subnet import Subnet
 from openstack_prep.site import Site, only_one
 
@@ -34,15 +35,6 @@ CEILING = 1024
 OUTSIDE = "outside the allocation pools"
 
 Raw = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class PoolNeighbours:
-    """What the spec declares in the project of a pool: its subnet, all pools, and the limit of ports."""
-
-    subnet: Subnet | None = None
-    pools: tuple[AddressPool, ...] = ()
-    port_limit: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +129,7 @@ class AddressPool(ByTenant):
         if self.reserve == "outside" and not kept:
             if here is None:
                 return None
-            return Observed(id=self._shown, values=self.desired(), outputs={"reserved": OUTSIDE})
+            return Observed(id=self._shown, values=self.desired(), outputs={"reserved": OUTSIDE}, record=PoolPorts())
         if not kept:
             return None
         return Observed(
@@ -145,7 +137,7 @@ class AddressPool(ByTenant):
             values=values,
             ours=True,
             outputs={"reserved": f"{len(kept)} ports"},
-            handle={"ports": kept},
+            record=PoolPorts(tuple(kept)),
             holds=frozenset(port["id"] for port in kept),
         )
 
@@ -171,7 +163,7 @@ class AddressPool(ByTenant):
         yield from self.misfits(room)
         yield from self._check_holders(site, room, self._kept(site))
         yield from self._check_quota(site)
-        for port in self._going(room, observed.handle.get("ports", ()) if observed else ()):
+        for port in self._going(room, observed.recorded(PoolPorts).ports if observed else ()):
             if used := use_of(port):
                 what = f"{shown(port)} is to go from the pool, and is {used}"
                 yield self.mistake(what, "take it away there first, or leave the address in the pool")
@@ -244,7 +236,7 @@ class AddressPool(ByTenant):
         return found if found is None or limit is None else found._replace(limit=limit)
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
-        kept = {port["id"]: port for port in observed.handle["ports"]}
+        kept = {port["id"]: port for port in observed.recorded(PoolPorts).ports}
         for port in kept.values():
             if (used := use_of(port)) and port["device_id"] not in going:
                 yield self.mistake(f"{shown(port)} is {used}", "take it away there first")
@@ -260,10 +252,10 @@ class AddressPool(ByTenant):
         return self._settle(site, ())
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        return self._settle(site, observed.handle.get("ports", ()))
+        return self._settle(site, observed.recorded(PoolPorts).ports)
 
     def delete(self, site: Site, observed: Observed) -> None:
-        reserved_ports.remove(site, self.owner, observed.handle["ports"])
+        reserved_ports.remove(site, self.owner, observed.recorded(PoolPorts).ports)
 
     def _settle(self, site: Site, kept: Sequence[Raw]) -> Observed:
         """Delete what is not wanted, make what is missing."""

@@ -34,6 +34,7 @@ RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "ac
 REFUSED = (400, 401, 403)  # then there is none, unlike after a lost answer
 SECRET = "application_credential_secret"
 AUTH_TYPE = "v3applicationcredential"
+Raw = Mapping[str, Any]
 ID, NAME = "application_credential_id", "application_credential_name"  # the name is for people, and to know ours by
 
 
@@ -53,6 +54,20 @@ class AccessRule:
 
     def __str__(self) -> str:
         return f"{self.method} {self.service} {self.path}"
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """The credentials that exist for one that is declared, as Keystone lists them."""
+
+    live: Raw | None
+    """The one whose id stands in the entry."""
+    mine: tuple[Raw, ...]
+    """All that this spec has made, after a killed run several."""
+    announced: bool
+    """Whether the entry says that one was about to be made, so that nobody uses it yet."""
+    lost: tuple[Raw, ...]
+    """Those that somebody may use although their secret is not in the entry."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +143,7 @@ class ApplicationCredential(InCloudsYaml):
         listed = site.once((plural, user_id), lambda: cloud.identity.list(path, plural))
         return [raw for raw in listed if raw["project_id"] == site.find_project_id(self.owner)]
 
-    def _observed(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Observed | None:
+    def _observed(self, site: Site, listed: Iterable[Raw]) -> Observed | None:
         """Return the one whose id stands in clouds.yaml, or one of ours whose secret nobody knows."""
         found = self.read_entry()
         entry = found or {}
@@ -151,19 +166,14 @@ class ApplicationCredential(InCloudsYaml):
             ours=raw in mine,
             values={**self._values(site, raw), **settings, "mode": mode(self.file) if entry else None},
             outputs={"path": self.clouds_yaml},
-            handle={
-                "live": live,
-                "mine": mine,
-                "begun": begun,
-                "lost": [raw for raw in mine if absent and not _ended(raw)],
-            },
+            record=Credentials(live, tuple(mine), begun, tuple(raw for raw in mine if absent and not _ended(raw))),
         )
 
-    def _announced(self, auth: Mapping[str, Any]) -> bool:
+    def _announced(self, auth: Raw) -> bool:
         """Whether an entry says that one was to be made, and no more."""
         return auth.get(NAME) in self._names and not {ID, SECRET} & auth.keys()
 
-    def _values(self, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
+    def _values(self, site: Site, raw: Raw) -> dict[str, Any]:
         rules = raw.get("access_rules") or ()
         return {
             "roles": self._roles(site, raw),
@@ -174,7 +184,7 @@ class ApplicationCredential(InCloudsYaml):
             "access_rules": frozenset(f"{rule['method']} {rule['service']} {rule['path']}" for rule in rules),
         }
 
-    def _roles(self, site: Site, raw: Mapping[str, Any]) -> frozenset[str]:
+    def _roles(self, site: Site, raw: Raw) -> frozenset[str]:
         """Return its roles without those that the wanted ones imply."""
         roles, wanted = frozenset(role["name"] for role in raw["roles"]), frozenset(self.roles or ())
         if not wanted or not wanted < roles:
@@ -200,7 +210,7 @@ class ApplicationCredential(InCloudsYaml):
             unknown = unknown_role(site, role)
             if unknown:
                 yield self.mistake(*unknown)
-        live = observed.handle["live"] if observed else None
+        live = observed.recorded(Credentials).live if observed else None
         entry = self.read_entry()
         if live is None and entry is not None and (entry.get("auth") or {}).get(NAME) not in self._names:
             yield self.mistake(
@@ -231,7 +241,7 @@ class ApplicationCredential(InCloudsYaml):
 
     def losses(self, observed: Observed) -> Iterable[Mistake]:
         """Yield that one by which a cluster may live is to be deleted, for nobody here knows its secret."""
-        lost = ", ".join(f"{raw['name']} ({raw['id']})" for raw in observed.handle["lost"])
+        lost = ", ".join(f"{raw['name']} ({raw['id']})" for raw in observed.recorded(Credentials).lost)
         if lost:
             yield self.mistake(
                 f"{lost}, by which a cluster may live, would be deleted, for its secret is not in {self.clouds_yaml}",
@@ -244,14 +254,15 @@ class ApplicationCredential(InCloudsYaml):
         return self._renew(site, None, ())
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        live, mine = observed.handle["live"], observed.handle["mine"]
+        found = observed.recorded(Credentials)
+        live, mine = found.live, found.mine
         if live is None or _ended(live) or RENEWED.intersection(change.field for change in changes):
             return self._renew(site, live, mine)
         self._drop(site.tenant(self.owner), (raw for raw in mine if raw is not live))
         self._write((self.read_entry() or {}).get("auth") or {})
         return self._made(site, live)
 
-    def _renew(self, site: Site, live: Mapping[str, Any] | None, mine: Iterable[Mapping[str, Any]]) -> Observed:
+    def _renew(self, site: Site, live: Raw | None, mine: Iterable[Raw]) -> Observed:
         """Make one under the name that the living one does not have, switch the entry, delete the old."""
         tenant = site.tenant(self.owner)
         self._drop(tenant, (raw for raw in mine if raw is not live))
@@ -288,30 +299,31 @@ class ApplicationCredential(InCloudsYaml):
             raise
         return dict(answer["application_credential"])
 
-    def _write(self, auth: Mapping[str, Any]) -> None:
+    def _write(self, auth: Raw) -> None:
         self.write_entry({**auth, "auth_url": self.auth_url}, auth_type=AUTH_TYPE)
 
-    def _made(self, site: Site, raw: Mapping[str, Any]) -> Observed:
+    def _made(self, site: Site, raw: Raw) -> Observed:
         observed = self._observed(site, [raw])
         assert observed is not None
         return observed
 
-    def _drop(self, cloud: Cloud, credentials: Iterable[Mapping[str, Any]]) -> None:
+    def _drop(self, cloud: Cloud, credentials: Iterable[Raw]) -> None:
         for raw in credentials:
             cloud.identity.delete(f"{_path(raw['user_id'])}/{raw['id']}")
 
     def delete(self, site: Site, observed: Observed) -> None:
         """Delete the entry first: a credential without one is found again, by its mark."""
-        if observed.handle["live"] or observed.handle["begun"]:
+        found = observed.recorded(Credentials)
+        if found.live or found.announced:
             clouds_yaml.drop(self.file, self.cloud)
-        self._drop(self._holder(site)[0], observed.handle["mine"])
+        self._drop(self._holder(site)[0], found.mine)
 
 
 def _path(user_id: str) -> str:
     return f"/users/{user_id}/application_credentials"
 
 
-def _ended(raw: Mapping[str, Any]) -> bool:
+def _ended(raw: Raw) -> bool:
     ends = raw["expires_at"]
     return bool(ends) and datetime.fromisoformat(timestamp(ends)) <= datetime.now(UTC)
 

@@ -20,6 +20,13 @@ from openstack_prep.resources.user import User
 from openstack_prep.site import Site, query
 
 
+@dataclass(frozen=True)
+class Holder:
+    """The user whose key pair it is."""
+
+    user_id: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Keypair(ByTenant):
     """A public key that belongs to a user.  Our mark stands behind the key's comment."""
@@ -100,7 +107,7 @@ class Keypair(ByTenant):
             ours=key.split()[-1] == site.mark.tag,
             values={"public_key": _without_comment(key)},
             outputs={"fingerprint": raw["fingerprint"]},
-            handle={"user_id": user_id},
+            record=Holder(user_id),
         )
 
     def create(self, site: Site) -> Observed:
@@ -112,7 +119,8 @@ class Keypair(ByTenant):
 
     def delete(self, site: Site, observed: Observed) -> None:
         cloud, _ = self._holder(site)
-        cloud.compute.delete(f"/os-keypairs/{quote(self.name, safe='')}?user_id={observed.handle['user_id']}")
+        user_id = observed.recorded(Holder).user_id
+        cloud.compute.delete(f"/os-keypairs/{quote(self.name, safe='')}?user_id={user_id}")
 
 
 @query

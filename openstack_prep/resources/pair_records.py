@@ -80,3 +80,10 @@ class Share:
 
 def _pair(raw: Mapping[str, str]) -> tuple[str, str]:
     return str(block(raw["ip_address"])), raw["mac_address"].lower()
+
+
+@dataclass(frozen=True)
+class PortShares:
+    """What there is to do with each port that is meant, or that bears a record of these pairs."""
+
+    shares: tuple[Share, ...] = ()

@@ -42,6 +42,13 @@ class Domain(Resource):
         return found
 
 
+@dataclass(frozen=True)
+class ProjectTags:
+    """All tags of a project, those of others also."""
+
+    tags: frozenset[str]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Project(Resource):
     """A project (tenant) and its domain.
@@ -102,7 +109,7 @@ class Project(Resource):
                 "enabled": project["enabled"],
                 "tags": tags & frozenset(self.tags or ()),
             },
-            handle={"tags": tags},
+            record=ProjectTags(tags),
         )
 
     def create(self, site: Site) -> Observed:
@@ -118,7 +125,7 @@ class Project(Resource):
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         body = {change.field: change.after for change in changes}
         if "tags" in body:
-            body["tags"] = sorted(observed.handle["tags"] | body["tags"])
+            body["tags"] = sorted(observed.recorded(ProjectTags).tags | body["tags"])
         answer = site.admin.identity.patch(f"/projects/{observed.id}", {"project": body})
         return self._observed(site, answer["project"])
 

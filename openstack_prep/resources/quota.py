@@ -31,6 +31,13 @@ class VolumeTypeQuota:
     """Volumes and snapshots together, GiB."""
 
 
+@dataclass(frozen=True)
+class Usage:
+    """What is in use, by the name of the quota; empty when it was not read."""
+
+    used: Mapping[str, int]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Quota(InProject):
     """The quotas of a project; -1 is unlimited, what is not named is left alone.
@@ -154,13 +161,13 @@ class Quota(InProject):
 
     def _observed(self, site: Site, project_id: str, values: Mapping[str, int], used: Mapping[str, int]) -> Observed:
         project = site.look(self.owner) if self.owner else None
-        return Observed(id=project_id, values=values, ours=bool(project and project.ours), handle={"used": used})
+        return Observed(id=project_id, values=values, ours=bool(project and project.ours), record=Usage(used))
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         if observed is None:
             return
         for name, limit in self.desired().items():
-            used = observed.handle["used"].get(name)
+            used = observed.recorded(Usage).used.get(name)
             if used is None:
                 yield self.mistake(f"{name}: no service has such a quota", "take it out, or correct the volume type")
             elif limit != -1 and limit < used and observed.values.get(name) != limit:
@@ -171,7 +178,7 @@ class Quota(InProject):
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         written = self._write(site, observed.id, {change.field: change.after for change in changes})
-        return self._observed(site, observed.id, {**observed.values, **written.values}, observed.handle["used"])
+        return self._observed(site, observed.id, {**observed.values, **written.values}, observed.recorded(Usage).used)
 
     def _write(self, site: Site, project_id: str, values: Mapping[str, Any]) -> Observed:
         for store, mine in self._split(values):

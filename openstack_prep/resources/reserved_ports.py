@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 from openstack_prep.errors import NotAllowed, NotFound, ResourceFailed
@@ -23,6 +24,13 @@ OWNER = "openstack-prep:reserved"
 """What such a port says it is for; "network:" and "compute:" mean something to Neutron."""
 
 Raw = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PoolPorts:
+    """The ports that exist for a pool, wherever they are."""
+
+    ports: tuple[Raw, ...] = ()
 
 
 def make(site: Site, project: Resource | None, name: str, room: Room, addresses: Sequence[str]) -> list[Raw]:

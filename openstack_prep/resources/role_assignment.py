@@ -72,6 +72,13 @@ def unknown_role(site: Site, name: str) -> tuple[str, str] | None:
     return f"there is no role {name}", f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
 
 
+@dataclass(frozen=True)
+class AssignmentPath:
+    """Where Keystone has an assignment, which has no id of its own."""
+
+    path: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class RoleAssignment(InProject):
     """One role of one user or group, in a project or a domain; ours when one of the two is ours."""
@@ -168,7 +175,7 @@ class RoleAssignment(InProject):
             ends = [site.look(each) for each in (declared.holder, declared.target) if each is not None]
             ours = all(end is not None and end.ours for end in ends)
             path = declared._path(holder, project_id or "", role)
-            yield declared, Observed(id=role, ours=ours, handle={"path": path})
+            yield declared, Observed(id=role, ours=ours, record=AssignmentPath(path))
 
     def _ids(self, site: Site) -> tuple[str, str, str] | None:
         """Return the ids of holder, scope and role, unless one of them is yet to be made."""
@@ -180,7 +187,7 @@ class RoleAssignment(InProject):
     def _observed(self, site: Site, ids: tuple[str, str, str]) -> Observed:
         ends = [site.look(each) for each in (self.holder, self.target) if each is not None]
         ours = any(end is not None and end.ours for end in ends)
-        return Observed(id=ids[-1], ours=ours, handle={"path": self._path(*ids)})  # an assignment has no id: the role's
+        return Observed(id=ids[-1], ours=ours, record=AssignmentPath(self._path(*ids)))  # the id is that of the role
 
     def _path(self, holder: str, scope: str, role: str) -> str:
         where = f"/{'domains' if self.domain else 'projects'}/{scope}"
@@ -191,11 +198,11 @@ class RoleAssignment(InProject):
         ends = [site.id(each) for each in (self.holder, self.target) if each is not None]
         holder, scope = ends if self.target else (*ends, site.admin.project_id)
         observed = self._observed(site, (holder, scope, site.id(Role(name=self.role))))
-        site.admin.identity.put(observed.handle["path"])
+        site.admin.identity.put(observed.recorded(AssignmentPath).path)
         return observed
 
     def delete(self, site: Site, observed: Observed) -> None:
-        site.admin.identity.delete(observed.handle["path"])
+        site.admin.identity.delete(observed.recorded(AssignmentPath).path)
 
 
 def _triple(raw: Mapping[str, Any]) -> tuple[str, str, bool]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from openstack_prep.model import Mark
+from openstack_prep.model import Mark, Observed
 
 
 @pytest.mark.parametrize("spec", ["lab", "lab/one", "o,c]p [x]", "käse"])
@@ -18,3 +18,9 @@ def test_a_mark_is_found_again_whatever_the_names(spec: str, name: str) -> None:
 
 def test_a_tag_holds_nothing_that_keystone_refuses() -> None:
     assert not set(Mark("o,c/p x").tag) & set(",/ ")
+
+
+def test_a_record_is_of_the_kind_that_asks_for_it() -> None:
+    assert Observed(id="1", record=Mark("lab")).recorded(Mark) == Mark("lab")
+    with pytest.raises(TypeError, match="1 has the record None, not a Mark"):
+        Observed(id="1").recorded(Mark)
