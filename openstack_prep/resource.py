@@ -55,6 +55,27 @@ class Observed:
         return self.record
 
 
+class Condition:
+    """The condition of a field whose value is hidden or missing, such as a password that differs.
+
+    Equal to itself alone, so that no text of a spec or of a cloud is taken for it; a plan shows its text.
+    """
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    __repr__ = __str__
+
+
+DIFFERS = Condition("(differs)")
+"""The field has a value that cannot be shown, and it is not the declared one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One field that is not as it should be."""

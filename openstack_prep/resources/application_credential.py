@@ -22,7 +22,7 @@ from openstack_prep import clouds_yaml
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import CloudError, Mistake, NotAllowed
 from openstack_prep.fields import Count, File, Name, Timestamp, timestamp
-from openstack_prep.model import Change, Key, Observed
+from openstack_prep.model import Change, Condition, Key, Observed
 from openstack_prep.private_file import PRIVATE, mode
 from openstack_prep.resources.clouds_entry import InCloudsYaml, settings_of
 from openstack_prep.resources.project import access
@@ -34,6 +34,12 @@ RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "ac
 REFUSED = (400, 401, 403)  # then there is none, unlike after a lost answer
 SECRET = "application_credential_secret"
 AUTH_TYPE = "v3applicationcredential"
+IN_PLACE = Condition(HIDDEN)
+"""The secret is in the entry, and the credential is the only one of ours."""
+TWO = Condition("(an older one is left)")
+UNWRITTEN = Condition("(not written)")
+LOST = Condition("(lost)")
+
 Raw = Mapping[str, Any]
 ID, NAME = "application_credential_id", "application_credential_name"  # the name is for people, and to know ours by
 
@@ -107,7 +113,7 @@ class ApplicationCredential(InCloudsYaml):
         return (access(self.owner),)
 
     def desired(self) -> dict[str, Any]:
-        values = super().desired() | {"secret": HIDDEN, "mode": PRIVATE}
+        values = super().desired() | {"secret": IN_PLACE, "mode": PRIVATE}
         if self.roles is not None:
             values["roles"] = frozenset(self.roles)
         if self.access_rules is not None:
@@ -155,11 +161,11 @@ class ApplicationCredential(InCloudsYaml):
             return None
         begun = self._announced(auth)
         absent = live is None and not begun and (found is None or auth.get(NAME) in self._names)
-        secret = "(an older one is left)" if mine[1:] else HIDDEN
+        secret = TWO if mine[1:] else IN_PLACE
         if live is None:
-            secret = "(not written)" if begun else "(lost)"
+            secret = UNWRITTEN if begun else LOST
         elif _ended(live):
-            secret = f"(ended {timestamp(live['expires_at'])})"
+            secret = Condition(f"(ended {timestamp(live['expires_at'])})")
         settings = {**settings_of(entry), "auth_url": auth.get("auth_url"), "secret": secret}
         return Observed(
             id=raw["id"],
@@ -200,7 +206,7 @@ class ApplicationCredential(InCloudsYaml):
             return None
         left = datetime.fromisoformat(timestamp(expires_at)) - datetime.now(UTC)
         fits = timedelta(days=self.renew_before or 0) < left <= timedelta(days=self.lifetime)
-        return self.lifetime if fits else f"ends {timestamp(expires_at)}"
+        return self.lifetime if fits else Condition(f"ends {timestamp(expires_at)}")
 
     # --- what would go wrong ---------------------------------------------------------------
 

@@ -14,10 +14,10 @@ from openstack_prep import clouds_yaml
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import File, Name
-from openstack_prep.model import Change, Context, Key, Observed, Resource
+from openstack_prep.model import DIFFERS, Change, Context, Key, Observed, Resource
 from openstack_prep.private_file import PRIVATE, mode
 from openstack_prep.resources.project import DEFAULT_DOMAIN, InProject
-from openstack_prep.resources.user import DIFFERS, User
+from openstack_prep.resources.user import User
 from openstack_prep.secret import Secret
 from openstack_prep.site import Site
 

@@ -21,7 +21,7 @@ from openstack_prep.fields import File, is_address
 from openstack_prep.install_config import Cluster, Contents
 from openstack_prep.install_config.content_rules import are_public_keys
 from openstack_prep.install_config.document import compact
-from openstack_prep.model import Change, Context, Key, Mark, Observed, Resource
+from openstack_prep.model import Change, Condition, Context, Key, Mark, Observed, Resource
 from openstack_prep.private_file import PRIVATE, mode, write_private
 from openstack_prep.resources.clouds_entry import folder_of
 from openstack_prep.resources.floating_ip import FloatingIP, given_address
@@ -30,7 +30,7 @@ from openstack_prep.secret import Secret
 from openstack_prep.site import Site
 
 KEPT = ".kept"
-GONE = "(the file is gone)"
+GONE = Condition("(the file is gone)")
 STATE = (".openshift_install_state.json", "metadata.json")
 FLOATING = {"api_floating_ip": ("apiFloatingIP", "lbFloatingIP"), "ingress_floating_ip": ("ingressFloatingIP",)}
 FILES = ("pull_secret_file", "ssh_key_file", "additional_trust_bundle_file")

@@ -16,9 +16,8 @@ from urllib.parse import quote
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, NotAllowed, NotFound
 from openstack_prep.fields import Bytes, Name, Reads
-from openstack_prep.model import Change, Key, Observed
+from openstack_prep.model import DIFFERS, Change, Key, Observed
 from openstack_prep.resources.project import ByTenant
-from openstack_prep.resources.user import DIFFERS
 from openstack_prep.secret import Secret
 from openstack_prep.site import Site
 

@@ -13,13 +13,12 @@ from typing import Any, ClassVar, Self
 
 from openstack_prep.errors import CloudError, Mistake, NotAllowed
 from openstack_prep.fields import Name
-from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.model import DIFFERS, Change, Condition, Key, Observed, Resource
 from openstack_prep.resources import queries
 from openstack_prep.resources.project import DEFAULT_DOMAIN, Domain, Project, in_domain, named
 from openstack_prep.secret import Secret
 from openstack_prep.site import Actor, Site
 
-DIFFERS = "(differs)"
 REVOKED_FOR = 1.1  # seconds: with a password go all tokens of that second, those got after it too
 
 
@@ -94,14 +93,14 @@ class User(Resource):
                 declared = cls(name=raw["name"], domain=domain, description=text, email=raw.get("email"))
                 yield declared, declared._observed(site, raw, None)
 
-    def _known_password(self, site: Site, user: Mapping[str, Any]) -> Secret | str:
+    def _known_password(self, site: Site, user: Mapping[str, Any]) -> Secret | Condition:
         assert self.password is not None
         if not user["enabled"]:
             return self.password
         same = self.password.ready and site.logs_in(Actor(self, self.password, self.domain))
         return self.password if same else DIFFERS
 
-    def _observed(self, site: Site, user: Mapping[str, Any], password: Secret | str | None) -> Observed:
+    def _observed(self, site: Site, user: Mapping[str, Any], password: Secret | Condition | None) -> Observed:
         project_id = user.get("default_project_id")
         if self.default_project and project_id and site.find_id(self._default_project()) == project_id:
             project_id = self.default_project
@@ -118,7 +117,7 @@ class User(Resource):
         )
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
-        if observed is not None and not observed.ours and observed.values["password"] == DIFFERS:
+        if observed is not None and not observed.ours and observed.values["password"] is DIFFERS:
             yield Mistake.about(
                 self.key,
                 "exists, was not made by this spec, and its password is another",
@@ -127,7 +126,7 @@ class User(Resource):
 
     def losses(self, observed: Observed) -> Iterable[Mistake]:
         """Yield that a password, by which others may log in, is to be generated a second time."""
-        if observed.ours and observed.values.get("password") == DIFFERS and self.password and not self.password.ready:
+        if observed.ours and observed.values.get("password") is DIFFERS and self.password and not self.password.ready:
             yield Mistake.about(
                 self.key,
                 f"its password would be replaced by a new one, because {self.password.path} is not there",

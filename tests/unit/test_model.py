@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from openstack_prep.model import Mark, Observed
+from openstack_prep.model import Condition, Mark, Observed
+from openstack_prep.text import plain, show
 
 
 @pytest.mark.parametrize("spec", ["lab", "lab/one", "o,c]p [x]", "käse"])
@@ -24,3 +25,10 @@ def test_a_record_is_of_the_kind_that_asks_for_it() -> None:
     assert Observed(id="1", record=Mark("lab")).recorded(Mark) == Mark("lab")
     with pytest.raises(TypeError, match="1 has the record None, not a Mark"):
         Observed(id="1").recorded(Mark)
+
+
+def test_a_condition_is_equal_to_no_text() -> None:
+    condition = Condition("(lost)")
+    assert condition != "(lost)"
+    assert condition != Condition("(lost)")
+    assert (str(condition), show(condition), plain(condition)) == ("(lost)", "(lost)", "(lost)")

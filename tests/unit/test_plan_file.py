@@ -12,12 +12,11 @@ import requests_mock
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import PlanRefused, PrepError, SpecError
-from openstack_prep.model import Key, Observed
+from openstack_prep.model import DIFFERS, Key, Observed
 from openstack_prep.plan import Plan
 from openstack_prep.plan_file import SavedPlan, save
 from openstack_prep.planner import plan_apply
 from openstack_prep.resources import User
-from openstack_prep.resources.user import DIFFERS
 from openstack_prep.secret import Secret
 from tests.unit.box import Box
 from tests.unit.conftest import IDENTITY, connection, token

@@ -8,9 +8,8 @@ import requests_mock
 
 from openstack_prep import executor, planner
 from openstack_prep.errors import NotAllowed
-from openstack_prep.model import Action, Observed
+from openstack_prep.model import DIFFERS, Action, Observed
 from openstack_prep.resources.object_store import ObjectStore
-from openstack_prep.resources.user import DIFFERS
 from openstack_prep.secret import Secret
 from openstack_prep.site import Site
 from tests.unit.conftest import ADMIN_PROJECT, sent

@@ -9,10 +9,10 @@ import requests_mock
 
 from openstack_prep import executor, planner
 from openstack_prep.errors import NotAllowed, NotUnique
-from openstack_prep.model import Action, Observed
+from openstack_prep.model import DIFFERS, Action, Observed
 from openstack_prep.resources.project import Project
 from openstack_prep.resources.role_assignment import RoleAssignment
-from openstack_prep.resources.user import DIFFERS, User
+from openstack_prep.resources.user import User
 from openstack_prep.secret import HIDDEN, Secret, from_spec
 from openstack_prep.site import Actor, Site
 from tests.unit.conftest import ADMIN_USER, IDENTITY, failure, sent, token
