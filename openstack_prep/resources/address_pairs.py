@@ -230,7 +230,7 @@ class AddressPairs(PortChoice):
         """Whether the spec makes what the ports are known by, or servers that may have them."""
         coming = self.neighbours.coming
         if self.stack or self.security_group:
-            named = (Key("stack", self.stack or ""), Key("security_group", self.security_group or ""))
+            named = [self.key_of("stack", self.stack or ""), self.key_of("security_group", self.security_group or "")]
             return not coming.isdisjoint(named)
         return any(key.kind == "stack" for key in coming)
 

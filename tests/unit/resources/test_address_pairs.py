@@ -9,11 +9,11 @@ import pytest
 import requests_mock
 
 from openstack_prep import executor, planner
-from openstack_prep.model import Action
+from openstack_prep.model import Action, Observed
 from openstack_prep.plan import Plan
-from openstack_prep.resources import AddressPairs, pair_writing
+from openstack_prep.resources import AddressPairs, Project, SecurityGroup, pair_writing
 from openstack_prep.site import Site
-from tests.unit.conftest import ENDPOINTS, failure, sent
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, failure, resolved, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 ID = "dev-x7k2p"
@@ -333,3 +333,17 @@ def test_which_ports_must_be_said_once(site: Site, neutron: Neutron) -> None:
         assert (
             said == "address_pairs/x: does not say which ports; give one of ports, infra_id, tag, stack, security_group"
         )
+
+
+@pytest.mark.parametrize("groups", [[], [{"id": "g2", "name": "other"}]])
+def test_a_group_to_come_in_a_named_project_is_expected(
+    groups: list[dict[str, str]], site: Site, neutron: Neutron, services: requests_mock.Mocker
+) -> None:
+    services.get(f"{NEUTRON}/security-groups", json={"security_groups": groups})
+    lab = Project(name="lab")
+    site.known[lab.key] = Observed(id=ADMIN_PROJECT)
+    group = SecurityGroup(name="nodes", project="lab")
+    pairs = AddressPairs(name="vips", security_group="nodes", addresses=("10.0.0.5",), project="lab")
+    assert list(resolved(pairs, [group, pairs], site.admin).check(site, None)) == []
+    (refused,) = resolved(pairs, [pairs], site.admin).check(site, None)
+    assert refused.what == "security group nodes does not exist in the project"
