@@ -115,7 +115,8 @@ class Scene:
         alone = networks.mistakes(self.drawn_from, {name: drawn}, unknown, {name: max(nodes, 1)})
         alone = alone if drawn.has_networks else []  # what is not drawn cannot be judged
         mine = (each for each in self.overlaps if each.where == str(cluster.key))
-        yield from dict.fromkeys([*mine, *alone])
+        for each in dict.fromkeys([*mine, *alone]):
+            yield cluster.mistake(each.what, each.remedy)
 
     def has_a_folder_of_its_own(self, name: str) -> bool:
         """Whether no other cluster of the spec writes where this one does."""

@@ -292,6 +292,7 @@ def test_all_that_contradicts_another_is_told_at_once(heat: Heat, site: Site, ma
     ):
         assert each in said
     assert len(said.splitlines()) == 7
+    assert all(each.keys == (cluster.key,) for cluster in found for each in cluster.check(site, None))
 
 
 def test_nodes_that_stay_and_will_do_something_else(heat: Heat, site: Site, make: Make, tmp_path: Path) -> None:
