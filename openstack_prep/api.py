@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from openstack_prep import executor, planner, scan
+from openstack_prep import exclusive, executor, planner, scan
 from openstack_prep.cloud import ADMINISTRATOR, Cloud, connect
 from openstack_prep.errors import Mistake, PlanRefused
 from openstack_prep.executor import JOBS, Event, silent
+from openstack_prep.lease import LOCK_TIMEOUT, Sight
 from openstack_prep.model import Action, Key, Mark, Observed, Resource
 from openstack_prep.plan import Plan, Report, differences
 from openstack_prep.resources import Project, RkeCluster, RoleAssignment, User
@@ -44,6 +45,7 @@ def plan(
     Raises CloudError when the cloud cannot be read, SpecError when resources contradict each other.
     """
     spec, site = open_site(cloud, wanted, jobs, progress, for_apply=True)
+    seen = exclusive.look(site, spec.name, spec.resources)
     with cloud.reading(ADMINISTRATOR):
         others = frozenset(each.key for each in spec.resources)
         observed, found = executor.examine(site, spec.chosen, others=others, jobs=jobs)
@@ -56,12 +58,13 @@ def plan(
         refused = executor.examine_deletes(site, made, jobs=jobs)
         made = replace(made, refusals=(*made.refusals, *refused))
     refusals = spec.placed(made.refusals)
-    return replace(made, refusals=tuple(refusals), wanted=spec, site=site, made=time.monotonic())
+    return replace(made, refusals=tuple(refusals), wanted=spec, site=site, made=time.monotonic(), lease=seen)
 
 
 def plan_destroy(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Plan:
     """Return what destroy would delete: only what the spec manages, whether it still declares it or not."""
     spec, site = open_site(cloud, wanted, jobs)
+    seen = exclusive.look(site, spec.name, spec.resources)
     with cloud.reading(ADMINISTRATOR):
         observed = executor.observe(site, spec.resources, jobs=jobs)
         site.known.update(observed)
@@ -69,7 +72,7 @@ def plan_destroy(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Plan:
     observed |= {resource.key: found for resource, found in left}
     made = planner.plan_destroy(spec.name, (*spec.resources, *(resource for resource, _ in left)), observed)
     refusals = spec.placed(executor.examine_deletes(site, made, jobs=jobs))
-    return replace(made, refusals=tuple(refusals), wanted=spec, site=site, made=time.monotonic())
+    return replace(made, refusals=tuple(refusals), wanted=spec, site=site, made=time.monotonic(), lease=seen)
 
 
 def apply(
@@ -81,21 +84,41 @@ def apply(
     jobs: int = JOBS,
     tell: Callable[[Event], None] = silent,
     progress: Progress = _no_progress,
+    lock_timeout: float = LOCK_TIMEOUT,
+    agreed: bool | None = None,
 ) -> Report:
     """Carry out a plan, or plan and carry out; the report says how each step went.
 
-    A plan that has become old, or was carried out before, is made again first.  Raises PlanRefused,
-    before anything is changed, when the plan has refusals or the cloud has moved since it was made.
+    One run at a time works on a spec: another one is waited for, ``lock_timeout`` seconds at most, then LeaseHeld
+    is raised.  A plan that has become old, or was carried out before, or since which somebody else was at work, is
+    made again first; if it differs, PlanRefused is raised before anything is changed, unless ``agreed`` is false:
+    then the new plan counts.  Default: a given plan was agreed to.  Raises PlanRefused for a plan with refusals.
     """
+    agreed = isinstance(wanted, Plan) if agreed is None else agreed
     if not isinstance(wanted, Plan):
         wanted = plan(cloud, wanted, allow_replace=allow_replace, prune=prune, jobs=jobs, progress=progress)
     wanted.raise_for_refusals()
-    if wanted.age > FRESH or (wanted.site and wanted.site.spent):
-        wanted = _made_again(cloud, wanted, jobs, progress)
-    site = wanted.site
-    assert site is not None
-    site.progress, site.spent = progress, True
-    return executor.run(wanted, site, jobs=jobs, tell=tell)
+
+    def again(old: Plan) -> Plan:
+        return _made_again(cloud, old, jobs, progress, agreed=agreed, allow_replace=allow_replace, prune=prune)
+
+    def run(chosen: Plan) -> Report:
+        assert chosen.site is not None
+        chosen.site.progress = progress
+        return executor.run(chosen, chosen.site, jobs=jobs, tell=tell)
+
+    return exclusive.carry_out(wanted, current=_is_current, again=again, run=run, timeout=lock_timeout)
+
+
+def _is_current(made: Plan) -> bool:
+    return made.age <= FRESH and not (made.site and made.site.spent)
+
+
+def look_for_lease(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Sight:
+    """Return who is at work on a spec, if anybody is."""
+    spec, site = open_site(cloud, wanted, jobs)
+    with cloud.reading(ADMINISTRATOR):
+        return exclusive.look(site, spec.name, spec.resources)
 
 
 def render_clusters(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> dict[str, dict[str, str]]:
@@ -108,11 +131,19 @@ def render_clusters(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> dict[s
         return {each.name: each.render(site) for each in spec.chosen if isinstance(each, RkeCluster)}
 
 
-def destroy(cloud: Cloud, wanted: Plan | Wanted, *, jobs: int = JOBS, tell: Callable[[Event], None] = silent) -> Report:
-    """Take back what carries our mark, dependents first; what others made stays."""
+def destroy(
+    cloud: Cloud,
+    wanted: Plan | Wanted,
+    *,
+    jobs: int = JOBS,
+    tell: Callable[[Event], None] = silent,
+    lock_timeout: float = LOCK_TIMEOUT,
+) -> Report:
+    """Take back what carries our mark, dependents first; what others made stays.  One run at a time, as for apply."""
+    agreed = isinstance(wanted, Plan)
     if not isinstance(wanted, Plan):
         wanted = plan_destroy(cloud, wanted, jobs=jobs)
-    return apply(cloud, wanted, jobs=jobs, tell=tell)
+    return apply(cloud, wanted, jobs=jobs, tell=tell, lock_timeout=lock_timeout, agreed=agreed)
 
 
 def show(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> dict[Key, Observed | None]:
@@ -123,14 +154,20 @@ def show(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> dict[Key, Observe
     return {resource.key: observed.get(resource.key) for resource in spec.resources}
 
 
-def _made_again(cloud: Cloud, old: Plan, jobs: int, progress: Progress) -> Plan:
+def _made_again(
+    cloud: Cloud, old: Plan, jobs: int, progress: Progress, *, agreed: bool, allow_replace: bool, prune: bool
+) -> Plan:
+    """Return the plan as it would be now; raises PlanRefused when that is not what was agreed to."""
     assert old.wanted is not None
     if old.purpose == "destroy":
         new = plan_destroy(cloud, old.wanted, jobs=jobs)
     else:
-        prune = any(step.action is Action.DELETE and not step.duplicate_of for step in old)
-        new = plan(cloud, old.wanted, allow_replace=True, prune=prune, jobs=jobs, progress=progress)
+        prune = prune or any(step.action is Action.DELETE and not step.duplicate_of for step in old)
+        allow = agreed or allow_replace
+        new = plan(cloud, old.wanted, allow_replace=allow, prune=prune, jobs=jobs, progress=progress)
     new.raise_for_refusals()
+    if not agreed:
+        return new
     moved = differences(old.data(), new.data())
     if moved:
         raise PlanRefused([Mistake(key, "has changed since the plan was made", "plan again") for key in moved])

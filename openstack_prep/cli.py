@@ -1,8 +1,8 @@
 """The command ``openstack-prep``: it parses, calls the api and prints.
 
-Exit codes: 0 done; 1 something failed; 2 wrong input or a refused plan; 130, 143 or 129 interrupted by
-SIGINT (Ctrl-C), SIGTERM or SIGHUP.  ``plan --detailed-exitcode`` is Terraform's: 0 nothing to do, 1 error,
-2 changes pending.
+Exit codes: 0 done; 1 something failed, or another run is at work on the spec; 2 wrong input or a refused
+plan; 130, 143 or 129 interrupted by SIGINT (Ctrl-C), SIGTERM or SIGHUP.  ``plan --detailed-exitcode`` is
+Terraform's: 0 nothing to do, 1 error, 2 changes pending.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from openstack_prep.commands import (
     rke_mesh,
     rke_render,
     tools,
+    unlock,
     verbs,
     verify,
     wait_for,
@@ -51,6 +52,7 @@ COMMANDS = (
     wait_for,
     verify,
     cleanup,
+    unlock,
     tools,
     names,
     address_pairs,
@@ -72,6 +74,10 @@ def _main(arguments: Sequence[str] | None) -> int:
     if options.debug:
         # requests that hold a secret are never logged; keystoneauth hides tokens itself
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
+    else:
+        notes = logging.StreamHandler()  # such as who is waited for
+        notes.setFormatter(logging.Formatter("openstack-prep: %(message)s"))
+        logging.getLogger("openstack_prep").addHandler(notes)
     logging.getLogger("keystoneauth").addHandler(logging.NullHandler())  # what it warns of, our errors say
     try:
         code = int(options.run(options))

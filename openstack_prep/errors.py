@@ -67,6 +67,14 @@ class PlanRefused(PrepError):
         super().__init__("\n".join(map(str, self.mistakes)))
 
 
+class LeaseHeld(PrepError):
+    """Somebody else is at work on the same spec; nothing was changed in the project."""
+
+
+class LeaseLost(PrepError):
+    """We were away for so long that somebody else may be at work on the spec; the rest is not done."""
+
+
 class CloudError(PrepError):
     """A service answered with an error, or not at all.
 

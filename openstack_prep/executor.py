@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import tenacity
 
 from openstack_prep import interrupts, planner
-from openstack_prep.errors import CloudError, Mistake, NotUnique, Overtaken, PlanRefused, PrepError, passes
-from openstack_prep.model import INTERRUPT, Action, Key, Observed, Resource, Result, Status, Step
+from openstack_prep.errors import CloudError, LeaseLost, Mistake, NotUnique, Overtaken, PlanRefused, PrepError, passes
+from openstack_prep.model import INTERRUPT, LOST_LEASE, Action, Key, Observed, Resource, Result, Status, Step
 from openstack_prep.plan import Plan, Report
 from openstack_prep.site import Site
 from openstack_prep.twin import latecomers
@@ -141,6 +141,7 @@ class _Run:
         self.results: dict[Key, Result] = {}
         self.stop = threading.Event()
         self.interrupt: int | None = None
+        self.cause = INTERRUPT  # of the stop
         self.under_way: dict[Key, Step] = {}
         self.steps = {step.key: step for step in plan}
         self.in_company = threading.Event()  # a concurrent run was met: look before each creation
@@ -208,12 +209,17 @@ class _Run:
 
     def _carry_out(self, step: Step) -> Result:
         if self.stop.is_set():
-            return Result(step=step, status=Status.SKIPPED, cause=INTERRUPT)
+            return Result(step=step, status=Status.SKIPPED, cause=self.cause)
         started = time.monotonic()
         self.under_way[step.key] = step
         self.tell(Event(step, "started"))
         try:
             step, observed = self._converge(step)
+        except LeaseLost as error:
+            if not self.stop.is_set():
+                self.cause = LOST_LEASE
+                self.stop.set()
+            return Result(step=step, status=Status.FAILED, error=error, seconds=time.monotonic() - started)
         except Exception as error:  # noqa: BLE001 - whatever it is, it stands in the report
             _log.debug("%s failed", step.key, exc_info=error)
             return Result(step=step, status=Status.FAILED, error=error, seconds=time.monotonic() - started)
@@ -237,6 +243,7 @@ class _Run:
         for attempt in retry:
             with attempt:
                 now, site = step, self.site
+                site.check_lease()
                 again = attempt.retry_state.attempt_number > 1
                 if again:
                     self.tell(Event(step, "again"))

@@ -112,6 +112,8 @@ class Step:
 
 INTERRUPT = "the interrupt"
 """The cause of steps that were skipped because the user stopped the run."""
+LOST_LEASE = "the lost lease"
+"""The cause of steps that were skipped because another run may be at work."""
 
 
 class Status(StrEnum):

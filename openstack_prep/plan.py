@@ -12,6 +12,7 @@ from openstack_prep.errors import ApplyFailed, Mistake, PlanRefused
 from openstack_prep.model import Action, Change, Result, Status, Step
 
 if TYPE_CHECKING:
+    from openstack_prep.lease import Sight
     from openstack_prep.site import Site
     from openstack_prep.spec import Spec
 
@@ -22,6 +23,7 @@ class Plan:
 
     ``purpose`` is "apply" or "destroy"; ``refusals`` are why it may not be carried out.  ``undeclared``
     are the deletions that apply would add with ``prune``: of what is managed and no longer in the spec.
+    ``lease`` is who was at work on the spec when it was made.
     """
 
     spec: str
@@ -32,6 +34,7 @@ class Plan:
     wanted: Spec | None = field(default=None, repr=False, compare=False)
     site: Site | None = field(default=None, repr=False, compare=False)
     made: float = field(default=0.0, repr=False, compare=False)
+    lease: Sight | None = field(default=None, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)

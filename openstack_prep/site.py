@@ -82,6 +82,7 @@ class Site:
         self.mark = mark
         self.progress = progress
         self.note: Callable[[Key, str], None] = lambda key, text: None
+        self.check_lease: Callable[[], None] = lambda: None  # raises LeaseLost when we may not write any more
         self.known: dict[Key, Observed] = {}
         self.spent = False  # whether a plan made from what was read here has been carried out
         self._tenant = tenant
@@ -95,7 +96,7 @@ class Site:
         """Return a view of the same site that has read nothing yet but knows what was made."""
         other = Site(self.admin, self.mark, tenant=self._tenant, actors=self._actors, progress=self.progress)
         other.known, other._logins, other._lock = self.known, self._logins, self._lock
-        other.note, other.wave = self.note, self.wave
+        other.note, other.wave, other.check_lease = self.note, self.wave, self.check_lease
         return other
 
     def once(self, name: Hashable, read: Callable[[], T]) -> T:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from openstack_prep.commands.running import print_result, run_plan
+from openstack_prep.commands.running import add_lock_timeout, print_result, run_plan
 from openstack_prep.errors import ConfigError
 
 
@@ -35,6 +35,7 @@ def add(command: Any) -> None:
     )
     parser.add_argument("--name", metavar="NAME", help="name for the mark (sync-, which ports, which network)")
     parser.add_argument("--dry-run", action="store_true", help="show what would be done")
+    add_lock_timeout(parser)
 
 
 def _run(options: argparse.Namespace) -> int:

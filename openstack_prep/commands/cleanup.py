@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep.commands.of_cluster import add_cluster_options, chosen_cluster, cloud_of
-from openstack_prep.commands.running import ask, print_result, run_plan
+from openstack_prep.commands.running import add_lock_timeout, ask, print_result, run_plan
 
 
 def add(command: Any) -> None:
@@ -18,6 +18,7 @@ def add(command: Any) -> None:
     parser.add_argument("--plan", action="store_true", help="list what would go, and change nothing")
     parser.add_argument("--release", metavar="SPEC", help="release floating IPs, too, that the spec of this name made")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    add_lock_timeout(parser)
 
 
 def _run(options: argparse.Namespace) -> int:

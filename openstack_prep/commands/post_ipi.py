@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from openstack_prep.commands.of_cluster import add_cluster_options, chosen_cluster, cloud_of, seconds
-from openstack_prep.commands.running import carry_out
+from openstack_prep.commands.running import add_lock_timeout, carry_out
 
 
 def add(command: Any) -> None:
@@ -18,6 +18,7 @@ def add(command: Any) -> None:
     parser.add_argument("--wait", type=seconds, default=0, metavar="SECONDS", help="wait that long for the ports (0)")
     parser.add_argument("--move", action="store_true", help="consent to take a floating IP from another port")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    add_lock_timeout(parser)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openstack_prep.commands.running import code_of, consent, execute, open_spec, print_result
+from openstack_prep.commands.running import add_lock_timeout, code_of, consent, execute, open_spec, print_result
 
 if TYPE_CHECKING:
     from openstack_prep.hooks import Ready
@@ -26,6 +26,7 @@ def add_preparation(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hosts", type=Path, metavar="FILE", help="the installer's machine's hosts file (/etc/hosts)")
     parser.add_argument("--allow-replace", action="store_true", help="consent to delete and make again what differs")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    add_lock_timeout(parser)
 
 
 def _run(options: argparse.Namespace) -> int:

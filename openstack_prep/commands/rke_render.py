@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openstack_prep.commands.running import no_garbage, open_spec, print_result, run_plan
+from openstack_prep.commands.running import add_lock_timeout, no_garbage, open_spec, print_result, run_plan
 from openstack_prep.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def add(command: Any) -> None:
     parser.add_argument(
         "--output", type=Path, metavar="FOLDER", help="with --stack: write the files there (print them)"
     )
+    add_lock_timeout(parser)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep import interrupts
+from openstack_prep.commands.of_cluster import seconds
 from openstack_prep.errors import ConfigError
+
+LOCK_TIMEOUT = 60.0  # seconds, as in openstack_prep.lease, which is not loaded for a --help
 
 
 def open_spec(options: argparse.Namespace, path: Path) -> tuple[Any, Any]:
@@ -35,6 +38,17 @@ def no_garbage() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def add_lock_timeout(parser: argparse.ArgumentParser) -> None:
+    """Add the option of all commands that write: how long to wait for another run."""
+    parser.add_argument(
+        "--lock-timeout",
+        type=seconds,
+        default=LOCK_TIMEOUT,
+        metavar="SECONDS",
+        help=f"wait that long while another run works on the same spec; 0: fail at once ({LOCK_TIMEOUT:.0f})",
+    )
 
 
 def carry_out(options: argparse.Namespace, cloud: Any, plan: Any) -> int:
@@ -64,7 +78,17 @@ def execute(options: argparse.Namespace, cloud: Any, plan: Any) -> Any:
     people = options.format == "text"
     try:
         with display(plan, sys.stdout if people else sys.stderr) as shown:
-            report = api.apply(cloud, plan, jobs=options.jobs, tell=shown.tell, progress=shown.progress)
+            report = api.apply(
+                cloud,
+                plan,
+                allow_replace=getattr(options, "allow_replace", False),
+                prune=getattr(options, "prune", False),
+                jobs=options.jobs,
+                tell=shown.tell,
+                progress=shown.progress,
+                lock_timeout=options.lock_timeout,
+                agreed=not getattr(options, "yes", True) or bool(getattr(options, "plan", None)),
+            )
     except KeyboardInterrupt as error:  # the second: do not wait for the running steps, nor for their threads
         what = "exited immediately; operations in flight may have completed; run the command again to continue"
         print(f"openstack-prep: {what}", file=sys.stderr)
@@ -89,9 +113,15 @@ def interrupted_by(number: int) -> int:
 
 
 def ask(plan: Any, question: str, wanted: str) -> None:
+    if sys.stdin.isatty():
+        print(plan, file=sys.stderr)
+    confirm(question, wanted)
+
+
+def confirm(question: str, wanted: str) -> None:
+    """Ask a person; raises ConfigError without the wanted answer."""
     if not sys.stdin.isatty():
         raise ConfigError("there is no terminal to ask for consent on; give --yes")
-    print(plan, file=sys.stderr)
     print(question, end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip() != wanted:
         raise ConfigError("not confirmed; nothing was changed")

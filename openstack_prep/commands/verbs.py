@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
-from openstack_prep.commands.running import ask, carry_out, open_spec, print_result, run_plan
+from openstack_prep.commands.running import add_lock_timeout, ask, carry_out, open_spec, print_result, run_plan
 from openstack_prep.errors import ConfigError
 
 
@@ -25,6 +26,7 @@ def add(command: Any) -> None:
         each.add_argument("--prune", action="store_true", help="also delete what is managed and no longer in the spec")
     for each in (apply, destroy):
         each.add_argument("--yes", "-y", action="store_true", help="do not ask")
+        add_lock_timeout(each)
     of_plan = "with --plan the one that the plan was made from (default: found by its path relative to the plan)"
     apply.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help=f"the spec, a YAML file; {of_plan}")
     for each in (plan, destroy, show):
@@ -38,6 +40,8 @@ def _plan(options: argparse.Namespace) -> int:
     cloud, spec = open_spec(options, options.spec)
     plan = api.plan(cloud, spec, allow_replace=options.allow_replace, prune=options.prune, jobs=options.jobs)
     print_result(options, plan.table, _plan_data(plan))
+    if plan.lease and plan.lease.holder:
+        print(f"openstack-prep: spec {plan.spec} is being applied by {plan.lease.holder}", file=sys.stderr)
     plan.raise_for_refusals()
     if options.out:
         plan_file.save(options.out, plan, options.spec, read, cloud)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from openstack_prep import api, executor, openshift, planner
+from openstack_prep import api, exclusive, executor, openshift, planner
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotAllowed
 from openstack_prep.installer.leftovers import Owned, infra_ids
@@ -56,6 +56,7 @@ def plan_cleanup(
     """Return the plan that removes what is left of a cluster, and what could not be looked at or found."""
     cloud.allow_parallel(jobs).authenticate()
     site = Site(cloud, Mark(infra_id))
+    seen = exclusive.look(site, infra_id, ())
     lists, warnings = _read(site, infra_id, jobs)
     if release and not any(Mark(release).owns(raw["description"]) for raw in lists["floating_ip"]):
         warnings.append(f"no floating IP in project {cloud.project_name} carries the mark of a spec {release}")
@@ -65,7 +66,8 @@ def plan_cleanup(
     made = planner.plan_destroy(infra_id, spec.resources, observed)
     refusals = tuple(executor.examine_deletes(site, made, jobs=jobs))
     steps = tuple(map(_explained, made.steps))
-    return replace(made, steps=steps, refusals=refusals, wanted=spec, site=site, made=time.monotonic()), warnings
+    whole = replace(made, steps=steps, refusals=refusals, wanted=spec, site=site, made=time.monotonic(), lease=seen)
+    return whole, warnings
 
 
 def _read(site: Site, infra_id: str, jobs: int) -> tuple[Lists, list[str]]:

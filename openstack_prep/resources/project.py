@@ -141,11 +141,15 @@ class Project(Resource):
                 yield Mistake.about(self.key, holds, _remedy(left))
 
     def delete(self, site: Site, observed: Observed) -> None:
-        """Delete it; its ``default`` security group, which Neutron would leave behind, goes first."""
-        for group in site.admin.network.list("/security-groups", "security_groups", project_id=observed.id):
+        """Delete it, then its ``default`` security group, which Neutron would leave behind.
+
+        In this order: the group holds the lease, and listing the groups of a project would make it anew.
+        """
+        groups = site.admin.network.list("/security-groups", "security_groups", project_id=observed.id)
+        site.admin.identity.delete(f"/projects/{observed.id}")
+        for group in groups:
             if group["name"] == "default":
                 site.admin.network.delete(f"/security-groups/{group['id']}")
-        site.admin.identity.delete(f"/projects/{observed.id}")
 
 
 def _remedy(left: Sequence[str]) -> str:

@@ -103,7 +103,34 @@ def services() -> Iterator[requests_mock.Mocker]:
         )
         # every plan of a whole spec asks which projects carry its tag
         mocker.get(f"{IDENTITY}/projects?tags=openstack-prep%3Alab", json={"projects": []})
+        default_group(mocker)
         yield mocker
+
+
+LEASE = "http://neutron/v2.0/security-groups/default-group"
+
+
+def default_group(services: requests_mock.Mocker, description: str = "Default security group") -> dict[str, Any]:
+    """Let Neutron have the group that leases lie in, of which it counts the revisions; return the group."""
+    kept: dict[str, Any] = {
+        "id": "default-group",
+        "name": "default",
+        "description": description,
+        "revision_number": 1,
+    }
+
+    def put(request: Any, context: Any) -> dict[str, Any]:
+        if request.headers["If-Match"] != f"revision_number={kept['revision_number']}":
+            context.status_code = 412
+            return {"NeutronError": {"type": "", "message": "Constrained to another revision", "detail": ""}}
+        kept["description"] = request.json()["security_group"]["description"]
+        kept["revision_number"] += 1
+        return {"security_group": dict(kept)}
+
+    services.get("http://neutron/v2.0/security-groups?name=default", json=lambda *_: {"security_groups": [dict(kept)]})
+    services.get(LEASE, json=lambda *_: {"security_group": dict(kept)})
+    services.put(LEASE, json=put)
+    return kept
 
 
 @pytest.fixture
@@ -183,11 +210,12 @@ def failure(status: int, message: str = "no") -> dict[str, Any]:
 
 
 def sent(services: requests_mock.Mocker) -> list[str]:
-    """Return what was asked so far, without logins and version documents: "GET /v3/users?name=x"."""
+    """Return what was asked so far, without logins, version documents and leases: "GET /v3/users?name=x"."""
     return [
         f"{request.method} {request.path}" + (f"?{request.query}" if request.query else "")
         for request in services.request_history
         if not request.path.endswith("/auth/tokens")
+        and not (request.path.startswith("/v2.0/security-groups") and "default" in request.url)
         and f"{request.scheme}://{request.netloc}{request.path}" not in BARE
     ]
 
