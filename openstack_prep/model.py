@@ -7,6 +7,7 @@ A *resource* is one thing we want to exist; what stands in the cloud in its plac
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar

@@ -112,7 +112,7 @@ def unlock(sight: Sight) -> None:
     group, holder = sight.group, sight.holder
     while group is not None and holder is not None:
         try:
-            group.swap(group.text.without(holder.spec))
+            group.swap(group.text.without(holder))
             return
         except CloudError as error:
             if error.status not in CHANGED:

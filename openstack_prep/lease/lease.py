@@ -50,8 +50,10 @@ class Lease:
         """Give it up; never raises, for it ends by itself."""
         self.abandon()
         with self._lock:
+            if self._lost:
+                return
             try:
-                self._swap(lambda text: text.without(self._entry.spec))
+                self._swap(lambda text: text.without(self._entry))
             except NotFound:
                 pass  # it went with its project
             except LeaseLost as error:

@@ -113,14 +113,20 @@ class Description:
         others = tuple(each for each in self.entries if each.spec != entry.spec)
         return replace(self, entries=(*others, entry), count=self.count + counted)
 
-    def without(self, spec: str) -> Description:
-        """Return the same without the lease on a spec, given by its digest."""
-        return replace(self, entries=tuple(each for each in self.entries if each.spec != spec))
+    def without(self, entry: Entry) -> Description:
+        """Return the same without the lease of a run; another run's lease on the same spec stays."""
+        left = tuple(each for each in self.entries if (each.spec, each.run) != (entry.spec, entry.run))
+        return replace(self, entries=left)
 
 
 def strip(text: str | None) -> str:
     """Return a description without leases."""
     return _BLOCK.sub("", text or "", count=1)
+
+
+def keep(old: str | None, new: str) -> str:
+    """Return a new description with the leases of the old one, as far as there is room."""
+    return replace(Description.read(old), before=new, after="").write() or new
 
 
 def digest(text: str, characters: int = 4) -> str:

@@ -163,7 +163,7 @@ class _Wait:
         if other is not None and other.run != self.entry.run and not self._dead(other):
             return f"spec {self.sight.spec} is being applied by {other}"
         if text.holding(self.entry, counted=self.sight.declared).write() is None:
-            if not text.without(self.entry.spec).entries:
+            if not [each for each in text.entries if each.spec != self.entry.spec]:
                 raise NotAllowed("the description of the default security group leaves no room for it")
             return f"{len(text.entries)} other specs are at work in the project of spec {self.sight.spec}"
         return ""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self, cast
 
 from openstack_prep.errors import Mistake, NotFound
 from openstack_prep.fields import Name
+from openstack_prep.lease import text
 from openstack_prep.model import Change, Context, Key, Mark, Observed, Resource
 from openstack_prep.resources import in_use
 from openstack_prep.resources.neutron import NetworkResource
@@ -64,6 +65,16 @@ class SecurityGroup(NetworkResource):
         if self.rules is None:
             return None
         return cast(SecurityGroupRules, self.sibling(SecurityGroupRules, self.name, rules=self.rules))
+
+    def observe(self, site: Site, raw: Raw) -> Observed:
+        """Return what is there; the leases of runs, in the description of "default", are not the spec's."""
+        seen = super().observe(site, {**raw, "description": text.strip(raw["description"])})
+        return replace(seen, handle=raw)
+
+    def put(self, site: Site, observed: Observed, body: Mapping[str, Any], verb: str = "") -> dict[str, Any]:
+        if "description" in body:
+            body = {**body, "description": text.keep(observed.handle["description"], body["description"])}
+        return super().put(site, observed, body, verb)
 
 
 @dataclass(frozen=True, kw_only=True)
