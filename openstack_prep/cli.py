@@ -77,7 +77,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     else:
         notes = logging.StreamHandler()  # such as who is waited for
         notes.setFormatter(logging.Formatter("openstack-prep: %(message)s"))
-        logging.getLogger("openstack_prep").addHandler(notes)
+        logging.getLogger("openstack_prep").handlers[:] = [notes]
     logging.getLogger("keystoneauth").addHandler(logging.NullHandler())  # what it warns of, our errors say
     try:
         code = int(options.run(options))

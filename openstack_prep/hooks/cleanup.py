@@ -47,7 +47,7 @@ def cleanup(
     found, warnings = plan_cleanup(cloud, openshift.cluster(metadata, infra_id).infra_id, release=release, jobs=jobs)
     for each in warnings:
         _log.warning("%s", each)
-    return api.apply(cloud, found, jobs=jobs)
+    return api.apply(cloud, found, jobs=jobs, agreed=False)
 
 
 def plan_cleanup(

@@ -23,10 +23,14 @@ def place() -> str:
 
 
 def started(pid: int) -> str:
-    """Return when a process started, in ticks since the host did; empty when it cannot be known."""
+    """Return when a process started, in ticks since the host did; empty when it cannot be known.
+
+    One that has ended, and that its parent has not noticed yet, has "ended".
+    """
     try:
         # the name in parentheses may hold anything; the start is field 22, and 3 is the first behind the name
-        return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[19]
+        fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        return "ended" if fields[0] in "ZX" else fields[19]
     except (OSError, IndexError):
         return ""
 

@@ -22,7 +22,7 @@ from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
 from tests.functional.conftest import Prep
 
-SLOW = Fault("neutron", method="POST", path_regex="/networks", delay=8)
+SLOW = Fault("neutron", method="POST", path_regex="/networks", delay=40)
 """Keeps the first holder at work."""
 
 
@@ -73,6 +73,14 @@ def until_held(devcloud: Devcloud, name: str) -> None:
     raise AssertionError("nobody took the lease")
 
 
+def until_made(devcloud: Devcloud, name: str) -> None:
+    """Wait for the network whose making takes long."""
+    deadline = time.monotonic() + 90
+    while not made(devcloud, name)[f"{name}-net"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
 @pytest.mark.parametrize(("racers", "apart"), [(2, 0.0), (2, 0.7), (8, 0.0), (4, 1.0)])
 def test_racers_make_one_of_each(
     spec: Prep, name: str, devcloud: Devcloud, tmp_path: Path, racers: int, apart: float
@@ -99,7 +107,7 @@ def test_who_is_at_work_is_named_and_not_waited_for(spec: Prep, name: str, devcl
         assert f"(pid {first.pid})" in said
         assert "openstack-prep unlock SPEC" in said
         assert f"(pid {first.pid})" in spec.run("plan", "spec.yaml").stderr
-        first.communicate(timeout=120)
+        first.communicate(timeout=200)
         assert first.returncode == 0
 
 
@@ -109,7 +117,7 @@ def test_a_killed_holder_on_this_host_is_followed_at_once(spec: Prep, name: str,
         until_held(devcloud, name)
         first.kill()
         first.communicate()
-        time.sleep(8)  # the request that was under way
+        until_made(devcloud, name)  # by the request that was under way
     spec.run("apply", "--yes", "--lock-timeout", "0", "spec.yaml")
     assert set(made(devcloud, name).values()) == {1}
 
@@ -117,11 +125,11 @@ def test_a_killed_holder_on_this_host_is_followed_at_once(spec: Prep, name: str,
 @pytest.fixture
 def stopped(spec: Prep, name: str, devcloud: Devcloud) -> Iterator[subprocess.Popen[str]]:
     """A holder that does not run any more, and is as good as on another host: it is not dead."""
-    with devcloud.faults(Fault("neutron", method="POST", path_regex="/networks", delay=3)):
+    with devcloud.faults(Fault("neutron", method="POST", path_regex="/networks", delay=10)):
         run = spec.start("apply", "--yes", "--jobs", "1", "spec.yaml")
         until_held(devcloud, name)
         os.kill(run.pid, signal.SIGSTOP)
-        time.sleep(3.5)
+        until_made(devcloud, name)
     yield run
     run.kill()
     run.communicate()
