@@ -93,6 +93,7 @@ def apply(
     is raised.  A plan that has become old, or was carried out before, or since which somebody else was at work, is
     made again first; if it differs, PlanRefused is raised before anything is changed, unless ``agreed`` is false:
     then the new plan counts.  Default: a given plan was agreed to.  Raises PlanRefused for a plan with refusals.
+    ``allow_replace`` is for what is planned here; a plan brings the consent that it was made with.
     """
     agreed = isinstance(wanted, Plan) if agreed is None else agreed
     if not isinstance(wanted, Plan):
@@ -163,7 +164,7 @@ def _made_again(
         new = plan_destroy(cloud, old.wanted, jobs=jobs)
     else:
         prune = prune or any(step.action is Action.DELETE and not step.duplicate_of for step in old)
-        allow = agreed or allow_replace
+        allow = old.allow_replace or allow_replace
         new = plan(cloud, old.wanted, allow_replace=allow, prune=prune, jobs=jobs, progress=progress)
     new.raise_for_refusals()
     if not agreed:

@@ -231,7 +231,8 @@ class _Run:
         """Do the step; after a passing fault look again what is there and do what is left.
 
         A request whose answer was lost may have done its work, so nothing is sent a second time
-        before looking.  What followed others shows only now; when nothing is left to do, it was kept.
+        before looking.  What followed others shows only now, and so may what an update would take
+        away; when nothing is left to do, it was kept.
         """
         retry = tenacity.Retrying(
             retry=tenacity.retry_if_exception(passes),
@@ -247,7 +248,7 @@ class _Run:
                 again = attempt.retry_state.attempt_number > 1
                 if again:
                     self.tell(Event(step, "again"))
-                if again or step.follows or (step.action is Action.CREATE and self.in_company.is_set()):
+                if again or step.decided_later or (step.action is Action.CREATE and self.in_company.is_set()):
                     site = self.site.fresh()
                     now = self._look_again(step, site)
                 try:
@@ -281,15 +282,20 @@ class _Run:
             return False
         return moved or (left.action, left.changes) != (step.action, step.changes)
 
-    @staticmethod
-    def _look_again(step: Step, site: Site) -> Step:
+    def _look_again(self, step: Step, site: Site) -> Step:
+        """Decide anew by what is there now; raises PlanRefused for what the plan has no consent to."""
         observed = observe(site, [step.resource]).get(step.key)
         if step.action is Action.DELETE:
             left = observed is not None and observed.ours
             return replace(step, observed=observed, action=Action.DELETE if left else Action.KEEP)
+        if observed is not None and step.resource.settle(site, observed):
+            observed = observe(site.fresh(), [step.resource]).get(step.key)
         again = planner.decide(step.resource, observed, step.needs)
         if again.action is Action.REPLACE and step.action is not Action.REPLACE:
             raise PlanRefused([Mistake.about(step.key, "was changed by somebody else meanwhile", "plan again")])
+        refusals = [] if self.plan.allow_replace else planner.to_consent([again])
+        if refusals:
+            raise PlanRefused(refusals)
         return again
 
     @staticmethod

@@ -104,6 +104,11 @@ class Step:
     duplicate_of: str = ""
 
     @property
+    def decided_later(self) -> bool:
+        """Whether only the run finds out what it does, right before it does it."""
+        return bool(self.follows) or (self.resource.previewed and self.action is Action.UPDATE)
+
+    @property
     def key(self) -> Key:
         return self.resource.key
 

@@ -152,10 +152,10 @@ def _tenant(plan: Plan) -> SavedCloud | None:
 
 
 def _consented(plan: Plan) -> set[str]:
-    """Return the resources, as steps call them, that a plan replaces or takes something from."""
-    needed = to_consent(plan)
-    labels = {step.key: str(step) for step in plan}
-    return {labels[key] for each in needed for key in each.keys} | {each.where for each in needed if not each.keys}
+    """Return the resources, as steps call them, that a plan replaces or takes something from, or may when it runs."""
+    needed, labels = to_consent(plan), {step.key: str(step) for step in plan}
+    found = {labels[key] for each in needed for key in each.keys} | {each.where for each in needed if not each.keys}
+    return found | {str(step) for step in plan if plan.allow_replace and step.decided_later}
 
 
 class SavedPlan:

@@ -53,19 +53,20 @@ def plan_apply(
     ordered = in_order(resources, edges)
     twins = _twins(ordered, edges, observed)
     steps: list[Step] = [step for each in reversed(ordered) for step in twins[each.key]]
-    pending: set[Key] = set()
+    pending: dict[Key, Action] = {}
     names = labels(edges)
     for resource in ordered:
         needs = edges[resource.key] | {step.key for step in twins[resource.key]}
         step = decide(resource, observed.get(resource.key), needs)
-        step = _following(replace(step, label=names[resource.key]), pending, names)
+        step = _following(replace(step, label=names[resource.key]), pending.keys(), names)
+        step = _previewed_later(step, pending, names, allow_replace)
         steps.append(step)
         if step.action is not Action.KEEP:
-            pending.add(step.key)
+            pending[step.key] = step.action
     refusals = list(mistakes)
     if not allow_replace:
         refusals += to_consent(steps)
-    return Plan(spec=spec, purpose="apply", steps=tuple(steps), refusals=tuple(refusals))
+    return Plan(spec=spec, purpose="apply", steps=tuple(steps), refusals=tuple(refusals), allow_replace=allow_replace)
 
 
 def plan_removals(made: Plan, undeclared: Sequence[tuple[Resource, Observed]], *, prune: bool) -> Plan:
@@ -144,6 +145,19 @@ def _following(step: Step, pending: Set[Key], names: Mapping[Key, str]) -> Step:
     return replace(
         step, action=action, follows=follows, reason=f"as {', '.join(sorted(names[key] for key in follows))} will be"
     )
+
+
+def _previewed_later(step: Step, pending: Mapping[Key, Action], names: Mapping[Key, str], allow_replace: bool) -> Step:
+    """Return an update that says which resources must be created before the service can preview all of it."""
+    if not step.resource.previewed or step.action is not Action.UPDATE:
+        return step
+    missing = sorted(names[key] for key in step.needs if pending.get(key) in (Action.CREATE, Action.REPLACE))
+    if not missing:
+        return step
+    reason = f"the update is previewed again once {', '.join(missing)} exists"
+    if not allow_replace:
+        reason += ", and refused then if it replaces anything (--allow-replace)"
+    return replace(step, reason=reason)
 
 
 def to_consent(steps: Iterable[Step]) -> list[Mistake]:

@@ -104,6 +104,8 @@ class Resource:
     """Whether the id of what is observed is its own: a role assignment shows that of its role."""
     immutable: ClassVar[frozenset[str]] = frozenset()
     """Fields that the API cannot change: another value means a replacement, by consent only."""
+    previewed: ClassVar[bool] = False
+    """Whether only the service can tell what an update does: then it is asked again right before each update."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {
         "extra": "forbid",
@@ -215,6 +217,10 @@ class Resource:
         Pure: judges by what ``find`` has read.  Replacements need not be yielded; the planner knows them.
         """
         return ()
+
+    def settle(self, site: Site, observed: Observed) -> bool:
+        """Wait for work that is in progress on it, before an update is decided; return whether there was any."""
+        return False
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield what a deletion would orphan or break; ``going`` are the ids that are deleted with it.

@@ -56,7 +56,7 @@ def step_line(step: Step, width: int) -> str:
     elif step.action is Action.DELETE and step.reason:
         details = step.reason
     elif step.changes:
-        details = ", ".join(map(change_text, step.changes))
+        details = ", ".join(map(change_text, step.changes)) + (f" ({step.reason})" if step.reason else "")
     return f"{step.action.mark:>3} {step!s:<{width}}  {details}".rstrip()
 
 

@@ -207,3 +207,11 @@ def test_events_are_told(cloud: Cloud, flavors: Flavors) -> None:
 
 def test_every_public_name_is_there() -> None:
     assert [name for name in prep.__all__ if not hasattr(prep, name)] == []
+
+
+@pytest.mark.parametrize("consent", [True, False])
+def test_a_plan_that_is_made_again_keeps_its_consent(cloud: Cloud, flavors: Flavors, consent: bool) -> None:
+    plan = prep.plan(cloud, SPEC, allow_replace=consent)
+    prep.apply(cloud, plan).raise_for_failures()
+    stale = prep.plan(cloud, SPEC, allow_replace=consent)
+    assert api._made_again(cloud, stale, 1, lambda *_: None).allow_replace is consent

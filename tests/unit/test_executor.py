@@ -3,8 +3,10 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 
@@ -15,6 +17,7 @@ from openstack_prep.interrupts import SIGNALS, Interrupted
 from openstack_prep.model import INTERRUPT, Action, Key, Observed, Resource, Result, Status
 from openstack_prep.plan import Plan, Report
 from openstack_prep.planner import plan_apply, plan_destroy
+from openstack_prep.site import Site
 from tests.unit.box import BROKEN, LOST, Box, Shelf
 
 
@@ -454,3 +457,63 @@ def test_what_follows_a_failure_is_skipped(shelf: Shelf) -> None:
     apply(shelf, b).raise_for_failures()
     shelf.before["create a"] = [BROKEN]
     assert result(apply(shelf, b, a), "b").status is Status.SKIPPED
+
+
+# --- consent, judged when it is written --------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crate(Box):
+    """A box whose contents go when it is painted; only a look right before can tell."""
+
+    kind: ClassVar[str] = "crate"
+    previewed: ClassVar[bool] = True
+
+    def losses(self, observed: Observed) -> Iterable[Mistake]:
+        if observed.values.get("material") == "full":
+            yield Mistake(str(self.key), "the contents would go", "--allow-replace")
+
+
+@pytest.mark.parametrize("consent", [False, True])
+def test_a_loss_that_the_plan_could_not_see_needs_consent_too(shelf: Shelf, consent: bool) -> None:
+    """Only that step fails; the rest of the run is done."""
+    shelf.boxes["c"] = {"colour": "red"}
+    made = plan(shelf, Crate(name="c", colour="blue"), Box(name="other"), consent=consent)
+    assert not made.refusals
+    shelf.boxes["c"]["material"] = "full"
+    report = run(shelf, made)
+    assert shelf.boxes["c"]["colour"] == ("blue" if consent else "red")
+    assert result(report, "other").status is Status.DONE
+    assert isinstance(result(report, "c").error, PlanRefused) is not consent
+
+
+def test_a_loss_that_a_second_attempt_finds_needs_consent(shelf: Shelf) -> None:
+    """Made by somebody else meanwhile."""
+    made = plan(shelf, Crate(name="c", colour="blue"))
+    shelf.before["create c"] = [CloudError("409", retryable=True)]
+
+    def meanwhile() -> None:
+        shelf.boxes["c"] = {"colour": "red", "material": "full"}
+
+    shelf.before["find"] = [meanwhile]
+    report = run(shelf, made)
+    assert isinstance(result(report, "c").error, PlanRefused)
+    assert shelf.boxes["c"]["colour"] == "red"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Busy(Crate):
+    """A crate that somebody is at work on."""
+
+    kind: ClassVar[str] = "busy"
+
+    def settle(self, site: Site, observed: Observed) -> bool:
+        self._shelf(site).boxes[self.name]["material"] = "full"
+        return True
+
+
+def test_what_is_in_progress_is_waited_for_before_it_is_judged(shelf: Shelf) -> None:
+    shelf.boxes["c"] = {"colour": "red"}
+    report = run(shelf, plan(shelf, Busy(name="c", colour="blue")))
+    assert isinstance(result(report, "c").error, PlanRefused)
+    assert shelf.boxes["c"]["colour"] == "red"

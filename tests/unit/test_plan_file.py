@@ -154,6 +154,17 @@ def test_consent_to_a_loss_is_kept_with_it(keep: Keep, tmp_path: Path) -> None:
     assert saved.content.allow_replace == (str(user.key),)
 
 
+@pytest.mark.parametrize(("consent", "named"), [(True, ("box/b",)), (False, ())])
+def test_consent_to_what_only_the_run_finds_out_is_kept_with_it(
+    keep: Keep, consent: bool, named: tuple[str, ...]
+) -> None:
+    """It follows another, and is decided right before it is done."""
+    boxes = Box(name="a", size=2), Box(name="b", behind=(Key("box", "a"),))
+    observed = {each.key: Observed(id=each.name, ours=True) for each in boxes}
+    saved = SavedPlan(keep(plan_apply("lab", boxes, observed, allow_replace=consent)))
+    assert (saved.content.allow_replace, saved.allow_replace) == (named, consent)
+
+
 def test_a_loss_that_it_does_not_name_is_refused(keep: Keep, spec: Path, tmp_path: Path) -> None:
     """The steps are the same: a new password, and whether the old one can still be had shows in the loss alone."""
     password = tmp_path / "u.password"

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -195,3 +196,31 @@ def test_pruning_deletes_it_last_and_dependents_first() -> None:
     child, parent = plan.pending
     assert Key("box", "kept") in child.needs
     assert {Key("box", "kept"), child.key} <= parent.needs
+
+
+# --- what only a preview can tell ---------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crate(Box):
+    """What an update of it does, only a preview can tell, for which all that it stands on must exist."""
+
+    kind: ClassVar[str] = "crate"
+    previewed: ClassVar[bool] = True
+
+
+@pytest.mark.parametrize("consent", [True, False])
+def test_an_update_that_cannot_be_previewed_yet_says_so(consent: bool) -> None:
+    crate = Crate(name="c", colour="blue", on=("new", "old"))
+    observed = {crate.key: Observed(id="c1", values={"colour": "red"}), **seen_as("old")}
+    plan = plan_apply("lab", [Box(name="new"), Box(name="old"), crate], observed, allow_replace=consent)
+    (step,) = [each for each in plan if each.key == crate.key]
+    assert "box/new" in step.reason
+    assert "box/old" not in step.reason
+    assert ("--allow-replace" in step.reason) is not consent
+    assert step.reason in plan.table
+    assert plan.allow_replace is consent
+
+
+def seen_as(name: str) -> dict[Key, Observed]:
+    return {Key("box", name): Observed(id=name)}
