@@ -86,7 +86,7 @@ def signal_ready(command: str, server: str) -> None:
 
 
 def test_rke(tenant: Tenant, project: Connection, devcloud: Devcloud) -> None:
-    """Servers that say when they are ready; another image rebuilds them in place; scaled in by choice."""
+    """Servers that say when they are ready; another image replaces them; scaled in by choice."""
     template = str(TEMPLATES / "rke-cluster.yaml")
     given = {"node_count": 2, "image": "ubuntu", "flavor": "m1.small", "key_name": "key", "network": "nodes"}
     stack(tenant, "create", "-t", template, "rke", parameters=given)
@@ -106,13 +106,15 @@ def test_rke(tenant: Tenant, project: Connection, devcloud: Devcloud) -> None:
 
     stack(tenant, "update", "-t", template, "rke", parameters=given | {"image": "ubuntu-new", "wait_timeout": 0})
     assert ended(project, "rke") == "UPDATE_COMPLETE"
-    assert {each.id for each in nodes(project).values()} == {each.id for each in before.values()}
+    after = nodes(project)
+    assert after.keys() == before.keys()
+    assert not {each.id for each in after.values()} & {each.id for each in before.values()}
 
     fewer = given | {"node_count": 1, "nodes_to_remove": "0", "image": "ubuntu-new", "wait_timeout": 0}
     stack(tenant, "update", "-t", template, "rke", parameters=fewer)
     assert ended(project, "rke") == "UPDATE_COMPLETE"
     shown = outputs(project, "rke")
-    assert (shown["node_names"], shown["node_ids"]) == (["rke-1"], [before["rke-1"].id])
+    assert (shown["node_names"], shown["node_ids"]) == (["rke-1"], [after["rke-1"].id])
     stack(tenant, "delete", "-y", "--wait", "rke")
     assert nodes(project) == {}
 
