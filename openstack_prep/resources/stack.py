@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from openstack_prep.errors import Mistake
+from openstack_prep.errors import CloudError, Mistake
 from openstack_prep.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.resources import stack_checks
 from openstack_prep.resources.heat import SERVER, HeatStack
@@ -24,7 +24,7 @@ from openstack_prep.resources.stack_quota import Ledger
 from openstack_prep.secret import HIDDEN
 from openstack_prep.site import Site
 
-COMPARED = ("template", "parameters", "environment", "tags")
+COMPARED = ("template", "parameters", "environment", "tags", "status")
 DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE")
 NOTHING: frozenset[str] = frozenset()
 
@@ -34,12 +34,15 @@ class Stack(Inputs):
     """A stack of Heat's.  Our mark is a tag.
 
     It comes after everything else of the spec that lies in a project, for only its template knows what it
-    uses. What Heat says that an update would do stands in the plan; what it would replace needs consent.
+    uses. What Heat says that an update would do stands in the plan, and Heat is asked again right before the
+    update; what it would replace, or wipe in place, needs consent.
     Servers and ports that are gone are made again, and with the same consent servers whose last port is
     gone. What it would make is held against the project's quotas first, together with the spec's other
     stacks there. A stack in progress is waited for. After a failure the next apply goes on with the same
     stack.
     """
+
+    previewed: ClassVar[bool] = True
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         quotas = self.of_project(context.declared(Quota))
@@ -110,13 +113,17 @@ class Stack(Inputs):
     def _foresee(self, site: Site, handle: dict[str, Any], values: Mapping[str, Any]) -> None:
         """Ask Heat what an update would do, when there is one to do and all that it names is there."""
         wanted = self.desired()
-        same = all(values.get(name) == wanted[name] for name in COMPARED)
+        same = all(values.get(name) == wanted[name] for name in COMPARED) and not handle["missing"]
         if same or not isinstance(self.package, Package) or not self.askable(site):
             return
+        handle["asked"] = True
         body, secrets = self.body(site, handle["tags"])
         before, names = values["parameters"], sorted(self.given.keys() - self.package.hidden)
+        same_template = all(values[name] == wanted[name] for name in ("template", "environment"))
         try:
-            handle["preview"] = foresee(handle["stack"], body, secrets, before, names, handle["missing"])
+            handle["preview"] = foresee(
+                handle["stack"], body, secrets, before, names, handle["missing"], same_template=same_template
+            )
         except Refused as error:
             handle["refused"] = str(error)
 
@@ -147,6 +154,13 @@ class Stack(Inputs):
 
     # --- the verbs ---------------------------------------------------------------------------
 
+    def settle(self, site: Site, observed: Observed) -> bool:
+        """Wait for what a run that was killed, or somebody else, has begun."""
+        if not in_progress(observed.handle["raw"]):
+            return False
+        self._waiting(site, observed.handle["stack"], patience=0).end(self.timeout)
+        return True
+
     def create(self, site: Site) -> Observed:
         Ledger.of(site, self.owner).afford(site, self, None)
         cloud = site.tenant(self.owner)
@@ -156,17 +170,15 @@ class Stack(Inputs):
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         stack: HeatStack = observed.handle["stack"]
-        if in_progress(observed.handle["raw"]):  # by a run that was killed, or by somebody else
-            self._waiting(site, stack, patience=0).end(self.timeout)
-            found = type(self).find(site.fresh(), [self]).get(self.key)
-            if found is None:
-                return self.create(site)
-            observed, stack = found, found.handle["stack"]
         if observed.handle["raw"]["stack_status"].startswith("DELETE"):
             self.delete(site, observed)
             return self.create(site)
         if not self._differs(observed):
             return observed
+        if "refused" in observed.handle:
+            raise CloudError(f"Heat refuses the update: {observed.handle['refused']}; correct that")
+        if "asked" not in observed.handle:  # nobody knows what it would take away
+            raise CloudError("Heat cannot preview the update, for something that it names is gone; plan again")
         Ledger.of(site, self.owner).afford(site, self, observed)
         for each in observed.handle["missing"].values():
             stack.mark_unhealthy(each)
@@ -196,5 +208,5 @@ class Stack(Inputs):
 class ResolvedStack(Resolved, Stack):
     """A stack that knows what it comes after, and the quota of its project."""
 
-    after: frozenset[Key] = field(default=frozenset(), repr=False)
+    after: tuple[Resource, ...] = field(default=(), repr=False)
     quota: Quota | None = field(default=None, repr=False)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from openstack_prep.errors import Mistake, PrepError
 from openstack_prep.model import Observed
-from openstack_prep.resources.heat_preview import STATELESS, Refused
+from openstack_prep.resources.heat_preview import MAYBE, STATELESS, Refused
 from openstack_prep.resources.stack_inputs import Inputs
 from openstack_prep.resources.stack_quota import planned
 from openstack_prep.site import Site
@@ -25,21 +25,26 @@ def against(stack: Inputs, site: Site, observed: Observed | None) -> Iterator[Mi
         yield stack.mistake(str(stack.package), "")
     for what, remedy in stack.mistakes():
         yield stack.mistake(what, remedy)
+    what, refused = "the update", ""
     if observed is not None:
-        if "refused" in observed.handle:
-            yield stack.mistake(f"Heat refuses the update: {observed.handle['refused']}", "correct that")
+        refused = observed.handle.get("refused", "")
     elif stack.askable(site):
         try:
             planned(site, stack)
         except Refused as error:
-            yield stack.mistake(f"Heat refuses it: {error}", "correct that")
+            what, refused = "it", str(error)
+    if refused and not stack.awaits(site):
+        yield stack.mistake(f"Heat refuses {what}: {refused}", "correct that")
 
 
 def losses(stack: Inputs, observed: Observed) -> Iterator[Mistake]:
-    """Yield what an update would delete and make again, but for what holds nothing."""
+    """Yield what an update would delete and make again or wipe, but for what holds nothing."""
     standing = observed.handle["stack"].made.keys() - observed.handle["missing"].keys()
-    replaced = (each for each in observed.handle["preview"] if each.verb == "replace" and each.place in standing)
+    touched = [each for each in observed.handle["preview"] if each.place in standing]
+    replaced = [each for each in touched if each.verb == "replace"]
     lost = [f"{each.place} ({each.type})" for each in replaced if each.type not in STATELESS]
+    wiped = [f"{each.place} ({each.type})" for each in touched if each.verb in ("rebuild", "restore")]
+    unknown = [f"{each.place} ({each.type})" for each in touched if each.verb == MAYBE]
     cut_off = observed.handle.get("cut off", ())
     if cut_off:
         yield stack.mistake(
@@ -49,5 +54,16 @@ def losses(stack: Inputs, observed: Observed) -> Iterator[Mistake]:
     if lost:
         yield stack.mistake(
             f"the update would delete and make again {', '.join(sorted(lost))}",
+            "take back what changes them, or consent to that (--allow-replace)",
+        )
+    if unknown:
+        yield stack.mistake(
+            f"the update may replace or wipe the members of {', '.join(sorted(unknown))}: Heat cannot preview it",
+            "change the size of groups in an apply of its own, or consent to that (--allow-replace)",
+        )
+    if wiped:
+        yield stack.mistake(
+            f"the update would wipe the disks of {', '.join(sorted(wiped))}: Heat rebuilds servers and restores "
+            "volumes in place",
             "take back what changes them, or consent to that (--allow-replace)",
         )

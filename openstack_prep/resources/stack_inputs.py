@@ -17,6 +17,7 @@ from openstack_prep.fields import File, Name
 from openstack_prep.model import Context, Key, Resource
 from openstack_prep.resources import heat_package, heat_parameters
 from openstack_prep.resources.existing import Existing
+from openstack_prep.resources.flavor import Flavor
 from openstack_prep.resources.heat_package import Package, Template, digest
 from openstack_prep.resources.project import ByTenant, InProject
 from openstack_prep.resources.quota import Quota
@@ -71,9 +72,9 @@ class Inputs(ByTenant):
     """Consent to change a stack of that name that another made; it is ours from then on."""
 
     @property
-    def after(self) -> frozenset[Key]:
+    def after(self) -> tuple[Resource, ...]:
         """What the spec declares in a project, as far as it comes before the stack; known once it is resolved."""
-        return frozenset()
+        return ()
 
     @property
     def quota(self) -> Quota | None:
@@ -128,13 +129,13 @@ class Inputs(ByTenant):
 
     # --- what it needs -----------------------------------------------------------------------
 
-    def _comes_after(self, context: Context) -> frozenset[Key]:
-        """Return the keys of all that lies in a project, but for what is made of stacks or only written to files."""
+    def _comes_after(self, context: Context) -> tuple[Resource, ...]:
+        """Return all that lies in a project, and flavors, but for what is made of stacks or only written to files."""
         later = ("stack", "address_pairs", "clouds_entry", "env_file", "install_config")
         before = [each for each in context.declared(InProject) if each.kind not in later]
         before = [each for each in before if all(key.kind != self.kind for key in each.follows())]
         rules = [each.own_rules for each in before if isinstance(each, SecurityGroup)]
-        return frozenset(each.key for each in (*before, *rules) if each is not None)
+        return (*context.declared(Flavor), *before, *(each for each in rules if each is not None))
 
     def _answers(self, context: Context) -> Mapping[str, Any] | None:
         """Return its parameters, with those that others of the spec have an answer to and that nobody gives."""
@@ -146,7 +147,7 @@ class Inputs(ByTenant):
         return {**(self.parameters or {}), **{name: value for name, value in told.items() if name in asked}}
 
     def needs(self) -> Iterable[Key]:
-        return (*super().needs(), *self.after, *(each.key for each in self.uses()))
+        return (*super().needs(), *(each.key for each in (*self.after, *self.uses())))
 
     def references(self) -> Iterable[Resource]:
         return (*super().references(), *self.uses())
@@ -177,6 +178,10 @@ class Inputs(ByTenant):
                 f"secret_parameters: {name} is not hidden in the template, so that Heat would show it",
                 "add hidden: true",
             )
+
+    def awaits(self, site: Site) -> bool:
+        """Whether something of the spec that it may name, as only Heat can tell, does not exist yet."""
+        return any(site.look(each) is None for each in self.after)
 
     def askable(self, site: Site) -> bool:
         """Whether Heat can be asked about it: somebody may, and all that it names is there."""

@@ -1,0 +1,300 @@
+"""What an update of a stack would take away is refused at the moment of writing, on a real Heat."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openstack_prep import api
+from openstack_prep.errors import PlanRefused
+from openstack_prep.model import Status
+from openstack_prep.resources import Flavor, Network, Stack, Subnet
+from openstack_prep.spec import Spec
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.devcloud.qcow2 import qcow2
+from tests.functional.conftest import Prep
+from tests.functional.lab import Lab
+
+GROUP = """
+heat_template_version: wallaby
+parameters:
+  count: {type: number, default: 1}
+  flavor: {type: string, default: m1.small, constraints: [{custom_constraint: nova.flavor}]}
+  image: {type: string, constraints: [{custom_constraint: glance.image}]}
+resources:
+  nodes:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: {get_param: count}
+      resource_def: {type: node.yaml, properties: {flavor: {get_param: flavor}, image: {get_param: image}}}
+"""
+NODE = """
+heat_template_version: wallaby
+parameters: {flavor: {type: string}, image: {type: string}}
+resources:
+  server:
+    type: OS::Nova::Server
+    properties:
+      flavor: {get_param: flavor}
+      image: {get_param: image}
+      networks: [{network: nodes}]
+      POLICY
+"""
+PLAIN = """
+heat_template_version: wallaby
+parameters: {network: {type: string}}
+resources:
+  port: {type: OS::Neutron::Port, properties: {network: {get_param: network}}}
+"""
+SLOW = """
+heat_template_version: wallaby
+parameters: {image: {type: string}, text: {type: string, default: x}}
+resources:
+  delay:
+    type: OS::Heat::TestResource
+    properties: {value: {get_param: text}, action_wait_secs: {update: 4}}
+  server:
+    type: OS::Nova::Server
+    properties:
+      flavor: m1.small
+      image: {get_param: image}
+      image_update_policy: REPLACE
+      networks: [{network: nodes}]
+"""
+FAILS = """
+heat_template_version: wallaby
+parameters: {network: {type: string}, fail: {type: boolean}}
+resources:
+  first: {type: OS::Heat::TestResource, properties: {fail: {get_param: fail}}}
+  port: {type: OS::Neutron::Port, depends_on: first, properties: {network: {get_param: network}}}
+"""
+PORT = """
+heat_template_version: wallaby
+parameters: {network: {type: string, constraints: [{custom_constraint: neutron.network}]}}
+resources:
+  port: {type: OS::Neutron::Port, properties: {network: {get_param: network}}}
+"""
+GROWS = """
+heat_template_version: wallaby
+parameters: {network: {type: string}}
+resources:
+  nodes:
+    type: OS::Heat::ResourceGroup
+    properties: {count: COUNT, resource_def: {type: port.yaml, properties: {network: {get_param: network}}}}
+"""
+SCALES = """
+heat_template_version: wallaby
+parameters: {network: {type: string}, number: {type: number, default: 1}}
+resources:
+  ports:
+    type: OS::Heat::AutoScalingGroup
+    properties:
+      {min_size: 1, max_size: 2, desired_capacity: {get_param: number},
+       resource: {type: OS::Neutron::Port, properties: {network: {get_param: network}}}}
+"""
+NODES = (Network(name="nodes"), Subnet(name="nodes", network="nodes", cidr="10.0.0.0/24"))
+REFUSED = "delete and make again nodes.0.server (OS::Nova::Server)"
+
+
+@pytest.fixture(scope="module")
+def project(devcloud: Devcloud) -> Iterator[Lab]:
+    """One project with a network for all tests here."""
+    made = Lab(devcloud)
+    made.apply(*NODES)
+    yield made
+    made.destroy()
+
+
+@pytest.fixture
+def lab(project: Lab) -> Iterator[Lab]:
+    """That project; a test leaves no stack in it."""
+    yield project
+    stacks = [each for each in project.declared.values() if isinstance(each, Stack)]
+    api.destroy(project.as_user(), Spec(project.name, tuple(replace(each, project=None) for each in stacks)))
+    for each in stacks:
+        del project.declared[each.key]
+
+
+@pytest.fixture(scope="module")
+def images(devcloud: Devcloud) -> Iterator[tuple[str, str]]:
+    """Two images that all projects see."""
+    formats = {"disk_format": "qcow2", "container_format": "bare", "visibility": "public"}
+    names = [f"losses-{secrets.token_hex(3)}" for _ in range(2)]
+    made = [devcloud.admin.image.create_image(name, data=qcow2(1), **formats) for name in names]
+    yield names[0], names[1]
+    for each in made:
+        devcloud.admin.image.delete_image(each)
+
+
+@pytest.fixture
+def flavor() -> Flavor:
+    return Flavor(name=f"losses-{secrets.token_hex(3)}", vcpus=1, ram=1024, disk=1)
+
+
+def group(folder: Path, policy: str, **parameters: Any) -> Stack:
+    """A group of one server in a nested template, which Heat updates by a policy."""
+    (folder / "group.yaml").write_text(GROUP)
+    (folder / "node.yaml").write_text(NODE.replace("POLICY", policy))
+    return Stack(name="group", template=str(folder / "group.yaml"), parameters=parameters)
+
+
+def servers(lab: Lab) -> dict[str, Any]:
+    return {each.id: each for each in lab.admin.compute.servers(all_projects=True, project_id=lab.project_id)}
+
+
+def refusal(lab: Lab, *wanted: Any) -> str:
+    """Apply without consent, insist that only the stack is refused, and return why."""
+    report = lab.run(*wanted)
+    (failed,) = [each for each in report.results if each.status is Status.FAILED]
+    assert isinstance(failed.error, PlanRefused)
+    assert failed.step.key.kind == "stack"
+    assert not report.skipped
+    return str(failed.error)
+
+
+def test_what_the_run_itself_makes_is_previewed_before_the_update(
+    lab: Lab, tmp_path: Path, images: tuple[str, str], flavor: Flavor
+) -> None:
+    """Made and used in one edit: the plan cannot foresee it, the run refuses it, the next one does it by consent."""
+    by_policy = "flavor_update_policy: REPLACE"
+    lab.apply(group(tmp_path, by_policy, image=images[0]))
+    before = servers(lab)
+    edited = group(tmp_path, by_policy, image=images[0], flavor=flavor.name)
+    plan = lab.plan(flavor, edited)
+    assert not plan.refusals
+    (step,) = [each for each in plan if each.key.kind == "stack"]
+    assert f"previewed again once flavor/{flavor.name}" in step.reason
+    assert "--allow-replace" in str(plan)
+
+    assert REFUSED in refusal(lab, flavor, edited)
+    assert servers(lab).keys() == before.keys()
+    assert REFUSED in str(lab.plan(flavor, edited))
+    lab.run(flavor, edited, allow_replace=True).raise_for_failures()
+    assert not servers(lab).keys() & before.keys()
+    assert not lab.plan(flavor, edited)
+
+
+def test_another_image_that_rebuilds_servers_in_place_needs_consent(
+    lab: Lab, tmp_path: Path, images: tuple[str, str], flavor: Flavor
+) -> None:
+    """Another flavor keeps the disks: it needs none."""
+    old = group(tmp_path, "", image=images[0])
+    lab.apply(old)
+    before = servers(lab)
+    resized = group(tmp_path, "", image=images[0], flavor="m1.medium")
+    assert lab.apply(resized) == {"stack/group": "update"}
+    replacing = group(tmp_path, "image_update_policy: REPLACE", image=images[0], flavor="m1.medium")
+    assert lab.apply(replacing) == {"stack/group": "update"}
+    assert servers(lab).keys() == before.keys()
+    assert "delete and make again nodes.0.server" in str(
+        lab.plan(group(tmp_path, "image_update_policy: REPLACE", image=images[1], flavor="m1.medium")).refusals
+    )
+    rebuilt = group(tmp_path, "", image=images[1], flavor="m1.medium")
+    plan = lab.plan(rebuilt)
+    (said,) = map(str, plan.refusals)
+    assert "wipe the disks of nodes.0.server (OS::Nova::Server)" in said
+    assert "rebuild nodes.0.server" in plan.table
+    with pytest.raises(PlanRefused):
+        lab.run(rebuilt)
+    lab.run(rebuilt, allow_replace=True).raise_for_failures()
+    assert servers(lab).keys() == before.keys()
+    assert not lab.plan(rebuilt)
+
+
+def test_a_plain_parameter_may_name_what_is_not_there_yet(lab: Lab, tmp_path: Path) -> None:
+    """Heat refuses the preview until then; the template does not tell why."""
+    (tmp_path / "plain.yaml").write_text(PLAIN)
+    stack = Stack(name="plain", template=str(tmp_path / "plain.yaml"), parameters={"network": "later"})
+    assert "stack/plain: Heat refuses it" in str(lab.plan(stack))
+    later = (Network(name="later"), Subnet(name="later", network="later", cidr="10.1.0.0/24"))
+    lab.apply(*later, stack)
+
+
+def test_an_update_under_way_is_waited_for_and_then_previewed(
+    lab: Lab, tmp_path: Path, images: tuple[str, str]
+) -> None:
+    """As a run that was killed leaves it, with another edit since."""
+    (tmp_path / "slow.yaml").write_text(SLOW)
+    old = Stack(name="slow", template=str(tmp_path / "slow.yaml"), parameters={"image": images[0]})
+    lab.apply(old)
+    before = servers(lab)
+    heat: Any = lab.as_user().orchestration
+    (raw,) = [each for each in heat.list("/stacks", "stacks") if each["stack_name"] == "slow"]
+    heat.request("PATCH", f"/stacks/slow/{raw['id']}", json={"parameters": {"text": "y"}})
+    deadline = time.monotonic() + 30
+    while not heat.get(f"/stacks/slow/{raw['id']}")["stack"]["stack_status"].endswith("PROGRESS"):
+        assert time.monotonic() < deadline
+    edited = replace(old, parameters={"image": images[1]})
+    assert not lab.plan(edited).refusals
+    assert "delete and make again server (OS::Nova::Server)" in refusal(lab, edited)
+    assert servers(lab).keys() == before.keys()
+
+
+def ports(lab: Lab) -> set[str]:
+    listed = lab.admin.network.ports(project_id=lab.project_id)
+    return {each.id for each in listed if not each.device_owner.startswith("network:")}
+
+
+def written(folder: Path, name: str, text: str, **parameters: Any) -> Stack:
+    (folder / f"{name}.yaml").write_text(text)
+    return Stack(name=name, template=str(folder / f"{name}.yaml"), parameters=parameters)
+
+
+def test_an_update_that_failed_goes_on_by_consent_only(lab: Lab, tmp_path: Path) -> None:
+    """Heat has the new inputs already, so that nothing but the status differs; and the other edit is taken back."""
+    other = (Network(name="other"), Subnet(name="other", network="other", cidr="10.2.0.0/24"))
+    lab.apply(*other, written(tmp_path, "fails", FAILS, network="nodes", fail=False))
+    before = ports(lab)
+    half = written(tmp_path, "fails", FAILS, network="other", fail=True)
+    assert lab.run(*other, half, allow_replace=True).failed
+    assert ports(lab) == before
+    assert "port (OS::Neutron::Port)" in str(lab.plan(*other, half).refusals)
+    back = written(tmp_path, "fails", FAILS, network="nodes", fail=False)
+    assert "port (OS::Neutron::Port)" not in str(lab.plan(*other, back).refusals)
+    lab.run(*other, back, allow_replace=True).raise_for_failures()
+    assert ports(lab) == before
+
+
+def test_groups_whose_members_heat_does_not_preview(lab: Lab, tmp_path: Path) -> None:
+    """One that its template makes grow is previewed at its present size; one that scales, not at all."""
+    other = (Network(name="other"), Subnet(name="other", network="other", cidr="10.2.0.0/24"))
+    (tmp_path / "port.yaml").write_text(PORT)
+    scales = written(tmp_path, "scales", SCALES, network="nodes")
+    lab.apply(*other, written(tmp_path, "grows", GROWS.replace("COUNT", "1"), network="nodes"), scales)
+    both = written(tmp_path, "grows", GROWS.replace("COUNT", "2"), network="other")
+    moved = replace(scales, parameters={"network": "other"})
+    grown, rolled = map(str, lab.plan(*other, both, moved).refusals)
+    assert "delete and make again nodes.0.port (OS::Neutron::Port)" in grown
+    assert "may replace or wipe the members of ports (OS::Heat::AutoScalingGroup)" in rolled
+    both = written(tmp_path, "grows", GROWS.replace("COUNT", "2"), network="nodes")
+    two = replace(scales, parameters={"network": "nodes", "number": 2})
+    before = ports(lab)
+    assert lab.apply(*other, both, two).keys() == {"stack/grows", "stack/scales"}
+    assert before < ports(lab)
+
+
+def test_a_kept_plan_brings_the_consent_that_it_was_made_with(prep: Prep, tmp_path: Path) -> None:
+    name = f"losses-{secrets.token_hex(3)}"
+    (tmp_path / "port.yaml").write_text(PORT)
+
+    def spec(*networks: str) -> dict[str, Any]:
+        stack = {"name": name, "template": "port.yaml", "parameters": {"network": networks[-1]}}
+        return {"name": name, "networks": [{"name": each} for each in networks], "stacks": [stack]}
+
+    old, new = f"{name}-old", f"{name}-new"
+    prep.write(spec(old))
+    prep.apply()
+    prep.write(spec(old, new))
+    said = prep.run("plan", "-o", "kept", "spec.yaml").stdout
+    assert f"the update is previewed again once network/{new} exists" in said
+    assert "delete and make again port" in prep.run("apply", "--plan", "kept", code=1).stdout
+    assert "delete and make again port" in prep.run("plan", "-o", "kept", "spec.yaml", code=2).stderr
+    prep.run("plan", "--allow-replace", "-o", "kept", "spec.yaml")
+    prep.run("apply", "--plan", "kept")
+    assert prep.changes() == set()
