@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from openstack_prep import exclusive, executor, planner, scan
 from openstack_prep.cloud import ADMINISTRATOR, Cloud, connect
-from openstack_prep.errors import Mistake, PlanRefused
+from openstack_prep.errors import ConfigError, Mistake, PlanRefused, SpecError
 from openstack_prep.executor import JOBS, Event, silent
 from openstack_prep.lease import LOCK_TIMEOUT, Sight
 from openstack_prep.model import Action, Key, Mark, Observed, Resource
@@ -16,11 +16,12 @@ from openstack_prep.plan import Plan, Report, differences
 from openstack_prep.resources import Project, RkeCluster, RoleAssignment, User
 from openstack_prep.site import Actor, Site
 from openstack_prep.spec import Spec
+from openstack_prep.spec.python import spec_from
 from openstack_prep.spec.resolving import resolve_spec
 
 FRESH = 10.0  # seconds for which a plan is taken to be still true
 
-Wanted = Spec | Sequence[Resource]
+Wanted = Spec | Iterable[Resource]
 Progress = Callable[[Key, int, int | None, int | None], None]
 
 
@@ -32,6 +33,7 @@ def plan(
     cloud: Cloud,
     wanted: Wanted,
     *,
+    name: str | None = None,
     allow_replace: bool = False,
     prune: bool = False,
     jobs: int = JOBS,
@@ -39,12 +41,14 @@ def plan(
 ) -> Plan:
     """Return what apply would do; nothing is changed.
 
-    ``wanted`` is a spec or a list of resources.  ``plan.refusals`` lists all that forbids it.  What is
+    ``wanted`` is a spec or a list of resources, which may hold whatever YAML may: ``Quota(ram="64GiB")``.
+    ``name`` is the name of the spec that a list stands for: the ownership tag of what apply creates holds it.
+    By default it is that of the list's one project.  ``plan.refusals`` lists all that forbids it.  What is
     managed by a whole spec (one read from a file, or any with ``prune``) and no longer declared stands in
     ``plan.undeclared``; with ``prune`` it is deleted by further steps.
-    Raises CloudError when the cloud cannot be read, SpecError when resources contradict each other.
+    Raises CloudError when the cloud cannot be read, SpecError with every wrong value and contradiction.
     """
-    spec, site = open_site(cloud, wanted, jobs, progress, for_apply=True)
+    spec, site = open_site(cloud, wanted, jobs, progress, name=name, for_apply=True)
     seen = exclusive.look(site, spec.name, spec.resources)
     with cloud.reading(ADMINISTRATOR):
         others = frozenset(each.key for each in spec.resources)
@@ -61,9 +65,9 @@ def plan(
     return replace(made, refusals=tuple(refusals), wanted=spec, site=site, made=time.monotonic(), lease=seen)
 
 
-def plan_destroy(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Plan:
+def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = JOBS) -> Plan:
     """Return what destroy would delete: only what the spec manages, whether it still declares it or not."""
-    spec, site = open_site(cloud, wanted, jobs)
+    spec, site = open_site(cloud, wanted, jobs, name=name)
     seen = exclusive.look(site, spec.name, spec.resources)
     with cloud.reading(ADMINISTRATOR):
         observed = executor.observe(site, spec.resources, jobs=jobs)
@@ -79,6 +83,7 @@ def apply(
     cloud: Cloud,
     wanted: Plan | Wanted,
     *,
+    name: str | None = None,
     allow_replace: bool = False,
     prune: bool = False,
     jobs: int = JOBS,
@@ -97,7 +102,10 @@ def apply(
     """
     agreed = isinstance(wanted, Plan) if agreed is None else agreed
     if not isinstance(wanted, Plan):
-        wanted = plan(cloud, wanted, allow_replace=allow_replace, prune=prune, jobs=jobs, progress=progress)
+        wanted = plan(cloud, wanted, name=name, allow_replace=allow_replace, prune=prune, jobs=jobs, progress=progress)
+    elif name not in (None, wanted.spec):
+        raise SpecError([Mistake("name", f"{name!r} is not that of the plan, {wanted.spec!r}", "leave name out")])
+    _refuse_no_cloud(cloud)
     wanted.raise_for_refusals()
 
     def again(old: Plan) -> Plan:
@@ -136,6 +144,7 @@ def destroy(
     cloud: Cloud,
     wanted: Plan | Wanted,
     *,
+    name: str | None = None,
     jobs: int = JOBS,
     tell: Callable[[Event], None] = silent,
     lock_timeout: float = LOCK_TIMEOUT,
@@ -143,13 +152,15 @@ def destroy(
     """Take back what carries our mark, dependents first; what others made stays.  One run at a time, as for apply."""
     agreed = isinstance(wanted, Plan)
     if not isinstance(wanted, Plan):
-        wanted = plan_destroy(cloud, wanted, jobs=jobs)
-    return apply(cloud, wanted, jobs=jobs, tell=tell, lock_timeout=lock_timeout, agreed=agreed)
+        wanted = plan_destroy(cloud, wanted, name=name, jobs=jobs)
+    elif wanted.purpose != "destroy":
+        raise SpecError([Mistake("plan", "is one to apply", "make one by plan_destroy")])
+    return apply(cloud, wanted, name=name, jobs=jobs, tell=tell, lock_timeout=lock_timeout, agreed=agreed)
 
 
-def show(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> dict[Key, Observed | None]:
+def show(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = JOBS) -> dict[Key, Observed | None]:
     """Return what exists of a spec, by key; None where there is nothing yet."""
-    spec, site = open_site(cloud, wanted, jobs)
+    spec, site = open_site(cloud, wanted, jobs, name=name)
     with cloud.reading(ADMINISTRATOR):
         observed = executor.observe(site, spec.resources, jobs=jobs)
     return {resource.key: observed.get(resource.key) for resource in spec.resources}
@@ -176,10 +187,22 @@ def _made_again(
 
 
 def open_site(
-    cloud: Cloud, wanted: Wanted, jobs: int, progress: Progress = _no_progress, *, for_apply: bool = False
+    cloud: Cloud,
+    wanted: Wanted,
+    jobs: int,
+    progress: Progress = _no_progress,
+    *,
+    name: str | None = None,
+    for_apply: bool = False,
 ) -> tuple[Spec, Site]:
-    """Return a spec with its resources resolved, and the site that they are looked at in; raises SpecError."""
-    spec = wanted if isinstance(wanted, Spec) else Spec(_name_of(wanted), tuple(wanted))
+    """Return a spec with its resources resolved, and the site that they are looked at in.
+
+    Raises SpecError, and ConfigError for what is no cloud.
+    """
+    _refuse_no_cloud(cloud)
+    if isinstance(wanted, Plan):
+        raise SpecError([Mistake("spec", "is a plan already", "give that to apply or destroy")])
+    spec = spec_from(wanted, name)
     tenant = connect(spec.clouds.tenant).allow_parallel(jobs) if spec.clouds.tenant else None
     cloud.allow_parallel(jobs).authenticate()  # before all else: a wrong password has one clear error
     spec = resolve_spec(spec, cloud, for_apply=for_apply)
@@ -192,9 +215,11 @@ def open_site(
     return spec, Site(cloud, Mark(spec.name), tenant=tenant, actors=_actors(spec.resources), progress=progress)
 
 
-def _name_of(resources: Sequence[Resource]) -> str:
-    """Return the name for the mark of a plain list: that of its first resource."""
-    return resources[0].name if resources else "nothing"
+def _refuse_no_cloud(cloud: object) -> None:
+    """Refuse what is given in place of a cloud, before anything is asked of it."""
+    if not isinstance(cloud, Cloud):
+        remedy = f"connect({cloud!r})" if isinstance(cloud, str) else "connect(), or connect(connection=...)"
+        raise ConfigError(f"the first argument is a {type(cloud).__name__}, not a Cloud; give {remedy}")
 
 
 def _actors(resources: Sequence[Resource]) -> dict[Key | None, Actor]:

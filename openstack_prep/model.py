@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote
 from openstack_prep.key import Key as Key
 from openstack_prep.resource import DIFFERS as DIFFERS
 from openstack_prep.resource import Change as Change
+from openstack_prep.resource import Coherent as Coherent
 from openstack_prep.resource import Condition as Condition
 from openstack_prep.resource import Context as Context
 from openstack_prep.resource import Observed as Observed

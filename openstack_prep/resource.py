@@ -85,6 +85,29 @@ class Change:
     after: Any
 
 
+class Coherent:
+    """Base of what has fields that can contradict each other.
+
+    They are compared once each has its one form: when a spec is read, or when a plan is made of resources that were
+    made in Python.  A constructor does not compare them, because ``protocol="TCP"`` is not yet ``tcp`` there.
+    """
+
+    def contradictions(self) -> Iterable[str]:
+        """Yield each contradiction, and after "; " what to do about it."""
+        return ()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        def compare(value: Any) -> Any:
+            for found in value.contradictions():
+                raise ValueError(found)
+            return value
+
+        return core_schema.no_info_after_validator_function(compare, handler(source))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Resource:
     """One thing that should exist: the base of all kinds.

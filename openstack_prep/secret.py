@@ -9,7 +9,7 @@ import secrets
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from openstack_prep.errors import ConfigError
 from openstack_prep.fields import file_path
@@ -76,8 +76,12 @@ class Secret:
         from pydantic_core import PydanticCustomError, core_schema
 
         def read(value: Any, info: Any) -> Secret:
+            context = dict(info.context)
+            given = context.pop("given", lambda value: None)(value)  # of resources that were made in Python
+            if given is not None:
+                return cast(Secret, given)
             try:
-                return from_spec(value, **info.context)
+                return from_spec(value, **context)
             except ValueError as error:  # its own type, for the value must not be repeated
                 raise PydanticCustomError("secret", "{said}", {"said": str(error)}) from None
 

@@ -100,7 +100,7 @@ def _of_spec(
             made.append(pairs.resolve_among(here, used, alone=True))
     except SpecError as error:
         raise SpecError(spec.placed(error.mistakes)) from None
-    return Spec(spec.name, tuple(made), places=spec.places)
+    return Spec(spec.name, tuple(made), places=spec.places, checked=True)
 
 
 def _meant(spec: str, pairs: Sequence[AddressPairs], only: str | None, by_services: bool) -> list[str]:
@@ -147,7 +147,7 @@ def _by_words(wanted: Sync, found: kubernetes.Services | None, tell: Callable[[s
     name = wanted.name or "-".join(["sync", *itertools.chain(*given.items()), *of_network])
     given = {way: tuple(value) if way == "ports" else value for way, value in given.items()}
     pairs = AddressPairs(name=name, addresses=tuple(dict.fromkeys(addresses)), network=wanted.network, **given)
-    return Spec(name, (pairs.resolve_among([pairs]),))
+    return Spec(name, (pairs.resolve_among([pairs]),), checked=True)
 
 
 def _read(where: str, texts: Iterable[str], mistakes: list[Mistake]) -> list[str]:

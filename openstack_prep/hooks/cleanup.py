@@ -62,7 +62,7 @@ def plan_cleanup(
         warnings.append(f"no floating IP in project {cloud.project_name} carries the mark of a spec {release}")
     leftovers = _named(list(_leftovers(lists, infra_id, release)))
     observed = {each.key: each.observe(raw) for each, raw in leftovers}
-    spec = Spec(infra_id, tuple(each for each, _ in leftovers))
+    spec = Spec(infra_id, tuple(each for each, _ in leftovers), checked=True)
     made = planner.plan_destroy(infra_id, spec.resources, observed)
     refusals = tuple(executor.examine_deletes(site, made, jobs=jobs))
     steps = tuple(map(_explained, made.steps))

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, Self
 from openstack_prep.content.compression import Compression
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Bytes, Checksum, GiB, MiB, Name, Source, Text
-from openstack_prep.model import Change, Context, Key, Observed, Resource
+from openstack_prep.model import Change, Coherent, Context, Key, Observed, Resource
 from openstack_prep.resources import glance, image_members, image_upload
 from openstack_prep.resources.glance import Raw
 from openstack_prep.resources.image_seal import NAME, PACKED, SPEC, sealed, sums
@@ -42,7 +42,7 @@ Visibility = Literal["private", "shared", "community", "public"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Image(ByTenant):
+class Image(ByTenant, Coherent):
     """An image of the project; without a source it must be there already, and may be a public one.
 
     Without a checksum any content under that name will do.  With another one than before, the new
@@ -105,22 +105,22 @@ class Image(ByTenant):
     tags: tuple[Name, ...] | None = None
     """Tags to have; others stay."""
 
-    def __post_init__(self) -> None:
+    def contradictions(self) -> Iterable[str]:
         given = [name for name in FROM_RHCOS if getattr(self, name) is not None]
         if self.rhcos is not None and given:
-            raise ValueError(f"has rhcos and {given[0]}, which rhcos tells; leave one out")
+            yield f"has rhcos and {given[0]}, which rhcos tells; leave one out"
         if taken := [name for name in self.properties or () if name in glance.FIELDS or name.startswith(SPEC)]:
-            raise ValueError(f"has {taken[0]} among its properties, which is none; leave it out there")
+            yield f"has {taken[0]} among its properties, which is none; leave it out there"
         if self.shared_with and self.visibility not in (None, "shared"):
-            raise ValueError(f"has shared_with and visibility {self.visibility}; only a shared image has members")
+            yield f"has shared_with and visibility {self.visibility}; only a shared image has members"
         if self.output_format and self.disk_format not in (None, self.output_format):
-            raise ValueError(f"has disk_format {self.disk_format} and output_format; leave disk_format out")
+            yield f"has disk_format {self.disk_format} and output_format; leave disk_format out"
         if self.cached_as and not (self.checksum or "").startswith("sha256:"):
-            raise ValueError("has cached_as and no sha256 as checksum, without which nothing may go into that cache")
+            yield "has cached_as and no sha256 as checksum, without which nothing may go into that cache"
         if self.cached_as and not self.cached_as.startswith(("http://", "https://")):
-            raise ValueError(f"has cached_as {self.cached_as}, which is no http or https URL; write that of the image")
+            yield f"has cached_as {self.cached_as}, which is no http or https URL; write that of the image"
         if self.import_method and (self.output_format or self.cached_as or (self.rhcos and self.rhcos.cache)):
-            raise ValueError("has import_method beside output_format or a cache, which need the content here; choose")
+            yield "has import_method beside output_format or a cache, which need the content here; choose"
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         """Return it with its source and sums as stream metadata says; only an apply needs them."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from openstack_prep.content.download import shown
 from openstack_prep.fields import File, Source
 from openstack_prep.installer.rhcos import Arch, Release, ask_installer, find_release, mirrored, read_stream
-from openstack_prep.model import Resource
+from openstack_prep.model import Coherent, Resource
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rhcos:
+class Rhcos(Coherent):
     """The image of RHCOS, or of OKD's SCOS, that belongs to an installer."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = Resource.__pydantic_config__
@@ -28,11 +29,11 @@ class Rhcos:
     cache: bool = False
     """Whether an upload also leaves the image, unpacked, in the installer's cache, which then need not download it."""
 
-    def __post_init__(self) -> None:
+    def contradictions(self) -> Iterable[str]:
         if (self.stream is None) == (self.installer is None):
-            raise ValueError("names not just one of stream and installer; name one")
+            yield "names not just one of stream and installer; name one"
         if self.mirror is not None and "://" not in self.mirror:
-            raise ValueError("has a mirror that is no URL; write an http, https or file URL")
+            yield "has a mirror that is no URL; write an http, https or file URL"
 
     def read(self) -> Release:
         """Return where the image is, and its sums; raises PrepError."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Name
-from openstack_prep.model import Key, Observed, Resource
+from openstack_prep.model import Coherent, Key, Observed, Resource
 from openstack_prep.resources import queries
 from openstack_prep.resources.project import DEFAULT_DOMAIN, Domain, InProject, Project, access, in_domain
 from openstack_prep.resources.user import User
@@ -80,7 +80,7 @@ class AssignmentPath:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoleAssignment(InProject):
+class RoleAssignment(InProject, Coherent):
     """One role of one user or group, in a project or a domain; ours when one of the two is ours."""
 
     kind: ClassVar[str] = "role_assignment"
@@ -101,11 +101,11 @@ class RoleAssignment(InProject):
     inherited: bool = False
     """Whether it holds in the projects below instead of there itself."""
 
-    def __post_init__(self) -> None:
+    def contradictions(self) -> Iterable[str]:
         if (self.user is None) == (self.group is None):
-            raise ValueError("names not just one of user and group; name one")
+            yield "names not just one of user and group; name one"
         if self.project and self.domain:
-            raise ValueError("names both project and domain; name one")
+            yield "names both project and domain; name one"
 
     @property
     def name(self) -> str:

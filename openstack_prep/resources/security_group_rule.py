@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
 
 from openstack_prep.fields import Cidr, Name, Reads
+from openstack_prep.model import Coherent
 
 SELF = "self"
 
@@ -86,7 +87,7 @@ IcmpNumber = Annotated[int, Ge(0), Le(255)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecurityGroupRule:
+class SecurityGroupRule(Coherent):
     """What a security group lets through.  Neutron cannot change one: another rule is another one."""
 
     direction: Literal["ingress", "egress"] = "ingress"
@@ -108,20 +109,20 @@ class SecurityGroupRule:
     description: str | None = None
     """Free text, written once and never compared; our mark stands behind it."""
 
-    def __post_init__(self) -> None:
+    def contradictions(self) -> Iterable[str]:
         name = _canonical(self.protocol, self.version)
         if self.ports is not None and name not in WITH_PORTS:
-            raise ValueError(f"has ports, which protocol {name or 'any'} has not; name tcp or udp")
+            yield f"has ports, which protocol {name or 'any'} has not; name tcp or udp"
         if self.icmp_type is not None and name not in ICMP:
-            raise ValueError("has an icmp_type without protocol icmp; add it")
+            yield "has an icmp_type without protocol icmp; add it"
         if self.icmp_code is not None and self.icmp_type is None:
-            raise ValueError("has an icmp_code without icmp_type; add it")
+            yield "has an icmp_code without icmp_type; add it"
         if self.remote_ip_prefix and self.remote_group:
-            raise ValueError("has both remote_ip_prefix and remote_group; make two rules of it")
+            yield "has both remote_ip_prefix and remote_group; make two rules of it"
         if self.remote_ip_prefix and self.version != _version(self.remote_ip_prefix):
-            raise ValueError(f"is for {self.version}, but not its remote_ip_prefix; take ethertype out")
+            yield f"is for {self.version}, but not its remote_ip_prefix; take ethertype out"
         if self.version == "IPv4" and name is not None and name.startswith("ipv6-"):
-            raise ValueError(f"is for IPv4, but its protocol is {name}; add ethertype: IPv6")
+            yield f"is for IPv4, but its protocol is {name}; add ethertype: IPv6"
 
     @property
     def version(self) -> str:

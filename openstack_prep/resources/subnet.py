@@ -37,8 +37,8 @@ def pool(value: Any) -> Any:
 
 
 def gateway(value: Any) -> Any:
-    """Read the address of a gateway, or false or "none" for no gateway."""
-    return False if value == "none" else address(value)
+    """Read the address of a gateway, or null, false or "none" for no gateway."""
+    return False if value is None or value == "none" else address(value)
 
 
 _POOL = {
@@ -53,7 +53,7 @@ _POOL = {
     ]
 }
 AddressPool = Annotated[str, Reads(pool, _POOL)]
-Gateway = Annotated[str | Literal[False], Reads(gateway)]
+Gateway = Annotated[str | Literal[False] | None, Reads(gateway)]  # around None, which a spec may write
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Ipv6Mode = Literal["slaac", "dhcpv6-stateful", "dhcpv6-stateless"]
@@ -84,8 +84,8 @@ class Subnet(NetworkResource):
     """Name of the network it lies on; must be given to make it."""
     cidr: Cidr | None = None
     """Its addresses; must be given to make it."""
-    gateway_ip: Gateway | None = None
-    """Address of the gateway; false or none for no gateway, by default the first address."""
+    gateway_ip: Gateway = None
+    """Address of the gateway; null, false or none for no gateway, by default the first (in Python: None)."""
     enable_dhcp: bool | None = None
     """Whether Neutron hands out its addresses by DHCP."""
     dns_nameservers: tuple[Address, ...] | None = None

@@ -38,6 +38,8 @@ class Spec:
     only: frozenset[Key] | None = None
     unread: tuple[Mistake, ...] = ()
     """What could not be read while the resources were resolved; a plan to apply them is refused."""
+    checked: bool = False
+    """Whether its resources were read by their declarations; those made in Python are when a verb gets them."""
     complete: bool = False
     """Whether it says all that its name manages: what else carries that name was declared once."""
 
@@ -147,7 +149,7 @@ def _assemble(
         resources.append(resource)
     if mistakes:
         raise SpecError(mistakes)
-    return Spec(sections.name, tuple(resources), sections.clouds, places, parameters, tuple(warnings))
+    return Spec(sections.name, tuple(resources), sections.clouds, places, parameters, tuple(warnings), checked=True)
 
 
 def _on_networks(resource: Resource, networks: ClusterNetworks | None) -> Resource:

@@ -20,29 +20,32 @@ class Placed(Protocol):
     def part(self, where: Sequence[str | int]) -> Hashable: ...
 
 
-def mistakes(document: Placed, errors: Sequence[Mapping[str, Any]]) -> list[Mistake]:
-    """Return pydantic's findings in our words, each once; of a list's length only when nothing in it is wrong."""
+def mistakes(document: Placed, errors: Sequence[Mapping[str, Any]], within: Sequence[str | int] = ()) -> list[Mistake]:
+    """Return pydantic's findings in our words, each once; of a list's length only when nothing in it is wrong.
+
+    ``within`` is the part of a spec that was read alone.
+    """
     found: dict[Hashable, Mistake] = {}
     for error in errors:
         loc = error["loc"]
         inner = (each["loc"] for each in errors if len(each["loc"]) > len(loc))
         if error["type"] == "too_short" and any(each[: len(loc)] == loc for each in inner):
             continue  # what is wrong was not counted
-        said = mistake(document, error)
+        said = mistake(document, error, within)
         same = (document.place(loc), document.part(loc), loc[-1:], said.what, said.remedy)  # reached by an alias, too
         found.setdefault(same, said)
     return list(found.values())
 
 
-def mistake(document: Placed, error: Mapping[str, Any]) -> Mistake:
+def mistake(document: Placed, error: Mapping[str, Any], within: Sequence[str | int] = ()) -> Mistake:
     """Return pydantic's finding in our words."""
     loc = error["loc"]
     if loc[-1:] == ("[key]",):  # pydantic's word for the key of a mapping, whose name comes before it
         loc = loc[:-1]
     dotted = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in loc).lstrip(".")
-    where = f"{document.place(loc)}: {dotted}"
+    where = f"{document.place(loc)}: {dotted}" if dotted else document.place(loc)
     if error["type"] == "unexpected_keyword_argument":
-        known = sorted(known_keys(loc[:-1]))
+        known = sorted(known_keys((*within, *loc[:-1])))
         close = difflib.get_close_matches(str(loc[-1]), known, n=1)
         return Mistake(where, "unknown key", f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}")
     if error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
@@ -51,7 +54,8 @@ def mistake(document: Placed, error: Mapping[str, Any]) -> Mistake:
         return Mistake(where, *_parted(error["msg"]))
     said = str(error["ctx"]["error"]) if error["type"] == "value_error" else _plain(error["msg"])
     what, remedy = _parted(said)
-    return Mistake(where, f"{_shown(error['input'])} {what}", remedy or _remedy(error))
+    shown = f"{_shown(error['input'])} " if loc else ""  # the whole resource is named already
+    return Mistake(where, f"{shown}{what}", remedy or _remedy(error))
 
 
 def _remedy(error: Mapping[str, Any]) -> str:

@@ -384,9 +384,9 @@ def test_a_namesake_in_another_project_is_left_alone(lab: Lab, folder: Path) -> 
     """Heat shows an administrator the stacks of all projects."""
     twin = hangs(folder, "twin")
     lab.apply(twin)
-    api.apply(lab.cloud, [twin]).raise_for_failures()
-    assert not api.plan(lab.cloud, [twin])
-    assert [str(each.step.key) for each in api.destroy(lab.cloud, [twin]).changed] == ["stack/twin"]
+    api.apply(lab.cloud, [twin], name="twin").raise_for_failures()
+    assert not api.plan(lab.cloud, [twin], name="twin")
+    assert [str(each.step.key) for each in api.destroy(lab.cloud, [twin], name="twin").changed] == ["stack/twin"]
     assert [each.status for each in stacks(lab)] == ["CREATE_COMPLETE"]
     assert not lab.plan(twin)
 

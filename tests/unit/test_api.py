@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import requests_mock
 import openstack_prep as prep
 from openstack_prep import api
 from openstack_prep.cloud import Cloud
-from openstack_prep.errors import ApplyFailed, CloudError, NotAllowed, PlanRefused, SpecError
+from openstack_prep.errors import ApplyFailed, CloudError, ConfigError, NotAllowed, PlanRefused, SpecError
 from openstack_prep.model import Action, Key
 from openstack_prep.plan import Plan
 from openstack_prep.resources import Flavor, Network
@@ -96,13 +97,49 @@ def test_show_tells_what_is_there_and_what_is_not(cloud: Cloud, flavors: Flavors
 
 
 def test_plain_resources_need_no_spec(cloud: Cloud, flavors: Flavors) -> None:
-    prep.apply(cloud, [MASTER]).raise_for_failures()
-    assert flavors[0]["description"] == "[openstack-prep:master/master]"
+    prep.apply(cloud, [MASTER], name="lab").raise_for_failures()
+    assert flavors[0]["description"] == "[openstack-prep:lab/master]"
 
 
 def test_nothing_wanted_is_nothing_to_do(cloud: Cloud) -> None:
     assert not prep.plan(cloud, [])
     assert prep.apply(cloud, []).results == ()
+
+
+def test_a_list_takes_any_iterable_and_a_name(cloud: Cloud, flavors: Flavors) -> None:
+    prep.apply(cloud, (each for each in [MASTER]), name="lab").raise_for_failures()
+    assert flavors[0]["description"] == "[openstack-prep:lab/master]"
+    assert not prep.plan(cloud, SPEC.resources[:1], name="lab")
+    found = prep.show(cloud, [MASTER], name="other")[MASTER.key]
+    assert found is not None
+    assert not found.ours
+    prep.destroy(cloud, [MASTER], name="lab").raise_for_failures()
+    assert flavors == []
+
+
+@pytest.mark.parametrize("verb", [prep.plan, prep.plan_destroy, prep.apply, prep.destroy, prep.show])
+def test_what_is_no_spec_or_no_cloud_is_refused(
+    services: requests_mock.Mocker, cloud: Cloud, verb: Callable[..., Any]
+) -> None:
+    for wanted in ("spec.yaml", Path("spec.yaml"), {"name": "lab"}, None, MASTER, [MASTER], [replace(MASTER, ram="x")]):
+        with pytest.raises(SpecError):
+            verb(cloud, wanted)
+    for wrong in ("admin", None, connection()):
+        with pytest.raises(ConfigError, match="not a Cloud; give connect"):
+            verb(wrong, SPEC)
+    assert sent(services) == []
+
+
+def test_a_plan_is_for_apply_and_destroy(cloud: Cloud, flavors: Flavors) -> None:
+    made: Any = prep.plan(cloud, SPEC)
+    for verb in (prep.plan, prep.plan_destroy, prep.show):
+        with pytest.raises(SpecError, match="is a plan already"):
+            verb(cloud, made)
+    with pytest.raises(SpecError, match="is one to apply"):
+        prep.destroy(cloud, made)
+    with pytest.raises(SpecError, match="leave name out"):
+        prep.apply(cloud, made, name="other")
+    assert flavors == []
 
 
 # --- refusals -----------------------------------------------------------------------------
@@ -130,7 +167,7 @@ def test_a_refusal_names_the_line_of_the_spec(cloud: Cloud, flavors: Flavors, tm
 
 def test_one_resource_twice_is_refused(cloud: Cloud, flavors: Flavors) -> None:
     with pytest.raises(SpecError, match="flavor/master: is declared twice"):
-        prep.plan(cloud, [MASTER, MASTER])
+        prep.plan(cloud, [MASTER, MASTER], name="lab")
 
 
 def test_a_cloud_that_cannot_be_read_is_an_error(services: requests_mock.Mocker, cloud: Cloud) -> None:
@@ -142,7 +179,7 @@ def test_a_cloud_that_cannot_be_read_is_an_error(services: requests_mock.Mocker,
 def test_a_wrong_password_is_one_clear_error(services: requests_mock.Mocker, cloud: Cloud) -> None:
     services.post(f"{IDENTITY}/auth/tokens", **failure(401))
     with pytest.raises(NotAllowed, match=f"authenticate to {IDENTITY}"):
-        prep.plan(cloud, [MASTER, Network(name="n")])
+        prep.plan(cloud, [MASTER, Network(name="n")], name="lab")
 
 
 def test_a_failure_is_raised_on_demand(services: requests_mock.Mocker, cloud: Cloud, flavors: Flavors) -> None:
@@ -201,7 +238,7 @@ def test_a_plan_is_carried_out_once(services: requests_mock.Mocker, cloud: Cloud
 
 def test_events_are_told(cloud: Cloud, flavors: Flavors) -> None:
     events: list[str] = []
-    prep.apply(cloud, [MASTER], tell=lambda event: events.append(f"{event.phase} {event.step.key}"))
+    prep.apply(cloud, [MASTER], name="lab", tell=lambda event: events.append(f"{event.phase} {event.step.key}"))
     assert events == ["started flavor/master", "ended flavor/master"]
 
 

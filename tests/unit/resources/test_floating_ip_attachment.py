@@ -209,9 +209,9 @@ def test_which_floating_ip_must_be_said_once(cloud: Cloud) -> None:
         FloatingIPAttachment(port=PORT, address="192.0.2.5", floating_ip="x"),
     ):
         with pytest.raises(SpecError, match="give one of floating_ip, address, floating_ip_id"):
-            api.plan(cloud, [wrong])
+            api.plan(cloud, [wrong], name="lab")
     with pytest.raises(SpecError, match="floating_ip ingress is not in this spec"):
-        api.plan(cloud, [BY_NAME])
+        api.plan(cloud, [BY_NAME], name="lab")
 
 
 def test_nothing_to_do_is_two_lists(site: Site, neutron: Neutron, services: requests_mock.Mocker) -> None:

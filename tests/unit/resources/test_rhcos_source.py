@@ -57,17 +57,17 @@ def coreos(releases: Releases) -> Image:
 
 def test_an_image_by_stream_metadata(cloud: Cloud, glance: Glance, releases: Releases, coreos: Image) -> None:
     releases.publish(OLD)
-    prep.apply(cloud, [coreos]).raise_for_failures()
+    prep.apply(cloud, [coreos], name="coreos").raise_for_failures()
     (made,) = glance.images.values()
     assert (made["disk_format"], made[SEAL], made["name"]) == ("qcow2", sha256(OLD), "rhcos")
     assert releases.downloads == 1
-    assert not prep.plan(cloud, [coreos])
+    assert not prep.plan(cloud, [coreos], name="coreos")
     assert releases.downloads == 1
 
     releases.publish(NEW)
-    (step,) = prep.plan(cloud, [coreos])
+    (step,) = prep.plan(cloud, [coreos], name="coreos")
     assert (step.action, [change.field for change in step.changes]) == (Action.UPDATE, ["checksum"])
-    prep.apply(cloud, [coreos]).raise_for_failures()
+    prep.apply(cloud, [coreos], name="coreos").raise_for_failures()
     (left,) = glance.images.values()
     assert (left["name"], left[SEAL]) == ("rhcos", sha256(NEW))
     assert releases.downloads == 1
@@ -76,7 +76,7 @@ def test_an_image_by_stream_metadata(cloud: Cloud, glance: Glance, releases: Rel
 def test_from_a_mirror(cloud: Cloud, glance: Glance, releases: Releases) -> None:
     releases.publish(NEW, "http://mirror.test/rhcos/art/rhcos-4.11.qcow2.gz")
     image = Image(name="rhcos", rhcos=Rhcos(stream=str(releases.path), mirror="http://mirror.test/rhcos"))
-    prep.apply(cloud, [image]).raise_for_failures()
+    prep.apply(cloud, [image], name="coreos").raise_for_failures()
     assert releases.downloads == 1
 
 
@@ -87,19 +87,19 @@ def test_from_the_cache_of_the_installer(
     path = tmp_path / "cache" / "openshift-installer" / "image_cache" / "rhcos-4.11.qcow2"
     path.parent.mkdir(parents=True)
     path.write_bytes(NEW)
-    prep.apply(cloud, [coreos]).raise_for_failures()
+    prep.apply(cloud, [coreos], name="coreos").raise_for_failures()
     (made,) = glance.images.values()
     assert made[SEAL] == sha256(NEW)
     assert PACKED not in made
     assert releases.downloads == 0
-    assert not prep.plan(cloud, [coreos])
+    assert not prep.plan(cloud, [coreos], name="coreos")
 
 
 def test_metadata_that_cannot_be_read_are_a_refusal(
     cloud: Cloud, glance: Glance, releases: Releases, coreos: Image
 ) -> None:
     with pytest.raises(PlanRefused) as caught:
-        prep.apply(cloud, [coreos, Image(name="other", source="/nowhere/disk")])
+        prep.apply(cloud, [coreos, Image(name="other", source="/nowhere/disk")], name="coreos")
     said = [str(mistake) for mistake in caught.value.mistakes]
     assert len(said) == 2
     assert said[0].startswith("image/rhcos: ")
@@ -108,7 +108,7 @@ def test_metadata_that_cannot_be_read_are_a_refusal(
 
 def test_destroy_needs_no_metadata(cloud: Cloud, glance: Glance, coreos: Image) -> None:
     glance.image("rhcos", OLD, owner="others", visibility="public")
-    glance.ours("rhcos", NEW, of="rhcos")[SPEC] = "rhcos"  # that is what a plain list is called
-    prep.destroy(cloud, [coreos]).raise_for_failures()
-    assert prep.show(cloud, [coreos]) == {coreos.key: None}
+    glance.ours("rhcos", NEW, of="rhcos")[SPEC] = "coreos"
+    prep.destroy(cloud, [coreos], name="coreos").raise_for_failures()
+    assert prep.show(cloud, [coreos], name="coreos") == {coreos.key: None}
     assert [each["owner"] for each in glance.images.values()] == ["others"]

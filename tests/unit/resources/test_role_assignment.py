@@ -7,11 +7,13 @@ import pytest
 import requests_mock
 
 from openstack_prep import executor
+from openstack_prep.errors import SpecError
 from openstack_prep.resources.project import Project, access
 from openstack_prep.resources.role_assignment import RoleAssignment
 from openstack_prep.resources.user import User
 from openstack_prep.site import Site
 from openstack_prep.spec.loading import place_in
+from openstack_prep.spec.python import spec_from
 from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, sent
 
 
@@ -101,8 +103,8 @@ def test_an_unknown_user_is_a_mistake(site: Site, services: requests_mock.Mocker
     [{}, {"user": "a", "group": "b"}, {"user": "a", "project": "p", "domain": "d"}],
 )
 def test_one_holder_and_one_scope(fields: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match="name one"):
-        RoleAssignment(role="member", **fields)
+    with pytest.raises(SpecError, match="name one"):
+        spec_from([RoleAssignment(role="member", **fields)], "lab")
 
 
 def test_it_opens_its_project() -> None:

@@ -1,0 +1,244 @@
+"""Resources that were made in Python, read by the declarations that read YAML: what the one accepts, so does the other.
+
+A constructor takes anything; this is where ``Quota(ram="64GiB")`` becomes a number, a list a tuple and a mapping the
+dataclass that stands there, and where every wrong value is named.  Fields that have their default count as not given.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import secrets
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from datetime import date
+from functools import cache
+from pathlib import Path, PurePath
+from typing import Any
+
+from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.model import Resource
+from openstack_prep.resources import KINDS
+from openstack_prep.secret import Secret
+from openstack_prep.spec.loading import Spec
+from openstack_prep.spec.sections import Sections
+
+WRITTEN_AS_TEXT = (
+    PurePath,
+    date,
+    ipaddress.IPv4Address,
+    ipaddress.IPv6Address,
+    ipaddress.IPv4Network,
+    ipaddress.IPv6Network,
+)
+LOAD = "read a file by load_spec(path)"
+
+
+def spec_from(wanted: object, name: str | None = None) -> Spec:
+    """Return the spec that the caller of a verb means: a Spec, or any iterable of resources; raises SpecError.
+
+    ``name`` is for resources alone; by default it is that of the one project among them.
+    """
+    if isinstance(wanted, Spec):
+        if name is not None and name != wanted.name:
+            what = f"name={name!r} was given with a spec whose name is {wanted.name!r}"
+            raise SpecError([Mistake("name", what, "leave name out")])
+        return wanted if wanted.checked else _checked(wanted)
+    resources = _listed(wanted)
+    unnamed = _checked(Spec("", tuple(resources)))
+    return Spec(_name(unnamed.resources, name), unnamed.resources, warnings=unnamed.warnings, checked=True)
+
+
+def _listed(wanted: object) -> Sequence[Any]:
+    """Return the items of what was given in place of a spec."""
+    if isinstance(wanted, str | bytes | PurePath):
+        raise SpecError([Mistake("spec", f"{wanted!r} is a {type(wanted).__name__}, not a spec", LOAD)])
+    if isinstance(wanted, Resource):
+        raise SpecError([Mistake("spec", f"{_label(wanted)} is one resource, not a list", "write it in brackets")])
+    if isinstance(wanted, Mapping) or not isinstance(wanted, Iterable):
+        what = f"a {type(wanted).__name__} is neither a Spec nor a list of resources"
+        raise SpecError([Mistake("spec", what, f"list resources such as Network(name='net'), or {LOAD}")])
+    return tuple(wanted)
+
+
+def _name(resources: Sequence[Resource], name: str | None) -> str:
+    """Return the name of a spec that is only a list: it must stay the same when the list grows or is sorted anew."""
+    if name is not None:
+        if not isinstance(name, str) or not 1 <= len(name) <= 255:
+            raise SpecError([Mistake("name", f"{name!r} is not a text of 1 to 255 characters", "correct it")])
+        return name
+    projects = {each.name for each in resources if each.kind == "project"}
+    if len(projects) == 1:
+        return projects.pop()
+    if not resources:
+        return "nothing"
+    what = "a list needs a name, by which what it creates is known again, unless exactly one Project is in it"
+    remedy = f'add name="my-cluster"; earlier versions took that of the first resource: name="{resources[0].name}"'
+    raise SpecError([Mistake("name", what, remedy)])
+
+
+def _checked(spec: Spec) -> Spec:
+    """Return the spec with every value in its one form; raises SpecError that lists every mistake."""
+    mistakes: list[Mistake] = []
+    warnings: list[str] = []
+    resources = []
+    for index, given in enumerate(spec.resources):
+        label = _label(given) if isinstance(given, Resource) else f"resources[{index}]"
+        kind = KINDS.get(getattr(type(given), "kind", ""))
+        if not isinstance(given, Resource):
+            what = f"{type(given).__name__ if not isinstance(given, type) else given.__name__} is not a resource"
+            remedy = "make one of it, such as Network(name='net')" if isinstance(given, type) else "take it out"
+            mistakes.append(Mistake(label, what, remedy))
+        elif not given.declarable:
+            mistakes.append(Mistake(label, "can only be referred to", "take it out of the list; name it where needed"))
+        elif type(given) is not kind:
+            resources.append(given)  # a kind of the caller's own, which no declaration describes
+        else:
+            try:
+                resources.append(_read(given, label, warnings))
+            except SpecError as error:
+                mistakes += error.mistakes
+    if mistakes:
+        raise SpecError(mistakes)
+    return replace(spec, resources=tuple(resources), warnings=(*spec.warnings, *warnings), checked=True)
+
+
+def _label(resource: Resource) -> str:
+    try:
+        return f"{resource.kind}/{resource.name}"
+    except (TypeError, AttributeError):  # the name is made of a field that holds something else
+        return resource.kind
+
+
+# --- one resource ---------------------------------------------------------------------------
+
+
+def _read(given: Resource, label: str, warnings: list[str]) -> Resource:
+    """Return a resource as its declaration reads it; raises SpecError."""
+    from pydantic import ValidationError
+
+    from openstack_prep.spec.mistakes import mistakes
+
+    plain = _Plain(label)
+    text = json.dumps(plain.of(given, ()))
+    context = {"base": Path.cwd(), "warn": lambda said: warnings.append(f"{label}: {said}"), "given": plain.take}
+    found: list[Mistake] = []
+    kind: Any = type(given)  # mypy takes dataclasses for unhashable
+    try:
+        read: Resource = _adapter(kind).validate_json(text, context=context)
+    except ValidationError as error:
+        found = mistakes(_Made(label), error.errors(include_url=False), _section(kind))
+    refused = {each.where for each in plain.mistakes}
+    found = [*plain.mistakes, *(each for each in found or plain.left if each.where not in refused)]
+    if found:
+        raise SpecError(found)
+    return read
+
+
+@dataclass(frozen=True)
+class _Made:
+    """Stands for a document: all parts of a resource stand at the resource."""
+
+    label: str
+
+    def place(self, where: Sequence[str | int]) -> str:
+        return self.label
+
+    def part(self, where: Sequence[str | int]) -> Hashable:
+        return tuple(where)
+
+
+@cache
+def _adapter(kind: Any) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
+@cache
+def _section(kind: Any) -> tuple[str | int, ...]:
+    """Return where a spec declares such resources, for the keys that are known there."""
+    for section in fields(Sections):
+        words = str(section.type).replace("[", " ").replace(",", " ").split()
+        if kind.__name__ in words:
+            return (section.name, 0) if "tuple" in words else (section.name,)
+    return ()
+
+
+@dataclass
+class _Plain:
+    """Turns what Python values say into what YAML would say.
+
+    Secrets never become text: ``take`` gives each back for its token, and those that no field of secrets took are
+    ``left``.  What YAML cannot say is among the ``mistakes``.
+    """
+
+    label: str
+    mistakes: list[Mistake] = field(default_factory=list)
+    secrets: dict[str, tuple[str, Secret]] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+
+    def take(self, token: Any) -> Secret | None:
+        """Return the secret that a token stands for; None when it is no token."""
+        if not isinstance(token, dict) or list(token) != ["token"] or token["token"] not in self.secrets:
+            return None
+        self.taken.add(token["token"])
+        return self.secrets[token["token"]][1]
+
+    @property
+    def left(self) -> list[Mistake]:
+        places = [place for token, (place, _) in self.secrets.items() if token not in self.taken]
+        return [Mistake(f"{self.label}: {place}", "is a Secret", "write the plain value there") for place in places]
+
+    def of(self, value: Any, where: tuple[str | int, ...]) -> Any:
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        if isinstance(value, str):
+            return self._text(value, where)
+        if isinstance(value, Secret):
+            token = secrets.token_hex(16)
+            self.secrets[token] = (_dotted(where), value)
+            return {"token": token}
+        if is_dataclass(value) and not isinstance(value, type):
+            return {each.name: self.of(getattr(value, each.name), (*where, each.name)) for each in _given(value)}
+        if isinstance(value, Mapping):
+            return dict(self._pairs(value, where))
+        if isinstance(value, WRITTEN_AS_TEXT):
+            return value.isoformat() if isinstance(value, date) else str(value)
+        if isinstance(value, Set):
+            value = sorted(value, key=str)
+        if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+            return [self.of(each, (*where, index)) for index, each in enumerate(value)]
+        return self._refuse(where, f"a {type(value).__name__} has no meaning there")
+
+    def _pairs(self, value: Mapping[Any, Any], where: tuple[str | int, ...]) -> Iterable[tuple[str, Any]]:
+        for key, each in value.items():
+            if isinstance(key, str | int):  # as YAML's 1: x
+                yield str(self._text(str(key), where)), self.of(each, (*where, str(key)))
+            else:
+                self._refuse(where, f"a key of type {type(key).__name__} has no meaning there")
+
+    def _text(self, value: str, where: tuple[str | int, ...]) -> Any:
+        try:
+            value.encode()
+        except UnicodeEncodeError:  # half a surrogate pair is no character
+            return self._refuse(where, f"{value!a} holds what is not a character")
+        return str(value)
+
+    def _refuse(self, where: tuple[str | int, ...], what: str) -> None:
+        self.mistakes.append(Mistake(f"{self.label}: {_dotted(where)}", what, "write what YAML can say"))
+
+
+def _given(made: Any) -> list[Field[Any]]:
+    """Return the fields of a dataclass that do not have their default."""
+    found = []
+    for each in fields(made):
+        default = each.default if each.default_factory is MISSING else each.default_factory()
+        value = getattr(made, each.name)
+        if value is not default and not (type(value) is type(default) and value == default):
+            found.append(each)
+    return found
+
+
+def _dotted(where: Sequence[str | int]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in where).lstrip(".")
