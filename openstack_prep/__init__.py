@@ -12,6 +12,7 @@ from openstack_prep.api import (
     destroy,
     plan,
     plan_destroy,
+    plan_rotation,
     render_clusters,
     show,
 )
@@ -145,6 +146,7 @@ __all__ = [
     "load_spec",
     "plan",
     "plan_destroy",
+    "plan_rotation",
     "render_clusters",
     "show",
     "sync_address_pairs",

@@ -13,7 +13,8 @@ from openstack_prep.executor import JOBS, Event, silent
 from openstack_prep.lease import LOCK_TIMEOUT, Sight
 from openstack_prep.model import Action, Key, Mark, Observed, Resource
 from openstack_prep.plan import Plan, Report, differences
-from openstack_prep.resources import Project, RkeCluster, RoleAssignment, User
+from openstack_prep.resources import ApplicationCredential, Project, RkeCluster, RoleAssignment, User
+from openstack_prep.resources.credential_rotation import RotatedCredential
 from openstack_prep.site import Actor, Site
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from
@@ -128,6 +129,30 @@ def look_for_lease(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Sight:
     spec, site = open_site(cloud, wanted, jobs)
     with cloud.reading(ADMINISTRATOR):
         return exclusive.look(site, spec.name, spec.resources)
+
+
+def plan_rotation(
+    cloud: Cloud,
+    spec: Spec,
+    *,
+    credential: str | None = None,
+    keep_old: bool = False,
+    allow_replace: bool = False,
+    jobs: int = JOBS,
+) -> Plan:
+    """Return a plan that gives a spec new application credentials, or the one of a name, whether they differ or not.
+
+    One that is not in use yet, or whose secret is lost, is planned as by ``plan``.
+    """
+    chosen = spec_from(spec).limited_to("application_credential", credential)
+    found = show(cloud, chosen, jobs=jobs)
+    resources = tuple(
+        RotatedCredential.of(each, observed, keep_old)
+        if isinstance(each, ApplicationCredential) and chosen.is_chosen(each) and (observed := found[each.key])
+        else each
+        for each in chosen.resources
+    )
+    return plan(cloud, replace(chosen, resources=resources), allow_replace=allow_replace, jobs=jobs)
 
 
 def render_clusters(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> dict[str, dict[str, str]]:

@@ -19,6 +19,7 @@ from openstack_prep.commands import (
     address_pairs,
     check,
     cleanup,
+    credential,
     export,
     ipi,
     names,
@@ -39,6 +40,7 @@ from openstack_prep.errors import PrepError
 from openstack_prep.version import __version__
 
 GROUPS = {
+    "credential": "application credentials: give a spec new ones",
     "address-pairs": "addresses that ports may use besides their own: keep them in step",
     "rke": "RKE and RKE2 clusters: their files, and what must get through between them",
 }
@@ -59,6 +61,7 @@ COMMANDS = (
     rke,
     rke_render,
     rke_mesh,
+    credential,
     writing,
 )
 

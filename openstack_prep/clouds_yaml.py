@@ -56,6 +56,25 @@ def drop(path: Path, name: str) -> None:
 
 
 @contextlib.contextmanager
+def turn(path: Path) -> Iterator[None]:
+    """Let one run at a time do what takes several writes of a file; single writes of others go on meanwhile.
+
+    The lock is on a file beside it, which is empty and stays: if it went, two could hold locks on two of that name.
+    """
+    lock = path.resolve().with_name(f".{path.name}.lock")
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise PrepError(f"{lock} cannot be written: {error}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """Keep other threads and processes of ours from changing files of the same folder."""
     folder = path.resolve().parent

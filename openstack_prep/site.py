@@ -153,6 +153,10 @@ class Site:
         project_id = self._workplace(actor)
         return self._logged_in(actor, project_id) if project_id else None
 
+    def actor(self, project: Resource | None) -> Actor | None:
+        """Return who of the spec acts in a project; None when that is a connection's own user."""
+        return None if self._tenant else self._actors.get(project.key if project else None)
+
     def acting_user(self, project: Resource | None) -> Resource | None:
         """Return the user of the spec who acts in a project; None when it is a connection's own."""
         actor = self._actors.get(project.key if project else None)

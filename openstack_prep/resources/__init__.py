@@ -1,9 +1,10 @@
 """One file per kind; KINDS is the explicit table of them."""
 
 from openstack_prep.model import Resource
+from openstack_prep.resources.access_rule import AccessRule
 from openstack_prep.resources.address_pairs import AddressPairs
 from openstack_prep.resources.address_pool import AddressPool
-from openstack_prep.resources.application_credential import AccessRule, ApplicationCredential
+from openstack_prep.resources.application_credential import ApplicationCredential
 from openstack_prep.resources.clouds_entry import CloudsEntry
 from openstack_prep.resources.env_file import EnvFile
 from openstack_prep.resources.flavor import Flavor

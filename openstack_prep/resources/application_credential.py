@@ -20,60 +20,23 @@ from typing import Any, ClassVar, Self
 
 from openstack_prep import clouds_yaml
 from openstack_prep.cloud import Cloud
-from openstack_prep.errors import CloudError, Mistake, NotAllowed
+from openstack_prep.errors import CloudError, Mistake
 from openstack_prep.fields import Count, File, Name, Timestamp, timestamp
-from openstack_prep.model import Change, Condition, Key, Observed
+from openstack_prep.model import Change, Key, Observed
 from openstack_prep.private_file import PRIVATE, mode
+from openstack_prep.resources import credential_ends as ends
+from openstack_prep.resources.access_rule import AccessRule
 from openstack_prep.resources.clouds_entry import InCloudsYaml, settings_of
+from openstack_prep.resources.credential_roles import ALL, compared, lacking
 from openstack_prep.resources.project import access
-from openstack_prep.resources.role_assignment import unknown_role
 from openstack_prep.secret import HIDDEN
 from openstack_prep.site import Site
 
-RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules"}
+RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules", "rotated"}
 REFUSED = (400, 401, 403)  # then there is none, unlike after a lost answer
 SECRET = "application_credential_secret"
 AUTH_TYPE = "v3applicationcredential"
-IN_PLACE = Condition(HIDDEN)
-"""The secret is in the entry, and the credential is the only one of ours."""
-TWO = Condition("(an older one is left)")
-UNWRITTEN = Condition("(not written)")
-LOST = Condition("(lost)")
-
-Raw = Mapping[str, Any]
 ID, NAME = "application_credential_id", "application_credential_name"  # the name is for people, and to know ours by
-
-
-@dataclass(frozen=True, kw_only=True)
-class AccessRule:
-    """One request that a credential allows; with rules it allows nothing else.
-
-    Services refuse such a credential altogether unless their configuration names their service_type.
-    """
-
-    method: Name
-    """HTTP method, such as GET."""
-    service: Name
-    """Type of the service, as in the catalogue."""
-    path: Name
-    """Path of the request, such as /v2.1/servers; * and ** stand for anything, {name} for one part."""
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.service} {self.path}"
-
-
-@dataclass(frozen=True)
-class Credentials:
-    """The credentials that exist for one that is declared, as Keystone lists them."""
-
-    live: Raw | None
-    """The one whose id stands in the entry."""
-    mine: tuple[Raw, ...]
-    """All that this spec has made, after a killed run several."""
-    announced: bool
-    """Whether the entry says that one was about to be made, so that nobody uses it yet."""
-    lost: tuple[Raw, ...]
-    """Those that somebody may use although their secret is not in the entry."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,14 +76,20 @@ class ApplicationCredential(InCloudsYaml):
         return (access(self.owner),)
 
     def desired(self) -> dict[str, Any]:
-        values = super().desired() | {"secret": IN_PLACE, "mode": PRIVATE}
-        if self.roles is not None:
-            values["roles"] = frozenset(self.roles)
+        values = super().desired() | {"secret": HIDDEN, "mode": PRIVATE}
+        values["roles"] = ALL if self.roles is None else frozenset(self.roles)
         if self.access_rules is not None:
             values["access_rules"] = frozenset(map(str, self.access_rules))
         if self.expires_at is not None:
             values["expires_at"] = timestamp(self.expires_at)
         return values
+
+    keeps_old: ClassVar[bool] = False
+    """Whether what a new one replaces stays, in an entry of its own."""
+
+    @property
+    def _old(self) -> str:
+        return f"{self.cloud}-old"
 
     @property
     def _names(self) -> tuple[str, str]:
@@ -149,7 +118,7 @@ class ApplicationCredential(InCloudsYaml):
         listed = site.once((plural, user_id), lambda: cloud.identity.list(path, plural))
         return [raw for raw in listed if raw["project_id"] == site.find_project_id(self.owner)]
 
-    def _observed(self, site: Site, listed: Iterable[Raw]) -> Observed | None:
+    def _observed(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Observed | None:
         """Return the one whose id stands in clouds.yaml, or one of ours whose secret nobody knows."""
         found = self.read_entry()
         entry = found or {}
@@ -161,62 +130,54 @@ class ApplicationCredential(InCloudsYaml):
             return None
         begun = self._announced(auth)
         absent = live is None and not begun and (found is None or auth.get(NAME) in self._names)
-        secret = TWO if mine[1:] else IN_PLACE
+        kept = self._id_of(self._old)
+        secret = "(an older one is left)" if any(each["id"] != kept for each in mine if each is not raw) else HIDDEN
         if live is None:
-            secret = UNWRITTEN if begun else LOST
-        elif _ended(live):
-            secret = Condition(f"(ended {timestamp(live['expires_at'])})")
+            secret = "(not written)" if begun else "(lost)"
+        elif ends.ended(live):
+            secret = f"(ended {timestamp(live['expires_at'])})"
         settings = {**settings_of(entry), "auth_url": auth.get("auth_url"), "secret": secret}
         return Observed(
             id=raw["id"],
             ours=raw in mine,
-            values={**self._values(site, raw), **settings, "mode": mode(self.file) if entry else None},
+            values={**self.values(site, raw), **settings, "mode": mode(self.file) if entry else None},
             outputs={"path": self.clouds_yaml},
-            record=Credentials(live, tuple(mine), begun, tuple(raw for raw in mine if absent and not _ended(raw))),
+            handle={
+                "live": live,
+                "mine": mine,
+                "kept": kept,
+                "begun": begun,
+                "lost": [raw for raw in mine if absent and not ends.ended(raw)],
+            },
         )
 
-    def _announced(self, auth: Raw) -> bool:
-        """Whether an entry says that one was to be made, and no more."""
+    def _announced(self, auth: Mapping[str, Any]) -> bool:  # that one was to be made, and no more
         return auth.get(NAME) in self._names and not {ID, SECRET} & auth.keys()
 
-    def _values(self, site: Site, raw: Raw) -> dict[str, Any]:
+    def _id_of(self, cloud: str) -> str | None:
+        """Return the id of the credential in an entry of the file."""
+        found = clouds_yaml.read(self.file).get(cloud)
+        auth = found.get("auth") if isinstance(found, dict) else None
+        return auth.get(ID) if isinstance(auth, dict) else None
+
+    def values(self, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
         rules = raw.get("access_rules") or ()
         return {
-            "roles": self._roles(site, raw),
+            "roles": compared(site, self.roles, frozenset(role["name"] for role in raw["roles"]), self.owner),
             "expires_at": raw["expires_at"] and timestamp(raw["expires_at"]),
-            "lifetime": self._lifetime(raw["expires_at"]),
+            "lifetime": ends.lifetime(raw["expires_at"], self.lifetime, self.renew_before),
             "unrestricted": bool(raw["unrestricted"]),
             "description": site.mark.strip(raw["description"]),
             "access_rules": frozenset(f"{rule['method']} {rule['service']} {rule['path']}" for rule in rules),
         }
 
-    def _roles(self, site: Site, raw: Raw) -> frozenset[str]:
-        """Return its roles without those that the wanted ones imply."""
-        roles, wanted = frozenset(role["name"] for role in raw["roles"]), frozenset(self.roles or ())
-        if not wanted or not wanted < roles:
-            return roles
-        try:
-            return roles - (_implied(site, wanted) - wanted)
-        except NotAllowed:  # only administrators may ask what implies what: it may be all
-            return wanted
-
-    def _lifetime(self, expires_at: str | None) -> Any:
-        """Return the lifetime wanted while the end is neither too near nor too far."""
-        if self.lifetime is None or expires_at is None:
-            return None
-        left = datetime.fromisoformat(timestamp(expires_at)) - datetime.now(UTC)
-        fits = timedelta(days=self.renew_before or 0) < left <= timedelta(days=self.lifetime)
-        return self.lifetime if fits else Condition(f"ends {timestamp(expires_at)}")
-
     # --- what would go wrong ---------------------------------------------------------------
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
-        yield from self._check_time()
-        for role in self.roles or () if site.acting_user(self.owner) else ():
-            unknown = unknown_role(site, role)
-            if unknown:
-                yield self.mistake(*unknown)
-        live = observed.recorded(Credentials).live if observed else None
+        times = ends.mistakes(self.lifetime, self.renew_before, self.expires_at)
+        for what, remedy in (*times, *lacking(site, self.roles or (), self.owner)):
+            yield self.mistake(what, remedy)
+        live = observed.handle["live"] if observed else None
         entry = self.read_entry()
         if live is None and entry is not None and (entry.get("auth") or {}).get(NAME) not in self._names:
             yield self.mistake(
@@ -228,26 +189,28 @@ class ApplicationCredential(InCloudsYaml):
             if raw["name"] in self._names and not ours and raw is not live:
                 taken = f"there is a credential {raw['name']} already, not made by this spec ({raw['id']})"
                 yield self.mistake(taken, "choose another name")
+        if observed is not None and live:
+            yield from self._check_kept(observed)
         if observed is not None and live and not observed.ours:
             wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
-            if _ended(live):
+            if ends.ended(live):
                 yield self.mistake(f"was not made by this spec and ended {live['expires_at']}", "choose another name")
             elif RENEWED.intersection(wrong):
                 yield self.mistake(
                     f"was not made by this spec and differs in {', '.join(wrong)}", "choose another name"
                 )
 
-    def _check_time(self) -> Iterable[Mistake]:
-        if self.lifetime is not None and self.expires_at is not None:
-            yield self.mistake("has both lifetime and expires_at", "keep one of them")
-        if self.renew_before is not None and self.renew_before >= (self.lifetime or 0):
-            yield self.mistake("renew_before is not less than lifetime", "make it less, or take it out")
-        if self.expires_at and datetime.fromisoformat(timestamp(self.expires_at)) <= datetime.now(UTC):
-            yield self.mistake(f"expires_at {self.expires_at} has passed", "choose a later time")
+    def _check_kept(self, observed: Observed) -> Iterable[Mistake]:
+        """Yield that both names are in use, so that no further one can be made."""
+        wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
+        if observed.handle["kept"] in {raw["id"] for raw in observed.handle["mine"]} and RENEWED.intersection(wrong):
+            what = f"differs in {', '.join(wrong)}, and the one before it is still kept, in the entry {self._old}"
+            remedy = f"give what uses that the new one, take {self._old} out of {self.clouds_yaml}, and apply"
+            yield self.mistake(what, remedy)
 
     def losses(self, observed: Observed) -> Iterable[Mistake]:
         """Yield that one by which a cluster may live is to be deleted, for nobody here knows its secret."""
-        lost = ", ".join(f"{raw['name']} ({raw['id']})" for raw in observed.recorded(Credentials).lost)
+        lost = ", ".join(f"{raw['name']} ({raw['id']})" for raw in observed.handle["lost"])
         if lost:
             yield self.mistake(
                 f"{lost}, by which a cluster may live, would be deleted, for its secret is not in {self.clouds_yaml}",
@@ -260,27 +223,34 @@ class ApplicationCredential(InCloudsYaml):
         return self._renew(site, None, ())
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        found = observed.recorded(Credentials)
-        live, mine = found.live, found.mine
-        if live is None or _ended(live) or RENEWED.intersection(change.field for change in changes):
-            return self._renew(site, live, mine)
-        self._drop(site.tenant(self.owner), (raw for raw in mine if raw is not live))
+        live, kept = observed.handle["live"], observed.handle["kept"]
+        left = [raw for raw in observed.handle["mine"] if raw is not live and raw["id"] != kept]
+        if live is None or ends.ended(live) or RENEWED.intersection(change.field for change in changes):
+            return self._renew(site, live, left)
+        self._drop(site.tenant(self.owner), left)
         self._write((self.read_entry() or {}).get("auth") or {})
         return self._made(site, live)
 
-    def _renew(self, site: Site, live: Raw | None, mine: Iterable[Raw]) -> Observed:
-        """Make one under the name that the living one does not have, switch the entry, delete the old."""
+    def _renew(self, site: Site, live: Mapping[str, Any] | None, left: Iterable[Mapping[str, Any]]) -> Observed:
+        """Make one under the name that the living one does not have, switch the entry, delete the old.
+
+        Two runs that share the file take turns; the second looks again and finds it done.
+        """
         tenant = site.tenant(self.owner)
-        self._drop(tenant, (raw for raw in mine if raw is not live))
-        first, second = self._names
-        name = second if live and live["name"] == first else first
-        if live is None:
-            self._write({NAME: name})
-        made = self._post(site, tenant, name)
-        secret = made.pop("secret")
-        self._write({ID: made["id"], NAME: made["name"], SECRET: secret})
-        if live:
-            self._drop(tenant, [live])
+        with clouds_yaml.turn(self.file):
+            if live and self._id_of(self.cloud) != live["id"]:
+                raise CloudError(f"{self.clouds_yaml}: the entry {self.cloud} has changed meanwhile", retryable=True)
+            self._drop(tenant, left)
+            first, second = self._names
+            name = second if live and live["name"] == first else first
+            if live is None:
+                self._write({NAME: name})
+            made = self._post(site, tenant, name)
+            if live and self.keeps_old:  # before its secret leaves the entry
+                clouds_yaml.put(self.file, self._old, self.read_entry() or {})
+            self._write({ID: made["id"], NAME: made["name"], SECRET: made.pop("secret")})
+            if live and not self.keeps_old:
+                self._drop(tenant, [live])
         return self._made(site, made)
 
     def _post(self, site: Site, tenant: Cloud, name: str) -> dict[str, Any]:
@@ -288,8 +258,8 @@ class ApplicationCredential(InCloudsYaml):
         if self.roles is not None:
             body["roles"] = [{"name": role} for role in self.roles]
         if self.expires_at or self.lifetime:
-            ends = datetime.now(UTC) + timedelta(days=self.lifetime or 0)
-            body["expires_at"] = timestamp(self.expires_at or ends.isoformat())
+            end = datetime.now(UTC) + timedelta(days=self.lifetime or 0)
+            body["expires_at"] = timestamp(self.expires_at or end.isoformat())
         if self.unrestricted is not None:
             body["unrestricted"] = self.unrestricted
         if self.access_rules is not None:
@@ -305,40 +275,26 @@ class ApplicationCredential(InCloudsYaml):
             raise
         return dict(answer["application_credential"])
 
-    def _write(self, auth: Raw) -> None:
+    def _write(self, auth: Mapping[str, Any]) -> None:
         self.write_entry({**auth, "auth_url": self.auth_url}, auth_type=AUTH_TYPE)
 
-    def _made(self, site: Site, raw: Raw) -> Observed:
+    def _made(self, site: Site, raw: Mapping[str, Any]) -> Observed:
         observed = self._observed(site, [raw])
         assert observed is not None
         return observed
 
-    def _drop(self, cloud: Cloud, credentials: Iterable[Raw]) -> None:
+    def _drop(self, cloud: Cloud, credentials: Iterable[Mapping[str, Any]]) -> None:
         for raw in credentials:
             cloud.identity.delete(f"{_path(raw['user_id'])}/{raw['id']}")
 
     def delete(self, site: Site, observed: Observed) -> None:
         """Delete the entry first: a credential without one is found again, by its mark."""
-        found = observed.recorded(Credentials)
-        if found.live or found.announced:
+        if observed.handle["live"] or observed.handle["begun"]:
             clouds_yaml.drop(self.file, self.cloud)
-        self._drop(self._holder(site)[0], found.mine)
+        self._drop(self._holder(site)[0], observed.handle["mine"])
+        if observed.handle["kept"] in {raw["id"] for raw in observed.handle["mine"]}:
+            clouds_yaml.drop(self.file, self._old)
 
 
 def _path(user_id: str) -> str:
     return f"/users/{user_id}/application_credentials"
-
-
-def _ended(raw: Raw) -> bool:
-    ends = raw["expires_at"]
-    return bool(ends) and datetime.fromisoformat(timestamp(ends)) <= datetime.now(UTC)
-
-
-def _implied(site: Site, names: frozenset[str]) -> frozenset[str]:
-    """Return roles and all that they imply."""
-    rules = site.once("role inferences", lambda: site.admin.identity.get("/role_inferences")["role_inferences"])
-    implies = {rule["prior_role"]["name"]: {role["name"] for role in rule["implies"]} for rule in rules}
-    found: set[str] = set(names)
-    while more := set().union(*(implies.get(name, ()) for name in found)) - found:
-        found |= more
-    return frozenset(found)

@@ -121,9 +121,9 @@ def _read(given: Resource, label: str, warnings: list[str]) -> Resource:
 
     plain = _Plain(label)
     text = json.dumps(plain.of(given, ()))
+    kind: Any = type(given)
     context = {"base": Path.cwd(), "warn": lambda said: warnings.append(f"{label}: {said}"), "given": plain.take}
     found: list[Mistake] = []
-    kind: Any = type(given)  # mypy takes dataclasses for unhashable
     try:
         read: Resource = _adapter(kind).validate_json(text, context=context)
     except ValidationError as error:

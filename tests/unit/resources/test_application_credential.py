@@ -11,12 +11,15 @@ import requests_mock
 import yaml
 
 from openstack_prep import clouds_yaml, executor, planner
+from openstack_prep.cloud import Cloud
 from openstack_prep.errors import PrepError
 from openstack_prep.model import Action
 from openstack_prep.plan import Plan
-from openstack_prep.resources.application_credential import AccessRule, ApplicationCredential
+from openstack_prep.resources.access_rule import AccessRule
+from openstack_prep.resources.application_credential import ApplicationCredential
+from openstack_prep.resources.credential_rotation import RotatedCredential
 from openstack_prep.site import Site
-from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, IDENTITY, failure, resolved, sent
+from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, IDENTITY, connection, failure, sent, token
 
 CREDENTIALS = f"{IDENTITY}/users/{ADMIN_USER}/application_credentials"
 IMPLIES = [{"prior_role": {"name": "member"}, "implies": [{"name": "reader"}]}]
@@ -74,7 +77,7 @@ def path(tmp_path: Path) -> Path:
 
 def credential(site: Site, path: Path, **more: Any) -> ApplicationCredential:
     wanted = ApplicationCredential(name="app", clouds_yaml=str(path), cloud="lab", **more)
-    return resolved(wanted, [], site.admin)
+    return wanted.completed([], site.admin)
 
 
 def plan(site: Site, wanted: ApplicationCredential, consent: bool = False) -> Plan:
@@ -337,3 +340,80 @@ def test_a_second_plan_is_one_request(site: Site, keystone: Keystone, path: Path
     before = len(sent(keystone.services))
     plan(site, wanted)
     assert len(sent(keystone.services)) == before + 1
+
+
+# --- roles and rotation ---------------------------------------------------------------------
+
+
+def logged_in_with(site: Site, keystone: Keystone, *roles: str) -> Site:
+    """Return a site whose own token carries these roles."""
+    body = token()
+    body["token"]["roles"] = [{"id": role, "name": role} for role in roles]
+    keystone.services.post(
+        f"{IDENTITY}/auth/tokens", json=body, headers={"X-Subject-Token": "-".join(roles)}, status_code=201
+    )
+    return Site(Cloud(connection()), site.mark)
+
+
+def test_all_roles_are_those_of_the_login(site: Site, keystone: Keystone, path: Path) -> None:
+    apply(logged_in_with(site, keystone, "admin"), credential(site, path))
+    more = logged_in_with(site, keystone, "admin", "member")
+    before = len(sent(keystone.services))
+    (step,) = plan(more, credential(more, path))
+    assert [(change.field, change.before) for change in step.changes] == [("roles", {"admin"})]
+    assert len(sent(keystone.services)) == before + 1
+
+
+def test_a_role_that_the_user_does_not_have_is_a_mistake(site: Site, keystone: Keystone, path: Path) -> None:
+    own = logged_in_with(site, keystone, "member", "reader")
+    assert not plan(own, credential(own, path, roles=("reader",))).refusals
+    (refusal,) = plan(own, credential(own, path, roles=("reader", "admin"))).refusals
+    assert "does not have the role admin in the project (has: member, reader)" in str(refusal)
+
+
+def rotated(site: Site, wanted: ApplicationCredential, keep_old: bool = False) -> ApplicationCredential:
+    return RotatedCredential.of(wanted, executor.observe(site.fresh(), [wanted])[wanted.key], keep_old)
+
+
+def test_a_rotation_needs_no_drift_and_happens_once(site: Site, keystone: Keystone, path: Path) -> None:
+    wanted = credential(site, path)
+    apply(site, wanted)
+    new = rotated(site, wanted)
+    (step,) = plan(site, new)
+    assert [change.field for change in step.changes] == ["rotated"]
+    apply(site, new)
+    assert (auth(path)["application_credential_secret"], keystone.names) == ("s3cret-2", ["app-new"])
+    assert not plan(site, wanted)
+
+
+def test_who_switched_the_entry_meanwhile_is_not_undone(site: Site, keystone: Keystone, path: Path) -> None:
+    wanted = credential(site, path)
+    apply(site, wanted)
+    plans = [plan(site, rotated(site, wanted)) for _ in range(2)]
+    for made in plans:
+        executor.run(made, site).raise_for_failures()
+    assert (auth(path)["application_credential_id"], keystone.names) == ("c2", ["app-new"])
+
+
+def test_what_is_kept_goes_with_its_entry(site: Site, keystone: Keystone, path: Path) -> None:
+    wanted = credential(site, path)
+    apply(site, wanted)
+    apply(site, rotated(site, wanted, keep_old=True))
+    assert keystone.names == ["app", "app-new"]
+    assert clouds_yaml.read(path)["lab-old"]["auth"]["application_credential_secret"] == "s3cret-1"
+    assert not plan(site, wanted)
+    (refusal,) = plan(site, credential(site, path, unrestricted=True)).refusals
+    assert "is still kept, in the entry lab-old" in str(refusal)
+    clouds_yaml.drop(path, "lab-old")
+    apply(site, wanted)
+    assert keystone.names == ["app-new"]
+
+
+def test_destroy_takes_the_kept_one_too(site: Site, keystone: Keystone, path: Path) -> None:
+    wanted = credential(site, path)
+    apply(site, wanted)
+    apply(site, rotated(site, wanted, keep_old=True))
+    destroy = planner.plan_destroy("lab", [wanted], executor.observe(site.fresh(), [wanted]))
+    executor.run(destroy, site).raise_for_failures()
+    assert not path.exists()
+    assert not keystone.held

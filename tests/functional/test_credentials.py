@@ -1,0 +1,209 @@
+"""Application credentials that follow their user's roles, and their rotation, on the real Keystone."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import openstack
+import pytest
+import yaml
+
+from openstack_prep import api, clouds_yaml
+from openstack_prep.cloud import Cloud
+from openstack_prep.errors import PlanRefused
+from openstack_prep.model import Resource
+from openstack_prep.resources import ApplicationCredential, Project, RoleAssignment, User
+from openstack_prep.secret import Secret
+from openstack_prep.spec import Spec
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.functional.conftest import Prep
+
+
+class Scene:
+    """Two projects of the Default domain, and in each a credential of a user of another domain."""
+
+    def __init__(self, devcloud: Devcloud, domain: str, folder: Path) -> None:
+        self.devcloud, self.domain, self.folder = devcloud, domain, folder
+        self.cloud = Cloud(devcloud.admin)
+        self.names = [f"cred{secrets.token_hex(3)}{letter}" for letter in "ab"]
+
+    def spec(self, assigned: tuple[str, ...] = ("member",), **more: Any) -> Spec:
+        resources: list[Resource] = [User(name="ops", domain=self.domain, password=Secret("of-the-lab"))]
+        for name, given in zip(self.names, (assigned, ("member",)), strict=True):
+            inside: dict[str, Any] = {"project": name}
+            fields = inside | (more if name == self.names[0] else {})
+            resources += [
+                Project(name=name),
+                *(RoleAssignment(role=role, user="ops", user_domain=self.domain, **inside) for role in given),
+                ApplicationCredential(name=name, clouds_yaml=str(self.path), cloud=name, **fields),
+            ]
+        return Spec(self.names[0], tuple(resources))
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "clouds.yaml"
+
+    def apply(self, *given: Any, **more: Any) -> set[str]:
+        spec = self.spec(*given, **more)
+        report = api.apply(self.cloud, spec)
+        report.raise_for_failures()
+        assert not api.plan(self.cloud, spec), str(api.plan(self.cloud, spec))
+        return {str(each.step.key).partition("/")[0] for each in report.changed}
+
+    def roles(self, number: int = 0) -> set[str]:
+        """Return the roles of a login by the entry that was written."""
+        config = openstack.config.OpenStackConfig(config_files=[str(self.path)], load_envvars=False)
+        connection = openstack.connection.Connection(config=config.get_one(self.names[number]))
+        return set(connection.session.auth.get_access(connection.session).role_names)
+
+    def id(self, number: int = 0) -> str:
+        auth = yaml.safe_load(self.path.read_text())["clouds"][self.names[number]]["auth"]
+        return str(auth["application_credential_id"])
+
+    @property
+    def held(self) -> set[str]:
+        identity = self.devcloud.admin.identity
+        domain = identity.find_domain(self.domain, ignore_missing=False)
+        user = identity.find_user("ops", domain_id=domain.id, ignore_missing=False)
+        return {each.id for each in identity.application_credentials(user)}
+
+    def unassign(self, role: str) -> None:
+        identity = self.devcloud.admin.identity
+        domain = identity.find_domain(self.domain, ignore_missing=False)
+        identity.unassign_project_role_from_user(
+            identity.find_project(self.names[0]),
+            identity.find_user("ops", domain_id=domain.id),
+            identity.find_role(role),
+        )
+
+
+@pytest.fixture
+def scene(devcloud: Devcloud, tmp_path: Path) -> Iterator[Scene]:
+    identity = devcloud.admin.identity
+    domain = identity.create_domain(name=f"corp-{secrets.token_hex(3)}")
+    made = Scene(devcloud, str(domain.name), tmp_path)
+    yield made
+    api.destroy(made.cloud, made.spec()).raise_for_failures()
+    identity.update_domain(domain, enabled=False)
+    identity.delete_domain(domain)
+
+
+def test_it_follows_the_roles_of_its_user(scene: Scene) -> None:
+    scene.apply()
+    assert scene.roles() == {"member", "reader"}
+    first, other = scene.id(), scene.id(1)
+    plan = api.plan(scene.cloud, scene.spec(("member", "admin")))
+    assert [step.key.kind for step in plan.pending] == ["role_assignment", "application_credential"]
+    assert scene.apply(("member", "admin")) == {"role_assignment", "application_credential"}
+    assert "admin" in scene.roles()
+    assert scene.id(1) == other
+    second = scene.id()
+    assert scene.held == {second, other} != {first, other}
+    scene.unassign("admin")
+    assert scene.roles() == {"member", "reader"}  # Keystone keeps the credential, and gives it less
+    assert scene.apply(("member",)) == {"application_credential"}
+    assert scene.held == {scene.id(), other}
+    assert second not in scene.held
+
+
+def test_a_group_gives_roles_too(scene: Scene) -> None:
+    scene.apply()
+    identity = scene.devcloud.admin.identity
+    domain = identity.find_domain(scene.domain)
+    group = identity.create_group(name=scene.names[0], domain_id=domain.id)
+    identity.add_user_to_group(identity.find_user("ops", domain_id=domain.id), group)
+    identity.assign_project_role_to_group(identity.find_project(scene.names[0]), group, identity.find_role("admin"))
+    assert scene.apply() == {"application_credential"}
+    assert "admin" in scene.roles()
+    identity.delete_group(group)
+    assert scene.apply() == {"application_credential"}
+    assert scene.roles() == {"member", "reader"}
+
+
+def test_a_role_that_its_user_has_lost_is_a_mistake(scene: Scene) -> None:
+    roles = ("member", "admin")
+    scene.apply(roles, roles=("admin",))
+    scene.unassign("admin")
+    with pytest.raises(PlanRefused, match=r"does not have the role admin in the project \(has: member, reader\)"):
+        api.apply(scene.cloud, scene.spec(("member",), roles=("admin",)))
+    assert scene.apply(roles, roles=("admin",)) == {"role_assignment"}
+
+
+def test_a_rotation_whatever_the_drift(scene: Scene) -> None:
+    scene.apply()
+    first, other = scene.id(), scene.id(1)
+    plans = [api.plan_rotation(scene.cloud, scene.spec(), credential=scene.names[0]) for _ in range(2)]
+    api.apply(scene.cloud, plans[0]).raise_for_failures()
+    second = scene.id()
+    assert scene.held == {second, other}
+    assert second != first
+    api.apply(scene.cloud, plans[1]).raise_for_failures()  # planned meanwhile: it is done already
+    assert scene.held == {second, other}
+    assert scene.roles() == {"member", "reader"}
+    assert not api.plan(scene.cloud, scene.spec())
+
+
+def test_the_old_one_is_kept_until_its_entry_goes(scene: Scene) -> None:
+    scene.apply()
+    first = scene.id()
+    api.apply(scene.cloud, api.plan_rotation(scene.cloud, scene.spec(), keep_old=True)).raise_for_failures()
+    assert len(scene.held) == 4
+    assert first in scene.held
+    assert not api.plan(scene.cloud, scene.spec())
+    refused = api.plan_rotation(scene.cloud, scene.spec()).refusals
+    assert len(refused) == 2
+    assert all("is still kept" in str(each) for each in refused)
+    for name in scene.names:
+        clouds_yaml.drop(scene.path, f"{name}-old")
+    assert scene.apply() == {"application_credential"}
+    assert scene.held == {scene.id(), scene.id(1)}
+
+
+@pytest.mark.parametrize("after", ["POST", "put"])
+def test_a_rotation_killed_in_between(scene: Scene, monkeypatch: pytest.MonkeyPatch, after: str) -> None:
+    scene.apply()
+    put = clouds_yaml.put
+
+    def die(*given: Any) -> None:
+        if after == "put":
+            put(*given)
+        raise KeyboardInterrupt
+
+    plan = api.plan_rotation(scene.cloud, scene.spec(), credential=scene.names[0])
+    with monkeypatch.context() as patch:
+        patch.setattr(clouds_yaml, "put", die)
+        with pytest.raises(KeyboardInterrupt):
+            api.apply(scene.cloud, plan)
+    assert len(scene.held) == 3
+    assert scene.roles() == {"member", "reader"}
+    scene.apply()
+    assert scene.held == {scene.id(), scene.id(1)}
+
+
+def test_two_rotations_at_once_by_the_command(prep: Prep, devcloud: Devcloud) -> None:
+    name = f"rot{secrets.token_hex(3)}"
+    prep.write(
+        {
+            "name": name,
+            "project": {"name": name},
+            "users": [{"name": name, "password": {"generate": "user.password"}}],
+            "role_assignments": [{"user": name, "role": "member"}],
+            "application_credentials": [{"name": "app", "clouds_yaml": "clouds.yaml", "cloud": "app"}],
+        }
+    )
+    prep.apply()
+    runs = [prep.start("credential", "rotate", "--yes", prep.spec.name) for _ in range(2)]
+    for run in runs:
+        out, err = run.communicate(timeout=300)
+        assert run.returncode == 0, out + err
+        assert "kube-system" in err
+    user = devcloud.admin.identity.find_user(name, ignore_missing=False)
+    (held,) = devcloud.admin.identity.application_credentials(user)
+    auth = yaml.safe_load((prep.folder / "clouds.yaml").read_text())["clouds"]["app"]["auth"]
+    assert held.id == auth["application_credential_id"]
+    assert prep.changes() == set()
+    said = prep.run("credential", "rotate", "--name", "none", prep.spec.name, code=2).stderr
+    assert "the spec has no application_credential none; it has app" in said
