@@ -81,7 +81,7 @@ def folder(clouds_yaml: Path, services: requests_mock.Mocker, monkeypatch: pytes
 
     services.get(f"{NEUTRON}/ports", json=of_that_name)
     services.get(re.compile(f"{NEUTRON}/ports/"), json=lambda request, _: {"port": of_that_id(request)})
-    services.put(requests_mock.ANY, json=allow)
+    services.put(re.compile(f"{NEUTRON}/ports/[^/]*$"), json=allow)
     services.put(re.compile(f"{NEUTRON}/ports/.*/tags/"), text="")
     services.get(f"{NEUTRON}/floatingips", json=lambda *_: {"floatingips": [ip]})
     services.put(f"{NEUTRON}/floatingips/f1", json=attach)
