@@ -123,6 +123,8 @@ class Resource:
     """Whether a spec can declare one; others are only referred to."""
     in_each_project: ClassVar[bool] = False
     """Whether ``scan`` looks into one project at a time."""
+    has_tag: ClassVar[bool] = True
+    """Whether it carries the ownership tag itself; what does not is never found to be no longer in the spec."""
     own_id: ClassVar[bool] = True
     """Whether the id of what is observed is its own: a role assignment shows that of its role."""
     immutable: ClassVar[frozenset[str]] = frozenset()

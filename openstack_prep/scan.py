@@ -66,7 +66,7 @@ def undeclared(
     for project, found in projects:
         site.known[project.key] = found
     homes = tuple(dict.fromkeys([*homes, *homes_of(each for each, _ in projects)]))
-    kinds = [*(kind for kind in KINDS.values() if kind is not Project), SecurityGroupRules]
+    kinds = [*(kind for kind in KINDS.values() if kind.has_tag and kind is not Project), SecurityGroupRules]
     left = [*projects, *filter(is_left, everything(site, homes, kinds, jobs=jobs))]
     one_each = {standing[0].key: standing for standing in reversed(left)}  # of twins the first; then the other
     return [each for each in reversed(one_each.values()) if not _goes_with_its_group(each[0], one_each)]

@@ -46,6 +46,7 @@ class Quota(InProject):
     """
 
     kind: ClassVar[str] = "quota"
+    has_tag: ClassVar[bool] = False
 
     cores: Limit | None = None
     """vCPUs of all instances."""

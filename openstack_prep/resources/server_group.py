@@ -24,6 +24,7 @@ class ServerGroup(ByTenant):
     """A server group.  It has no room for a mark: it is ours when its project is."""
 
     kind: ClassVar[str] = "server_group"
+    has_tag: ClassVar[bool] = False
     immutable: ClassVar[frozenset[str]] = frozenset({"policy", "max_server_per_host"})
 
     name: Name

@@ -19,7 +19,7 @@ from openstack_prep.resources.access_rule import AccessRule
 from openstack_prep.resources.application_credential import ApplicationCredential
 from openstack_prep.resources.credential_rotation import RotatedCredential
 from openstack_prep.site import Site
-from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, IDENTITY, connection, failure, sent, token
+from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, IDENTITY, connection, failure, resolved, sent, token
 
 CREDENTIALS = f"{IDENTITY}/users/{ADMIN_USER}/application_credentials"
 IMPLIES = [{"prior_role": {"name": "member"}, "implies": [{"name": "reader"}]}]
@@ -77,7 +77,7 @@ def path(tmp_path: Path) -> Path:
 
 def credential(site: Site, path: Path, **more: Any) -> ApplicationCredential:
     wanted = ApplicationCredential(name="app", clouds_yaml=str(path), cloud="lab", **more)
-    return wanted.completed([], site.admin)
+    return resolved(wanted, [], site.admin)
 
 
 def plan(site: Site, wanted: ApplicationCredential, consent: bool = False) -> Plan:
