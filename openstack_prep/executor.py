@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
@@ -16,6 +16,7 @@ import tenacity
 
 from openstack_prep import interrupts, planner
 from openstack_prep.errors import CloudError, LeaseLost, Mistake, NotUnique, Overtaken, PlanRefused, PrepError, passes
+from openstack_prep.key import labels
 from openstack_prep.model import INTERRUPT, LOST_LEASE, Action, Key, Observed, Resource, Result, Status, Step
 from openstack_prep.plan import Plan, Report
 from openstack_prep.site import Site
@@ -76,10 +77,11 @@ def examine(
         raise PlanRefused([Mistake("cloud", str(error))]) from error
     with ThreadPoolExecutor(jobs) as pool:
         checks = list(pool.map(lambda each: list(each.check(site, observed.get(each.key))), resources))
+    names = labels((*declared, *outside))
     mistakes = [
         Mistake.about(
             _users_of(key, resources),
-            f"{key.qualified} does not exist",
+            f"{_shown(key, names)} does not exist",
             _remedy(each, others),
         )
         for key, each in outside.items()
@@ -96,6 +98,11 @@ def examine_deletes(site: Site, plan: Plan, *, jobs: int = JOBS) -> list[Mistake
     with ThreadPoolExecutor(jobs) as pool:
         found = pool.map(lambda each: list(each[0].check_delete(site, each[1], ids)), going)
         return [mistake for each in found for mistake in each]
+
+
+def _shown(key: Key, names: Mapping[Key, str]) -> str:
+    """Return a key's text, with its domain if it lies in one, and with its project only where a spec has several."""
+    return key.qualified if len(key.scope) == 1 else names[key]
 
 
 def _remedy(missing: Resource, others: Set[Key]) -> str:

@@ -440,7 +440,7 @@ def test_what_never_comes_is_told(lab: Lab, folder: Path) -> None:
 
 def test_a_killed_run_goes_on_with_the_same_stack(prep: Prep, folder: Path, devcloud: Devcloud) -> None:
     name, heat = f"k{secrets.token_hex(3)}", devcloud.admin.orchestration
-    template, parameters = str(folder / "hangs.yaml"), {"seconds": 7}
+    template, parameters = str(folder / "hangs.yaml"), {"seconds": 20}
     prep.write({"name": name, "stacks": [{"name": name, "template": template, "parameters": parameters}]})
     process = prep.start("apply", "--yes", prep.spec.name)
     deadline = time.monotonic() + 30

@@ -58,7 +58,7 @@ parameters: {image: {type: string}, text: {type: string, default: x}}
 resources:
   delay:
     type: OS::Heat::TestResource
-    properties: {value: {get_param: text}, action_wait_secs: {update: 4}}
+    properties: {value: {get_param: text}, action_wait_secs: {update: 15}}
   server:
     type: OS::Nova::Server
     properties:
