@@ -36,6 +36,7 @@ def plan(
     *,
     name: str | None = None,
     allow_replace: bool = False,
+    adopt: bool = False,
     prune: bool = False,
     jobs: int = JOBS,
     progress: Progress = _no_progress,
@@ -56,7 +57,9 @@ def plan(
         observed, found = executor.examine(site, spec.chosen, others=others, jobs=jobs)
     site.known.update(observed)
     mistakes = [*spec.unread, *found]
-    made = planner.plan_apply(spec.name, spec.chosen, observed, mistakes=mistakes, allow_replace=allow_replace)
+    made = planner.plan_apply(
+        spec.name, spec.chosen, observed, mistakes=mistakes, allow_replace=allow_replace, adopt=adopt
+    )
     if prune or spec.is_whole:
         left = scan.undeclared(site, spec.resources, observed, jobs=jobs)
         made = planner.plan_removals(made, left, prune=prune)
@@ -86,6 +89,7 @@ def apply(
     *,
     name: str | None = None,
     allow_replace: bool = False,
+    adopt: bool = False,
     prune: bool = False,
     jobs: int = JOBS,
     tell: Callable[[Event], None] = silent,
@@ -103,14 +107,25 @@ def apply(
     """
     agreed = isinstance(wanted, Plan) if agreed is None else agreed
     if not isinstance(wanted, Plan):
-        wanted = plan(cloud, wanted, name=name, allow_replace=allow_replace, prune=prune, jobs=jobs, progress=progress)
+        wanted = plan(
+            cloud,
+            wanted,
+            name=name,
+            allow_replace=allow_replace,
+            adopt=adopt,
+            prune=prune,
+            jobs=jobs,
+            progress=progress,
+        )
     elif name not in (None, wanted.spec):
         raise SpecError([Mistake("name", f"{name!r} is not that of the plan, {wanted.spec!r}", "leave name out")])
     _refuse_no_cloud(cloud)
     wanted.raise_for_refusals()
 
     def again(old: Plan) -> Plan:
-        return _made_again(cloud, old, jobs, progress, agreed=agreed, allow_replace=allow_replace, prune=prune)
+        return _made_again(
+            cloud, old, jobs, progress, agreed=agreed, allow_replace=allow_replace, adopt=adopt, prune=prune
+        )
 
     def run(chosen: Plan) -> Report:
         assert chosen.site is not None
@@ -192,7 +207,15 @@ def show(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = J
 
 
 def _made_again(
-    cloud: Cloud, old: Plan, jobs: int, progress: Progress, *, agreed: bool, allow_replace: bool, prune: bool
+    cloud: Cloud,
+    old: Plan,
+    jobs: int,
+    progress: Progress,
+    *,
+    agreed: bool,
+    allow_replace: bool,
+    adopt: bool,
+    prune: bool,
 ) -> Plan:
     """Return the plan as it would be now; raises PlanRefused when that is not what was agreed to."""
     assert old.wanted is not None
@@ -201,7 +224,9 @@ def _made_again(
     else:
         prune = prune or any(step.action is Action.DELETE and not step.duplicate_of for step in old)
         allow = old.allow_replace or allow_replace
-        new = plan(cloud, old.wanted, allow_replace=allow, prune=prune, jobs=jobs, progress=progress)
+        new = plan(
+            cloud, old.wanted, allow_replace=allow, adopt=old.adopt or adopt, prune=prune, jobs=jobs, progress=progress
+        )
     new.raise_for_refusals()
     if not agreed:
         return new

@@ -275,7 +275,7 @@ class _Run:
 
         Then what this step needs, and what is left to do, is known anew.
         """
-        if step.action not in (Action.CREATE, Action.UPDATE):
+        if step.action not in (Action.CREATE, Action.UPDATE, Action.ADOPT):
             return False
         site = self.site.fresh()
         needed = [self.steps[key].resource for key in step.needs if key in self.steps]
@@ -301,6 +301,7 @@ class _Run:
         if again.action is Action.REPLACE and step.action is not Action.REPLACE:
             raise PlanRefused([Mistake.about(step.key, "was changed by somebody else meanwhile", "plan again")])
         refusals = [] if self.plan.allow_replace else planner.to_consent([again])
+        refusals += [] if self.plan.adopt else planner.to_adopt([again])
         if refusals:
             raise PlanRefused(refusals)
         return again
@@ -315,7 +316,7 @@ class _Run:
         if step.action is Action.REPLACE and observed is not None:
             resource.delete(site, observed)
             observed = resource.create(site)
-        elif step.action is Action.UPDATE and observed is not None:
+        elif step.action in (Action.UPDATE, Action.ADOPT) and observed is not None:
             observed = resource.update(site, observed, step.changes)
         elif step.action is Action.CREATE:
             observed = resource.create(site)

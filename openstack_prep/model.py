@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote
 
 from openstack_prep.key import Key as Key
 from openstack_prep.resource import DIFFERS as DIFFERS
+from openstack_prep.resource import Adoptable as Adoptable
 from openstack_prep.resource import Change as Change
 from openstack_prep.resource import Coherent as Coherent
 from openstack_prep.resource import Condition as Condition
@@ -76,13 +77,15 @@ def _word(name: str) -> str:
 class Action(StrEnum):
     CREATE = "create"
     UPDATE = "update"
+    ADOPT = "adopt"
+    """Change what exists without the ownership tag of the spec."""
     REPLACE = "replace"
     DELETE = "delete"
     KEEP = "keep"
 
     @property
     def mark(self) -> str:
-        return {"create": "+", "update": "~", "replace": "-/+", "delete": "-", "keep": "="}[self.value]
+        return {"create": "+", "update": "~", "adopt": "@", "replace": "-/+", "delete": "-", "keep": "="}[self.value]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +110,7 @@ class Step:
     @property
     def decided_later(self) -> bool:
         """Whether only the run finds out what it does, right before it does it."""
-        return bool(self.follows) or (self.resource.previewed and self.action is Action.UPDATE)
+        return bool(self.follows) or (self.resource.previewed and self.action in (Action.UPDATE, Action.ADOPT))
 
     @property
     def key(self) -> Key:

@@ -24,7 +24,7 @@ class Plan:
     ``purpose`` is "apply" or "destroy"; ``refusals`` are why it may not be carried out.  ``undeclared``
     are the deletions that apply would add with ``prune``: of what is managed and no longer in the spec.
     ``lease`` is who was at work on the spec when it was made.
-    ``allow_replace`` is the consent that it was made with: what only the run can find out is judged by it.
+    ``allow_replace`` and ``adopt`` are the consent that it was made with, by which the run judges what it finds.
     """
 
     spec: str
@@ -33,6 +33,7 @@ class Plan:
     refusals: tuple[Mistake, ...] = ()
     undeclared: tuple[Step, ...] = ()
     allow_replace: bool = False
+    adopt: bool = False
     wanted: Spec | None = field(default=None, repr=False, compare=False)
     site: Site | None = field(default=None, repr=False, compare=False)
     made: float = field(default=0.0, repr=False, compare=False)

@@ -76,7 +76,7 @@ class SavedStep:
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "ignore", "strict": True}
 
     resource: str
-    action: Literal["create", "update", "replace", "delete", "keep"]
+    action: Literal["create", "update", "adopt", "replace", "delete", "keep"]
     duplicate_of: str = ""
 
 
@@ -171,6 +171,11 @@ class SavedPlan:
     def allow_replace(self) -> bool:
         """Whether the plan allows any replacement; ``check`` refuses those that it does not name."""
         return bool(self.content.allow_replace)
+
+    @property
+    def adopts(self) -> bool:
+        """Whether the plan changes what is not managed by the spec."""
+        return any(step.action == "adopt" for step in self.content.steps)
 
     @property
     def prunes(self) -> bool:
@@ -280,7 +285,7 @@ def _check_steps(path: Path, content: Content) -> None:
     times = Counter(step.resource for step in content.steps)
     for name in sorted(name for name, number in times.items() if number > 1):
         mistakes.append(Mistake(f"{path}: steps", f"hold {name} more than once", AGAIN))
-    changing = {step.resource for step in content.steps if step.action in ("update", "replace")}
+    changing = {step.resource for step in content.steps if step.action in ("update", "adopt", "replace")}
     for name in sorted({*content.allow_replace} - changing):
         mistakes.append(Mistake(f"{path}: allow_replace", f"{name!r} is not a resource that the plan changes", AGAIN))
     if Path(content.spec.path).is_absolute():

@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
+from openstack_prep import text
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.key import labels
-from openstack_prep.model import Action, Change, Key, Observed, Resource, Step
+from openstack_prep.model import Action, Adoptable, Change, Key, Observed, Resource, Step
 from openstack_prep.plan import Plan
 from openstack_prep.twin import Twin
 
@@ -33,7 +34,8 @@ def decide(resource: Resource, observed: Observed | None, needs: frozenset[Key] 
     action = Action.KEEP
     if changes:
         fixed = any(change.field in resource.immutable for change in changes)
-        action = Action.REPLACE if fixed else Action.UPDATE
+        foreign = isinstance(resource, Adoptable) and not observed.ours
+        action = Action.REPLACE if fixed else Action.ADOPT if foreign else Action.UPDATE
     return Step(resource=resource, action=action, observed=observed, changes=changes, needs=needs)
 
 
@@ -44,6 +46,7 @@ def plan_apply(
     *,
     mistakes: Sequence[Mistake] = (),
     allow_replace: bool = False,
+    adopt: bool = False,
 ) -> Plan:
     """Plan the way to the desired state; replacements are refusals unless consented to.
 
@@ -66,7 +69,17 @@ def plan_apply(
     refusals = list(mistakes)
     if not allow_replace:
         refusals += to_consent(steps)
-    return Plan(spec=spec, purpose="apply", steps=tuple(steps), refusals=tuple(refusals), allow_replace=allow_replace)
+    refusals += [_foreign(step) for step in steps if _replaces_another(step)]
+    if not adopt:
+        refusals += to_adopt(steps)
+    return Plan(
+        spec=spec,
+        purpose="apply",
+        steps=tuple(steps),
+        refusals=tuple(refusals),
+        allow_replace=allow_replace,
+        adopt=adopt,
+    )
 
 
 def plan_removals(made: Plan, undeclared: Sequence[tuple[Resource, Observed]], *, prune: bool) -> Plan:
@@ -149,7 +162,7 @@ def _following(step: Step, pending: Set[Key], names: Mapping[Key, str]) -> Step:
 
 def _previewed_later(step: Step, pending: Mapping[Key, Action], names: Mapping[Key, str], allow_replace: bool) -> Step:
     """Return an update that says which resources must be created before the service can preview all of it."""
-    if not step.resource.previewed or step.action is not Action.UPDATE:
+    if not step.resource.previewed or step.action not in (Action.UPDATE, Action.ADOPT):
         return step
     missing = sorted(names[key] for key in step.needs if pending.get(key) in (Action.CREATE, Action.REPLACE))
     if not missing:
@@ -163,11 +176,37 @@ def _previewed_later(step: Step, pending: Mapping[Key, Action], names: Mapping[K
 def to_consent(steps: Iterable[Step]) -> list[Mistake]:
     """Return what steps would delete and make again, as refusals."""
     steps = tuple(steps)
-    found = [_replacement(step) for step in steps if step.action is Action.REPLACE]
+    found = [_replacement(step) for step in steps if step.action is Action.REPLACE and not _replaces_another(step)]
     for step in steps:
-        if step.action is Action.UPDATE and step.observed is not None:
+        if step.action in (Action.UPDATE, Action.ADOPT) and step.observed is not None:
             found += step.resource.losses(step.observed)
     return found
+
+
+def to_adopt(steps: Iterable[Step]) -> list[Mistake]:
+    """Return what steps would change although it is not managed by the spec, as refusals."""
+    found = []
+    for step in steps:
+        if step.action is Action.ADOPT and isinstance(step.resource, Adoptable) and not step.resource.adopt:
+            what = f"exists and is not managed by this spec, and would be changed: {_changed(step)}"
+            remedy = "choose another name, or allow that: adopt: true in the spec, or --adopt"
+            found.append(Mistake.about(step.key, what, remedy))
+    return found
+
+
+def _replaces_another(step: Step) -> bool:
+    """Whether a step would delete what is not managed by the spec, which no consent covers."""
+    foreign = step.observed is not None and not step.observed.ours
+    return step.action is Action.REPLACE and foreign and isinstance(step.resource, Adoptable)
+
+
+def _foreign(step: Step) -> Mistake:
+    what = f"exists and is not managed by this spec, and cannot be changed in place: {_changed(step)}"
+    return Mistake.about(step.key, what, "choose another name, or declare it as it is")
+
+
+def _changed(step: Step) -> str:
+    return ", ".join(map(text.change_text, step.changes))
 
 
 def _replacement(step: Step) -> Mistake:
@@ -203,7 +242,7 @@ def plan_destroy(spec: str, resources: Sequence[Resource], observed: Mapping[Key
             resource=resource,
             action=Action.KEEP,
             observed=found,
-            reason="carries no mark of this spec",
+            reason="not managed by this spec",
             label=names[resource.key],
         )
         if found.ours:

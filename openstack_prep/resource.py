@@ -164,7 +164,8 @@ class Resource:
         Called often, by several threads: must return equal values each time, and may read nothing but the
         resource itself and the files that it names.  Must not raise.
         """
-        pairs = ((each.name, getattr(self, each.name)) for each in fields(self) if each.name not in self.identity)
+        uncompared = self.identity | {"adopt"}
+        pairs = ((each.name, getattr(self, each.name)) for each in fields(self) if each.name not in uncompared)
         return {name: value for name, value in pairs if value is not None}
 
     def resolve(self, context: Context) -> Sequence[Resource]:
@@ -286,6 +287,14 @@ class Resource:
         that cannot exist without it.  Raises like ``create``.
         """
         raise NotImplementedError(self.kind)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adoptable(Resource):
+    """Base of kinds that an apply changes as a whole: one that exists without our ownership tag only by consent."""
+
+    adopt: bool = False
+    """Allow apply to change it although it exists and is not managed by this spec; destroy still keeps it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -84,8 +84,14 @@ def result_line(result: Result, width: int) -> str:
     elif result.status is Status.SKIPPED:
         details = f"skipped because of {result.cause}"
     elif result.observed is not None and result.step.action is not Action.DELETE:
-        details = "  ".join(_told(result.observed))
+        details = "  ".join([*_told(result.observed), *_before(result.step)])
     return f"{mark:>3} {result.step!s:<{width}}  {details}".rstrip()
+
+
+def _before(step: Step) -> Iterable[str]:
+    """Yield what an adopted thing was like, so that it can be put back by hand."""
+    if step.action is Action.ADOPT:
+        yield "was " + ", ".join(f"{change.field} {show(change.before)}" for change in step.changes)
 
 
 def explain(error: Exception | None) -> str:
@@ -94,14 +100,24 @@ def explain(error: Exception | None) -> str:
 
 
 def result_data(result: Result) -> dict[str, Any]:
-    return {
-        "resource": str(result.step),
-        "action": result.step.action.value,
-        "status": result.status.value,
-        "seconds": round(result.seconds, 3),
-        "error": explain(result.error) if result.error else None,
-        "because_of": result.cause or None,
-    } | (observed_data(result.observed) or {})
+    return (
+        {
+            "resource": str(result.step),
+            "action": result.step.action.value,
+            "status": result.status.value,
+            "seconds": round(result.seconds, 3),
+            "error": explain(result.error) if result.error else None,
+            "because_of": result.cause or None,
+        }
+        | _former(result.step)
+        | (observed_data(result.observed) or {})
+    )
+
+
+def _former(step: Step) -> dict[str, Any]:
+    if step.action is not Action.ADOPT:
+        return {}
+    return {"before": {change.field: plain(change.before) for change in step.changes}}
 
 
 def observed_data(observed: Observed | None) -> dict[str, Any] | None:
@@ -127,7 +143,7 @@ def observed_table(found: Mapping[Key, Observed | None]) -> str:
     for key, observed in found.items():
         words = ["-"]
         if observed is not None:
-            words = [*_told(observed), *(() if observed.ours else ("(carries no mark of this spec)",))]
+            words = [*_told(observed), *(() if observed.ours else ("(not managed by this spec)",))]
         lines.append(f"{names[key]:<{width}}  {'  '.join(words)}")
     return "\n".join(lines)
 

@@ -23,6 +23,9 @@ def add(command: Any) -> None:
     for each in (plan, apply):
         each.add_argument("--allow-replace", action="store_true", help="consent to delete and make again what differs")
     for each in (plan, apply):
+        each.add_argument(
+            "--adopt", action="store_true", help="change what exists and is not managed by this spec, too"
+        )
         each.add_argument("--prune", action="store_true", help="also delete what is managed and no longer in the spec")
     for each in (apply, destroy):
         each.add_argument("--yes", "-y", action="store_true", help="do not ask")
@@ -38,7 +41,9 @@ def _plan(options: argparse.Namespace) -> int:
 
     read = plan_file.content_of(options.spec) if options.out else b""
     cloud, spec = open_spec(options, options.spec)
-    plan = api.plan(cloud, spec, allow_replace=options.allow_replace, prune=options.prune, jobs=options.jobs)
+    plan = api.plan(
+        cloud, spec, allow_replace=options.allow_replace, adopt=options.adopt, prune=options.prune, jobs=options.jobs
+    )
     print_result(options, plan.table, _plan_data(plan))
     if plan.lease and plan.lease.holder:
         print(f"openstack-prep: spec {plan.spec} is being applied by {plan.lease.holder}", file=sys.stderr)
@@ -67,7 +72,9 @@ def _apply(options: argparse.Namespace) -> int:
     if options.spec is None:
         raise ConfigError("apply: give a SPEC, or --plan FILE")
     cloud, spec = open_spec(options, options.spec)
-    plan = api.plan(cloud, spec, allow_replace=options.allow_replace, prune=options.prune, jobs=options.jobs)
+    plan = api.plan(
+        cloud, spec, allow_replace=options.allow_replace, adopt=options.adopt, prune=options.prune, jobs=options.jobs
+    )
     return carry_out(options, cloud, plan)
 
 
@@ -75,14 +82,16 @@ def _apply_saved(options: argparse.Namespace) -> int:
     from openstack_prep import api
     from openstack_prep.plan_file import SavedPlan
 
-    if options.allow_replace or options.prune:
-        added = "--allow-replace" if options.allow_replace else "--prune"
+    given = {"--allow-replace": options.allow_replace, "--adopt": options.adopt, "--prune": options.prune}
+    for added in (name for name, value in given.items() if value):
         raise ConfigError(f"apply: {added} cannot be added to --plan; give it to `openstack-prep plan -o`")
     saved = SavedPlan(options.plan)
     path = saved.find_spec(options.spec)
     cloud, spec = open_spec(options, path)
     saved.check_cloud(cloud.authenticate())
-    plan = api.plan(cloud, spec, allow_replace=saved.allow_replace, prune=saved.prunes, jobs=options.jobs)
+    plan = api.plan(
+        cloud, spec, allow_replace=saved.allow_replace, adopt=saved.adopts, prune=saved.prunes, jobs=options.jobs
+    )
     saved.check(plan, path)
     plan.raise_for_refusals()
     return run_plan(options, cloud, plan)

@@ -14,7 +14,7 @@ from annotated_types import Gt, Le
 
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import GiB, Memory, MiB, Name, Text, Vcpus
-from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.model import Adoptable, Change, Key, Observed, Resource
 from openstack_prep.resources import queries
 from openstack_prep.resources.project import DEFAULT_DOMAIN, Project
 from openstack_prep.site import Site, only_one
@@ -32,7 +32,7 @@ PROPERTIES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Flavor(Resource):
+class Flavor(Adoptable):
     """A size of servers; with a name alone it must be there already.
 
     Nova changes neither sizes nor is_public: other ones mean a replacement, by consent only.

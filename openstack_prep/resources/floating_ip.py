@@ -12,6 +12,7 @@ import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
+from urllib.parse import quote
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, SpecError
@@ -20,8 +21,11 @@ from openstack_prep.model import Context, Key, Observed, Resource
 from openstack_prep.resources import queries
 from openstack_prep.resources.network import ExternalNetwork
 from openstack_prep.resources.neutron import NetworkResource
+from openstack_prep.resources.project import project_name
 from openstack_prep.resources.uses import Use, of_floating_ip
 from openstack_prep.site import Site
+
+MOST_OF_A_TAG = 60  # characters, in every Neutron; newer ones take 255
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +103,24 @@ class FloatingIP(NetworkResource):
 
     def named(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Return those that carry our tag and name, of these the one with the address wanted; else that one."""
-        marked = [raw for raw in listed if site.mark.owns(raw["description"], self.name)]
+        marked = [raw for raw in listed if self.is_ours(site, raw)]
         at_address = [raw for raw in marked or listed if self.address and raw["floating_ip_address"] == self.address]
         return at_address or marked
+
+    def is_ours(self, site: Site, raw: Mapping[str, Any]) -> bool:
+        """Whether it carries our tag and name, in its description or among its tags: people edit the one in Horizon."""
+        return site.mark.owns(raw["description"], self.name) or self._tag(site) in raw.get("tags", ())
+
+    def _tag(self, site: Site) -> str:
+        return f"{site.mark.tag}~{quote(self.name, safe='')}"
+
+    def create(self, site: Site) -> Observed:
+        observed = super().create(site)
+        tag = self._tag(site)
+        if len(tag) <= MOST_OF_A_TAG:
+            cloud, _ = self.maker(site)
+            cloud.network.put(f"/floatingips/{observed.id}/tags/{quote(tag, safe='')}")
+        return observed
 
     def use(self, site: Site, raw: Mapping[str, Any]) -> Use:
         return of_floating_ip(raw)
@@ -134,8 +153,8 @@ class FloatingIP(NetworkResource):
         if not any(ipaddress.ip_address(self.address) in cidr for cidr in _cidrs(site, self.external_network)):
             yield self.mistake(f"{self.address} lies in no subnet of {self.external_network}", "choose one that does")
         for other in _holders(site, self.address):
-            belongs = f"{self.address} belongs to project {other['project_id']} already"
-            yield self.mistake(belongs, "choose another, or have it released")
+            project = f"project {project_name(site, other['project_id'])}"
+            yield self.mistake(f"{self.address} belongs to {project} already", "choose another, or have it released")
 
 
 def given_address(address: str) -> Key:
@@ -161,7 +180,7 @@ def _cidrs(site: Site, external_network: str) -> list[ipaddress.IPv4Network | ip
 def _holders(site: Site, address: str) -> Sequence[Mapping[str, Any]]:
     """Return who has an address already; seen by administrators only."""
     return site.once(
-        ("floating ip", address),
+        (_holders, address),
         lambda: site.admin.network.list("/floatingips", "floatingips", floating_ip_address=address),
     )
 
@@ -173,4 +192,4 @@ def _ask_for_holders(site: Site, addresses: Sequence[str]) -> None:
         listed = site.admin.network.list("/floatingips", "floatingips", floating_ip_address=some)
         for address in some:
             held = [raw for raw in listed if raw["floating_ip_address"] == address]
-            site.once(("floating ip", address), functools.partial(list, held))
+            site.once((_holders, address), functools.partial(list, held))

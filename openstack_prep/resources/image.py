@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, Self
 from openstack_prep.content.compression import Compression
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Bytes, Checksum, GiB, MiB, Name, Source, Text
-from openstack_prep.model import Change, Coherent, Context, Key, Observed, Resource
+from openstack_prep.model import Adoptable, Change, Coherent, Context, Key, Observed, Resource
 from openstack_prep.resources import glance, image_members, image_upload
 from openstack_prep.resources.glance import Raw
 from openstack_prep.resources.image_seal import NAME, PACKED, SPEC, sealed, sums
@@ -42,7 +42,7 @@ Visibility = Literal["private", "shared", "community", "public"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Image(ByTenant, Coherent):
+class Image(ByTenant, Adoptable, Coherent):
     """An image of the project; without a source it must be there already, and may be a public one.
 
     Without a checksum any content under that name will do.  With another one than before, the new

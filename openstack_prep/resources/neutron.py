@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
-from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.model import Adoptable, Change, Key, Observed, Resource
 from openstack_prep.resources import queries
 from openstack_prep.resources.project import ByTenant
 from openstack_prep.resources.uses import Use
@@ -18,7 +18,7 @@ from openstack_prep.twin import choose, settle
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkResource(ByTenant):
+class NetworkResource(ByTenant, Adoptable):
     """Base of the kinds that Neutron keeps; a kind says what its things are called and look like."""
 
     collection: ClassVar[str]
@@ -51,6 +51,10 @@ class NetworkResource(ByTenant):
         """Return those that may be meant."""
         return [raw for raw in listed if raw["name"] == self.name]
 
+    def is_ours(self, site: Site, raw: Mapping[str, Any]) -> bool:
+        """Whether it carries the ownership tag of the spec."""
+        return site.mark.owns(raw["description"])
+
     def use(self, site: Site, raw: Mapping[str, Any]) -> Use:
         """Return who uses one of several twins."""
         return Use()
@@ -62,7 +66,7 @@ class NetworkResource(ByTenant):
     def choose(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Observed | None:
         """Return the one meant: of several, the one of those with our tag that stays, else NotUnique."""
         named = self.named(site, listed)
-        tagged = [raw for raw in named if site.mark.owns(raw["description"])]
+        tagged = [raw for raw in named if self.is_ours(site, raw)]
         if len(tagged) < 2:
             raw = tagged[0] if tagged else only_one(named, str(self.key))
             return self.observe(site, raw) if raw is not None else None
@@ -108,7 +112,7 @@ class NetworkResource(ByTenant):
     def observe(self, site: Site, raw: Mapping[str, Any]) -> Observed:
         return Observed(
             id=raw["id"],
-            ours=site.mark.owns(raw["description"]),
+            ours=self.is_ours(site, raw),
             values=self.values(site, raw) | {"description": site.mark.strip(raw["description"])},
             outputs=self.outputs(raw),
             handle=raw,
@@ -130,7 +134,7 @@ class NetworkResource(ByTenant):
         if not self.can_have_twins:
             return self.observe(site, post())
         made, listed = site.wave.write((self.collection, project_id), post, look)
-        others = {raw["id"] for raw in self.named(site, listed) if site.mark.owns(raw["description"])} - {made["id"]}
+        others = {raw["id"] for raw in self.named(site, listed) if self.is_ours(site, raw)} - {made["id"]}
         if others:
             self._settle(site, made["id"], project_id)
         return self.observe(site, made)

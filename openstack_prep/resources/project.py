@@ -11,11 +11,11 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from annotated_types import Len
 
-from openstack_prep.errors import Mistake
+from openstack_prep.errors import Mistake, NotAllowed, NotFound
 from openstack_prep.fields import Name
 from openstack_prep.installer import naming
 from openstack_prep.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
-from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.model import Adoptable, Change, Key, Observed, Resource
 from openstack_prep.site import Site, only_one, query
 
 
@@ -50,7 +50,7 @@ class ProjectTags:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Project(Resource):
+class Project(Adoptable):
     """A project (tenant) and its domain.
 
     Our mark is a tag.  Tags are shared with others: declared ones are made sure of, the rest stays.
@@ -169,6 +169,20 @@ def in_domain(site: Site, plural: str, wanted: Resource, domain: str) -> Mapping
     if domain_id is None:
         return None
     return only_one(named(site, plural, wanted.name, domain_id), wanted.key.qualified)
+
+
+def project_name(site: Site, project_id: str) -> str:
+    """Return a project's name and id, or the id where these credentials may not read the name."""
+    try:
+        return f"{_project(site, project_id)['name']} ({project_id})"
+    except (NotAllowed, NotFound):
+        return project_id
+
+
+@query
+def _project(site: Site, project_id: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = site.admin.identity.get(f"/projects/{project_id}")["project"]
+    return found
 
 
 @query

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from openstack_prep.errors import CloudError, Mistake, NotAllowed
 from openstack_prep.fields import Name
-from openstack_prep.model import DIFFERS, Change, Condition, Key, Observed, Resource
+from openstack_prep.model import DIFFERS, Adoptable, Change, Condition, Key, Observed, Resource
 from openstack_prep.resources import queries
 from openstack_prep.resources.project import DEFAULT_DOMAIN, Domain, Project, in_domain, named
 from openstack_prep.secret import Secret
@@ -23,7 +23,7 @@ REVOKED_FOR = 1.1  # seconds: with a password go all tokens of that second, thos
 
 
 @dataclass(frozen=True, kw_only=True)
-class User(Resource):
+class User(Adoptable):
     """A user of Keystone's own; users of LDAP or a federation can only be referred to.
 
     Keystone never tells a password: whether it is the one we know shows by logging in, once a run.

@@ -40,7 +40,11 @@ def _docstrings() -> dict[tuple[str, str], dict[str, str]]:
     pydantic can read them too, but parses a module anew for each class, and passes over base classes.
     """
     places = ("openstack_prep.resources.", "openstack_prep.install_config.model", "openstack_prep.rke.")
-    modules = {name: module for name, module in sys.modules.items() if name.startswith(places)}
+    modules = {
+        name: module
+        for name, module in sys.modules.items()
+        if name.startswith(places) or name == "openstack_prep.resource"
+    }
     modules[sections.__name__] = sections
     parsed = [(name, ast.parse(inspect.getsource(module))) for name, module in modules.items()]
     return {

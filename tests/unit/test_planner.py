@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -10,6 +10,7 @@ from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.model import Action, Change, Key, Observed
 from openstack_prep.plan import Plan
 from openstack_prep.planner import plan_apply, plan_destroy, plan_removals
+from openstack_prep.resources import Flavor, Network
 from tests.unit.box import Box
 
 A = Box(name="a", size=2, colour="red", material="oak")
@@ -150,7 +151,7 @@ def test_destroy_goes_the_other_way_round() -> None:
 def test_destroy_keeps_what_is_not_ours_and_says_so() -> None:
     (step,) = plan_destroy("lab", [A], seen(ours=False))
     assert step.action is Action.KEEP
-    assert step.reason == "carries no mark of this spec"
+    assert step.reason == "not managed by this spec"
 
 
 def test_destroy_passes_over_what_is_not_there() -> None:
@@ -169,6 +170,33 @@ def test_what_follows_a_change_is_to_be_looked_at_again() -> None:
     assert "~ box/b  as box/a will be" in str(plan)
     assert plan.data()[1]["follows"] == ["box/a"]
     assert not plan_apply("lab", [c, b, A], there | {A.key: Observed(id="a", values=A.desired())})
+
+
+# --- what is not managed by the spec ------------------------------------------------------
+
+KNOWN = Observed(id="n1", values={"mtu": 1500})
+
+
+@pytest.mark.parametrize("consent", [{"adopt": True}, {}])
+def test_what_is_not_managed_is_changed_by_consent_only(consent: dict[str, bool]) -> None:
+    wanted = Network(name="net", mtu=1400)
+    plan = plan_apply("lab", [wanted], {wanted.key: KNOWN}, **consent)
+    assert plan.steps[0].action is Action.ADOPT
+    assert [each.keys for each in plan.refusals] == ([] if consent else [(wanted.key,)])
+    declared = replace(wanted, adopt=True)
+    assert plan_apply("lab", [declared], {wanted.key: KNOWN}).refusals == ()
+
+
+def test_what_is_not_managed_and_as_declared_is_kept() -> None:
+    wanted = Network(name="net", mtu=1500)
+    assert plan_apply("lab", [wanted], {wanted.key: KNOWN}).steps[0].action is Action.KEEP
+
+
+def test_no_consent_covers_replacing_what_is_not_managed() -> None:
+    wanted = Flavor(name="small", ram=512, vcpus=1)
+    there = {wanted.key: Observed(id="f1", values={"ram": 1024, "vcpus": 1})}
+    plan = plan_apply("lab", [wanted], there, allow_replace=True, adopt=True)
+    assert [each.keys for each in plan.refusals] == [(wanted.key,)]
 
 
 # --- what is no longer in the spec --------------------------------------------------------

@@ -176,7 +176,7 @@ def test_destroy_takes_what_we_put_there_and_leaves_what_was_there_before(site: 
     assert neutron.pairs("master-1") == ["10.0.0.5", "10.0.0.7"]
     assert neutron.ports[0]["tags"] == [f"openshiftClusterID={ID}"]
     (step,) = planner.plan_destroy("lab", [VIPS], executor.observe(site.fresh(), [VIPS]))
-    assert (step.action, step.reason) == (Action.KEEP, "carries no mark of this spec")
+    assert (step.action, step.reason) == (Action.KEEP, "not managed by this spec")
 
 
 def test_destroy_of_a_port_that_is_gone_is_well(site: Site, neutron: Neutron, services: requests_mock.Mocker) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from openstack_prep.model import Action, Key
 from openstack_prep.plan import Plan
 from openstack_prep.resources.floating_ip import FloatingIP
 from openstack_prep.site import Site
-from tests.unit.conftest import ENDPOINTS, failure, resolved, sent
+from tests.unit.conftest import ENDPOINTS, IDENTITY, failure, resolved, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 API = FloatingIP(name="api", external_network="external", address="192.0.2.10")
@@ -43,6 +44,8 @@ def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
     services.get(f"{NEUTRON}/networks", json={"networks": [{"id": "n1", "name": "external"}]})
     services.get(f"{NEUTRON}/subnets", json={"subnets": [{"cidr": "192.0.2.0/24"}]})
     services.get(f"{NEUTRON}/floatingips", json=some)
+    services.put(re.compile(f"{NEUTRON}/floatingips/[^/]+/tags/"), status_code=201)
+    services.get(re.compile(f"{IDENTITY}/projects/"), json={"project": {"name": "theirs"}})
     return found
 
 

@@ -63,7 +63,7 @@ def test_the_next_release_is_shared_before_it_has_the_name(site: Site, glance: G
 
 def test_one_that_is_not_ours(site: Site, glance: Glance, shared: Image) -> None:
     glance.image("rhcos", visibility="shared")
-    wanted = replace(shared, source=None, checksum=None)
+    wanted = replace(shared, source=None, checksum=None, adopt=True)
     apply(site, wanted).raise_for_failures()
     (step,) = plan(site, wanted)
     assert step.action is Action.KEEP

@@ -321,6 +321,7 @@ def neutron(services: requests_mock.Mocker) -> list[dict[str, Any]]:
     services.get(f"{NEUTRON}/networks", json={"networks": [{"id": "n1", "name": "external"}]})
     services.get(f"{NEUTRON}/floatingips", json=lambda *_: {"floatingips": kept})
     services.post(f"{NEUTRON}/floatingips", json=allocate, status_code=201)
+    services.put(re.compile(r"http://[^/]+/v2.0/floatingips/[^/]+/tags/"), status_code=201)
     return kept
 
 

@@ -214,7 +214,7 @@ def test_a_foreign_group_with_our_rules_gets_no_mark(
 ) -> None:
     group = neutron.group("default", "Default security group", rules=[neutron.rule(OURS)])
     changed = services.put(f"{NEUTRON}/security-groups/default-id", json={"security_group": group})
-    apply(site, SecurityGroup(name="default", description="ours now", rules=(Rule(),)))
+    apply(site, SecurityGroup(name="default", description="ours now", rules=(Rule(),), adopt=True))
     assert changed.last_request.json() == {"security_group": {"description": "ours now"}}
     assert changed.last_request.headers["If-Match"] == "revision_number=1"
 
