@@ -21,6 +21,8 @@ from openstack_prep.resources.user import User
 from openstack_prep.secret import Secret
 from openstack_prep.site import Site
 
+OWNER = "openstack_prep"
+"""Key of an entry that holds the name of the spec that manages it; clients of OpenStack ignore keys unknown to them."""
 SETTINGS = {"region": "region_name", "interface": "interface", "cacert": "cacert", "verify": "verify"}
 AUTH = {
     "auth_url": "auth_url",
@@ -105,7 +107,7 @@ def settings_of(found: Mapping[str, Any]) -> dict[str, Any]:
 class CloudsEntry(InCloudsYaml):
     """An entry by which a user logs in with its password, in a file that only its owner can read.
 
-    An entry of that name for another user or project is somebody else's, and never overwritten.
+    An entry of that name for another user or project, or of another spec, is never overwritten or deleted.
     """
 
     kind: ClassVar[str] = "clouds_entry"
@@ -151,24 +153,25 @@ class CloudsEntry(InCloudsYaml):
         if self.project is None:
             yield self.mistake("no project is named", "name it")
         if observed is not None and not observed.ours:
-            yield self.mistake(
-                f"{self.path} has an entry {self.cloud} for another user or project",
-                "choose another name, or take it out of the file",
-            )
+            owner = (self.read_entry() or {}).get(OWNER)
+            whose = f"that spec {owner} manages" if owner else "for another user or project"
+            what = f"{self.path} has an entry {self.cloud} {whose}"
+            yield self.mistake(what, "choose another name, or take it out of the file")
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         pairs = ((each, each.read_entry()) for each in wanted)
-        return {each.key: each._observed(found) for each, found in pairs if found is not None}
+        return {each.key: each._observed(site, found) for each, found in pairs if found is not None}
 
-    def _observed(self, found: Mapping[str, Any]) -> Observed:
+    def _observed(self, site: Site, found: Mapping[str, Any]) -> Observed:
         auth = found.get("auth") or {}
         values = {field: auth.get(key) for field, key in AUTH.items()} | settings_of(found)
         if values["password"] is not None:
             values["password"] = self.password if self._holds(str(values["password"])) else DIFFERS
+        same = (values["user"], values["project"]) == (self.user, self.project)
         return Observed(
             id=f"{self.path}#{self.cloud}",
-            ours=(values["user"], values["project"]) == (self.user, self.project),
+            ours=same and found.get(OWNER, site.mark.spec) == site.mark.spec,
             values=values | {"mode": mode(self.file)},
             outputs={"path": self.path},
         )
@@ -180,8 +183,8 @@ class CloudsEntry(InCloudsYaml):
         values = {field: getattr(self, field) for field in AUTH}
         assert self.password is not None
         auth = {AUTH[field]: value for field, value in values.items()} | {"password": self.password.reveal()}
-        self.write_entry(auth)
-        return self._observed(self.read_entry() or {})
+        self.write_entry(auth, **{OWNER: site.mark.spec})
+        return self._observed(site, self.read_entry() or {})
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         return self.create(site)

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from openstack_prep import executor, planner
-from openstack_prep.model import Action
+from openstack_prep.model import Action, Mark
 from openstack_prep.plan import Plan
 from openstack_prep.resources.clouds_entry import CloudsEntry
 from openstack_prep.resources.user import User
@@ -42,6 +42,7 @@ def test_it_is_written_once_and_kept(site: Site, path: Path) -> None:
     assert yaml.safe_load(path.read_text()) == {
         "clouds": {
             "lab": {
+                "openstack_prep": "lab",
                 "auth": {
                     "auth_url": IDENTITY,
                     "username": "ocp",
@@ -58,6 +59,25 @@ def test_it_is_written_once_and_kept(site: Site, path: Path) -> None:
     }
     assert path.stat().st_mode & 0o777 == 0o600
     assert not plan(site, entry)
+
+
+def test_the_entry_of_another_spec_is_neither_changed_nor_deleted(site: Site, path: Path) -> None:
+    entry = wanted(site, path)
+    entry.create(site)
+    renamed = Site(site.admin, Mark("renamed"))
+    (said,) = mistakes(renamed, entry)
+    assert "that spec lab manages" in said
+    (step,) = planner.plan_destroy("renamed", [entry], executor.observe(renamed, [entry]))
+    assert step.action is Action.KEEP
+
+
+def test_an_entry_without_an_owner_is_that_of_its_user(site: Site, path: Path) -> None:
+    entry = wanted(site, path)
+    entry.create(site)
+    data = yaml.safe_load(path.read_text())
+    del data["clouds"]["lab"]["openstack_prep"]  # as earlier versions wrote it
+    path.write_text(yaml.safe_dump(data))
+    assert executor.observe(site, [entry])[entry.key].ours
 
 
 def test_drift_shows_without_the_secret_and_is_mended(site: Site, path: Path) -> None:
