@@ -17,6 +17,7 @@ from typing import Any
 from openstack_prep import interrupts
 from openstack_prep.commands import (
     address_pairs,
+    audit,
     check,
     cleanup,
     credential,
@@ -46,6 +47,7 @@ GROUPS = {
 }
 COMMANDS = (
     verbs,
+    audit,
     export,
     check,
     pre_ipi,

@@ -47,6 +47,17 @@ class Mark:
         return f"{text or ''} [{self.tag}/{_word(name)}]".lstrip()
 
     @staticmethod
+    def is_tag(tag: str) -> bool:
+        """Whether a tag is one of ours, whichever spec it names."""
+        return tag.startswith("openstack-prep:")
+
+    @classmethod
+    def spec_in(cls, description: str) -> str | None:
+        """Return the name of the spec that a description says manages what it describes."""
+        found = cls._PATTERN.search(description)
+        return unquote(found[1]) if found else None
+
+    @staticmethod
     def specs_in(tags: Iterable[str]) -> list[str]:
         """Return the names of the specs whose ownership tags are among some tags."""
         found = (tag.partition(":")[2] for tag in sorted(tags) if tag.startswith("openstack-prep:"))

@@ -15,7 +15,7 @@ import openstack_prep
 LAYERS = [
     ["cli"],
     ["commands"],
-    ["hooks", "mesh"],
+    ["hooks", "mesh", "audit"],
     ["progress", "api", "export", "plan_file", "verify"],
     ["executor", "exclusive", "scan", "spec", "spec_files", "openshift", "check", "tools"],
     ["planner", "resources", "names"],

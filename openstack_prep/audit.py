@@ -1,0 +1,138 @@
+"""What stands in the projects of a spec although nobody declared it: drift that a plan, which looks at declared
+fields alone, does not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from openstack_prep import api, scan
+from openstack_prep.cloud import Cloud
+from openstack_prep.fields import block
+from openstack_prep.key import labels
+from openstack_prep.model import Key, Mark, Observed, Resource
+from openstack_prep.plan import Plan
+from openstack_prep.resources import KINDS, Project, SecurityGroup
+from openstack_prep.resources.port import ports_of
+from openstack_prep.resources.security_group import SecurityGroupRules
+from openstack_prep.resources.security_group_rule import ANYWHERE, SecurityGroupRule, in_words, is_made_by_neutron
+from openstack_prep.site import Site
+from openstack_prep.spec import Spec
+
+CLOUD_WIDE = ("flavor", "user")
+"""Kinds that others rightly have beside the spec's own: users show by their roles."""
+
+
+class Code(StrEnum):
+    """What is wrong, for programs."""
+
+    CHANGED = "changed"
+    UNDECLARED = "undeclared"
+    UNMANAGED = "unmanaged"
+    RULE = "rule"
+    OPEN = "open"
+    DISABLED = "disabled"
+    PAIRS = "pairs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drift:
+    """One thing in the cloud that the spec does not account for."""
+
+    resource: str
+    code: Code
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.resource}: {self.what}"
+
+    def data(self) -> dict[str, str]:
+        return asdict(self)
+
+
+def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> list[Drift]:
+    """Return all that stands in the spec's projects and is not as declared, not declared, or managed by nobody.
+
+    Nothing is changed.  Members of images, access to flavors, and what no kind describes (servers, volumes) are
+    not looked at.  Raises SpecError, CloudError.
+    """
+    plan = api.plan(cloud, wanted, jobs=jobs)
+    assert plan.site is not None
+    assert plan.wanted is not None
+    site, homes = plan.site, scan.homes_of(plan.wanted.resources)
+    kinds = [*(kind for kind in KINDS.values() if kind is not Project), SecurityGroupRules]
+    standing = scan.everything(site, homes, kinds, jobs=jobs)
+    declared = {each.key: each for each in plan.wanted.resources}
+    return [
+        *_of_plan(plan),
+        *_unmanaged(site, standing, declared, plan),
+        *_rules(standing, declared),
+        *_pairs(site, homes),
+    ]
+
+
+def _of_plan(plan: Plan) -> Iterator[Drift]:
+    for step in plan.pending:
+        yield Drift(resource=str(step), code=Code.CHANGED, what=f"plan: {step.action}")
+    for step in plan.undeclared:
+        yield Drift(resource=str(step), code=Code.UNDECLARED, what=step.reason)
+    for step in plan:
+        if step.observed is not None and step.observed.values.get("enabled") is False and step not in plan.pending:
+            yield Drift(resource=str(step), code=Code.DISABLED, what="is disabled")
+
+
+def _unmanaged(
+    site: Site, standing: Iterable[scan.Standing], declared: Mapping[Key, Resource], plan: Plan
+) -> Iterator[Drift]:
+    ids = {(step.key.kind, step.observed.id) for step in plan if step.observed is not None and step.resource.own_id}
+    left = [(resource, found) for resource, found in standing if not found.ours and resource.key not in declared]
+    names = labels([*declared, *(resource.key for resource, _ in left)])
+    for resource, found in left:
+        if resource.kind in (*CLOUD_WIDE, SecurityGroupRules.kind) or (resource.kind, found.id) in ids:
+            continue
+        if resource.key.kind == SecurityGroup.kind and resource.name == "default":
+            continue  # Neutron makes it; its rules are looked at
+        yield Drift(resource=names[resource.key], code=Code.UNMANAGED, what=f"{found.id} {_whose(site, found)}")
+
+
+def _whose(site: Site, found: Observed) -> str:
+    raw = found.handle
+    tags = [str(each) for each in raw.get("tags", ())] if isinstance(raw, Mapping) else []
+    text = str(raw.get("description") or "") if isinstance(raw, Mapping) else ""
+    owner = next(iter(Mark.specs_in(tags)), None) or Mark.spec_in(text)
+    return f"is managed by the spec {owner}" if owner and owner != site.mark.spec else "is managed by no spec"
+
+
+def _rules(standing: Iterable[scan.Standing], declared: Mapping[Key, Resource]) -> Iterator[Drift]:
+    """Yield the rules of the spec's groups that it does not declare, those of "default" included."""
+    for resource, _ in standing:
+        if not isinstance(resource, SecurityGroupRules):
+            continue
+        own = declared.get(resource.key)
+        known = {_words(rule) for rule in own.rules} if isinstance(own, SecurityGroupRules) else set()
+        if own is None and resource.group.key not in declared and resource.name != "default":
+            continue  # the whole group is reported
+        for rule in resource.rules:
+            words = _words(rule)
+            if words not in known and not is_made_by_neutron(rule, resource.name):
+                opened = rule.direction == "ingress" and words.endswith("from anywhere")
+                code, more = (Code.OPEN, ", which opens it to the world") if opened else (Code.RULE, "")
+                yield Drift(resource=str(resource.group.key), code=code, what=f"rule {words} is not declared{more}")
+
+
+def _words(rule: SecurityGroupRule) -> str:
+    prefix = None if rule.remote_ip_prefix in ANYWHERE else rule.remote_ip_prefix
+    return in_words(rule.body() | {"remote_ip_prefix": prefix}, rule.remote_group)
+
+
+def _pairs(site: Site, homes: Iterable[Project | None]) -> Iterator[Drift]:
+    """Yield the ports that allow addresses which no spec has recorded there."""
+    for home in homes:
+        for port in ports_of(site, site.find_project_id(home)):
+            recorded = {tag.partition("~")[2].replace("_", "/") for tag in port["tags"] if Mark.is_tag(tag)}
+            allowed = {str(block(pair["ip_address"])) for pair in port["allowed_address_pairs"]}
+            for address in sorted(allowed - recorded):
+                what = f"allows the address {address}, which no spec has put there"
+                yield Drift(resource=f"port/{port['name'] or port['id']}", code=Code.PAIRS, what=what)

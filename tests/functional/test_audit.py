@@ -1,0 +1,55 @@
+"""Drift that no spec declares, reported on the real services."""
+
+from __future__ import annotations
+
+import json
+
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.functional.conftest import Prep
+
+
+def found(prep: Prep, code: int) -> set[tuple[str, str]]:
+    said = json.loads(prep.run("audit", "--format", "json", prep.spec.name, code=code).stdout)
+    return {(each["resource"], each["code"]) for each in said["drift"]}
+
+
+def test_what_nobody_declared_is_reported(prep: Prep, devcloud: Devcloud) -> None:
+    prep.write(
+        {
+            "name": "audited",
+            "project": {"name": "audited"},
+            "users": [{"name": "audited", "password": {"env": "PREP_PASSWORD"}}],
+            "role_assignments": [{"user": "audited", "role": "member"}],
+            "networks": [{"name": "net"}],
+            "subnets": [{"name": "sub", "network": "net", "cidr": "10.1.0.0/24"}],
+            "security_groups": [{"name": "web", "rules": [{"protocol": "tcp", "ports": 443}]}],
+        }
+    )
+    prep.apply()
+    assert found(prep, code=0) == set()
+
+    admin = devcloud.admin
+    project = admin.identity.find_project("audited", ignore_missing=False)
+    group = admin.network.find_security_group("web", project_id=project.id, ignore_missing=False)
+    admin.network.create_security_group_rule(security_group_id=group.id, direction="ingress", protocol="tcp")
+    network = admin.network.create_network(name="by-hand", project_id=project.id)
+    net = admin.network.find_network("net", project_id=project.id, ignore_missing=False)
+    pairs = [{"ip_address": "10.1.0.200"}]
+    port = admin.network.create_port(
+        network_id=net.id, project_id=project.id, name="by-hand", allowed_address_pairs=pairs
+    )
+    role = admin.identity.find_role("reader", ignore_missing=False)
+    person = admin.identity.find_user("admin", ignore_missing=False)
+    admin.identity.assign_project_role_to_user(project, person, role)
+    user = admin.identity.find_user("audited", ignore_missing=False)
+    admin.identity.update_user(user, enabled=False)
+    assert found(prep, code=1) >= {
+        ("security_group/web", "open"),
+        ("network/by-hand", "unmanaged"),
+        ("port/by-hand", "pairs"),
+        ("role_assignment/user:admin@project:audited/reader", "unmanaged"),
+        ("user/audited", "disabled"),
+    }
+    admin.identity.update_user(user, enabled=True)
+    admin.network.delete_port(port)
+    admin.network.delete_network(network)
