@@ -15,8 +15,6 @@ TESTS = "import pytest\n\n@pytest.mark.parametrize('n', range(20))\ndef test_any
 
 @pytest.mark.parametrize(("words", "code"), [([], NO_CLOUD), (["-n", "2", "--dist", "loadfile"], 2)])
 def test_a_cloud_that_does_not_start_ends_the_run_with_one_message(tmp_path: Path, words: list[str], code: int) -> None:
-    if words:
-        pytest.importorskip("xdist")
     for name in "abcd":
         (tmp_path / f"test_{name}.py").write_text(TESTS)
     plugin = ["-p", "tests.devcloud.pytest_devcloud", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", tmp_path]
