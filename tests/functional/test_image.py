@@ -112,9 +112,9 @@ def test_another_content_takes_the_name(lab: Lab, image: Image, disk: Path) -> N
 
 
 STEPS = (
-    Fault("glance", method="PUT", status=400),
-    *(Fault("glance", method="PATCH", skip=skip, status=400) for skip in (0, 1, 2)),
-    Fault("glance", method="DELETE", status=400),
+    Fault("glance", method="PUT", status=403),
+    *(Fault("glance", method="PATCH", skip=skip, status=403) for skip in (0, 1, 2)),
+    Fault("glance", method="DELETE", status=403),
 )
 """The upload, the seal, the old one renamed, the new one renamed, the old one deleted."""
 
