@@ -15,7 +15,7 @@ from openstack_prep.errors import Mistake, NotFound, SpecError
 from openstack_prep.fields import Mac, Name
 from openstack_prep.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.ranges import AddressRange, Range
-from openstack_prep.resources import pair_writing
+from openstack_prep.resources import pair_writing, queries
 from openstack_prep.resources.address_pool import AddressPool
 from openstack_prep.resources.existing import Existing
 from openstack_prep.resources.neighbours import PairNeighbours
@@ -132,7 +132,7 @@ class AddressPairs(PortChoice):
 
     def claims(self, site: Site) -> dict[str, frozenset[str]] | None:
         """Return by id of port what is to be allowed there; None when there are no such ports yet."""
-        return site.once(("address pairs", self.key, self.owner), lambda: self._claims(site))
+        return site.once((AddressPairs._claims, self.key), lambda: self._claims(site))
 
     def _claims(self, site: Site) -> dict[str, frozenset[str]] | None:
         chosen = self.chosen(site) if len(self.ways) == 1 else None
@@ -243,14 +243,7 @@ class AddressPairs(PortChoice):
         """
         if not networks:
             return
-        query: dict[str, Any] = {
-            "device_owner": DISTRIBUTED,
-            "network_id": sorted(networks),
-            "fields": ["id", "fixed_ips"],
-        }
-        listed = site.once(
-            ("distributed ports", *query["network_id"]), lambda: site.admin.network.list("/ports", "ports", **query)
-        )
+        listed = queries.distributed_ports(site, tuple(sorted(networks)))
         for port in listed:
             for address in sorted(self.desired()["addresses"] & {fixed["ip_address"] for fixed in port["fixed_ips"]}):
                 kept = f"{address} belongs to port {port['id']} ({DISTRIBUTED}), and Neutron allows it to no other"

@@ -18,7 +18,7 @@ from openstack_prep.errors import Mistake, NotAllowed, NotFound, ResourceFailed
 from openstack_prep.fields import Name
 from openstack_prep.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.ranges import AddressRange, Ip, Range
-from openstack_prep.resources import quota_stores, reserved_ports
+from openstack_prep.resources import queries, quota_stores, reserved_ports
 from openstack_prep.resources.address_room import Room
 from openstack_prep.resources.floating_ip import FloatingIP
 from openstack_prep.resources.neighbours import PoolNeighbours
@@ -101,10 +101,7 @@ class AddressPool(ByTenant):
         cloud = site.find_tenant(self.owner)
         if cloud is None:
             return None
-        listed = site.once(
-            ("shared subnets", self.owner, self.subnet),
-            lambda: cloud.network.list("/subnets", "subnets", name=self.subnet),
-        )
+        listed = queries.subnets_named(site, cloud, self.subnet)
         return only_one(listed, f"subnet/{self.subnet}")
 
     def _kept(self, site: Site) -> list[Raw]:
@@ -187,11 +184,7 @@ class AddressPool(ByTenant):
         """Yield the ports of others that have an address of the pool, as far as our credentials see them."""
         if room.id is None or (self.reserve == "ports" and not self._missing(room, kept)):
             return
-        query: dict[str, Any] = {
-            "fixed_ips": f"subnet_id={room.id}",
-            "fields": ["id", "name", "description", "device_owner", "fixed_ips"],
-        }
-        listed = site.once(("ports on", room.id), lambda: site.admin.network.list("/ports", "ports", **query))
+        listed = queries.ports_in_subnet(site, room.id)
         # an address that another pool has, too, is told as an overlap
         told = [each for each in self.neighbours.pools if each.subnet == self.subnet and each.name != self.name]
         mine = {port["id"] for port in kept}

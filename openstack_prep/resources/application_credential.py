@@ -30,7 +30,7 @@ from openstack_prep.resources.clouds_entry import InCloudsYaml, settings_of
 from openstack_prep.resources.credential_roles import ALL, compared, lacking
 from openstack_prep.resources.project import access
 from openstack_prep.secret import HIDDEN
-from openstack_prep.site import Site
+from openstack_prep.site import Site, query
 
 RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules", "rotated"}
 REFUSED = (400, 401, 403)  # then there is none, unlike after a lost answer
@@ -114,8 +114,7 @@ class ApplicationCredential(InCloudsYaml):
         cloud, user_id = self._holder(site)
         if user_id is None:
             return []
-        path, plural = _path(user_id), "application_credentials"
-        listed = site.once((plural, user_id), lambda: cloud.identity.list(path, plural))
+        listed = _of_user(site, cloud, user_id)
         return [raw for raw in listed if raw["project_id"] == site.find_project_id(self.owner)]
 
     def _observed(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Observed | None:
@@ -298,3 +297,9 @@ class ApplicationCredential(InCloudsYaml):
 
 def _path(user_id: str) -> str:
     return f"/users/{user_id}/application_credentials"
+
+
+@query
+def _of_user(site: Site, cloud: Cloud, user_id: str) -> list[dict[str, Any]]:
+    """Return the application credentials of a user, in all projects."""
+    return cloud.identity.list(_path(user_id), "application_credentials")

@@ -10,22 +10,32 @@ from __future__ import annotations
 import functools
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 from urllib.parse import quote
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.fields import Address, Name
-from openstack_prep.model import Context, Key, Observed, Resource
+from openstack_prep.model import Context, Key, Observed, Resolved, Resource
 from openstack_prep.resources import queries
 from openstack_prep.resources.network import ExternalNetwork
 from openstack_prep.resources.neutron import NetworkResource
-from openstack_prep.resources.project import project_name
+from openstack_prep.resources.project import InProject, project_name
 from openstack_prep.resources.uses import Use, of_floating_ip
 from openstack_prep.site import Site
 
 MOST_OF_A_TAG = 60  # characters, in every Neutron; newer ones take 255
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttachedFloatingIP(InProject):
+    """Base of what says which port a floating IP serves."""
+
+    @property
+    def label(self) -> str:
+        """The floating IP's name, address or id."""
+        raise NotImplementedError(self.kind)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +62,13 @@ class FloatingIP(NetworkResource):
         for twin in (each for each in context.declared(FloatingIP) if each.key < self.key):
             if self.address is not None and twin.address == self.address:
                 raise SpecError([self.mistake(f"{self.address} is wanted by {twin.key} too", "choose another address")])
-        return (self,)
+        attached = (each.label for each in self.of_project(context.declared(AttachedFloatingIP)))
+        return (ResolvedFloatingIP.of(self, attached=frozenset(attached)),)
+
+    @property
+    def attached(self) -> frozenset[str]:
+        """Names, addresses and ids of the floating IPs that the spec attaches to ports; known once it is resolved."""
+        return frozenset()
 
     def references(self) -> Iterable[Resource]:
         return (*super().references(), ExternalNetwork(name=self.external_network))
@@ -144,7 +160,8 @@ class FloatingIP(NetworkResource):
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         if observed is not None:
-            if not observed.ours and observed.handle["port_id"] and not attachment_declared(site, observed.id):
+            declared = {self.name, self.address, observed.id} & self.attached
+            if not observed.ours and observed.handle["port_id"] and not declared:
                 serves = f"{self.address} serves port {observed.handle['port_id']}, and this spec did not put it there"
                 yield self.mistake(serves, "detach it first, or choose another address")
             return
@@ -157,17 +174,18 @@ class FloatingIP(NetworkResource):
             yield self.mistake(f"{self.address} belongs to {project} already", "choose another, or have it released")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ResolvedFloatingIP(Resolved, FloatingIP):
+    """A floating IP that knows which ones the spec attaches."""
+
+    identity: ClassVar[frozenset[str]] = FloatingIP.identity | {"attached"}
+
+    attached: frozenset[str] = field(default=frozenset(), repr=False)
+
+
 def given_address(address: str) -> Key:
     """Return the key that the floating IP with a given address provides."""
     return Key("address", address)
-
-
-def attachment_declared(site: Site, floating_ip_id: str, found: bool = False) -> bool:
-    """Whether this spec says which port a floating IP serves; that attachment's ``find`` says it is so.
-
-    All finds come before the first check.
-    """
-    return site.once(("attachment declared", floating_ip_id), lambda: found)
 
 
 def _cidrs(site: Site, external_network: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:

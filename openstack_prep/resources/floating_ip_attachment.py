@@ -14,7 +14,7 @@ from openstack_prep.errors import Mistake, NotFound, PlanRefused, SpecError
 from openstack_prep.fields import Address, Name
 from openstack_prep.installer.naming import foreign_tags
 from openstack_prep.model import Change, Context, Key, Mark, Observed, Resource
-from openstack_prep.resources.floating_ip import FloatingIP, attachment_declared
+from openstack_prep.resources.floating_ip import AttachedFloatingIP, FloatingIP
 from openstack_prep.resources.port import of_another, ports_of
 from openstack_prep.resources.project import ByTenant
 from openstack_prep.site import Site, only_one
@@ -26,7 +26,7 @@ Raw = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FloatingIPAttachment(ByTenant):
+class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
     """A floating IP on a port that exists already, in the same project.
 
     Say which floating IP by one of ``floating_ip``, ``address`` and ``floating_ip_id``.  Ours is an
@@ -86,7 +86,6 @@ class FloatingIPAttachment(ByTenant):
             raw = each._floating_ip(site)
             if raw is not None and raw["port_id"]:
                 found[each.key] = each._observe(site, raw)
-                attachment_declared(site, raw["id"], True)
             each._port(site)  # two of the name are refused before all else
         return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openstack_prep.content.verified import Digests
@@ -21,7 +21,8 @@ FIELDS = frozenset(_FIELDS.split())
 Raw = Mapping[str, Any]
 
 
-def named(site: Site, names: Iterable[str]) -> list[dict[str, Any]]:
+@query
+def named(site: Site, names: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return all images of these names, whoever owns them."""
     odd = [name for name in names if {'"', "\\"} & {*name}]  # Glance takes them in a list, and finds nothing
     listed = ",".join(f'"{name}"' for name in names if name not in odd)

@@ -167,8 +167,9 @@ class Image(ByTenant, Adoptable, Coherent):
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        names = sorted(name for each in wanted for name in (each.name, each._new, each._old))
-        listed = site.once(("images", *names), lambda: glance.named(site, names))
+        listed = glance.named(
+            site, tuple(sorted(name for each in wanted for name in (each.name, each._new, each._old)))
+        )
         found = {}
         for each in wanted:
             project_id = site.find_project_id(each.owner)
@@ -338,7 +339,8 @@ class Image(ByTenant, Adoptable, Coherent):
         names, project_id = (self.name, self._new, self._old), site.find_project_id(self.owner)
 
         def look() -> Observed | None:
-            return self._among(site.fresh(), glance.named(site, names), str(project_id))
+            now = site.fresh()
+            return self._among(now, glance.named(now, names), str(project_id))
 
         found = look()
         unfinished = found.handle["family"] if found else ()

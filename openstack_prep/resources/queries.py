@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from openstack_prep.cloud import Cloud
 from openstack_prep.site import Site, query
 
 Raw = Mapping[str, Any]
@@ -73,3 +74,23 @@ def role_assignments(site: Site, scope: str, scope_id: str) -> Sequence[Raw]:
     """Return who may do what in a project or domain ("project", "domain"), with names beside the ids."""
     which: dict[str, Any] = {f"scope.{scope}.id": scope_id, "include_names": True}
     return site.admin.identity.list("/role_assignments", "role_assignments", **which)
+
+
+@query
+def subnets_named(site: Site, cloud: Cloud, name: str) -> Sequence[Raw]:
+    """Return the subnets of a name that an identity sees, those on networks that others share with it, too."""
+    return cloud.network.list("/subnets", "subnets", name=name)
+
+
+@query
+def ports_in_subnet(site: Site, subnet_id: str) -> Sequence[Raw]:
+    """Return who has an address of a subnet, as far as these credentials see."""
+    fields = ["id", "name", "description", "device_owner", "fixed_ips"]
+    return site.admin.network.list("/ports", "ports", fixed_ips=f"subnet_id={subnet_id}", fields=fields)
+
+
+@query
+def distributed_ports(site: Site, networks: tuple[str, ...]) -> Sequence[Raw]:
+    """Return Neutron's own ports for distributed services on networks, with their addresses."""
+    which: dict[str, Any] = {"device_owner": "network:distributed", "network_id": list(networks)}
+    return site.admin.network.list("/ports", "ports", fields=["id", "fixed_ips"], **which)

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, cast
 
+from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Count, Name
 from openstack_prep.model import Key, Observed, Resource
 from openstack_prep.resources.project import ByTenant, Project
-from openstack_prep.site import Site, only_one
+from openstack_prep.site import Site, only_one, query
 from openstack_prep.twin import choose, settle
 
 Policy = Literal["affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"]
@@ -112,14 +113,17 @@ def _values(raw: Mapping[str, Any]) -> dict[str, Any]:
 def _listed(site: Site, owner: Project | None, project_id: str) -> list[dict[str, Any]]:
     """Return the groups of a project, as its user sees them, or else out of everybody's."""
     tenant = site.find_tenant(owner)
-    if tenant is None:
-        listed = site.once("server groups", lambda: _everybodys(site))
-    else:
-        path = "/os-server-groups"
-        listed = site.once(("server groups", project_id), lambda: tenant.compute.list(path, "server_groups"))
+    listed = _everybodys(site) if tenant is None else _own(site, tenant)
     return [group for group in listed if group["project_id"] == project_id]
 
 
+@query
+def _own(site: Site, tenant: Cloud) -> list[dict[str, Any]]:
+    """Return the groups of the project that a connection is scoped to."""
+    return tenant.compute.list("/os-server-groups", "server_groups")
+
+
+@query
 def _everybodys(site: Site) -> list[dict[str, Any]]:
     """Return the groups of all projects; this list has no links to its next pages."""
     found: list[dict[str, Any]] = []

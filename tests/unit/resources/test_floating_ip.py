@@ -167,6 +167,6 @@ def test_key() -> None:
 
 def test_two_may_not_want_one_address(site: Site) -> None:
     twin = FloatingIP(name="ingress", external_network="external", address=API.address)
-    assert resolved(API, [API, twin], site.admin) == API
+    assert resolved(API, [API, twin], site.admin).key == API.key
     with pytest.raises(SpecError, match=r"floating_ip/ingress: 192\.0\.2\.10 is wanted by floating_ip/api too"):
         resolved(twin, [API, twin], site.admin)

@@ -27,7 +27,7 @@ from openstack_prep.spec import Spec, load_spec
 from openstack_prep.spec.resolving import resolve_spec
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "install_configs").glob("*.yaml"))
-KNOWING = (AddressPairs, AddressPool, RkeCluster, Stack)
+KNOWING = (AddressPairs, AddressPool, RkeCluster, Stack, FloatingIP)
 
 
 @pytest.fixture(autouse=True)
