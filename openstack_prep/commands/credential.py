@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from openstack_prep.commands.running import carry_out, open_spec
+from openstack_prep.commands.running import add_lock_timeout, carry_out, open_spec
 
 COPIES = """\
 openstack-prep: clouds.yaml holds the new credential. An OpenShift cluster keeps a copy of its own, in the secret
@@ -24,6 +24,7 @@ def add(command: Any) -> None:
     rotate.add_argument("--keep-old", action="store_true", help="keep the old ones, as entries CLOUD-old")
     rotate.add_argument("--allow-replace", action="store_true", help="also replace one whose secret is lost")
     rotate.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    add_lock_timeout(rotate)
 
 
 def _rotate(options: argparse.Namespace) -> int:

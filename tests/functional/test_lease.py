@@ -18,6 +18,7 @@ import pytest
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.resources import Network
+from openstack_prep.spec import Spec
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
@@ -158,7 +159,7 @@ def test_a_plain_member_holds_it(tenant: Tenant, name: str) -> None:
     from openstack_prep import api
 
     cloud, seen = Cloud(tenant.connect()), []
-    network = [Network(name=f"{name}-net")]
+    network = Spec(name, (Network(name=f"{name}-net"),))
     api.apply(
         cloud, network, tell=lambda event: seen.append(api.look_for_lease(cloud, network).holder)
     ).raise_for_failures()

@@ -99,7 +99,7 @@ def test_what_cannot_be_is_seen_before(lab: Lab) -> None:
 
 @pytest.mark.parametrize("skip", [0, 1])
 def test_stopped_between_interfaces(lab: Lab, devcloud: Devcloud, skip: int) -> None:
-    with devcloud.faults(Fault("neutron", method="PUT", path_regex="add_router_interface", skip=skip, status=400)):
+    with devcloud.faults(Fault("neutron", method="PUT", path_regex="add_router_interface", skip=skip, status=403)):
         lab.failure(*ALL)
     assert lab.apply(*ALL) == {"router/out": "update"}
 

@@ -81,7 +81,7 @@ def test_a_lost_answer_makes_nothing_twice(lab: Lab, devcloud: Devcloud, path: s
 
 
 def test_stopped_before_its_rules(lab: Lab, devcloud: Devcloud) -> None:
-    with devcloud.faults(Fault("neutron", method="POST", path_regex="group-rules$", status=400)):
+    with devcloud.faults(Fault("neutron", method="POST", path_regex="group-rules$", status=403)):
         lab.failure(WEB, BALANCER)
     assert lab.apply(WEB, BALANCER) == {"security_group_rules/web": "update"}
 

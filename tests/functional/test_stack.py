@@ -409,7 +409,7 @@ def test_lost_answers_and_a_heat_that_fails_for_a_while(lab: Lab, folder: Path, 
 
 def test_a_delete_under_way_is_waited_for_and_one_that_failed_is_done_again(lab: Lab, folder: Path) -> None:
     """As an interrupted destroy leaves it; a volume in maintenance stays, and says why."""
-    stack = hangs(folder, "hangs", seconds=3)
+    stack = hangs(folder, "hangs", seconds=8)
     lab.apply(stack)
     (raw,) = stacks(lab)
     lab.as_user().orchestration.delete(f"/stacks/hangs/{raw.id}")
