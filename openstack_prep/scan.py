@@ -9,7 +9,7 @@ from itertools import product
 
 from openstack_prep.errors import NotAllowed
 from openstack_prep.model import Key, Observed, Resource
-from openstack_prep.resources import KINDS, Project
+from openstack_prep.resources import KINDS, Network, Project, Router, Subnet
 from openstack_prep.resources.project import InProject
 from openstack_prep.resources.security_group import SecurityGroupRules
 from openstack_prep.site import Site
@@ -67,9 +67,16 @@ def undeclared(
         site.known[project.key] = found
     homes = tuple(dict.fromkeys([*homes, *homes_of(each for each, _ in projects)]))
     kinds = [*(kind for kind in KINDS.values() if kind.has_tag and kind is not Project), SecurityGroupRules]
+    if not _have_networks(site, homes):
+        kinds = [kind for kind in kinds if kind not in (Subnet, Router)]
     left = [*projects, *filter(is_left, everything(site, homes, kinds, jobs=jobs))]
     one_each = {standing[0].key: standing for standing in reversed(left)}  # of twins the first; then the other
     return [each for each in reversed(one_each.values()) if not _goes_with_its_group(each[0], one_each)]
+
+
+def _have_networks(site: Site, homes: Iterable[Project | None]) -> bool:
+    """Whether any of the projects has a network; without one, its subnets and routers are not worth two requests."""
+    return any((project_id := site.find_project_id(home)) and Network.listing(site, project_id) for home in homes)
 
 
 def _goes_with_its_group(resource: Resource, left: Mapping[Key, Standing]) -> bool:
