@@ -8,13 +8,13 @@ from tests.functional.conftest import Prep
 
 def test_a_foreign_network_is_adopted_by_consent_and_kept(prep: Prep, devcloud: Devcloud) -> None:
     network = devcloud.admin.network
-    found = network.create_network(name="adopted", mtu=1450)
+    found = network.create_network(name="adopted", mtu=1440)
     prep.write({"name": "adopt", "networks": [{"name": "adopted", "mtu": 1400}]})
     assert prep.plan(code=2) == {"network/adopted": "adopt"}
     prep.run("apply", "--yes", prep.spec.name, code=2)
-    assert network.get_network(found.id).mtu == 1450
+    assert network.get_network(found.id).mtu == 1440
     step = prep.apply("--adopt")["network/adopted"]
-    assert (step["action"], step["before"]) == ("adopt", {"mtu": 1450})
+    assert (step["action"], step["before"]) == ("adopt", {"mtu": 1440})
     assert network.get_network(found.id).mtu == 1400
     assert prep.changes() == set()
     assert "not managed by this spec" in prep.run("show", prep.spec.name).stdout

@@ -93,7 +93,7 @@ def test_eight_writers_lose_nothing(tenant: Tenant) -> None:
 
     def write(address: str) -> None:
         pairs = AddressPairs(name=address, infra_id=DEV, addresses=(address,))
-        api.apply(Cloud(tenant.connect()), [pairs], name="pairs").raise_for_failures()
+        api.apply(Cloud(tenant.connect()), [pairs], name=f"pairs-{address}").raise_for_failures()
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, given))
