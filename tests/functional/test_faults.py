@@ -78,6 +78,7 @@ def until_idle(devcloud: Devcloud, mark: Any) -> None:
         time.sleep(1)
 
 
+@pytest.mark.timeout(1800)
 def test_a_kill_at_any_write_converges(prep: Prep, name: str, devcloud: Devcloud) -> None:
     """Kill it after its first, second ... twentieth write."""
     prep.write(everything(name))
