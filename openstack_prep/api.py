@@ -76,7 +76,7 @@ def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs:
     with cloud.reading(ADMINISTRATOR):
         observed = executor.observe(site, spec.resources, jobs=jobs)
         site.known.update(observed)
-        left = scan.undeclared(site, spec.resources, observed, jobs=jobs) if spec.is_whole else []
+        left = scan.undeclared(site, spec.resources, observed, jobs=jobs, projects_too=False) if spec.is_whole else []
     observed |= {resource.key: found for resource, found in left}
     made = planner.plan_destroy(spec.name, (*spec.resources, *(resource for resource, _ in left)), observed)
     refusals = spec.placed(executor.examine_deletes(site, made, jobs=jobs))

@@ -302,6 +302,7 @@ class _Run:
             raise PlanRefused([Mistake.about(step.key, "was changed by somebody else meanwhile", "plan again")])
         refusals = [] if self.plan.allow_replace else planner.to_consent([again])
         refusals += [] if self.plan.adopt else planner.to_adopt([again])
+        refusals += planner.to_keep([again])
         if refusals:
             raise PlanRefused(refusals)
         return again

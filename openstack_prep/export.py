@@ -17,7 +17,7 @@ from openstack_prep.cloud import ADMINISTRATOR, Cloud
 from openstack_prep.errors import NotFound, SpecError
 from openstack_prep.model import Mark, Observed, Resource
 from openstack_prep.resources import KINDS, Project, SecurityGroup
-from openstack_prep.resources.project import contents
+from openstack_prep.resources.project import ProjectTags, contents
 from openstack_prep.resources.security_group import SecurityGroupRules
 from openstack_prep.resources.security_group_rule import is_made_by_neutron
 from openstack_prep.site import Site
@@ -79,7 +79,7 @@ def _domain_of(cloud: Cloud) -> str:
 
 def _manager(site: Site, project: Observed) -> str | None:
     """Return the name of the one spec that manages a project, as its ownership tag says."""
-    names = Mark.specs_in(project.handle["tags"])
+    names = Mark.specs_in(project.recorded(ProjectTags).tags)
     return names[0] if len(names) == 1 else None
 
 
@@ -94,7 +94,7 @@ def _is_chosen(resource: Resource, found: Observed, kinds: frozenset[str], name:
 
 
 def _project(site: Site, home: Project, found: Observed) -> dict[str, Any]:
-    tags = sorted(each for each in found.handle["tags"] if each != site.mark.tag)
+    tags = sorted(each for each in found.recorded(ProjectTags).tags if each != site.mark.tag)
     said = {"name": home.name, "description": found.values["description"] or None, "tags": tags or None}
     enabled = None if found.values["enabled"] else False
     return {name: value for name, value in {**said, "enabled": enabled}.items() if value is not None}

@@ -69,7 +69,7 @@ def plan_apply(
     refusals = list(mistakes)
     if not allow_replace:
         refusals += to_consent(steps)
-    refusals += [_foreign(step) for step in steps if _replaces_another(step)]
+    refusals += to_keep(steps)
     if not adopt:
         refusals += to_adopt(steps)
     return Plan(
@@ -192,6 +192,11 @@ def to_adopt(steps: Iterable[Step]) -> list[Mistake]:
             remedy = "choose another name, or allow that: adopt: true in the spec, or --adopt"
             found.append(Mistake.about(step.key, what, remedy))
     return found
+
+
+def to_keep(steps: Iterable[Step]) -> list[Mistake]:
+    """Return what steps would replace although it is not managed by the spec, as refusals that no consent covers."""
+    return [_foreign(step) for step in steps if _replaces_another(step)]
 
 
 def _replaces_another(step: Step) -> bool:

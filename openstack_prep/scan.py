@@ -46,7 +46,7 @@ def _scan(site: Site, kind: type[Resource], home: Project | None) -> list[Standi
 
 
 def undeclared(
-    site: Site, resources: Sequence[Resource], observed: Mapping[Key, Observed], *, jobs: int
+    site: Site, resources: Sequence[Resource], observed: Mapping[Key, Observed], *, jobs: int, projects_too: bool = True
 ) -> list[Standing]:
     """Return what carries the ownership tag of this spec although the spec declares it no longer.
 
@@ -62,7 +62,7 @@ def undeclared(
         return found.ours and resource.key not in keys and not (resource.own_id and found.id in ids[resource.kind])
 
     homes = homes_of(resources)
-    projects = list(filter(is_left, everything(site, (), [Project], jobs=jobs)))
+    projects = list(filter(is_left, everything(site, (), [Project], jobs=jobs))) if projects_too else []
     for project, found in projects:
         site.known[project.key] = found
     homes = tuple(dict.fromkeys([*homes, *homes_of(each for each, _ in projects)]))

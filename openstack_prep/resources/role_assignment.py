@@ -173,7 +173,7 @@ class RoleAssignment(InProject, Coherent):
             holder, role, inherited = _triple(raw)
             declared = cls(role=raw["role"]["name"], inherited=inherited, **who, **cls.placing(owner))
             ends = [site.look(each) for each in (declared.holder, declared.target) if each is not None]
-            ours = all(end is not None and end.ours for end in ends)
+            ours = len(ends) == 2 and all(end is not None and end.ours for end in ends)
             path = declared._path(holder, project_id or "", role)
             yield declared, Observed(id=role, ours=ours, record=AssignmentPath(path))
 

@@ -95,7 +95,7 @@ class User(Adoptable):
 
     def _known_password(self, site: Site, user: Mapping[str, Any]) -> Secret | Condition:
         assert self.password is not None
-        if not user["enabled"]:
+        if not user.get("enabled", True):
             return self.password
         same = self.password.ready and site.logs_in(Actor(self, self.password, self.domain))
         return self.password if same else DIFFERS
@@ -111,7 +111,7 @@ class User(Adoptable):
                 "password": password,
                 "description": site.mark.strip(user.get("description")),
                 "email": user.get("email"),
-                "enabled": user["enabled"],
+                "enabled": user.get("enabled", True),
                 "default_project": project_id,
             },
         )
