@@ -61,7 +61,8 @@ def plan(
         spec.name, spec.chosen, observed, mistakes=mistakes, allow_replace=allow_replace, adopt=adopt
     )
     if prune or spec.is_whole:
-        left = scan.undeclared(site, spec.resources, observed, jobs=jobs)
+        # another spec may have this name: a whole project is named, and deleted by its own spec's destroy alone
+        left = scan.undeclared(site, spec.resources, observed, jobs=jobs, projects_too=not prune)
         made = planner.plan_removals(made, left, prune=prune)
         refused = executor.examine_deletes(site, made, jobs=jobs)
         made = replace(made, refusals=(*made.refusals, *refused))
