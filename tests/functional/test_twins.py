@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from openstack_prep import api, twin
+from openstack_prep import api, executor, twin
 from openstack_prep.cloud import Cloud
 from openstack_prep.model import Action, Resource, Step
 from openstack_prep.plan import Plan, Report
@@ -167,26 +168,22 @@ def test_a_twin_of_an_image_goes(lab: Lab, image: Image) -> None:
 
 
 def race(lab: Lab, racers: int, *wanted: Resource) -> list[Report]:
-    """Plan several times, then apply these plans at once, each by a connection of its own."""
+    """Plan several times, then carry these plans out at once, as runs do that can have no lease."""
     plans = [
         api.plan(Cloud(connect(lab.devcloud.clouds_file, "devcloud-admin")), lab.spec(*wanted)) for _ in range(racers)
     ]
-    reports: list[Report] = []
-    threads = [threading.Thread(target=lambda made=each: reports.append(api.apply(lab.cloud, made))) for each in plans]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    return reports
+    with ThreadPoolExecutor(racers) as pool:
+        return list(pool.map(lambda made: executor.run(made, made.site), plans))
 
 
 @pytest.mark.parametrize("racers", [2, 4])
-def test_concurrent_runs_leave_one_of_everything(lab: Lab, image: Image, racers: int, monkeypatch: Any) -> None:
+def test_runs_without_a_lease_leave_one_of_everything(lab: Lab, image: Image, racers: int, monkeypatch: Any) -> None:
     monkeypatch.setattr(twin, "WAIT", 10.0)
-    monkeypatch.setattr(api, "FRESH", 1000.0)
     wanted = (NETWORK, NODES, ROUTER, POOL, GROUP, ADDRESS, SPREAD, image)
     lab.apply()
-    for report in race(lab, racers, *wanted):
+    reports = race(lab, racers, *wanted)
+    assert len(reports) == racers
+    for report in reports:
         report.raise_for_failures()
     assert set(counted(lab).values()) == {1}
     assert not lab.plan(*wanted)
