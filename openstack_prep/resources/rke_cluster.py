@@ -146,7 +146,7 @@ class RkeCluster(OnStack, Cluster):
 
     def _taken(self, site: Site, outputs: Outputs | None) -> list[Taken]:
         """Return the subnets that the network of its nodes has in the cloud."""
-        parameters = self.scene.parameters(self.stack) or (outputs.parameters if outputs else {})
+        parameters = self.scene.parameters(self) or (outputs.parameters if outputs else {})
         name = parameters.get("network")
         network = site.find_id(self.sibling(Existing, name, of="network")) if isinstance(name, str) and name else None
         if network is None:
@@ -158,7 +158,7 @@ class RkeCluster(OnStack, Cluster):
         outputs = self._outputs(site)
         settled = outputs if outputs is not None and outputs.settled else None
         # a stack of the spec may be about to change: what its template and parameters say is what will be
-        found = list(self._mistakes(site, None if self.stack in self.scene.stacks else settled))
+        found = list(self._mistakes(site, None if self.scene.stack(self) else settled))
         yield from found
         known = settled is not None and not found and not list(rke_files.mistakes(self, settled))
         names = list(rke_files.texts(self, settled, openly=False)) if settled and known else rke_files.names(self)

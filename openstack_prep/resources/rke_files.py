@@ -72,7 +72,7 @@ def _configs(cluster: RkeCluster, outputs: Outputs) -> Mapping[str, Content]:
         return {cluster_yml.FILE: [cluster_yml.document(declared, nodes, cluster.name)]}
     api, outer = outputs.values["api_address"], outputs.values.get("api_floating_address")
     sans = [*filter(None, [outer]), *items(outputs.parameters.get("tls_san") or ())]
-    token = cluster.scene.secret_parameter(cluster.stack, "token")
+    token = cluster.scene.secret_parameter(cluster, "token")
     configs = rke2.documents(declared, nodes, api=api, token=token, tls_san=sans)
     logins = rke2.registries(declared)
     return {f"{name}.yaml": [each] for name, each in configs.items()} | ({REGISTRIES: [logins]} if logins else {})
@@ -103,7 +103,7 @@ def _beside(cluster: RkeCluster) -> dict[str, Content]:
     """Return the files for kubectl and Helm, which no node has a part in."""
     found: dict[str, Content] = {}
     if cluster.metallb:
-        found[METALLB] = metallb.document(cluster.metallb, cluster.scene.addresses)
+        found[METALLB] = metallb.document(cluster.metallb, cluster.scene.addresses(cluster))
     if cluster.cilium:
         me, members = member(cluster), members_beside(cluster)
         values = cilium.document(me, members)
@@ -160,10 +160,12 @@ def mistakes(cluster: RkeCluster, outputs: Outputs | None) -> Iterator[Mistake]:
     of = cluster_yml if cluster.distribution == "rke" else rke2
     yield from of.mistakes(declared, nodes)
     if cluster.metallb:
-        said = metallb.mistakes(cluster.metallb, cluster.scene.addresses)
+        said = metallb.mistakes(cluster.metallb, cluster.scene.addresses(cluster))
         yield from (replace(each, where=f"metallb.{each.where}") for each in said)
     if cluster.cilium:
-        said = cilium.mistakes(member(cluster), members_beside(cluster), cluster.metallb, cluster.scene.addresses)
+        said = cilium.mistakes(
+            member(cluster), members_beside(cluster), cluster.metallb, cluster.scene.addresses(cluster)
+        )
         ours = ("name", "network_plugin")
         yield from (each if each.where in ours else replace(each, where=f"cilium.{each.where}") for each in said)
 
@@ -197,15 +199,15 @@ def to_come(cluster: RkeCluster, outputs: Outputs) -> int | None:
 
 def _counts(cluster: RkeCluster) -> dict[str, str]:
     """Return by parameter how many nodes the spec gives a stack, as Heat says numbers."""
-    template = cluster.scene.template(cluster.stack) or {}
-    given, declared = cluster.scene.parameters(cluster.stack), template.get("parameters") or {}
+    template = cluster.scene.template(cluster) or {}
+    given, declared = cluster.scene.parameters(cluster), template.get("parameters") or {}
     names = [f"{group}_count" for group in GROUPS[cluster.distribution]]
     return {name: str(given.get(name, declared.get(name, {}).get("default"))) for name in names}
 
 
 def _of_template(cluster: RkeCluster) -> Iterator[Mistake]:
     """Yield what the template of a stack of the spec does not offer."""
-    template = cluster.scene.template(cluster.stack)
+    template = cluster.scene.template(cluster)
     if template is not None:
         offered = template.get("outputs") or {}
         missing = [name for name in WANTED[cluster.distribution] if name not in offered]

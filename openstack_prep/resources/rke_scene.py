@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.key import Key
 from openstack_prep.model import Context, Resource
 from openstack_prep.resources.address_pool import AddressPool
 from openstack_prep.resources.heat_package import Package
@@ -40,8 +41,8 @@ class Scene:
 
     declared: Mapping[str, RkeCluster] = made(default_factory=dict)
     clusters: Mapping[str, RkeCluster] = made(default_factory=dict)
-    stacks: Mapping[str, Stack] = made(default_factory=dict)
-    addresses: Mapping[str, tuple[str, ...]] = made(default_factory=dict)
+    stacks: Mapping[Key, Stack] = made(default_factory=dict)
+    pools: Mapping[Key, AddressPool] = made(default_factory=dict)
     taken: tuple[Taken, ...] = ()
 
     drawn_from: ClusterNetworks = made(default_factory=ClusterNetworks)
@@ -54,15 +55,15 @@ class Scene:
     @classmethod
     def _look_round(cls, others: Sequence[Resource], drawn_from: ClusterNetworks) -> Scene:
         """Networks that there is no room for stay open, and mistakes tells."""
-        stacks = {each.name: each for each in others if isinstance(each, Stack)}
-        pools = {each.name: each for each in others if isinstance(each, AddressPool)}
-        declared: dict[str, Any] = {
-            each.name: _as_its_stack_says(each, stacks) for each in others if each.kind == "rke_cluster"
-        }
+        stacks = {each.key: each for each in others if isinstance(each, Stack)}
+        pools = {each.key: each for each in others if isinstance(each, AddressPool)}
+        clusters: list[Any] = [each for each in others if each.kind == "rke_cluster"]
+        _refuse_shared_names(clusters)
+        declared = {each.name: _as_its_stack_says(each, stacks) for each in clusters}
         subnets = [each for each in others if isinstance(each, Subnet) and each.cidr]
         taken = [Taken(str(each.key), str(each.cidr)) for each in subnets]
-        within = {each.name for each in subnets}
-        apart = [each for each in pools.values() if each.subnet not in within]
+        within = {each.key for each in subnets}
+        apart = [each for each in pools.values() if each.key_of("subnet", each.subnet) not in within]
         taken += [Taken(str(pool.key), addresses) for pool in apart for addresses in pool.addresses]
         try:
             drawn = networks.draw(drawn_from, declared, taken)
@@ -75,7 +76,7 @@ class Scene:
                 for name, each in declared.items()
             },
             stacks=stacks,
-            addresses={name: tuple(each.addresses) for name, each in pools.items()},
+            pools=pools,
             taken=tuple(taken),
             drawn_from=drawn_from,
         )
@@ -85,20 +86,31 @@ class Scene:
         """What is wrong with the networks of all clusters together."""
         return networks.mistakes(self.drawn_from, self.declared, self.taken)
 
-    # --- the stack ------------------------------------------------------------------------
+    # --- the stack and the pools ------------------------------------------------------------
 
-    def parameters(self, stack: str) -> Mapping[str, Any]:
-        """Return the parameters that the spec gives a stack and that anybody may see."""
-        return self.stacks[stack].given if stack in self.stacks else {}
+    def stack(self, cluster: RkeCluster) -> Stack | None:
+        """Return the stack of a cluster, in the cluster's project; None when it is not of the spec."""
+        return self.stacks.get(cluster.key_of("stack", cluster.stack))
 
-    def secret_parameter(self, stack: str, name: str) -> Secret | None:
-        """Return a hidden parameter that the spec gives a stack."""
-        return ((self.stacks[stack].secret_parameters or {}) if stack in self.stacks else {}).get(name)
+    def parameters(self, cluster: RkeCluster) -> Mapping[str, Any]:
+        """Return the parameters that the spec gives a cluster's stack and that anybody may see."""
+        stack = self.stack(cluster)
+        return stack.given if stack else {}
 
-    def template(self, stack: str) -> Mapping[str, Any] | None:
-        """Return the template of a stack of the spec; None when it is not of the spec, or cannot be read."""
-        package = self.stacks[stack].package if stack in self.stacks else None
+    def secret_parameter(self, cluster: RkeCluster, name: str) -> Secret | None:
+        """Return a hidden parameter that the spec gives a cluster's stack."""
+        stack = self.stack(cluster)
+        return (stack.secret_parameters or {}).get(name) if stack else None
+
+    def template(self, cluster: RkeCluster) -> Mapping[str, Any] | None:
+        """Return the template of a cluster's stack; None when it is not of the spec, or cannot be read."""
+        stack = self.stack(cluster)
+        package = stack.package if stack else None
         return package.template if isinstance(package, Package) else None
+
+    def addresses(self, cluster: RkeCluster) -> dict[str, tuple[str, ...]]:
+        """Return the addresses of the pools of a cluster's project, by the pool's name."""
+        return {each.name: tuple(each.addresses) for each in self.pools.values() if each.place == cluster.place}
 
     # --- what is wrong --------------------------------------------------------------------
 
@@ -108,7 +120,7 @@ class Scene:
         for other in list(self.declared.values())[: list(self.declared).index(name)]:
             if other.directory == cluster.directory:
                 yield cluster.mistake(f"directory {cluster.directory} is that of {other.key}, too", "give each its own")
-            if (other.stack, other.project) == (cluster.stack, cluster.project):
+            if (other.stack, other.place) == (cluster.stack, cluster.place):
                 yield cluster.mistake(f"stack {cluster.stack} is that of {other.key}, too", "give each its own")
         unknown = [each for each in more if each not in self.taken]
         drawn = self.clusters[name]
@@ -124,9 +136,9 @@ class Scene:
 
     def contradictions(self, name: str, live: Mapping[str, Any]) -> Iterator[Mistake]:
         """Yield what an RKE2 cluster says and its stack says otherwise; ``live`` are a standing stack's parameters."""
-        of_spec = self.declared[name].stack in self.stacks
+        of_spec = self.stack(self.declared[name]) is not None
         cluster = (self.declared if of_spec else self.clusters)[name]
-        parameters = self.parameters(cluster.stack) if of_spec else live
+        parameters = self.parameters(cluster) if of_spec else live
         for field, parameter in PARAMETERS.items() if cluster.distribution == "rke2" else ():
             one, other = getattr(cluster, field), _read(parameters.get(parameter))
             if one and other is not None and one != other:
@@ -134,11 +146,21 @@ class Scene:
                 yield cluster.mistake(what, "say it once, in the stack" if of_spec else f"write {field}: {show(other)}")
 
 
-def _as_its_stack_says(cluster: Any, stacks: Mapping[str, Stack]) -> Any:
+def _refuse_shared_names(clusters: Sequence[RkeCluster]) -> None:
+    """Raise SpecError for clusters of the same name: kubectl's contexts and Cilium's mesh tell clusters by the name."""
+    names = [each.name for each in clusters]
+    shared = [each for place, each in enumerate(clusters) if each.name in names[:place]]
+    if shared:
+        remedy = "give each cluster a name of its own, in all projects of the spec"
+        raise SpecError([each.mistake("another cluster of this spec has the same name", remedy) for each in shared])
+
+
+def _as_its_stack_says(cluster: Any, stacks: Mapping[Key, Stack]) -> Any:
     """Return an RKE2 cluster with what the parameters of its stack say, where it says nothing itself."""
-    if cluster.distribution != "rke2" or cluster.stack not in stacks:
+    stack = stacks.get(cluster.key_of("stack", cluster.stack))
+    if cluster.distribution != "rke2" or stack is None:
         return cluster
-    given = stacks[cluster.stack].given
+    given = stack.given
     said = {name: _read(given.get(parameter)) for name, parameter in PARAMETERS.items()}
     return replace(cluster, **{name: value for name, value in said.items() if value and not getattr(cluster, name)})
 

@@ -399,3 +399,24 @@ def test_a_cluster_of_rke2_and_its_stack_tell_one_another(heat: Heat, site: Site
     other = make(distribution="rke2", cluster_cidr="10.8.0.0/16")
     said = "".join(map(str, resolved(other, [telling, other], site.admin).check(site, None)))
     assert "cluster_cidr is 10.8.0.0/16, and stack/a has the parameter cluster_cidr 10.7.0.0/16; say it once" in said
+
+
+def test_stacks_and_pools_of_one_name_in_two_projects_are_told_apart(site: Site, make: Make, tmp_path: Path) -> None:
+    """Each cluster takes the parameters of the stack, and the addresses of the pool, of its own project."""
+    stacks = [stack(tmp_path, project=each, parameters={"node_count": count}) for each, count in (("p", 1), ("q", 5))]
+    pools = [
+        AddressPool(name="lb", project=each, subnet="nodes", addresses=(addresses,))
+        for each, addresses in (("p", "10.1.0.9"), ("q", "10.2.0.9"))
+    ]
+    clusters = [make(each, stack="a", project=each) for each in ("p", "q")]
+    spec = [*stacks, *pools, *clusters]
+    scenes = [(each, resolved(each, spec, site.admin).scene) for each in clusters]
+    assert [scene.parameters(cluster)["node_count"] for cluster, scene in scenes] == [1, 5]
+    assert [scene.addresses(cluster) for cluster, scene in scenes] == [{"lb": ("10.1.0.9",)}, {"lb": ("10.2.0.9",)}]
+
+
+def test_a_cluster_needs_a_name_of_its_own_in_all_projects(site: Site, make: Make) -> None:
+    spec = [make(project="p"), make(project="q", directory="elsewhere")]
+    with pytest.raises(SpecError) as raised:
+        resolved(spec[0], spec, site.admin)
+    assert [(each.where, "same name" in each.what) for each in raised.value.mistakes] == [("rke_cluster/a", True)]
