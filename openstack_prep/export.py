@@ -120,7 +120,8 @@ def _assembled(
             continue
         said = _said(resource)
         if isinstance(resource, SecurityGroup):
-            own = [_plain(rule) for rule in rules[resource.name].rules if not is_made_by_neutron(rule, resource.name)]
+            listed = rules[resource.name].rules if resource.name in rules else ()  # of the chosen rules
+            own = [_plain(rule) for rule in listed if not is_made_by_neutron(rule, resource.name)]
             said |= {"rules": own} if own else {}
             if resource.name == "default" and not own:
                 continue

@@ -199,7 +199,8 @@ def contents(site: Site, project_id: str) -> Iterator[tuple[str, list[dict[str, 
     """Yield what lies in a project and would be orphaned, by plural."""
     admin = site.admin
     yield "servers", admin.compute.list("/servers", "servers", all_tenants=True, project_id=project_id)
-    yield "volumes", admin.volume.list("/volumes", "volumes", all_tenants=True, project_id=project_id)
+    if admin.has("block-storage"):
+        yield "volumes", admin.volume.list("/volumes", "volumes", all_tenants=True, project_id=project_id)
     yield "images", admin.image.list("/images", "images", owner=project_id)
     for plural in ("networks", "routers", "floatingips"):
         yield plural, admin.network.list(f"/{plural}", plural, project_id=project_id)

@@ -137,7 +137,7 @@ class Quota(InProject):
         if project_id is None:
             return
         limits: dict[str, Any] = {}
-        for store in STORES:
+        for store in quota_stores.stores_in(site.admin):
             default = store.service(site.admin).get(store.defaults.format(project_id))[store.envelope]
             answer = quota_stores.read(site.admin, store, project_id)
             for name, theirs in store.names.items():

@@ -23,6 +23,7 @@ _OPTIONS = {"security_groups": "secgroups", "security_group_rules": "secgroup-ru
 class Store(NamedTuple):
     """Where one service keeps its quotas, and how our names are called there."""
 
+    type: str
     service: Callable[[Cloud], Service]
     path: str
     detail: str
@@ -37,6 +38,7 @@ def _same(*names: str) -> dict[str, str]:
 
 STORES = (
     Store(
+        "compute",
         lambda cloud: cloud.compute,
         "/os-quota-sets/{}",
         "/os-quota-sets/{}/detail",
@@ -53,6 +55,7 @@ STORES = (
         ),
     ),
     Store(
+        "network",
         lambda cloud: cloud.network,
         "/quotas/{}",
         "/quotas/{}/details.json",
@@ -72,6 +75,7 @@ STORES = (
         },
     ),
     Store(
+        "block-storage",
         lambda cloud: cloud.volume,
         "/os-quota-sets/{}",
         "/os-quota-sets/{}?usage=True",
@@ -88,6 +92,11 @@ STORES = (
         ),
     ),
 )
+
+
+def stores_in(cloud: Cloud) -> list[Store]:
+    """Return those of the services that the cloud has: one may be without block storage."""
+    return [store for store in STORES if cloud.has(store.type)]
 
 
 class Quotum(NamedTuple):

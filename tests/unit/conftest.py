@@ -221,3 +221,29 @@ def sent(services: requests_mock.Mocker) -> list[str]:
 
 
 BARE = {"http://heat/", "http://keystone/v3", "http://nova/v2.1", "http://nova/", "http://nova"}
+
+
+EMPTY = (
+    "networks subnets routers floatingips security_groups ports images stacks keypairs server_groups flavors servers "
+    "volumes role_assignments roles users projects application_credentials"
+)
+
+
+@pytest.fixture
+def empty_cloud(services: requests_mock.Mocker) -> requests_mock.Mocker:
+    """The services of a cloud in which nothing stands: every list is empty, and all quotas are those by default."""
+    nothing: dict[str, Any] = {plural: [] for plural in EMPTY.split()}
+    glance = {"id": "v2.16", "status": "CURRENT", "links": [{"rel": "self", "href": "http://glance/v2/"}]}
+    services.get("http://glance/", json={"versions": [glance]})
+    for place in ("neutron/v2.0", "nova/v2.1", "glance/v2", "cinder/v3", "heat/v1/admin-project"):
+        services.get(re.compile(f"^http://{place}/.+"), json={**nothing, "quota_set": {}, "quota": {}})
+    services.get(re.compile(f"^{IDENTITY}/(projects|users|roles|role_assignments)"), json=nothing)
+    default_group(services)
+    return services
+
+
+def without(service_type: str) -> dict[str, Any]:
+    """Return Keystone's answer to a login at a cloud that lacks a service."""
+    answer = token()
+    answer["token"]["catalog"] = [each for each in answer["token"]["catalog"] if each["type"] != service_type]
+    return answer
