@@ -61,8 +61,9 @@ def plan(
         spec.name, spec.chosen, observed, mistakes=mistakes, allow_replace=allow_replace, adopt=adopt
     )
     if prune or spec.is_whole:
-        # another spec may have this name: a whole project is named, and deleted by its own spec's destroy alone
-        left = scan.undeclared(site, spec.resources, observed, jobs=jobs, projects_too=not prune)
+        unchosen = [each for each in spec.resources if not spec.is_chosen(each)]
+        there = observed | (executor.observe(site, unchosen, jobs=jobs) if unchosen else {})
+        left = scan.undeclared(site, spec.resources, there, jobs=jobs)
         made = planner.plan_removals(made, left, prune=prune)
         refused = executor.examine_deletes(site, made, jobs=jobs)
         made = replace(made, refusals=(*made.refusals, *refused))
@@ -77,9 +78,8 @@ def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs:
     with cloud.reading(ADMINISTRATOR):
         observed = executor.observe(site, spec.resources, jobs=jobs)
         site.known.update(observed)
-        left = scan.undeclared(site, spec.resources, observed, jobs=jobs, projects_too=False) if spec.is_whole else []
-    observed |= {resource.key: found for resource, found in left}
-    made = planner.plan_destroy(spec.name, (*spec.resources, *(resource for resource, _ in left)), observed)
+        left = scan.undeclared(site, spec.resources, observed, jobs=jobs) if spec.is_whole else []
+    made = planner.plan_destroy(spec.name, spec.resources, observed, left)
     refusals = spec.placed(executor.examine_deletes(site, made, jobs=jobs))
     return replace(made, refusals=tuple(refusals), wanted=spec, site=site, made=time.monotonic(), lease=seen)
 
@@ -257,13 +257,15 @@ def open_site(
     tenant = connect(spec.clouds.tenant).allow_parallel(jobs) if spec.clouds.tenant else None
     cloud.allow_parallel(jobs).authenticate()  # before all else: a wrong password has one clear error
     spec = resolve_spec(spec, cloud, for_apply=for_apply)
+    mark, homes = Mark(spec.name), scan.homes_of(spec.resources) or (None,)
     project = next((each for each in spec.resources if isinstance(each, Project) and not spec.is_chosen(each)), None)
     if project and tenant is None and project.name == cloud.project_name and project.domain in cloud.domains:
         # who works in the project that others look after needs neither its users nor a look for it
-        site = Site(cloud, Mark(spec.name), tenant=cloud, progress=progress)
+        site = Site(cloud, mark, tenant=cloud, homes=homes, progress=progress)
         site.known[project.key] = Observed(id=cloud.project_id)
         return spec, site
-    return spec, Site(cloud, Mark(spec.name), tenant=tenant, actors=_actors(spec.resources), progress=progress)
+    actors = _actors(spec.resources)
+    return spec, Site(cloud, mark, tenant=tenant, actors=actors, homes=homes, progress=progress)
 
 
 def _refuse_no_cloud(cloud: object) -> None:

@@ -17,7 +17,7 @@ from openstack_prep.cloud import ADMINISTRATOR, Cloud
 from openstack_prep.errors import NotFound, SpecError
 from openstack_prep.model import Mark, Observed, Resource
 from openstack_prep.resources import KINDS, Project, SecurityGroup
-from openstack_prep.resources.project import ProjectTags, contents
+from openstack_prep.resources.project import ProjectTags, contents, foreign_tags
 from openstack_prep.resources.security_group import SecurityGroupRules
 from openstack_prep.resources.security_group_rule import is_made_by_neutron
 from openstack_prep.site import Site
@@ -94,7 +94,7 @@ def _is_chosen(resource: Resource, found: Observed, kinds: frozenset[str], name:
 
 
 def _project(site: Site, home: Project, found: Observed) -> dict[str, Any]:
-    tags = sorted(each for each in found.recorded(ProjectTags).tags if each != site.mark.tag)
+    tags = sorted(foreign_tags(site, found.recorded(ProjectTags).tags))
     said = {"name": home.name, "description": found.values["description"] or None, "tags": tags or None}
     enabled = None if found.values["enabled"] else False
     return {name: value for name, value in {**said, "enabled": enabled}.items() if value is not None}

@@ -32,11 +32,14 @@ class Mark:
     ``spec`` is the name of the spec.  It stands at the end of a description, as
     ``[openstack-prep:SPEC/NAME]``, or alone as a tag or property ``openstack-prep:SPEC``.
     NAME tells apart things that have no name of their own in OpenStack, such as floating IPs.
+    ``home`` is the id of the spec's home project.  What lies in no project names it, too, as ``NAME@HOME`` or by the
+    further tag ``openstack-prep:SPEC~HOME``, so that two specs of one name do not take each other's.
     """
 
     spec: str
+    home: str = ""
 
-    _PATTERN: ClassVar[re.Pattern[str]] = re.compile(r" ?\[openstack-prep:([^\]/]*)(?:/([^\]]*))?\]$")
+    _PATTERN: ClassVar[re.Pattern[str]] = re.compile(r" ?\[openstack-prep:([^\]/]*)(?:/([^\]@]*)(?:@([^\]]*))?)?\]$")
 
     @property
     def tag(self) -> str:
@@ -44,7 +47,23 @@ class Mark:
 
     def describe(self, name: str, text: str | None = None) -> str:
         """Return a description that carries the mark behind the user's own text."""
-        return f"{text or ''} [{self.tag}/{_word(name)}]".lstrip()
+        home = f"@{self.home}" if self.home else ""
+        return f"{text or ''} [{self.tag}/{_word(name)}{home}]".lstrip()
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tag, behind the further one that names the home project if that is known."""
+        return (*([f"{self.tag}~{self.home}"] if self.home else ()), self.tag)
+
+    @classmethod
+    def home_in(cls, description: str | None) -> str:
+        """Return the id of the home project that a description names; empty when it names none."""
+        found = cls._PATTERN.search(description or "")
+        return (found[3] or "") if found else ""
+
+    def home_among(self, tags: Iterable[str]) -> str:
+        """Return the id of the home project that our tags among some name; empty when they name none."""
+        return next((each.partition("~")[2] for each in sorted(tags) if each.startswith(f"{self.tag}~")), "")
 
     @staticmethod
     def is_tag(tag: str) -> bool:

@@ -22,7 +22,8 @@ class Plan:
     """What would be done, in an order in which it could be.
 
     ``purpose`` is "apply" or "destroy"; ``refusals`` are why it may not be carried out.  ``undeclared``
-    are the deletions that apply would add with ``prune``: of what is managed and no longer in the spec.
+    are the deletions that apply would add with ``prune``: of what is managed and no longer in the spec; and what stays
+    in any case, because it may be another spec's of the same name.
     ``lease`` is who was at work on the spec when it was made.
     ``allow_replace`` and ``adopt`` are the consent that it was made with, by which the run judges what it finds.
     """
@@ -83,8 +84,9 @@ class Plan:
         width = text.width_of(steps)
         lines = [text.step_line(step, width) for step in steps]
         counts = text.counts(self.steps)
-        if self.undeclared:
-            counts += f"; {len(self.undeclared)} no longer in the spec, deleted only with --prune"
+        removals = [step for step in self.undeclared if step.action is Action.DELETE]
+        if removals:
+            counts += f"; {len(removals)} no longer in the spec, deleted only with --prune"
         return "\n".join([*lines, f"{self.purpose} {self.spec}: {counts}"])
 
     def __str__(self) -> str:

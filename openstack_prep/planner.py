@@ -85,20 +85,20 @@ def plan_apply(
 def plan_removals(made: Plan, undeclared: Sequence[tuple[Resource, Observed]], *, prune: bool) -> Plan:
     """Return a plan that also names what is managed and declared no longer; with ``prune`` apply deletes it.
 
-    It is deleted last, dependents first, and only when all other steps went well.
+    It is deleted last, dependents first, and only when all other steps went well.  What may be another spec's is
+    only named.
     """
-    found = {resource.key: observed for resource, observed in undeclared}
-    removals = plan_destroy(made.spec, [resource for resource, _ in undeclared], found).steps
-    names = labels([step.key for step in (*made.steps, *removals)])
+    found = plan_destroy(made.spec, (), {}, undeclared).steps
+    names = labels([step.key for step in (*made.steps, *found)])
     before = frozenset(step.key for step in made.steps)
-    removals = tuple(
-        replace(step, needs=step.needs | before, reason=UNDECLARED, label=names[step.key])
-        for step in removals
-        if step.action is Action.DELETE
-    )
+    named = [replace(step, label=names[step.key]) for step in found]
+    kept = [step for step in named if step.action is Action.KEEP]
+    removals = [
+        replace(step, needs=step.needs | before, reason=UNDECLARED) for step in named if step.action is Action.DELETE
+    ]
     if prune:
-        return replace(made, steps=(*made.steps, *removals))
-    return replace(made, undeclared=removals)
+        return replace(made, steps=(*made.steps, *removals), undeclared=tuple(kept))
+    return replace(made, undeclared=(*removals, *kept))
 
 
 def _twins(
@@ -227,8 +227,16 @@ def _replacement(step: Step) -> Mistake:
     )
 
 
-def plan_destroy(spec: str, resources: Sequence[Resource], observed: Mapping[Key, Observed]) -> Plan:
-    """Plan to take back what carries our mark, dependents first; the rest is kept and said to be."""
+def plan_destroy(
+    spec: str,
+    resources: Sequence[Resource],
+    observed: Mapping[Key, Observed],
+    undeclared: Sequence[tuple[Resource, Observed]] = (),
+) -> Plan:
+    """Plan to delete what the spec manages, dependents first; the rest is kept, and the plan says why."""
+    resources = (*resources, *(resource for resource, _ in undeclared))
+    left = {resource.key: found for resource, found in undeclared}
+    observed = {**observed, **left}
     edges = dependencies(resources)
     dependents: dict[Key, set[Key]] = defaultdict(set)
     for key, needs in edges.items():
@@ -247,7 +255,7 @@ def plan_destroy(spec: str, resources: Sequence[Resource], observed: Mapping[Key
             resource=resource,
             action=Action.KEEP,
             observed=found,
-            reason="not managed by this spec",
+            reason=_of_namesake(spec) if resource.key in left else "not managed by this spec",
             label=names[resource.key],
         )
         if found.ours:
@@ -255,6 +263,14 @@ def plan_destroy(spec: str, resources: Sequence[Resource], observed: Mapping[Key
             step = replace(step, action=Action.DELETE, needs=needs, reason="")
         steps.append(step)
     return Plan(spec=spec, purpose="destroy", steps=tuple(steps))
+
+
+def _of_namesake(spec: str) -> str:
+    """Return why what carries the name of a spec stays although the spec does not declare it."""
+    return (
+        f"{UNDECLARED}, kept: nothing shows that it is not of another spec named {spec}; "
+        "to delete it, run destroy with a spec that declares it"
+    )
 
 
 def _with_twins(keys: Iterable[Key], twins: Mapping[Key, Sequence[Step]]) -> frozenset[Key]:

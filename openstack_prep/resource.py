@@ -30,6 +30,8 @@ class Observed:
     with it.  ``handle`` is the record of kinds that have no type of their own for it yet.
     ``twins`` are further things with our ownership tag and the same name, made by concurrent or
     interrupted runs where OpenStack allows a name twice.  ``used_by`` says who uses one of several twins.
+    ``home`` is the id of the home project that its ownership tag names, empty when it names none; None for what lies
+    in a project, and is told by that from what another spec of the same name manages.
     """
 
     id: str
@@ -42,6 +44,7 @@ class Observed:
     twins: tuple[Observed, ...] = ()
     used_by: tuple[str, ...] = ()
     created_at: str = ""
+    home: str | None = None
 
     @property
     def in_use(self) -> bool:
@@ -125,8 +128,6 @@ class Resource:
     """Whether ``scan`` looks into one project at a time."""
     has_tag: ClassVar[bool] = True
     """Whether it carries the ownership tag itself; what does not is never found to be no longer in the spec."""
-    own_id: ClassVar[bool] = True
-    """Whether the id of what is observed is its own: a role assignment shows that of its role."""
     immutable: ClassVar[frozenset[str]] = frozenset()
     """Fields that the API cannot change: another value means a replacement, by consent only."""
     previewed: ClassVar[bool] = False
@@ -228,6 +229,10 @@ class Resource:
         ``find`` reads, changes nothing, raises CloudError.  A kind that cannot be listed yields nothing.
         """
         return ()
+
+    def cloud_id(self, observed: Observed) -> str:
+        """Return what tells it from all others of its kind in the cloud, whatever it is called: mostly its id."""
+        return observed.id
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         """Yield what would go wrong, as far as reading tells; each mistake refuses the plan.

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import product
 
 from openstack_prep.errors import NotAllowed
 from openstack_prep.model import Key, Observed, Resource
-from openstack_prep.resources import KINDS, Network, Project, Router, Subnet
+from openstack_prep.resources import KINDS, Network, Project, RoleAssignment, Router, Subnet, home
 from openstack_prep.resources.project import InProject
 from openstack_prep.resources.security_group import SecurityGroupRules
 from openstack_prep.site import Site
@@ -19,10 +20,11 @@ Standing = tuple[Resource, Observed]
 
 
 def homes_of(resources: Iterable[Resource]) -> tuple[Project | None, ...]:
-    """Return the projects that resources lie in, each once; None is that of the connection."""
+    """Return the projects that resources lie in, each once, the home project first; None is that of the connection."""
     inside = (each.owner for each in resources if isinstance(each, InProject))
     declared = (Project(name=each.name, domain=each.domain) for each in resources if isinstance(each, Project))
-    return tuple(dict.fromkeys([*declared, *inside]))
+    found = dict.fromkeys([*declared, *inside])
+    return (*filter(None, found), *([None] if None in found else ()))
 
 
 def everything(
@@ -30,7 +32,8 @@ def everything(
 ) -> list[Standing]:
     """Return all that stands in these projects, and in the cloud, of some kinds; what may not be read is left out."""
     kinds = tuple(kinds)
-    there = [home for home in homes if home is None or site.find_id(home)]
+    by_id = {site.find_project_id(home): home for home in reversed(homes)}  # of two names for one project the first
+    there = [home for project_id, home in reversed(by_id.items()) if project_id is not None]
     inner = [kind for kind in kinds if kind.in_each_project]
     looks = [*product(inner, there), *((kind, None) for kind in kinds if not kind.in_each_project)]
     with ThreadPoolExecutor(jobs) as pool:
@@ -46,32 +49,54 @@ def _scan(site: Site, kind: type[Resource], home: Project | None) -> list[Standi
 
 
 def undeclared(
-    site: Site, resources: Sequence[Resource], observed: Mapping[Key, Observed], *, jobs: int, projects_too: bool = True
+    site: Site, resources: Sequence[Resource], observed: Mapping[Key, Observed], *, jobs: int
 ) -> list[Standing]:
     """Return what carries the ownership tag of this spec although the spec declares it no longer.
 
-    A project that is no longer declared is looked into as well.
+    ``observed`` is what stands for the resources.  A project that is no longer declared is looked into as well.
+    ``ours`` is false for what carries no more than the spec's name, which another spec may have.
     """
     keys = {key for each in resources for key in (each.key, *each.provides())}
-    ids: dict[str, set[str]] = defaultdict(set)
-    for key, each in observed.items():
-        ids[key.kind] |= {each.id, *each.holds, *(twin.id for twin in each.twins)}
+    ids = _ids(resources, observed)
 
     def is_left(standing: Standing) -> bool:
         resource, found = standing
-        return found.ours and resource.key not in keys and not (resource.own_id and found.id in ids[resource.kind])
+        return found.ours and resource.key not in keys and resource.cloud_id(found) not in ids[resource.kind]
+
+    def look(homes: Sequence[Project | None], kinds: Iterable[type[Resource]]) -> list[Standing]:
+        return [_proven(site, *each) for each in everything(site, homes, kinds, jobs=jobs) if is_left(each)]
 
     homes = homes_of(resources)
-    projects = list(filter(is_left, everything(site, (), [Project], jobs=jobs))) if projects_too else []
-    for project, found in projects:
-        site.known[project.key] = found
-    homes = tuple(dict.fromkeys([*homes, *homes_of(each for each, _ in projects)]))
+    projects = look((), [Project])
+    own = {resource.key: found for resource, found in projects if found.ours}
+    site.known.update(own)
+    homes = tuple(dict.fromkeys([*homes, *homes_of(each for each, _ in projects if each.key in own)]))
     kinds = [*(kind for kind in KINDS.values() if kind.has_tag and kind is not Project), SecurityGroupRules]
     if not _have_networks(site, homes):
         kinds = [kind for kind in kinds if kind not in (Subnet, Router)]
-    left = [*projects, *filter(is_left, everything(site, homes, kinds, jobs=jobs))]
+    left = [*projects, *look(homes, kinds)]
     one_each = {standing[0].key: standing for standing in reversed(left)}  # of twins the first; then the other
-    return [each for each in reversed(one_each.values()) if not _goes_with_its_group(each[0], one_each)]
+    return [each for each in reversed(one_each.values()) if not _goes_with_another(each[0], one_each)]
+
+
+def _ids(resources: Iterable[Resource], observed: Mapping[Key, Observed]) -> Mapping[str, set[str]]:
+    """Return by kind what tells all that stands for resources from everything else in the cloud."""
+    ids: dict[str, set[str]] = defaultdict(set)
+    for resource in resources:
+        found = observed.get(resource.key)
+        if found is not None:
+            ids[resource.kind] |= {*map(resource.cloud_id, (found, *found.twins)), *found.holds}
+    return ids
+
+
+def _proven(site: Site, resource: Resource, found: Observed) -> Standing:
+    """Return what stands as this spec's only when more than a name shows that: the project that it, or its tag, names.
+
+    A project is shown to be so, too, when one of the spec names it for the home project.
+    """
+    family = home.family(site)
+    proven = found.home is None or found.home in family or (isinstance(resource, Project) and found.id in family)
+    return resource, replace(found, ours=proven)
 
 
 def _have_networks(site: Site, homes: Iterable[Project | None]) -> bool:
@@ -79,5 +104,8 @@ def _have_networks(site: Site, homes: Iterable[Project | None]) -> bool:
     return any((project_id := site.find_project_id(home)) and Network.listing(site, project_id) for home in homes)
 
 
-def _goes_with_its_group(resource: Resource, left: Mapping[Key, Standing]) -> bool:
-    return isinstance(resource, SecurityGroupRules) and resource.group.key in left
+def _goes_with_another(resource: Resource, left: Mapping[Key, Standing]) -> bool:
+    """Whether a deletion takes it along: rules of a group, roles of a user, who would not be found without them."""
+    if isinstance(resource, SecurityGroupRules):
+        return resource.group.key in left
+    return isinstance(resource, RoleAssignment) and resource.holder.key in left

@@ -6,7 +6,7 @@ Everything read is read once, by whichever thread comes first; the others wait f
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import wraps
@@ -65,6 +65,7 @@ class Site:
 
     ``admin`` is the connection we were given.  ``tenant`` is one scoped to the project itself: an
     entry of clouds.yaml, or the user whom the spec makes (``actors``, by the key of the project).
+    ``homes`` are the projects that the spec works in, its home project first; None is that of ``admin``.
     ``progress`` is told of long work: (key, bytes done, bytes in all or None, bytes unpacked or None);
     ``note`` of what OpenStack says of work that it does for us: (key, text).
     """
@@ -76,10 +77,12 @@ class Site:
         *,
         tenant: Cloud | None = None,
         actors: Mapping[Key | None, Actor] | None = None,
+        homes: Sequence[Resource | None] = (),
         progress: Callable[[Key, int, int | None, int | None], None] = lambda key, done, total, unpacked: None,
     ) -> None:
         self.admin = admin
         self.mark = mark
+        self.homes = tuple(homes)
         self.progress = progress
         self.note: Callable[[Key, str], None] = lambda key, text: None
         self.check_lease: Callable[[], None] = lambda: None  # raises LeaseLost when we may not write any more
@@ -94,9 +97,10 @@ class Site:
 
     def fresh(self) -> Site:
         """Return a view of the same site that has read nothing yet but knows what was made."""
-        other = Site(self.admin, self.mark, tenant=self._tenant, actors=self._actors, progress=self.progress)
+        other = Site(self.admin, self.mark, tenant=self._tenant, actors=self._actors, homes=self.homes)
         other.known, other._logins, other._lock = self.known, self._logins, self._lock
-        other.note, other.wave, other.check_lease = self.note, self.wave, self.check_lease
+        other.progress, other.note = self.progress, self.note
+        other.wave, other.check_lease = self.wave, self.check_lease
         return other
 
     def once(self, name: Hashable, read: Callable[[], T]) -> T:

@@ -14,8 +14,8 @@ from annotated_types import Gt, Le
 
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import GiB, Memory, MiB, Name, Text, Vcpus
-from openstack_prep.model import Adoptable, Change, Key, Observed, Resource
-from openstack_prep.resources import queries
+from openstack_prep.model import Adoptable, Change, Key, Mark, Observed, Resource
+from openstack_prep.resources import home, queries
 from openstack_prep.resources.project import DEFAULT_DOMAIN, Project
 from openstack_prep.site import Site, only_one
 
@@ -99,9 +99,11 @@ class Flavor(Adoptable):
         values = {name: raw.get(theirs) for name, theirs in PROPERTIES.items()}
         values["swap"] = raw.get("swap") or 0  # "" is none
         specs = raw.get("extra_specs", {})
+        named = Mark.home_in(raw.get("description"))
         return Observed(
             id=raw["id"],
-            ours=site.mark.owns(raw.get("description")),
+            ours=site.mark.owns(raw.get("description")) and home.is_ours(site, named),
+            home=named,
             values=values
             | {
                 "description": site.mark.strip(raw.get("description")),
@@ -128,7 +130,8 @@ class Flavor(Adoptable):
     def create(self, site: Site) -> Observed:
         wanted = self.desired()
         body = {theirs: wanted[name] for name, theirs in PROPERTIES.items() if name in wanted}
-        body = {"disk": 0, **body, "name": self.name, "description": site.mark.describe(self.name, self.description)}
+        text = home.mark(site).describe(self.name, self.description)
+        body = {"disk": 0, **body, "name": self.name, "description": text}
         raw = site.admin.compute.post("/flavors", {"flavor": body})["flavor"]
         specs, access = wanted.get("extra_specs", {}), wanted.get("access", frozenset())
         self._extend(site, raw["id"], specs, access)
@@ -145,7 +148,7 @@ class Flavor(Adoptable):
         after = {change.field: change.after for change in changes}
         if "description" in after:
             text = after["description"]
-            body = {"description": site.mark.describe(self.name, text) if observed.ours else text}
+            body = {"description": home.mark(site).describe(self.name, text) if observed.ours else text}
             site.admin.compute.put(f"/flavors/{observed.id}", {"flavor": body})
         access = after.get("access", frozenset()) - observed.values["access"]
         self._extend(site, observed.id, after.get("extra_specs", {}), access)

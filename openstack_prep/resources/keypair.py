@@ -15,6 +15,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, NotFound
 from openstack_prep.fields import Name, PublicKey, public_key
 from openstack_prep.model import Key, Observed, Resource
+from openstack_prep.resources import home
 from openstack_prep.resources.project import DEFAULT_DOMAIN, ByTenant
 from openstack_prep.resources.user import User
 from openstack_prep.site import Site, query
@@ -89,6 +90,9 @@ class Keypair(ByTenant):
                 declared = replace(own, name=name, public_key=_without_comment(raw["public_key"]), **fields)
                 yield declared, declared._observed(site, raw, user_id or "")
 
+    def cloud_id(self, observed: Observed) -> str:
+        return f"{observed.recorded(Holder).user_id} {observed.id}"
+
     def _holder(self, site: Site) -> tuple[Cloud, str | None]:
         """Return the id of the user, None when yet to be made, and who may see to the user's keys.
 
@@ -102,9 +106,12 @@ class Keypair(ByTenant):
 
     def _observed(self, site: Site, raw: Mapping[str, Any], user_id: str) -> Observed:
         key = raw["public_key"]
+        comment = key.split()[2:]
+        named = site.mark.home_among(comment)
         return Observed(
             id=raw["name"],
-            ours=key.split()[-1] == site.mark.tag,
+            ours=comment[-1:] == [site.mark.tag] and home.is_ours(site, named),
+            home=named,
             values={"public_key": _without_comment(key)},
             outputs={"fingerprint": raw["fingerprint"]},
             record=Holder(user_id),
@@ -114,7 +121,7 @@ class Keypair(ByTenant):
         cloud, user_id = self._holder(site)
         if user_id is None:
             raise NotFound(f"{self.key}: its user is neither in the spec nor in the cloud")
-        body = {"name": self.name, "public_key": f"{self.public_key} {site.mark.tag}", "user_id": user_id}
+        body = {"name": self.name, "public_key": " ".join([self.public_key, *home.mark(site).tags]), "user_id": user_id}
         return self._observed(site, cloud.compute.post("/os-keypairs", {"keypair": body})["keypair"], user_id)
 
     def delete(self, site: Site, observed: Observed) -> None:

@@ -11,11 +11,12 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from annotated_types import Len
 
-from openstack_prep.errors import Mistake, NotAllowed, NotFound
+from openstack_prep.errors import Mistake, NotAllowed, NotFound, PlanRefused
 from openstack_prep.fields import Name
 from openstack_prep.installer import naming
 from openstack_prep.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
-from openstack_prep.model import Adoptable, Change, Key, Observed, Resource
+from openstack_prep.model import Adoptable, Change, Key, Mark, Observed, Resource
+from openstack_prep.resources import home
 from openstack_prep.site import Site, only_one, query
 
 
@@ -94,7 +95,7 @@ class Project(Adoptable):
         names = {domain_id: name for name, domain_id in site.admin.domains.items()}
         for raw in site.admin.identity.list("/projects", "projects", tags=site.mark.tag):
             domain = names.get(raw["domain_id"]) or domain_name(site, raw["domain_id"])
-            tags = tuple(sorted({*raw["tags"]} - {site.mark.tag})) or None
+            tags = tuple(sorted(foreign_tags(site, raw["tags"]))) or None
             text = raw.get("description") or None
             declared = cls(name=raw["name"], domain=domain, description=text, tags=tags, enabled=raw["enabled"])
             yield declared, declared._observed(site, raw)
@@ -110,6 +111,7 @@ class Project(Adoptable):
                 "tags": tags & frozenset(self.tags or ()),
             },
             record=ProjectTags(tags),
+            home=site.mark.home_among(tags),
         )
 
     def create(self, site: Site) -> Observed:
@@ -118,9 +120,14 @@ class Project(Adoptable):
             "domain_id": site.id(Domain(name=self.domain)),
             "description": self.description or "",
             "enabled": self.enabled is not False,
-            "tags": [site.mark.tag, *(self.tags or ())],
+            "tags": [*self._mark(site).tags, *(self.tags or ())],
         }
         return self._observed(site, site.admin.identity.post("/projects", {"project": body})["project"])
+
+    def _mark(self, site: Site) -> Mark:
+        """Return the ownership tag; only a project beside the home project names that one."""
+        first = next(iter(site.homes), None)
+        return site.mark if first is None or first.key == self.key else home.mark(site)
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         body = {change.field: change.after for change in changes}
@@ -144,12 +151,21 @@ class Project(Adoptable):
         """Delete it, then its ``default`` security group, which Neutron would leave behind.
 
         In this order: the group holds the lease, and listing the groups of a project would make it anew.
+        What others have put into it since the plan is looked for first, because Keystone deletes it all the same.
         """
+        blockers = tuple(self.check_delete(site, observed, frozenset()))
+        if blockers:
+            raise PlanRefused(blockers)
         groups = site.admin.network.list("/security-groups", "security_groups", project_id=observed.id)
         site.admin.identity.delete(f"/projects/{observed.id}")
         for group in groups:
             if group["name"] == "default":
                 site.admin.network.delete(f"/security-groups/{group['id']}")
+
+
+def foreign_tags(site: Site, tags: Iterable[str]) -> set[str]:
+    """Return the tags of a project without those by which the spec knows it."""
+    return {each for each in tags if each != site.mark.tag and not each.startswith(f"{site.mark.tag}~")}
 
 
 def _remedy(left: Sequence[str]) -> str:

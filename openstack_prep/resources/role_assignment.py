@@ -84,7 +84,6 @@ class RoleAssignment(InProject, Coherent):
     """One role of one user or group, in a project or a domain; ours when one of the two is ours."""
 
     kind: ClassVar[str] = "role_assignment"
-    own_id: ClassVar[bool] = False
 
     role: Name
     """Name of the role."""
@@ -167,6 +166,7 @@ class RoleAssignment(InProject, Coherent):
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield who may do what in a project; ours are those of our users in our projects."""
         project_id = site.find_project_id(owner)
+        managed = {found.id for key, found in site.known.items() if key.kind in (User.kind, Group.kind)}
         for raw in queries.role_assignments(site, "project", project_id) if project_id else ():
             kind = "user" if "user" in raw else "group"
             who = {kind: raw[kind]["name"], f"{kind}_domain": raw[kind]["domain"]["name"]}
@@ -175,7 +175,12 @@ class RoleAssignment(InProject, Coherent):
             ends = [site.look(each) for each in (declared.holder, declared.target) if each is not None]
             ours = len(ends) == 2 and all(end is not None and end.ours for end in ends)
             path = declared._path(holder, project_id or "", role)
-            yield declared, Observed(id=role, ours=ours, record=AssignmentPath(path))
+            # a holder whom the spec declares is the spec's, whatever home project the tag names
+            named = None if holder in managed or ends[0] is None else ends[0].home
+            yield declared, Observed(id=role, ours=ours, record=AssignmentPath(path), home=named)
+
+    def cloud_id(self, observed: Observed) -> str:
+        return observed.recorded(AssignmentPath).path  # the id is that of the role
 
     def _ids(self, site: Site) -> tuple[str, str, str] | None:
         """Return the ids of holder, scope and role, unless one of them is yet to be made."""
@@ -187,7 +192,7 @@ class RoleAssignment(InProject, Coherent):
     def _observed(self, site: Site, ids: tuple[str, str, str]) -> Observed:
         ends = [site.look(each) for each in (self.holder, self.target) if each is not None]
         ours = any(end is not None and end.ours for end in ends)
-        return Observed(id=ids[-1], ours=ours, record=AssignmentPath(self._path(*ids)))  # the id is that of the role
+        return Observed(id=ids[-1], ours=ours, record=AssignmentPath(self._path(*ids)))
 
     def _path(self, holder: str, scope: str, role: str) -> str:
         where = f"/{'domains' if self.domain else 'projects'}/{scope}"

@@ -85,7 +85,6 @@ class SecurityGroupRules(ByTenant):
     """
 
     kind: ClassVar[str] = "security_group_rules"
-    own_id: ClassVar[bool] = False
 
     name: Name
     """Name of the group."""

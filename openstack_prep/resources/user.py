@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Self
 
 from openstack_prep.errors import CloudError, Mistake, NotAllowed
 from openstack_prep.fields import Name
-from openstack_prep.model import DIFFERS, Adoptable, Change, Condition, Key, Observed, Resource
-from openstack_prep.resources import queries
+from openstack_prep.model import DIFFERS, Adoptable, Change, Condition, Key, Mark, Observed, Resource
+from openstack_prep.resources import home, queries
 from openstack_prep.resources.project import DEFAULT_DOMAIN, Domain, Project, in_domain, named
 from openstack_prep.secret import Secret
 from openstack_prep.site import Actor, Site
@@ -104,9 +104,11 @@ class User(Adoptable):
         project_id = user.get("default_project_id")
         if self.default_project and project_id and site.find_id(self._default_project()) == project_id:
             project_id = self.default_project
+        named_home = Mark.home_in(user.get("description"))
         return Observed(
             id=user["id"],
-            ours=site.mark.owns(user.get("description")),
+            ours=site.mark.owns(user.get("description")) and home.is_ours(site, named_home),
+            home=named_home,
             values={
                 "password": password,
                 "description": site.mark.strip(user.get("description")),
@@ -137,14 +139,14 @@ class User(Adoptable):
         body = self.desired() | {
             "name": self.name,
             "domain_id": site.id(Domain(name=self.domain)),
-            "description": site.mark.describe(self.name, self.description),
+            "description": home.mark(site).describe(self.name, self.description),
         }
         return self._send(site, "POST", "/users", body)
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         body = {change.field: change.after for change in changes}
         if "description" in body and observed.ours:
-            body["description"] = site.mark.describe(self.name, self.description)
+            body["description"] = home.mark(site).describe(self.name, self.description)
         changed = self._send(site, "PATCH", f"/users/{observed.id}", body)
         if "password" in body:
             time.sleep(REVOKED_FOR)

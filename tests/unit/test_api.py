@@ -98,7 +98,7 @@ def test_show_tells_what_is_there_and_what_is_not(cloud: Cloud, flavors: Flavors
 
 def test_plain_resources_need_no_spec(cloud: Cloud, flavors: Flavors) -> None:
     prep.apply(cloud, [MASTER], name="lab").raise_for_failures()
-    assert flavors[0]["description"] == "[openstack-prep:lab/master]"
+    assert flavors[0]["description"] == "[openstack-prep:lab/master@admin-project]"
 
 
 def test_nothing_wanted_is_nothing_to_do(cloud: Cloud) -> None:
@@ -108,7 +108,7 @@ def test_nothing_wanted_is_nothing_to_do(cloud: Cloud) -> None:
 
 def test_a_list_takes_any_iterable_and_a_name(cloud: Cloud, flavors: Flavors) -> None:
     prep.apply(cloud, (each for each in [MASTER]), name="lab").raise_for_failures()
-    assert flavors[0]["description"] == "[openstack-prep:lab/master]"
+    assert flavors[0]["description"] == "[openstack-prep:lab/master@admin-project]"
     assert not prep.plan(cloud, SPEC.resources[:1], name="lab")
     found = prep.show(cloud, [MASTER], name="other")[MASTER.key]
     assert found is not None

@@ -32,3 +32,15 @@ def test_a_condition_is_equal_to_no_text() -> None:
     assert condition != "(lost)"
     assert condition != Condition("(lost)")
     assert (str(condition), show(condition), plain(condition)) == ("(lost)", "(lost)", "(lost)")
+
+
+def test_a_mark_may_name_the_home_project() -> None:
+    mark = Mark("lab", home="p1")
+    text = mark.describe("a@b", "text")
+    assert Mark.home_in(text) == "p1"
+    assert Mark.name_in(text) == "a@b"
+    assert Mark("lab").owns(text, "a@b")
+    assert Mark.strip(text) == "text"
+    assert Mark("lab").home_among(mark.tags) == "p1"
+    assert Mark("lab").home_among(Mark("lab").tags) == ""
+    assert Mark.home_in(Mark("lab").describe("a@b")) == ""

@@ -226,6 +226,17 @@ def test_pruning_deletes_it_last_and_dependents_first() -> None:
     assert {Key("box", "kept"), child.key} <= parent.needs
 
 
+@pytest.mark.parametrize("prune", [True, False])
+def test_what_may_be_a_namesakes_is_named_and_never_deleted(prune: bool) -> None:
+    made = plan_apply("lab", [], {})
+    plan = plan_removals(made, [(Box(name="their"), Observed(id="t"))], prune=prune)
+    assert [(str(step), step.action) for step in plan.undeclared] == [("box/their", Action.KEEP)]
+    assert not plan
+    assert "another spec named lab" in str(plan)
+    destroyed = plan_destroy("lab", [], {}, [(Box(name="their"), Observed(id="t"))])
+    assert [step.action for step in destroyed] == [Action.KEEP]
+
+
 # --- what only a preview can tell ---------------------------------------------------------
 
 

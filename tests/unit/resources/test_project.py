@@ -116,6 +116,29 @@ def test_destroy_refuses_to_orphan_what_others_made(site: Site, empty: requests_
     assert "servers theirs s1" in str(mistake)
 
 
+def test_a_server_that_came_after_the_plan_keeps_the_project(
+    site: Site, empty: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    listed.append(answer())
+    deleted = empty.delete(f"{IDENTITY}/projects/p1")
+    doomed = planner.plan_destroy("lab", [LAB], executor.observe(site, [LAB]))
+    assert executor.examine_deletes(site, doomed) == []
+    empty.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "theirs"}]})
+    (result,) = executor.run(doomed, site).results
+    assert isinstance(result.error, PlanRefused)
+    assert "servers theirs s1" in str(result.error)
+    assert not deleted.called
+
+
+def test_a_project_beside_the_home_project_names_it(
+    services: requests_mock.Mocker, site: Site, listed: list[Any]
+) -> None:
+    services.get(f"{IDENTITY}/projects?name=home", json={"projects": [answer(id="p0", name="home")]})
+    made = services.post(f"{IDENTITY}/projects", json={"project": answer()}, status_code=201)
+    LAB.create(Site(site.admin, site.mark, homes=[Project(name="home"), Project(name="lab")]))
+    assert made.last_request.json()["project"]["tags"] == ["openstack-prep:lab~p0", "openstack-prep:lab", "blue"]
+
+
 def test_a_clusters_machines_have_a_way_of_their_own(
     site: Site, empty: requests_mock.Mocker, listed: list[Any]
 ) -> None:
