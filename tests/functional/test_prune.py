@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import openstack_prep
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
 
@@ -29,8 +30,7 @@ REMAINING = {
     "role_assignments": SPEC["role_assignments"][:1],
 }
 GONE = {
-    "user/prune3",
-    "role_assignment/user:prune3@project:prune/reader",
+    "user/prune3",  # its role goes with it
     "flavor/prune-small",
     "image/disk",
     "keypair/key",
@@ -82,18 +82,55 @@ def test_a_network_that_somebody_elses_port_is_on_is_not_pruned(prep: Prep, devc
     prep.apply("--prune")
 
 
-def test_a_project_that_the_spec_no_longer_declares_is_named_with_what_is_in_it(prep: Prep, devcloud: Devcloud) -> None:
+def test_a_project_that_a_spec_of_the_same_name_may_have_is_named_and_stays(prep: Prep, devcloud: Devcloud) -> None:
     prep.write(SPEC)
     prep.apply()
-    other = {**REMAINING, "project": {"name": "prune-other"}}
-    prep.write(other)
+    elsewhere = {**REMAINING, "project": {"name": "prune-other"}}
+    elsewhere |= {"users": [{"name": "prune5", "password": {"env": "PREP_PASSWORD"}}]}
+    elsewhere |= {"role_assignments": [{"user": "prune5", "role": "member"}]}
+    prep.write(elsewhere)
     prep.apply()
-    assert {"project/prune", "network/net"} <= undeclared(prep)
+    assert undeclared(prep) == {"project/prune"}
+    assert "run destroy with a spec that declares it" in prep.run("plan", prep.spec.name).stdout
     prep.apply("--prune")
-    assert devcloud.admin.identity.find_project("prune") is not None  # another spec may have the same name
     prep.destroy()
-    assert devcloud.admin.identity.find_project("prune") is not None
+    project = devcloud.admin.identity.find_project("prune", ignore_missing=False)
+    assert devcloud.admin.identity.find_user("prune3") is not None
+    assert devcloud.admin.compute.find_flavor("prune-small") is not None
+    assert list(devcloud.admin.network.networks(project_id=project.id))
     prep.write(SPEC)
+    assert prep.changes() == set()
+
+
+def test_the_second_project_of_a_list_is_pruned_with_what_is_in_it(devcloud: Devcloud) -> None:
+    cloud = openstack_prep.connect(connection=devcloud.admin)
+    home, second = openstack_prep.Project(name="prune-home"), openstack_prep.Project(name="prune-second")
+    network = openstack_prep.Network(name="net", project="prune-second")
+    openstack_prep.apply(cloud, [home, second, network], name="prune-list").raise_for_failures()
+    try:
+        plan = openstack_prep.plan(cloud, [home], name="prune-list", prune=True)
+        assert {str(step) for step in plan.pending} == {"project/prune-second", "network/net"}
+        openstack_prep.apply(cloud, plan).raise_for_failures()
+        assert devcloud.admin.identity.find_project("prune-second") is None
+        assert devcloud.admin.network.find_network("net") is None
+    finally:
+        openstack_prep.destroy(cloud, [home, second, network], name="prune-list").raise_for_failures()
+
+
+def test_what_came_into_a_project_after_the_plan_keeps_it(devcloud: Devcloud) -> None:
+    cloud = openstack_prep.connect(connection=devcloud.admin)
+    home, second = openstack_prep.Project(name="prune-home"), openstack_prep.Project(name="prune-second")
+    openstack_prep.apply(cloud, [home, second], name="prune-list").raise_for_failures()
+    try:
+        plan = openstack_prep.plan(cloud, [home], name="prune-list", prune=True)
+        project = devcloud.admin.identity.find_project("prune-second", ignore_missing=False)
+        foreign = devcloud.admin.network.create_network(name="by-hand", project_id=project.id)
+        (failed,) = openstack_prep.apply(cloud, plan).failed
+        assert foreign.id in str(failed.error)
+        assert devcloud.admin.identity.find_project("prune-second") is not None
+        devcloud.admin.network.delete_network(foreign)
+    finally:
+        openstack_prep.destroy(cloud, [home, second], name="prune-list").raise_for_failures()
 
 
 def test_destroy_deletes_what_is_no_longer_in_the_spec_too(prep: Prep, devcloud: Devcloud) -> None:
