@@ -86,11 +86,11 @@ def _of_plan(plan: Plan) -> Iterator[Drift]:
 def _unmanaged(
     site: Site, standing: Iterable[scan.Standing], declared: Mapping[Key, Resource], plan: Plan
 ) -> Iterator[Drift]:
-    ids = {(step.key.kind, step.resource.cloud_id(step.observed)) for step in plan if step.observed is not None}
+    ids = scan.ids_of((step.resource, step.observed) for step in plan if step.observed is not None)
     left = [(resource, found) for resource, found in standing if not found.ours and resource.key not in declared]
     names = labels([*declared, *(resource.key for resource, _ in left)])
     for resource, found in left:
-        if resource.kind in (*CLOUD_WIDE, SecurityGroupRules.kind) or (resource.kind, resource.cloud_id(found)) in ids:
+        if resource.kind in (*CLOUD_WIDE, SecurityGroupRules.kind) or not scan.is_new(resource, found, ids):
             continue
         if resource.key.kind == SecurityGroup.kind and resource.name == "default":
             continue  # Neutron makes it; its rules are looked at

@@ -230,9 +230,12 @@ class Resource:
         """
         return ()
 
-    def cloud_id(self, observed: Observed) -> str:
-        """Return what tells it from all others of its kind in the cloud, whatever it is called: mostly its id."""
-        return observed.id
+    def cloud_ids(self, observed: Observed) -> frozenset[str]:
+        """Return what tells it from all others of its kind in the cloud, whatever it is called: mostly its id.
+
+        Two resources that share any of these are one thing.
+        """
+        return frozenset({observed.id, *observed.holds})
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         """Yield what would go wrong, as far as reading tells; each mistake refuses the plan.

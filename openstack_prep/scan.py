@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import product
 
 from openstack_prep.errors import NotAllowed
 from openstack_prep.model import Key, Observed, Resource
-from openstack_prep.resources import KINDS, Network, Project, RoleAssignment, Router, Subnet, home
+from openstack_prep.resources import (
+    KINDS,
+    AddressPairs,
+    AddressPool,
+    CloudsEntry,
+    Network,
+    Project,
+    RoleAssignment,
+    Router,
+    Subnet,
+    home,
+)
+from openstack_prep.resources.clouds_entry import InCloudsYaml
 from openstack_prep.resources.project import InProject
 from openstack_prep.resources.security_group import SecurityGroupRules
 from openstack_prep.site import Site
 
+ON_NETWORKS = (Subnet, Router, AddressPool, AddressPairs)
 Standing = tuple[Resource, Observed]
 """A resource as a spec would declare it, and what stands for it."""
 
@@ -57,11 +70,11 @@ def undeclared(
     ``ours`` is false for what carries no more than the spec's name, which another spec may have.
     """
     keys = {key for each in resources for key in (each.key, *each.provides())}
-    ids = _ids(resources, observed)
+    ids = ids_of((each, observed[each.key]) for each in resources if each.key in observed)
 
     def is_left(standing: Standing) -> bool:
         resource, found = standing
-        return found.ours and resource.key not in keys and resource.cloud_id(found) not in ids[resource.kind]
+        return found.ours and resource.key not in keys and is_new(resource, found, ids)
 
     def look(homes: Sequence[Project | None], kinds: Iterable[type[Resource]]) -> list[Standing]:
         return [_proven(site, *each) for each in everything(site, homes, kinds, jobs=jobs) if is_left(each)]
@@ -73,20 +86,23 @@ def undeclared(
     homes = tuple(dict.fromkeys([*homes, *homes_of(each for each, _ in projects if each.key in own)]))
     kinds = [*(kind for kind in KINDS.values() if kind.has_tag and kind is not Project), SecurityGroupRules]
     if not _have_networks(site, homes):
-        kinds = [kind for kind in kinds if kind not in (Subnet, Router)]
-    left = [*projects, *look(homes, kinds)]
+        kinds = [kind for kind in kinds if kind not in ON_NETWORKS]
+    left = [*projects, *look(homes, kinds), *filter(is_left, _entries(site, resources))]
     one_each = {standing[0].key: standing for standing in reversed(left)}  # of twins the first; then the other
     return [each for each in reversed(one_each.values()) if not _goes_with_another(each[0], one_each)]
 
 
-def _ids(resources: Iterable[Resource], observed: Mapping[Key, Observed]) -> Mapping[str, set[str]]:
-    """Return by kind what tells all that stands for resources from everything else in the cloud."""
+def ids_of(standing: Iterable[Standing]) -> Mapping[str, set[str]]:
+    """Return by kind what tells all that stands from everything else in the cloud."""
     ids: dict[str, set[str]] = defaultdict(set)
-    for resource in resources:
-        found = observed.get(resource.key)
-        if found is not None:
-            ids[resource.kind] |= {*map(resource.cloud_id, (found, *found.twins)), *found.holds}
+    for resource, found in standing:
+        ids[resource.kind] |= frozenset().union(*map(resource.cloud_ids, (found, *found.twins)))
     return ids
+
+
+def is_new(resource: Resource, found: Observed, ids: Mapping[str, set[str]]) -> bool:
+    """Whether something is none of what ``ids_of`` was told of."""
+    return resource.cloud_ids(found).isdisjoint(ids.get(resource.kind, ()))
 
 
 def _proven(site: Site, resource: Resource, found: Observed) -> Standing:
@@ -99,8 +115,15 @@ def _proven(site: Site, resource: Resource, found: Observed) -> Standing:
     return resource, replace(found, ours=proven)
 
 
+def _entries(site: Site, resources: Iterable[Resource]) -> Iterator[Standing]:
+    """Yield the entries of the spec in the clouds.yaml files that it still names."""
+    files = {each.file.resolve(): each for each in resources if isinstance(each, InCloudsYaml)}
+    for each in files.values():
+        yield from CloudsEntry.in_file(site, each.file, each.auth_url)
+
+
 def _have_networks(site: Site, homes: Iterable[Project | None]) -> bool:
-    """Whether any of the projects has a network; without one, its subnets and routers are not worth two requests."""
+    """Whether any of the projects has a network; without one, what stands on networks is not worth three requests."""
     return any((project_id := site.find_project_id(home)) and Network.listing(site, project_id) for home in homes)
 
 

@@ -180,6 +180,20 @@ class AddressPairs(PortChoice):
         found = {each.key: each._observe(each._shares(site), each.claims(site) is not None) for each in wanted}
         return {key: observed for key, observed in found.items() if observed is not None}
 
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield for each port of a project the pairs that its tags say this spec put there."""
+        for port in ports_of(site, site.find_project_id(owner)):
+            mine = recorded(site.mark, port)
+            if mine:
+                name, addresses = f"{port['name']} {port['id']}".lstrip(), tuple(sorted(mine))
+                declared = cls(name=name, ports=(port["name"],), addresses=addresses, **cls.placing(owner))
+                shares = PortShares((Share(port, mine, mine=mine),))
+                yield declared, Observed(id=port["id"], ours=True, record=shares)
+
+    def cloud_ids(self, observed: Observed) -> frozenset[str]:
+        return frozenset(each.port["id"] for each in observed.recorded(PortShares).shares if each.mine)
+
     def _observe(self, shares: Sequence[Share], known: bool) -> Observed | None:
         desired = self.desired()["addresses"]
         meant = [each for each in shares if each.meant]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -111,11 +111,26 @@ class AddressPool(ByTenant):
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {each.key: each._observe(each.room(site), each._kept(site)) for each in wanted}
+        rooms = ((each, each.room(site)) for each in wanted)
+        found = {each.key: each._observe(room.id if room else None, each._kept(site)) for each, room in rooms}
         return {key: observed for key, observed in found.items() if observed is not None}
 
-    def _observe(self, room: Room | None, kept: Sequence[Raw]) -> Observed | None:
-        here = room.id if room else None
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the pools that ports of a project keep, whichever spec they belong to."""
+        project_id = site.find_project_id(owner)
+        for (spec, name), kept in reserved_ports.by_pool(ports_of(site, project_id)).items():
+            subnet_id = next((each["subnet_id"] for port in kept for each in port["fixed_ips"]), "")
+            addresses = ranges.merged(map(Range.read, (a for port in kept for a in addresses_of(port, subnet_id))))
+            subnet = queries.named(site, "subnets", "subnet", subnet_id)
+            declared = cls(name=name, subnet=subnet, addresses=tuple(map(str, addresses)), **cls.placing(owner))
+            observed = declared._observe(subnet_id, kept)
+            if observed is not None:
+                said = {"description": kept[0]["description"]}
+                yield declared, replace(observed, ours=spec == site.mark.spec, handle=said)
+
+    def _observe(self, here: str | None, kept: Sequence[Raw]) -> Observed | None:
+        """Return what its ports on the subnet ``here`` keep, and those elsewhere."""
         addresses = ranges.merged(map(Range.read, (a for port in kept for a in addresses_of(port, here))))
         elsewhere = {each["subnet_id"] for port in kept if not addresses_of(port, here) for each in port["fixed_ips"]}
         values = {
@@ -263,7 +278,7 @@ class AddressPool(ByTenant):
         gone = {port["id"] for port in going}
         left = [port for port in kept if port["id"] not in gone]
         left += reserved_ports.make(site, self.owner, self.name, room, self._missing(room, left))
-        observed = self._observe(room, left)
+        observed = self._observe(room.id, left)
         assert observed is not None
         return observed
 

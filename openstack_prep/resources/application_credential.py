@@ -12,8 +12,9 @@ entry is elsewhere may serve a cluster, and is deleted by consent only; one that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -22,7 +23,7 @@ from openstack_prep import clouds_yaml
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import CloudError, Mistake
 from openstack_prep.fields import Count, File, Name, Timestamp, timestamp
-from openstack_prep.model import Change, Key, Observed
+from openstack_prep.model import Change, Key, Observed, Resource
 from openstack_prep.private_file import PRIVATE, mode
 from openstack_prep.resources import credential_ends as ends
 from openstack_prep.resources.access_rule import AccessRule
@@ -102,6 +103,22 @@ class ApplicationCredential(InCloudsYaml):
         pairs = ((each, each._observed(site, each._listed(site))) for each in wanted)
         return {each.key: observed for each, observed in pairs if observed is not None}
 
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the credentials that who does the project's own work has there; nobody else's can be listed.
+
+        Which file holds an entry for one is not known, so that no deletion touches a file.
+        """
+        families: dict[tuple[str, bool], list[dict[str, Any]]] = defaultdict(list)
+        any_one = cls(name="any", clouds_yaml="", cloud="", **cls.placing(owner))
+        for raw in any_one._listed(site):
+            ours = site.mark.owns(raw["description"])
+            families[(ours and site.mark.name_in(raw["description"])) or raw["name"], ours].append(raw)
+        for (name, ours), family in families.items():
+            known = {"live": None, "mine": family if ours else [], "kept": None, "begun": False, "lost": []}
+            ids = frozenset(raw["id"] for raw in family)
+            yield replace(any_one, name=name), Observed(id=family[0]["id"], ours=ours, handle=known, holds=ids)
+
     def _holder(self, site: Site) -> tuple[Cloud, str | None]:
         """Return the id of the user, None when yet to be made, and who may read its credentials."""
         own, user = site.find_tenant(self.owner), site.acting_user(self.owner)
@@ -141,6 +158,7 @@ class ApplicationCredential(InCloudsYaml):
             ours=raw in mine,
             values={**self.values(site, raw), **settings, "mode": mode(self.file) if entry else None},
             outputs={"path": self.clouds_yaml},
+            holds=frozenset(each["id"] for each in mine),
             handle={
                 "live": live,
                 "mine": mine,

@@ -5,7 +5,7 @@ Source: openstacksdk's "Configuring OpenStack SDK Applications".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -16,7 +16,7 @@ from openstack_prep.errors import Mistake
 from openstack_prep.fields import File, Name
 from openstack_prep.model import DIFFERS, Change, Context, Key, Observed, Resource
 from openstack_prep.private_file import PRIVATE, mode
-from openstack_prep.resources.project import DEFAULT_DOMAIN, InProject
+from openstack_prep.resources.project import DEFAULT_DOMAIN, InProject, Project
 from openstack_prep.resources.user import User
 from openstack_prep.secret import Secret
 from openstack_prep.site import Site
@@ -162,6 +162,22 @@ class CloudsEntry(InCloudsYaml):
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         pairs = ((each, each.read_entry()) for each in wanted)
         return {each.key: each._observed(site, found) for each, found in pairs if found is not None}
+
+    @classmethod
+    def in_file(cls, site: Site, path: Path, auth_url: str | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the entries of a file that this spec manages.
+
+        One of a project that the spec does not work in may belong to another spec of the same name.
+        """
+        homes = {(home.name, home.domain) for home in site.homes if isinstance(home, Project)}
+        for cloud, entry in clouds_yaml.read(path).items():
+            auth = entry.get("auth") if isinstance(entry, dict) and entry.get(OWNER) == site.mark.spec else None
+            if not isinstance(auth, dict) or auth.get(AUTH["auth_url"]) != auth_url:
+                continue
+            said: dict[str, Any] = {field: auth.get(key) for field, key in AUTH.items() if field != "password" and auth.get(key)}
+            if (said.get("project"), said.get("project_domain", DEFAULT_DOMAIN)) in homes and "user" in said:
+                declared = cls(path=str(path), cloud=cloud, **said)
+                yield declared, declared._observed(site, entry)
 
     def _observed(self, site: Site, found: Mapping[str, Any]) -> Observed:
         auth = found.get("auth") or {}

@@ -6,7 +6,7 @@ names and tags": the installer itself takes a floating IP from the port it serve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -88,6 +88,16 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
                 found[each.key] = each._observe(site, raw)
             each._port(site)  # two of the name are refused before all else
         return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the attachments that this spec noted in a floating IP's description."""
+        project_id = site.find_project_id(owner)
+        for raw in FloatingIP.listing(site, project_id) if project_id else ():
+            port = _attached_mark(site).owns(raw["description"]) and Mark.name_in(raw["description"])
+            if port and raw["port_id"]:
+                declared = cls(port=port, address=raw["floating_ip_address"], **cls.placing(owner))
+                yield declared, declared._observe(site, raw)
 
     def _floating_ip(self, site: Site) -> Raw | None:
         project_id = site.find_project_id(self.owner)

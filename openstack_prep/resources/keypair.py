@@ -90,8 +90,8 @@ class Keypair(ByTenant):
                 declared = replace(own, name=name, public_key=_without_comment(raw["public_key"]), **fields)
                 yield declared, declared._observed(site, raw, user_id or "")
 
-    def cloud_id(self, observed: Observed) -> str:
-        return f"{observed.recorded(Holder).user_id} {observed.id}"
+    def cloud_ids(self, observed: Observed) -> frozenset[str]:
+        return frozenset({f"{observed.recorded(Holder).user_id} {observed.id}"})
 
     def _holder(self, site: Site) -> tuple[Cloud, str | None]:
         """Return the id of the user, None when yet to be made, and who may see to the user's keys.

@@ -6,13 +6,14 @@ Source: Networking API v2.0, "Bulk create ports" (all or none), "Revisions" for 
 from __future__ import annotations
 
 import contextlib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from openstack_prep.errors import NotAllowed, NotFound, ResourceFailed
-from openstack_prep.model import Resource
+from openstack_prep.model import Mark, Resource
 from openstack_prep.resources.address_room import Room
 from openstack_prep.site import Site
 
@@ -76,6 +77,16 @@ def remove(site: Site, project: Resource | None, ports: Iterable[Raw]) -> None:
     for each in removals:
         with contextlib.suppress(NotFound):
             each.result()
+
+
+def by_pool(ports: Iterable[Raw]) -> dict[tuple[str, str], list[Raw]]:
+    """Return those of some ports that keep addresses, by spec and pool."""
+    pools: dict[tuple[str, str], list[Raw]] = defaultdict(list)
+    for port in ports:
+        spec, name = Mark.spec_in(port["description"]), Mark.name_in(port["description"])
+        if port["device_owner"] == OWNER and spec and name:
+            pools[spec, name].append(port)
+    return pools
 
 
 def addresses_of(port: Raw, subnet_id: str | None) -> list[str]:

@@ -179,8 +179,8 @@ class RoleAssignment(InProject, Coherent):
             named = None if holder in managed or ends[0] is None else ends[0].home
             yield declared, Observed(id=role, ours=ours, record=AssignmentPath(path), home=named)
 
-    def cloud_id(self, observed: Observed) -> str:
-        return observed.recorded(AssignmentPath).path  # the id is that of the role
+    def cloud_ids(self, observed: Observed) -> frozenset[str]:
+        return frozenset({observed.recorded(AssignmentPath).path})  # the id is that of the role
 
     def _ids(self, site: Site) -> tuple[str, str, str] | None:
         """Return the ids of holder, scope and role, unless one of them is yet to be made."""

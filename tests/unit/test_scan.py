@@ -1,15 +1,31 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import requests_mock
+import yaml
 
-from openstack_prep import executor, scan
+from openstack_prep import executor, planner, scan
 from openstack_prep.cloud import Cloud
 from openstack_prep.model import Mark, Resource
-from openstack_prep.resources import Flavor, Network, Project, RoleAssignment, SecurityGroup, User
+from openstack_prep.resources import (
+    AddressPairs,
+    AddressPool,
+    ApplicationCredential,
+    CloudsEntry,
+    Flavor,
+    FloatingIPAttachment,
+    Network,
+    Project,
+    RoleAssignment,
+    SecurityGroup,
+    User,
+)
 from openstack_prep.resources.security_group import SecurityGroupRules
 from openstack_prep.resources.security_group_rule import SecurityGroupRule
 from openstack_prep.site import Site
@@ -40,6 +56,16 @@ def left(*resources: Resource) -> dict[str, bool]:
     observed = executor.observe(site, resources)
     site.known.update(observed)
     return {str(each.key): found.ours for each, found in scan.undeclared(site, resources, observed, jobs=1)}
+
+
+def prune(*resources: Resource) -> None:
+    """Delete what the resources leave undeclared."""
+    site = Site(Cloud(connection()), Mark("lab"), homes=scan.homes_of(resources))
+    observed = executor.observe(site, resources)
+    found = scan.undeclared(site, resources, observed, jobs=1)
+    plan = planner.plan_removals(planner.plan_apply("lab", [], {}), found, prune=True)
+    assert executor.examine_deletes(site, plan) == []
+    executor.run(plan, site).raise_for_failures()
 
 
 # --- one thing under two names --------------------------------------------------------------
@@ -124,3 +150,103 @@ def test_an_undeclared_project_is_the_specs_when_it_names_the_home_project(cloud
     assert left(LAB) == {"project/second": True, "project/other": False, "network/net": True}
     declared = Network(name="net", project="second")
     assert left(Project(name="second"), declared) == {"project/lab": True, "project/other": False}
+
+
+# --- kinds that a spec may drop altogether --------------------------------------------------
+
+
+def port(**fields: Any) -> dict[str, Any]:
+    known = {"id": "p1", "name": "web", "project_id": ADMIN_PROJECT, "network_id": "n1", "device_id": "", "tags": []}
+    known |= {"mac_address": "fa:16:3e:00:00:01", "device_owner": "", "description": "", "security_groups": []}
+    known |= {"fixed_ips": [{"subnet_id": "s1", "ip_address": "10.0.0.9"}], "allowed_address_pairs": []}
+    return known | {"port_security_enabled": True, "revision_number": 1} | fields
+
+
+@pytest.fixture
+def net(cloud: requests_mock.Mocker) -> Network:
+    """A network of the spec, on which ports may be."""
+    raw = {"id": "n1", "name": "net", "description": OURS, "project_id": ADMIN_PROJECT, "subnets": ["s1"]}
+    subnet = {"id": "s1", "name": "sub", "network_id": "n1", "cidr": "10.0.0.0/24", "gateway_ip": None}
+    subnet |= {
+        "ipv6_address_mode": None,
+        "description": "",
+        "project_id": ADMIN_PROJECT,
+        "ip_version": 4,
+        "enable_dhcp": True,
+        "allocation_pools": [],
+        "host_routes": [],
+    }
+    cloud.get(f"{NEUTRON}/networks", json={"networks": [raw]})
+    cloud.get(f"{NEUTRON}/subnets", json={"subnets": [subnet | {"dns_nameservers": []}]})
+    return Network(name="net", project="lab")
+
+
+def test_a_pool_is_known_by_its_ports(cloud: requests_mock.Mocker, net: Network) -> None:
+    kept = [
+        port(id=f"k{last}", device_owner="openstack-prep:reserved", description="[openstack-prep:lab/lb]")
+        for last in "12"
+    ]
+    for last, each in enumerate(kept, 1):
+        each["fixed_ips"] = [{"subnet_id": "s1", "ip_address": f"10.0.0.{last}"}]
+    theirs = port(id="o", device_owner="openstack-prep:reserved", description="[openstack-prep:other/lb]")
+    cloud.get(f"{NEUTRON}/ports", json={"ports": [*kept, theirs]})
+    deleted = [cloud.delete(f"{NEUTRON}/ports/{each['id']}", status_code=204) for each in kept]
+    assert left(LAB, net) == {"address_pool/lb": True}
+    pool = AddressPool(name="lb", subnet="sub", addresses=("10.0.0.1-10.0.0.2",), project="lab")
+    assert left(LAB, net, pool) == {}
+    assert left(LAB, net, replace(pool, project=None)) == {}
+    prune(LAB, net)
+    assert all(each.called_once for each in deleted)
+
+
+def test_pairs_are_known_by_the_tags_of_their_ports(cloud: requests_mock.Mocker, net: Network) -> None:
+    pairs = [{"ip_address": address, "mac_address": "fa:16:3e:00:00:01"} for address in ("10.0.0.5", "10.0.0.6")]
+    raw = port(tags=["openstack-prep:lab~10.0.0.5"], allowed_address_pairs=pairs)
+    cloud.get(f"{NEUTRON}/ports", json={"ports": [raw]})
+    changed = cloud.put(f"{NEUTRON}/ports/p1", json={"port": raw | {"allowed_address_pairs": pairs[1:]}})
+    cloud.get(f"{NEUTRON}/ports/p1", json={"port": raw | {"allowed_address_pairs": pairs[1:]}})
+    untagged = cloud.delete(re.compile(f"^{NEUTRON}/ports/p1/tags/.*10.0.0.5$"), status_code=204)
+    assert left(LAB, net) == {"address_pairs/web p1": True}
+    assert left(LAB, net, AddressPairs(name="vip", ports=("web",), addresses=("10.0.0.5",), project="lab")) == {}
+    prune(LAB, net)
+    assert changed.last_request.json()["port"]["allowed_address_pairs"] == pairs[1:]
+    assert untagged.called_once
+
+
+def test_an_attachment_is_known_by_its_note(cloud: requests_mock.Mocker) -> None:
+    raw = {"id": "f1", "floating_ip_address": "192.0.2.9", "port_id": "p1", "revision_number": 1, "tags": []}
+    raw |= {"description": "[openstack-prep:lab~attached/web]", "floating_network_id": "x", "project_id": ADMIN_PROJECT}
+    cloud.get(f"{NEUTRON}/floatingips", json={"floatingips": [raw]})
+    cloud.get(f"{NEUTRON}/ports", json={"ports": [port()]})
+    assert left(LAB) == {"floating_ip_attachment/web": True}
+    assert left(LAB, FloatingIPAttachment(port="web", address="192.0.2.9", project="lab")) == {}
+
+
+def test_an_application_credential_is_known_by_its_description(cloud: requests_mock.Mocker, tmp_path: Path) -> None:
+    raw = {"id": "c1", "name": "ci", "description": "[openstack-prep:lab/ci]", "project_id": ADMIN_PROJECT}
+    raw |= {"user_id": "admin-user", "roles": [], "expires_at": None, "unrestricted": False}
+    second, foreign = raw | {"id": "c2", "name": "ci-new"}, raw | {"id": "c3", "name": "mine", "description": None}
+    path = f"{IDENTITY}/users/admin-user/application_credentials"
+    cloud.get(path, json={"application_credentials": [raw, second, foreign, raw | {"id": "c4", "project_id": "p9"}]})
+    cloud.get(f"{IDENTITY}/role_inferences", json={"role_inferences": []})
+    deleted = [cloud.delete(f"{path}/{each}", status_code=204) for each in ("c1", "c2")]
+    assert left(LAB) == {"application_credential/ci": True}
+    kept = str(tmp_path / "clouds.yaml")
+    assert left(LAB, ApplicationCredential(name="ci", cloud="lab", clouds_yaml=kept)) == {}
+    prune(LAB)
+    assert all(each.called_once for each in deleted)
+
+
+def test_an_entry_is_known_by_its_owner_and_project(cloud: requests_mock.Mocker, tmp_path: Path) -> None:
+    path = tmp_path / "clouds.yaml"
+
+    def entry(owner: str, project: str) -> dict[str, Any]:
+        auth = {"auth_url": IDENTITY, "username": "ops", "password": "x", "project_name": project}
+        return {"openstack_prep": owner, "auth": auth | {"project_domain_name": "Default"}}
+
+    entries = {"old": entry("lab", "lab"), "other": entry("other", "lab"), "namesake": entry("lab", "their")}
+    path.write_text(yaml.safe_dump({"clouds": {"ci": entry("lab", "lab"), **entries}}))
+    kept = CloudsEntry(path=str(path), cloud="ci", user="ops", project="lab", auth_url=IDENTITY)
+    assert left(LAB, kept) == {"clouds_entry/clouds.yaml#old": True}
+    prune(LAB, kept)
+    assert set(yaml.safe_load(path.read_text())["clouds"]) == {"ci", "other", "namesake"}
