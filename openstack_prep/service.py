@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import html
 import re
+import threading
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -52,6 +53,8 @@ class Service:
         self.type = service_type
         self._repeatable = client(RETRIES, RETRIABLE)
         self._once = client(0, (429,))
+        self._lock = threading.Lock()
+        self._discovered = False
 
     def request(
         self, method: str, path: str, *, secrets: Iterable[Secret] = (), once: bool = False, **options: Any
@@ -67,9 +70,17 @@ class Service:
         if hidden:
             options["log"] = False
         try:
+            self._discover()
             return cast("requests.Response", client.request(path, method, raise_exc=True, **options))
         except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
             raise translate(error, f"{method} {self.type}{path.split('?')[0]}", hidden) from (None if hidden else error)
+
+    def _discover(self) -> None:
+        """Read the versions of the API, once: threads that ask at the same time would each read them."""
+        with self._lock:
+            if not self._discovered:
+                self._repeatable.get_endpoint()
+                self._discovered = True
 
     def get(self, path: str, **params: Any) -> dict[str, Any]:
         return _body(self.request("GET", path, params=params))

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import logging
+import threading
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import keystoneauth1.exceptions as ksa
@@ -258,6 +260,18 @@ def test_all_pages_of_a_list_are_read(
     services.get(f"{url}?marker=1", json={"networks": [{"id": "2"}], "links": {"next": None}})
     found = getattr(cloud, service).list("/networks", "networks")
     assert [each["id"] for each in found] == ["1", "2"]
+
+
+def test_threads_read_the_versions_of_an_api_once(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    def versions(request: Any, context: Any) -> Any:
+        threading.Event().wait(0.1)
+        return {"versions": [{"id": "v2.9", "status": "CURRENT", "links": [{"rel": "self", "href": f"{GLANCE}/v2/"}]}]}
+
+    asked = services.get(f"{GLANCE}/", json=versions)
+    services.get(f"{GLANCE}/v2/images", json={"images": []})
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda _: cloud.image.list("/images", "images"), range(4))) == [[]] * 4
+    assert asked.call_count == 1
 
 
 def test_deleting_what_has_gone_is_fine(services: requests_mock.Mocker, network: Service) -> None:
