@@ -225,6 +225,13 @@ class ApplicationCredential(InCloudsYaml):
             remedy = f"give what uses that the new one, take {self._old} out of {self.clouds_yaml}, and apply"
             yield self.mistake(what, remedy)
 
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        """Yield that we would delete the credential by which we log in ourselves."""
+        for cloud in {site.admin, site.find_tenant(self.owner) or site.admin}:
+            if cloud.application_credential_id in observed.holds:
+                what = f"the cloud in use, {cloud.name}, logs in with this credential"
+                yield self.mistake(what, "choose another entry of clouds.yaml: --os-cloud, or clouds: in the spec")
+
     def losses(self, observed: Observed) -> Iterable[Mistake]:
         """Yield that one by which a cluster may live is to be deleted, for nobody here knows its secret."""
         lost = ", ".join(f"{raw['name']} ({raw['id']})" for raw in observed.handle["lost"])

@@ -174,7 +174,9 @@ class CloudsEntry(InCloudsYaml):
             auth = entry.get("auth") if isinstance(entry, dict) and entry.get(OWNER) == site.mark.spec else None
             if not isinstance(auth, dict) or auth.get(AUTH["auth_url"]) != auth_url:
                 continue
-            said: dict[str, Any] = {field: auth.get(key) for field, key in AUTH.items() if field != "password" and auth.get(key)}
+            said: dict[str, Any] = {
+                field: auth.get(key) for field, key in AUTH.items() if field != "password" and auth.get(key)
+            }
             if (said.get("project"), said.get("project_domain", DEFAULT_DOMAIN)) in homes and "user" in said:
                 declared = cls(path=str(path), cloud=cloud, **said)
                 yield declared, declared._observed(site, entry)
