@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
+import yaml
+
 import openstack_prep
+from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
 
@@ -140,3 +144,85 @@ def test_destroy_deletes_what_is_no_longer_in_the_spec_too(prep: Prep, devcloud:
     prep.destroy()
     assert devcloud.admin.identity.find_project("prune") is None
     assert devcloud.admin.compute.find_flavor("prune-small") is None
+
+
+def test_kinds_that_carry_their_tag_elsewhere_are_pruned(prep: Prep, devcloud: Devcloud) -> None:
+    entry = {"path": "clouds.yaml", "user": "prune1", "project": "prune"}
+    whole = {
+        **REMAINING,
+        "networks": SPEC["networks"],
+        "subnets": SPEC["subnets"],
+        "address_pools": [{"name": "lb", "subnet": "sub", "addresses": ["10.1.0.200-10.1.0.203"]}],
+        "address_pairs": [{"name": "vip", "ports": ["by-hand"], "addresses": ["10.1.0.9"]}],
+        "application_credentials": [{"name": "app", "clouds_yaml": "app.yaml", "cloud": "app"}],
+        "clouds_yaml": [{**entry, "cloud": "first"}, {**entry, "cloud": "second"}],
+    }
+    bare = {name: whole[name] for name in (*REMAINING, "networks", "subnets")}
+    prep.write(bare)
+    prep.apply()
+    network = devcloud.admin.network
+    (net,) = network.networks(project_id=devcloud.admin.identity.find_project("prune", ignore_missing=False).id)
+    pairs = [{"ip_address": "10.1.0.8"}]
+    port = network.create_port(
+        network_id=net.id, project_id=net.project_id, name="by-hand", allowed_address_pairs=pairs
+    )
+    prep.write(whole)
+    prep.apply()
+    assert undeclared(prep) == set()
+    assert prep.changes() == set()
+
+    prep.write({**bare, "clouds_yaml": whole["clouds_yaml"][:1]})
+    gone = {"address_pool/lb", f"address_pairs/by-hand {port.id}", "application_credential/app"}
+    gone |= {"clouds_entry/clouds.yaml#second"}
+    assert undeclared(prep) == gone
+    assert {name for name, step in prep.apply("--prune").items() if step["action"] == "delete"} == gone
+    assert undeclared(prep) == set()
+    user = devcloud.admin.identity.find_user("prune1", ignore_missing=False)
+    assert list(devcloud.admin.identity.application_credentials(user)) == []
+    (left,) = (each for each in network.ports(network_id=net.id) if not each.device_owner.startswith("network:"))
+    assert [pair["ip_address"] for pair in left.allowed_address_pairs] == ["10.1.0.8"]
+    assert left.tags == []
+    assert set(yaml.safe_load((prep.folder / "clouds.yaml").read_text())["clouds"]) == {"first"}
+    network.delete_port(port)
+
+
+def test_a_namesake_in_another_domain_is_not_pruned(prep: Prep, devcloud: Devcloud) -> None:
+    identity = devcloud.admin.identity
+    corp = identity.create_domain(name="prune-corp")
+    ops = [{"name": "prune-ops"}, {"name": "prune-ops", "domain": "prune-corp"}]
+    roles = [{"user": "prune-ops", "role": "member"}]
+    roles += [{"user": "prune-ops", "user_domain": "prune-corp", "role": "reader"}]
+    try:
+        prep.write({"name": "prune", "project": {"name": "prune"}, "users": ops, "role_assignments": roles})
+        prep.apply()
+        prep.write({"name": "prune", "project": {"name": "prune"}, "users": ops[:1], "role_assignments": roles[:1]})
+        assert undeclared(prep) == {"user/prune-ops@prune-corp"}
+        prep.apply("--prune")
+        assert identity.find_user("prune-ops", domain_id=corp.id) is None
+        assert identity.find_user("prune-ops", domain_id="default") is not None
+        assert prep.changes() == set()
+    finally:
+        identity.update_domain(corp, is_enabled=False)
+        identity.delete_domain(corp)
+
+
+def test_two_prunes_at_once_and_one_that_was_killed(prep: Prep, devcloud: Devcloud) -> None:
+    prep.write(SPEC)
+    prep.apply()
+    prep.write(REMAINING)
+    mark = devcloud.mark()
+    with devcloud.faults(Fault("nova", method="DELETE", delay=3)):
+        killed = prep.start("apply", "--yes", "--prune", "--jobs", "1", prep.spec.name)
+        deadline = time.monotonic() + 120
+        while not any(each.method == "DELETE" for each in devcloud.requests_since(mark)):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        killed.kill()
+        killed.communicate(timeout=30)
+    runs = [prep.start("apply", "--yes", "--prune", prep.spec.name) for _ in "ab"]
+    ended = [(*run.communicate(timeout=200), run.returncode) for run in runs]
+    assert [code for _, _, code in ended] == [0, 0], ended
+    assert undeclared(prep) == set()
+    assert devcloud.admin.identity.find_user("prune3") is None
+    assert devcloud.admin.compute.find_flavor("prune-small") is None
+    assert not [each for each in devcloud.admin.network.networks() if each.name == "net"]
