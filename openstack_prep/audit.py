@@ -4,18 +4,21 @@ fields alone, does not show.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from openstack_prep import api, scan
 from openstack_prep.cloud import Cloud
+from openstack_prep.errors import NotAllowed
 from openstack_prep.fields import block
 from openstack_prep.key import labels
 from openstack_prep.model import Key, Mark, Observed, Resource
 from openstack_prep.plan import Plan
-from openstack_prep.resources import KINDS, Project, SecurityGroup
+from openstack_prep.resources import KINDS, Flavor, Image, Project, SecurityGroup, glance, image_members
 from openstack_prep.resources.port import ports_of
+from openstack_prep.resources.project import project_name
 from openstack_prep.resources.security_group import SecurityGroupRules
 from openstack_prep.resources.security_group_rule import ANYWHERE, SecurityGroupRule, in_words, is_made_by_neutron
 from openstack_prep.site import Site
@@ -35,6 +38,7 @@ class Code(StrEnum):
     OPEN = "open"
     DISABLED = "disabled"
     PAIRS = "pairs"
+    ACCESS = "access"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +59,7 @@ class Drift:
 def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> list[Drift]:
     """Return all that stands in the spec's projects and is not as declared, not declared, or managed by nobody.
 
-    Nothing is changed.  Members of images, access to flavors, and what no kind describes (servers, volumes) are
-    not looked at.  Raises SpecError, CloudError.
+    Nothing is changed.  What no kind describes (servers, volumes) is not looked at.  Raises SpecError, CloudError.
     """
     plan = api.plan(cloud, wanted, jobs=jobs)
     assert plan.site is not None
@@ -68,8 +71,9 @@ def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> list[Drift]:
     return [
         *_of_plan(plan),
         *_unmanaged(site, standing, declared, plan),
-        *_rules(standing, declared),
+        *_rules(standing, plan),
         *_pairs(site, homes),
+        *_access(site, plan),
     ]
 
 
@@ -105,14 +109,17 @@ def _whose(site: Site, found: Observed) -> str:
     return f"is managed by the spec {owner}" if owner and owner != site.mark.spec else "is managed by no spec"
 
 
-def _rules(standing: Iterable[scan.Standing], declared: Mapping[Key, Resource]) -> Iterator[Drift]:
+def _rules(standing: Iterable[scan.Standing], plan: Plan) -> Iterator[Drift]:
     """Yield the rules of the spec's groups that it does not declare, those of "default" included."""
-    for resource, _ in standing:
+    there = [(step.observed.id, step.resource) for step in plan if step.observed is not None]
+    declared = {group_id: each for group_id, each in there if isinstance(each, SecurityGroupRules)}
+    groups = {group_id for group_id, each in there if isinstance(each, SecurityGroup)}
+    for resource, found in standing:
         if not isinstance(resource, SecurityGroupRules):
             continue
-        own = declared.get(resource.key)
-        known = {_words(rule) for rule in own.rules} if isinstance(own, SecurityGroupRules) else set()
-        if own is None and resource.group.key not in declared and resource.name != "default":
+        own = declared.get(found.id)
+        known = {_words(rule) for rule in own.rules} if own else set()
+        if own is None and found.id not in groups and resource.name != "default":
             continue  # the whole group is reported
         for rule in resource.rules:
             words = _words(rule)
@@ -120,6 +127,28 @@ def _rules(standing: Iterable[scan.Standing], declared: Mapping[Key, Resource]) 
                 opened = rule.direction == "ingress" and words.endswith("from anywhere")
                 code, more = (Code.OPEN, ", which opens it to the world") if opened else (Code.RULE, "")
                 yield Drift(resource=str(resource.group.key), code=code, what=f"rule {words} is not declared{more}")
+
+
+def _access(site: Site, plan: Plan) -> Iterator[Drift]:
+    """Yield the projects that may use an image or a flavor of the spec which does not name them."""
+    for step in plan:
+        if step.observed is None or not step.observed.ours:
+            continue
+        with contextlib.suppress(NotAllowed):
+            for project_id in sorted(_users(site, step.resource, step.observed)):
+                what = f"project {project_name(site, project_id)} may use it, which is not declared"
+                yield Drift(resource=str(step), code=Code.ACCESS, what=what)
+
+
+def _users(site: Site, resource: Resource, found: Observed) -> set[str]:
+    """Return the ids of the projects that somebody else gave access to an image or a flavor."""
+    if isinstance(resource, Image):
+        listed = glance.owned(site, str(site.find_project_id(resource.owner)))
+        given = set().union(*(image_members.answers(site, raw) for raw in listed if raw["id"] == found.id))
+        return given - {site.find_id(each) for each in resource.members()}
+    if isinstance(resource, Flavor):
+        return set(resource.granted(site, found.id)) - {site.find_id(each) for each in resource.projects()}
+    return set()
 
 
 def _words(rule: SecurityGroupRule) -> str:

@@ -68,6 +68,10 @@ class Flavor(Adoptable):
     """Name of the domain in which those projects lie."""
 
     def references(self) -> Iterable[Resource]:
+        return self.projects()
+
+    def projects(self) -> tuple[Project, ...]:
+        """Return the declared projects that may use it."""
         return tuple(Project(name=name, domain=self.access_domain) for name in self.access or ())
 
     def desired(self) -> dict[str, Any]:
@@ -114,11 +118,15 @@ class Flavor(Adoptable):
 
     def _granted(self, site: Site, raw: Mapping[str, Any]) -> frozenset[str]:
         """Return which of the declared projects may use it."""
-        if not self.access or raw[PROPERTIES["is_public"]]:
+        if not self.access:
             return frozenset()
-        listed = site.admin.compute.get(f"/flavors/{raw['id']}/os-flavor-access")["flavor_access"]
-        ids = {each["tenant_id"] for each in listed}
-        return frozenset(project.name for project in self.references() if site.find_id(project) in ids)
+        ids = _granted(site, raw)
+        return frozenset(project.name for project in self.projects() if site.find_id(project) in ids)
+
+    def granted(self, site: Site, flavor_id: str) -> frozenset[str]:
+        """Return the ids of all projects that may use the flavor of an id; none when everybody may."""
+        raw = next((each for each in queries.flavors(site) if each["id"] == flavor_id), None)
+        return _granted(site, raw) if raw else frozenset()
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         public = observed.values["is_public"] if observed and self.is_public is None else self.is_public is not False
@@ -156,3 +164,10 @@ class Flavor(Adoptable):
 
     def delete(self, site: Site, observed: Observed) -> None:
         site.admin.compute.delete(f"/flavors/{observed.id}")
+
+
+def _granted(site: Site, raw: Mapping[str, Any]) -> frozenset[str]:
+    if raw[PROPERTIES["is_public"]]:
+        return frozenset()
+    listed = site.admin.compute.get(f"/flavors/{raw['id']}/os-flavor-access")["flavor_access"]
+    return frozenset(each["tenant_id"] for each in listed)

@@ -141,9 +141,9 @@ class Image(ByTenant, Adoptable, Coherent):
         return (resolved,)
 
     def references(self) -> Iterable[Resource]:
-        return (*super().references(), *self._members())
+        return (*super().references(), *self.members())
 
-    def _members(self) -> Iterable[Project]:
+    def members(self) -> Iterable[Project]:
         return tuple(Project(name=name, domain=self.shared_with_domain) for name in self.shared_with or ())
 
     def needs(self) -> Iterable[Key]:
@@ -257,7 +257,7 @@ class Image(ByTenant, Adoptable, Coherent):
             return frozenset()
         said = image_members.answers(site, raw)
         decided = {project_id for project_id, answer in said.items() if answer != "pending"}
-        return frozenset(each.name for each in self._members() if site.find_id(each) in decided)
+        return frozenset(each.name for each in self.members() if site.find_id(each) in decided)
 
     def _sum(self, raw: Raw) -> str | None:
         """Return an image's sum by the declared algorithm, as far as it is known."""
@@ -306,7 +306,7 @@ class Image(ByTenant, Adoptable, Coherent):
 
     def share(self, site: Site, raw: Raw) -> None:
         """Make the declared projects members of an image."""
-        image_members.share(site, raw, [site.id(each) for each in self._members()])
+        image_members.share(site, raw, [site.id(each) for each in self.members()])
 
     def delete(self, site: Site, observed: Observed) -> None:
         for raw in observed.handle["family"] if observed.ours else [observed.handle["raw"]]:

@@ -20,6 +20,8 @@ def test_what_nobody_declared_is_reported(prep: Prep, devcloud: Devcloud) -> Non
             "project": {"name": "audited"},
             "users": [{"name": "audited", "password": {"env": "PREP_PASSWORD"}}],
             "role_assignments": [{"user": "audited", "role": "member"}],
+            "flavors": [{"name": "audited", "ram": 512, "vcpus": 1, "is_public": False, "access": ["audited"]}],
+            "images": [{"name": "disk", "source": "disk.qcow2", "visibility": "shared"}],
             "networks": [{"name": "net"}],
             "subnets": [{"name": "sub", "network": "net", "cidr": "10.1.0.0/24"}],
             "security_groups": [{"name": "web", "rules": [{"protocol": "tcp", "ports": 443}]}],
@@ -43,7 +45,13 @@ def test_what_nobody_declared_is_reported(prep: Prep, devcloud: Devcloud) -> Non
     admin.identity.assign_project_role_to_user(project, person, role)
     user = admin.identity.find_user("audited", ignore_missing=False)
     admin.identity.update_user(user, enabled=False)
+    flavor = admin.compute.find_flavor("audited", ignore_missing=False)
+    admin.compute.flavor_add_tenant_access(flavor, admin.current_project_id)
+    image = admin.image.find_image("disk", ignore_missing=False)
+    admin.image.add_member(image, member_id=admin.current_project_id)
     assert found(prep, code=1) >= {
+        ("flavor/audited", "access"),
+        ("image/disk", "access"),
         ("security_group/web", "open"),
         ("network/by-hand", "unmanaged"),
         ("port/by-hand", "pairs"),
