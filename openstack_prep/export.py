@@ -143,6 +143,8 @@ def _why_not(resource: Resource, said: dict[str, Any]) -> str:
     """Return why a spec could not hold a resource; nothing when it can."""
     if resource.kind == "stack":
         return f"only Heat keeps its template: openstack stack template show {shlex.quote(resource.name)}"
+    if resource.kind == "application_credential":
+        return "only the file that it was written into holds its secret: declare it with a clouds_yaml of its own"
     section = section_of(type(resource))
     alone = {"name": "x", section.name: [said] if section.many else said}
     try:

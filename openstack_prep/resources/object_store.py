@@ -8,7 +8,7 @@ case), common/middleware/account_quotas.py (handle_account), proxy/server.py (sw
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import quote
@@ -16,7 +16,7 @@ from urllib.parse import quote
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, NotAllowed, NotFound
 from openstack_prep.fields import Bytes, Name, Reads
-from openstack_prep.model import DIFFERS, Change, Key, Observed
+from openstack_prep.model import DIFFERS, Change, Key, Observed, Resource
 from openstack_prep.resources.project import ByTenant
 from openstack_prep.secret import Secret
 from openstack_prep.site import Site
@@ -67,6 +67,7 @@ class ObjectStore(ByTenant):
     """
 
     kind: ClassVar[str] = "object_store"
+    has_tag: ClassVar[bool] = False  # it has one, but not for each header: others' would be deleted with ours
 
     temp_url_key: Secret | None = None
     """Key that signs temporary URLs."""
@@ -111,14 +112,37 @@ class ObjectStore(ByTenant):
                 found[each.key] = observed
         return found
 
-    def _read(self, site: Site, tenant: Cloud) -> Observed | None:
-        """Return the account, unless nothing of what we set stands there."""
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the account of a project with its quota and metadata, without keys and what may be a secret."""
+        tenant = site.find_tenant(owner)
+        headers = cls._account(tenant) if tenant and tenant.has("object-store") else None
+        if tenant is None or headers is None:
+            return
+        named = ((name.lower().removeprefix(_meta("").lower()), name) for name in headers if _is_meta(name))
+        metadata = {name: headers[theirs] for name, theirs in named if not reserved(name) and not SECRET.search(name)}
+        limit = headers.get(HEADERS["quota_bytes"])
+        if metadata or limit:
+            quota = int(limit) if limit else None
+            declared = cls(quota_bytes=quota, metadata=metadata or None, **cls.placing(owner))
+            ours = headers.get(MARK) == quote(site.mark.spec)
+            yield declared, declared._observed(tenant, ours, declared.desired())
+
+    @staticmethod
+    def _account(tenant: Cloud) -> Mapping[str, str] | None:
+        """Return the headers of the account; None when nobody has used it yet."""
         try:
-            headers = tenant.object_store.request("HEAD", "", log=False).headers  # it holds the keys
+            return tenant.object_store.request("HEAD", "", log=False).headers  # it holds the keys
         except NotFound:
             return None
         except NotAllowed as error:
             raise NotAllowed(f"{error}; {ROLE}", status=error.status) from error
+
+    def _read(self, site: Site, tenant: Cloud) -> Observed | None:
+        """Return the account, unless nothing of what we set stands there."""
+        headers = self._account(tenant)
+        if headers is None:
+            return None
         values = {field: self._value(field, value, headers) for field, value in self.desired().items()}
         if MARK not in headers and not any(values.values()):
             return None
@@ -181,3 +205,7 @@ def _covered(name: str, value: str, wanted: str) -> str | Secret:
 
 def _meta(name: str) -> str:
     return f"X-Account-Meta-{name}"
+
+
+def _is_meta(name: str) -> bool:
+    return name.lower().startswith(_meta("").lower())

@@ -237,6 +237,7 @@ def empty_cloud(services: requests_mock.Mocker) -> requests_mock.Mocker:
     services.get("http://glance/", json={"versions": [glance]})
     for place in ("neutron/v2.0", "nova/v2.1", "glance/v2", "cinder/v3", "heat/v1/admin-project"):
         services.get(re.compile(f"^http://{place}/.+"), json={**nothing, "quota_set": {}, "quota": {}})
+    services.head(re.compile("^http://swift/v1/"), status_code=404)
     services.get(re.compile(f"^{IDENTITY}/(projects|users|roles|role_assignments)"), json=nothing)
     default_group(services)
     return services

@@ -36,3 +36,12 @@ def test_by_tag_a_group_without_rules_of_the_spec_is_exported(lab: requests_mock
 def test_a_cloud_may_lack_a_service(lab: requests_mock.Mocker, service: str) -> None:
     lab.post(f"{IDENTITY}/auth/tokens", json=without(service), headers={"X-Subject-Token": "t"}, status_code=201)
     assert export.export(Cloud(connection()), HOME).sections == {"name": "lab", "project": {"name": "lab"}}
+
+
+def test_what_only_a_file_holds_is_a_comment(lab: requests_mock.Mocker) -> None:
+    raw = {"id": "c1", "name": "ci", "description": "", "project_id": ADMIN_PROJECT, "user_id": "admin-user"}
+    path = f"{IDENTITY}/users/admin-user/application_credentials"
+    lab.get(path, json={"application_credentials": [raw]})
+    said = export.export(Cloud(connection()), HOME)
+    assert "application_credentials" not in said.sections
+    assert [each.partition(":")[0] for each in said.unsaid] == ["application_credential/ci"]

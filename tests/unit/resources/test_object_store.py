@@ -10,9 +10,10 @@ from openstack_prep import executor, planner
 from openstack_prep.errors import NotAllowed
 from openstack_prep.model import DIFFERS, Action, Observed
 from openstack_prep.resources.object_store import ObjectStore
+from openstack_prep.resources.project import Project
 from openstack_prep.secret import Secret
 from openstack_prep.site import Site
-from tests.unit.conftest import ADMIN_PROJECT, sent
+from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, sent
 
 ACCOUNT = f"http://swift/v1/AUTH_{ADMIN_PROJECT}/"
 OURS = {"X-Account-Meta-Openstack-Prep": "lab"}
@@ -133,3 +134,16 @@ def test_a_user_without_a_role_there_is_told(site: Site, services: requests_mock
 def test_headers_that_cannot_be_are_mistakes(site: Site) -> None:
     store = ObjectStore(metadata={"a b": "x", "good": "y\nz", "fine": "a b"})
     assert len(list(store.check(site, None))) == 2
+
+
+def test_an_export_holds_no_key(site: Site, services: requests_mock.Mocker) -> None:
+    services.get(f"{IDENTITY}/projects", json={"projects": []})
+    assert list(ObjectStore.scan(site, Project(name="of-others"))) == []
+    stands = {"X-Account-Meta-Temp-URL-Key": "k1", "X-Account-Meta-Quota-Bytes": "10", "X-Account-Meta-Owner": "me"}
+    services.head(ACCOUNT, headers=OURS | stands | {"X-Account-Meta-Db-Password": "p"})
+    ((declared, observed),) = ObjectStore.scan(site, None)
+    assert declared == ObjectStore(quota_bytes=10, metadata={"owner": "me"})
+    assert observed.ours
+    assert planner.diff(declared, observed) == ()
+    services.head(ACCOUNT, headers={"X-Account-Object-Count": "3"})
+    assert list(ObjectStore.scan(site, None)) == []
