@@ -76,18 +76,17 @@ def undeclared(
         resource, found = standing
         return found.ours and resource.key not in keys and is_new(resource, found, ids)
 
-    def look(homes: Sequence[Project | None], kinds: Iterable[type[Resource]]) -> list[Standing]:
-        return [_proven(site, *each) for each in everything(site, homes, kinds, jobs=jobs) if is_left(each)]
-
-    homes = homes_of(resources)
-    projects = look((), [Project])
+    homes, family = homes_of(resources), home.family(site)
+    projects = _proven(site, filter(is_left, everything(site, (), [Project], jobs=jobs)), family)
     own = {resource.key: found for resource, found in projects if found.ours}
     site.known.update(own)
+    family |= {found.id for found in own.values()}
     homes = tuple(dict.fromkeys([*homes, *homes_of(each for each, _ in projects if each.key in own)]))
     kinds = [*(kind for kind in KINDS.values() if kind.has_tag and kind is not Project), SecurityGroupRules]
     if not _have_networks(site, homes):
         kinds = [kind for kind in kinds if kind not in ON_NETWORKS]
-    left = [*projects, *look(homes, kinds), *filter(is_left, _entries(site, resources))]
+    inside = [*everything(site, homes, kinds, jobs=jobs), *_entries(site, resources)]
+    left = [*projects, *_proven(site, filter(is_left, inside), family)]
     one_each = {standing[0].key: standing for standing in reversed(left)}  # of twins the first; then the other
     return [each for each in reversed(one_each.values()) if not _goes_with_another(each[0], one_each)]
 
@@ -105,14 +104,20 @@ def is_new(resource: Resource, found: Observed, ids: Mapping[str, set[str]]) -> 
     return resource.cloud_ids(found).isdisjoint(ids.get(resource.kind, ()))
 
 
-def _proven(site: Site, resource: Resource, found: Observed) -> Standing:
-    """Return what stands as this spec's only when more than a name shows that: the project that it, or its tag, names.
+def _proven(site: Site, standing: Iterable[Standing], family: frozenset[str]) -> list[Standing]:
+    """Return what stands, as this spec's only where more than a name shows that: the project that it or its tag names.
 
     A project is shown to be so, too, when one of the spec names it for the home project.
     """
-    family = home.family(site)
-    proven = found.home is None or found.home in family or (isinstance(resource, Project) and found.id in family)
-    return resource, replace(found, ours=proven)
+
+    def is_proven(resource: Resource, found: Observed) -> bool:
+        if isinstance(resource, Project):
+            return bool(family & {found.id, found.home})
+        if isinstance(resource, InProject) and site.find_project_id(resource.owner) not in family:
+            return False
+        return found.home is None or found.home in family
+
+    return [(resource, replace(found, ours=is_proven(resource, found))) for resource, found in standing]
 
 
 def _entries(site: Site, resources: Iterable[Resource]) -> Iterator[Standing]:

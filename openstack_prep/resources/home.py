@@ -19,12 +19,15 @@ def mark(site: Site) -> Mark:
 
 
 def family(site: Site) -> frozenset[str]:
-    """Return the ids of the projects that the spec declares or works in, and of the home projects that they name."""
-    ids: set[str] = set()
-    for project in site.homes:
-        found = site.look(project) if project else None
-        ids |= {_id(site, project), (found.home or "") if found else ""}
-    return frozenset(ids - {""})
+    """Return the ids of the home project and of all that share it: what lies there is no other spec's.
+
+    A project that the spec only names, such as for a role, may be the home project of a spec with the same name.
+    """
+    known: frozenset[str] = frozenset()
+    for ids in _named(site):
+        if not known or ids & known:
+            known |= ids
+    return known
 
 
 def is_ours(site: Site, home: str) -> bool:
@@ -34,7 +37,16 @@ def is_ours(site: Site, home: str) -> bool:
     the connection, which may be another one each time: there the name alone decides.
     """
     named = any(site.homes)
-    return not (home and named) or home in family(site) or not _exists(site, home)
+    return not (home and named) or home in frozenset().union(*_named(site)) or not _exists(site, home)
+
+
+def _named(site: Site) -> list[frozenset[str]]:
+    """Return for each project of the spec its id and that of the home project that its own tag names."""
+    named = []
+    for project in site.homes:
+        found = site.look(project) if project else None
+        named.append(frozenset({_id(site, project), (found.home or "") if found else ""}) - {""})
+    return named
 
 
 def _id(site: Site, project: Resource | None) -> str:

@@ -154,6 +154,19 @@ def test_an_undeclared_project_is_the_specs_when_it_names_the_home_project(cloud
     assert left(Project(name="second"), declared) == {"project/lab": True, "project/other": False}
 
 
+def test_a_project_that_is_only_named_may_be_the_home_of_a_namesake(cloud: requests_mock.Mocker) -> None:
+    shared = project("p2", "shared", "openstack-prep:lab")
+    cloud.get(f"{IDENTITY}/projects?name=shared", json={"projects": [shared]})
+    network = {"id": "n", "name": "net", "description": OURS, "project_id": "p2"}
+    cloud.get(f"{NEUTRON}/networks?project_id=p2", json={"networks": [network]})
+    cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor("p2")]})
+    cloud.get(f"{IDENTITY}/roles", json={"roles": [{"id": "r1", "name": "reader"}]})
+    assert left(LAB, RoleAssignment(role="reader", user="ops", project="shared")) == {
+        "network/net": False,
+        "flavor/small": False,
+    }
+
+
 # --- kinds that a spec may drop altogether --------------------------------------------------
 
 
