@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 from openstack_prep import api, scan
@@ -17,6 +17,7 @@ from openstack_prep.key import labels
 from openstack_prep.model import Key, Mark, Observed, Resource
 from openstack_prep.plan import Plan
 from openstack_prep.resources import KINDS, Flavor, Image, Project, SecurityGroup, glance, image_members
+from openstack_prep.resources.neutron_records import NeutronRecord
 from openstack_prep.resources.port import ports_of
 from openstack_prep.resources.project import project_name
 from openstack_prep.resources.security_group import SecurityGroupRules
@@ -102,9 +103,7 @@ def _unmanaged(
 
 
 def _whose(site: Site, found: Observed) -> str:
-    raw = found.handle
-    tags = [str(each) for each in raw.get("tags", ())] if isinstance(raw, Mapping) else []
-    text = str(raw.get("description") or "") if isinstance(raw, Mapping) else ""
+    tags, text = (found.record.tags, found.record.description) if isinstance(found.record, NeutronRecord) else ((), "")
     owner = next(iter(Mark.specs_in(tags)), None) or Mark.spec_in(text)
     return f"is managed by the spec {owner}" if owner and owner != site.mark.spec else "is managed by no spec"
 
@@ -153,15 +152,15 @@ def _users(site: Site, resource: Resource, found: Observed) -> set[str]:
 
 def _words(rule: SecurityGroupRule) -> str:
     prefix = None if rule.remote_ip_prefix in ANYWHERE else rule.remote_ip_prefix
-    return in_words(rule.body() | {"remote_ip_prefix": prefix}, rule.remote_group)
+    return in_words(replace(rule.record(), remote_ip_prefix=prefix), rule.remote_group)
 
 
 def _pairs(site: Site, homes: Iterable[Project | None]) -> Iterator[Drift]:
     """Yield the ports that allow addresses which no spec has recorded there."""
     for home in homes:
         for port in ports_of(site, site.find_project_id(home)):
-            recorded = {tag.partition("~")[2].replace("_", "/") for tag in port["tags"] if Mark.is_tag(tag)}
-            allowed = {str(block(pair["ip_address"])) for pair in port["allowed_address_pairs"]}
+            recorded = {tag.partition("~")[2].replace("_", "/") for tag in port.tags if Mark.is_tag(tag)}
+            allowed = {str(block(pair.ip_address)) for pair in port.allowed_address_pairs}
             for address in sorted(allowed - recorded):
                 what = f"allows the address {address}, which no spec has put there"
-                yield Drift(resource=f"port/{port['name'] or port['id']}", code=Code.PAIRS, what=what)
+                yield Drift(resource=f"port/{port.name or port.id}", code=Code.PAIRS, what=what)

@@ -15,6 +15,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotAllowed, NotFound, NotUnique
 from openstack_prep.model import Key, Mark, Observed, Resource
+from openstack_prep.raw import Raw
 from openstack_prep.secret import Secret
 from openstack_prep.wave import Wave
 
@@ -225,10 +226,20 @@ class Site:
             return None
 
 
-def only_one(found: Iterable[Mapping[str, Any]], what: str) -> Mapping[str, Any] | None:
+class Identified(Protocol):
+    """A record of something that has an id."""
+
+    @property
+    def id(self) -> str: ...
+
+
+M = TypeVar("M", bound=Raw | Identified)
+
+
+def only_one(found: Iterable[M], what: str) -> M | None:
     """Return the one match of a name, or None; two are an error that names both ids."""
     matches = list(found)
     if len(matches) > 1:
-        ids = ", ".join(str(match["id"]) for match in matches)
+        ids = ", ".join(str(match["id"]) if isinstance(match, Mapping) else match.id for match in matches)
         raise NotUnique(f"{what}: {len(matches)} have that name ({ids}); rename or delete one")
     return matches[0] if matches else None

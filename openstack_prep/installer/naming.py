@@ -6,8 +6,8 @@ Source: OpenShift installer docs/source, "What gets created, names and tags".
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Collection, Iterable
+from typing import Literal
 
 Role = Literal["master", "worker", "bootstrap"]
 
@@ -41,10 +41,10 @@ def ingress_port(infra_id: str) -> str:
     return f"{infra_id}-ingress-port"
 
 
-def is_virtual(port: Mapping[str, Any], infra_id: str) -> bool:
+def is_virtual(name: str, tags: Collection[str], infra_id: str) -> bool:
     """Whether a port only reserves a virtual address; of dual-stack clusters users make it, with a tag."""
-    named = port["name"] in (api_port(infra_id), ingress_port(infra_id))
-    return named or f"{infra_id}-dual-stack-vips-port" in port["tags"]
+    named = name in (api_port(infra_id), ingress_port(infra_id))
+    return named or f"{infra_id}-dual-stack-vips-port" in tags
 
 
 def role(name: str, infra_id: str = "") -> Role | None:
@@ -65,17 +65,17 @@ def infra_id_of(machine: str) -> str | None:
     return start if is_infra_id(start) else None
 
 
-def is_node(port: Mapping[str, Any], infra_id: str) -> bool:
+def is_node(name: str, tags: Collection[str], device_owner: str, infra_id: str) -> bool:
     """Whether a port is that of a master, a worker or the bootstrap machine.
 
     The tag decides; machine sets of other names are known by the server that their port serves.
     """
-    if tag(infra_id) not in port["tags"] or is_virtual(port, infra_id):
+    if tag(infra_id) not in tags or is_virtual(name, tags, infra_id):
         return False
-    return role(port["name"], infra_id) is not None or port["device_owner"].startswith("compute:")
+    return role(name, infra_id) is not None or device_owner.startswith("compute:")
 
 
-def foreign_tags(tags: list[str], wanted: str) -> list[str]:
+def foreign_tags(tags: Iterable[str], wanted: str) -> list[str]:
     """Return the tags by which a thing belongs to another cluster: the same key, another value."""
     key = wanted.partition("=")[0] + "="
     return [each for each in tags if each.startswith(key) and each != wanted]

@@ -13,6 +13,7 @@ from typing import Any
 from openstack_prep.check.finding import Finding
 from openstack_prep.mesh import passages
 from openstack_prep.mesh.scene import Block, Raw, Scene, Side, addresses_of, covers
+from openstack_prep.resources.neutron_records import RuleRecord
 from openstack_prep.resources.security_group_rule import is_about
 from openstack_prep.rke.cilium import Passage
 
@@ -105,7 +106,8 @@ class Gate:
             yield self._finding(ids, mine, whom, remedy)
 
     def _lets(self, groups: Iterable[str], peer: Peer) -> bool:
-        rules = [rule for each in groups for rule in self.scene.groups.get(each, {}).get("security_group_rules", ())]
+        listed = (self.scene.groups.get(each, {}).get("security_group_rules", ()) for each in groups)
+        rules = [RuleRecord.read(rule) for each in listed for rule in each]
         mine = [
             rule
             for rule in rules
@@ -113,19 +115,19 @@ class Gate:
                 rule, self.direction, self.version, self.passage.protocol, passages.number(self.passage, self.version)
             )
         ]
-        if any(rule["remote_group_id"] in peer.groups for rule in mine if rule["remote_group_id"]):
+        if any(rule.remote_group_id in peer.groups for rule in mine if rule.remote_group_id):
             return True
-        networks = [block for rule in mine if not rule["remote_group_id"] for block in self._remote(rule)]
+        networks = [block for rule in mine if not rule.remote_group_id for block in self._remote(rule)]
         return any(covers(each, peer.block) for each in ipaddress.collapse_addresses(networks))
 
-    def _remote(self, rule: Raw) -> list[Any]:
+    def _remote(self, rule: RuleRecord) -> list[Any]:
         """Return the networks of the other side that a rule is for."""
-        if rule.get("remote_address_group_id"):
-            listed = self.scene.address_groups.get(rule["remote_address_group_id"], {}).get("addresses", ())
+        if rule.remote_address_group_id:
+            listed = self.scene.address_groups.get(rule.remote_address_group_id, {}).get("addresses", ())
             networks = [ipaddress.ip_network(each, strict=False) for each in listed]
             return [each for each in networks if each.version == self.version]
         everywhere = "0.0.0.0/0" if self.version == 4 else "::/0"
-        return [ipaddress.ip_network(rule["remote_ip_prefix"] or everywhere, strict=False)]
+        return [ipaddress.ip_network(rule.remote_ip_prefix or everywhere, strict=False)]
 
     @property
     def _where(self) -> str:

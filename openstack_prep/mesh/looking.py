@@ -18,7 +18,7 @@ from openstack_prep.mesh.scene import Raw
 from openstack_prep.model import Observed
 from openstack_prep.resources import Project, RkeCluster, Stack, rke_files, stack_outputs
 from openstack_prep.resources.existing import Existing
-from openstack_prep.resources.port import ports_of
+from openstack_prep.resources.port import rows_of
 from openstack_prep.resources.stack_nodes import servers_of
 from openstack_prep.resources.stack_outputs import Outputs
 from openstack_prep.rke.nodes import nodes_of
@@ -80,7 +80,7 @@ class Seen:
 def _seen(site: Site, spec: Spec, cluster: RkeCluster, path: str) -> Seen:
     outputs = stack_outputs.read(site, cluster.owner, cluster.stack)
     project_id = site.find_project_id(cluster.owner)
-    ports = ports_of(site, project_id)
+    ports = rows_of(site, project_id)
     if outputs is None or not outputs.settled:
         finding = _unseen(site, cluster, project_id, outputs, path)
         network = cluster.scene.parameters(cluster).get("network")

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from openstack_prep import ranges
 from openstack_prep.errors import Mistake, NotFound, SpecError
 from openstack_prep.fields import Mac, Name
 from openstack_prep.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.ranges import AddressRange, Range
+from openstack_prep.raw import Values
 from openstack_prep.resources import pair_writing, queries
 from openstack_prep.resources.address_pool import AddressPool
 from openstack_prep.resources.existing import Existing
@@ -28,8 +29,6 @@ from openstack_prep.site import Site
 JOBS = 4
 """Ports changed at a time, within one step."""
 DISTRIBUTED = "network:distributed"
-
-Raw = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +107,7 @@ class AddressPairs(PortChoice):
 
     # --- what should be ---------------------------------------------------------------------
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         return {"addresses": self._given.union(*self._pooled().values()), "elsewhere": frozenset()}
 
     @property
@@ -142,15 +141,15 @@ class AddressPairs(PortChoice):
         if self.network:
             here = site.find_id(self.sibling(Existing, self.network, of="network"))
             everything = self._given.union(*pooled.values())
-            return {port["id"]: everything for port in chosen if port["network_id"] == here}
+            return {port.id: everything for port in chosen if port.network_id == here}
         if not self.pools:
-            return {port["id"]: self._given for port in chosen}
+            return {port.id: self._given for port in chosen}
         networks: dict[str | None, frozenset[str]] = {}
         for subnet, blocks in pooled.items():
             room = next(pool for pool in self.neighbours.pools if pool.subnet == subnet).room(site)
             network = room.network_id if room else None
             networks[network] = networks.get(network, self._given) | blocks
-        return {port["id"]: networks[port["network_id"]] for port in chosen if port["network_id"] in networks}
+        return {port.id: networks[port.network_id] for port in chosen if port.network_id in networks}
 
     # --- what is there --------------------------------------------------------------------
 
@@ -165,7 +164,7 @@ class AddressPairs(PortChoice):
         complete = None not in claims
         shares = []
         for port in ports_of(site, site.find_project_id(self.owner)):
-            claimants = {i: each[port["id"]] for i, each in enumerate(claims) if each and port["id"] in each}
+            claimants = {i: each[port.id] for i, each in enumerate(claims) if each and port.id in each}
             mine = recorded(site.mark, port) if place == min(claimants, default=0) else frozenset()
             if place not in claimants and not mine:
                 continue
@@ -187,12 +186,12 @@ class AddressPairs(PortChoice):
             mine = recorded(site.mark, port)
             if mine:
                 name, addresses = f"{port['name']} {port['id']}".lstrip(), tuple(sorted(mine))
-                declared = cls(name=name, ports=(port["name"],), addresses=addresses, **cls.placing(owner))
+                declared = cls(name=name, ports=(port.name,), addresses=addresses, **cls.placing(owner))
                 shares = PortShares((Share(port, mine, mine=mine),))
-                yield declared, Observed(id=port["id"], ours=True, record=shares)
+                yield declared, Observed(id=port.id, ours=True, record=shares)
 
     def cloud_ids(self, observed: Observed) -> frozenset[str]:
-        return frozenset(each.port["id"] for each in observed.recorded(PortShares).shares if each.mine)
+        return frozenset(each.port.id for each in observed.recorded(PortShares).shares if each.mine)
 
     def _observe(self, shares: Sequence[Share], known: bool) -> Observed | None:
         desired = self.desired()["addresses"]
@@ -202,7 +201,7 @@ class AddressPairs(PortChoice):
         if not some and not nothing_to_do:
             return None
         lacking = frozenset(block for each in meant for block in each.missing)
-        stale = [(block, each.port["name"] or each.port["id"]) for each in shares for block in each.stale]
+        stale = [(block, each.port.name or each.port.id) for each in shares for block in each.stale]
         values = {
             "addresses": desired - lacking | {block for block, _ in stale if block not in desired},
             "elsewhere": frozenset(f"{block} on {port}" for block, port in stale if block in desired),
@@ -227,16 +226,16 @@ class AddressPairs(PortChoice):
         claims = self.claims(site)
         if claims is None or chosen is None:
             return
-        meant = [port for port in chosen if port["id"] in claims]
+        meant = [port for port in chosen if port.id in claims]
         unknown = self.network and site.find_id(self.sibling(Existing, self.network, of="network")) is None
         if chosen and not meant and not unknown:  # which the reference tells
             what = "none of the ports lies on " + (f"network {self.network}" if self.network else "the pools' network")
             yield self.mistake(what, "correct the network, the pools' subnet, or which ports are meant")
         for port in meant:
-            if not port.get("port_security_enabled", True):
-                off = f"port security is off on port {port['name']} {port['id']}: nothing is filtered there"
+            if not port.port_security_enabled:
+                off = f"port security is off on port {port.name} {port.id}: nothing is filtered there"
                 yield self.mistake(off, "take it out here, or switch port security on")
-        lacking = {share.port["network_id"] for share in self._shares(site) if share.missing}
+        lacking = {share.port.network_id for share in self._shares(site) if share.missing}
         yield from self._check_distributed(site, lacking)
 
     @property
@@ -257,10 +256,9 @@ class AddressPairs(PortChoice):
         """
         if not networks:
             return
-        listed = queries.distributed_ports(site, tuple(sorted(networks)))
-        for port in listed:
-            for address in sorted(self.desired()["addresses"] & {fixed["ip_address"] for fixed in port["fixed_ips"]}):
-                kept = f"{address} belongs to port {port['id']} ({DISTRIBUTED}), and Neutron allows it to no other"
+        for port_id, addresses in queries.distributed_addresses(site, tuple(sorted(networks))):
+            for address in sorted(self.desired()["addresses"] & addresses):
+                kept = f"{address} belongs to port {port_id} ({DISTRIBUTED}), and Neutron allows it to no other"
                 yield self.mistake(kept, "choose another address")
 
     # --- the verbs ------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from annotated_types import Len
 
@@ -18,10 +18,12 @@ from openstack_prep.errors import Mistake, NotAllowed, NotFound, ResourceFailed
 from openstack_prep.fields import Name
 from openstack_prep.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.ranges import AddressRange, Ip, Range
+from openstack_prep.raw import Values
 from openstack_prep.resources import queries, quota_stores, reserved_ports
 from openstack_prep.resources.address_room import Room
 from openstack_prep.resources.floating_ip import FloatingIP
 from openstack_prep.resources.neighbours import PoolNeighbours
+from openstack_prep.resources.neutron_records import PortRecord, SubnetRecord
 from openstack_prep.resources.port import ports_of
 from openstack_prep.resources.project import ByTenant
 from openstack_prep.resources.quota import Quota
@@ -33,8 +35,6 @@ from openstack_prep.site import Site, only_one
 CEILING = 1024
 """Addresses that may be kept by ports: each counts against the project's quota."""
 OUTSIDE = "outside the allocation pools"
-
-Raw = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ class AddressPool(ByTenant):
     def _count(self) -> int:
         return sum(each.count for each in self.ranges)
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         return {"subnet": self.subnet, "addresses": tuple(map(str, self.ranges)), "reserve": self.reserve}
 
     # --- what is there --------------------------------------------------------------------
@@ -91,12 +91,12 @@ class AddressPool(ByTenant):
     def room(self, site: Site) -> Room | None:
         """Return the subnet's addresses, as they are or will be; None when there is no such subnet."""
         found = site.look(self.sibling(Subnet, self.subnet))
-        raw = found.handle if found else None
-        if raw is None and self.neighbours.subnet is None:
-            raw = self._shared_subnet(site)
-        return Room.of(self.subnet, raw, self.neighbours.subnet)
+        record = found.recorded(SubnetRecord) if found else None
+        if record is None and self.neighbours.subnet is None:
+            record = self._shared_subnet(site)
+        return Room.of(self.subnet, record, self.neighbours.subnet)
 
-    def _shared_subnet(self, site: Site) -> Raw | None:
+    def _shared_subnet(self, site: Site) -> SubnetRecord | None:
         """Return the subnet of that name on a network that others share with the project."""
         cloud = site.find_tenant(self.owner)
         if cloud is None:
@@ -104,10 +104,10 @@ class AddressPool(ByTenant):
         listed = queries.subnets_named(site, cloud, self.subnet)
         return only_one(listed, f"subnet/{self.subnet}")
 
-    def _kept(self, site: Site) -> list[Raw]:
+    def _kept(self, site: Site) -> list[PortRecord]:
         """Return the ports of this pool that exist, wherever they are."""
         listed = ports_of(site, site.find_project_id(self.owner))
-        return [port for port in listed if site.mark.owns(port["description"], self.name)]
+        return [port for port in listed if site.mark.owns(port.description, self.name)]
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
@@ -120,19 +120,18 @@ class AddressPool(ByTenant):
         """Yield the pools that ports of a project keep, whichever spec they belong to."""
         project_id = site.find_project_id(owner)
         for (spec, name), kept in reserved_ports.by_pool(ports_of(site, project_id)).items():
-            subnet_id = next((each["subnet_id"] for port in kept for each in port["fixed_ips"]), "")
+            subnet_id = next((each.subnet_id for port in kept for each in port.fixed_ips), "")
             addresses = ranges.merged(map(Range.read, (a for port in kept for a in addresses_of(port, subnet_id))))
             subnet = queries.named(site, "subnets", "subnet", subnet_id)
             declared = cls(name=name, subnet=subnet, addresses=tuple(map(str, addresses)), **cls.placing(owner))
             observed = declared._observe(subnet_id, kept)
             if observed is not None:
-                said = {"description": kept[0]["description"]}
-                yield declared, replace(observed, ours=spec == site.mark.spec, handle=said)
+                yield declared, replace(observed, ours=spec == site.mark.spec, record=kept[0])
 
-    def _observe(self, here: str | None, kept: Sequence[Raw]) -> Observed | None:
+    def _observe(self, here: str | None, kept: Sequence[PortRecord]) -> Observed | None:
         """Return what its ports on the subnet ``here`` keep, and those elsewhere."""
         addresses = ranges.merged(map(Range.read, (a for port in kept for a in addresses_of(port, here))))
-        elsewhere = {each["subnet_id"] for port in kept if not addresses_of(port, here) for each in port["fixed_ips"]}
+        elsewhere = {each.subnet_id for port in kept if not addresses_of(port, here) for each in port.fixed_ips}
         values = {
             "subnet": ", ".join(sorted(elsewhere)) or self.subnet,
             "addresses": tuple(map(str, addresses)),
@@ -150,7 +149,7 @@ class AddressPool(ByTenant):
             ours=True,
             outputs={"reserved": f"{len(kept)} ports"},
             record=PoolPorts(tuple(kept)),
-            holds=frozenset(port["id"] for port in kept),
+            holds=frozenset(port.id for port in kept),
         )
 
     @property
@@ -195,24 +194,24 @@ class AddressPool(ByTenant):
                 for both in filter(None, map(mine.overlap, pool.ranges)):
                     yield self.mistake(f"{both} belongs to {pool.key} as well", "keep the pools apart")
 
-    def _check_holders(self, site: Site, room: Room, kept: Sequence[Raw]) -> Iterator[Mistake]:
+    def _check_holders(self, site: Site, room: Room, kept: Sequence[PortRecord]) -> Iterator[Mistake]:
         """Yield the ports of others that have an address of the pool, as far as our credentials see them."""
         if room.id is None or (self.reserve == "ports" and not self._missing(room, kept)):
             return
         listed = queries.ports_in_subnet(site, room.id)
         # an address that another pool has, too, is told as an overlap
         told = [each for each in self.neighbours.pools if each.subnet == self.subnet and each.name != self.name]
-        mine = {port["id"] for port in kept}
+        mine = {port.id for port in kept}
         held = {ip_address(text): port for port in listed for text in addresses_of(port, room.id)}
         passing: dict[str, list[Range]] = defaultdict(list)
         for address, port in sorted(held.items(), key=lambda each: int(each[0])):
-            others = port["id"] not in mine and address != room.gateway
+            others = port.id not in mine and address != room.gateway
             if not others or not self._has(address) or any(each._has(address) for each in told):
                 continue
-            if site.mark.owns(port["description"]):
-                passing[port["name"].removesuffix(f"-{address}")].append(Range(address, address))
+            if site.mark.owns(port.description):
+                passing[port.name.removesuffix(f"-{address}")].append(Range(address, address))
                 continue
-            what = f"{address} belongs to {shown(port)} ({port['device_owner'] or 'of no device'})"
+            what = f"{address} belongs to {shown(port)} ({port.device_owner or 'of no device'})"
             yield self.mistake(what, "choose other addresses, or delete that port")
         for name, each in passing.items():
             what = f"{', '.join(map(str, ranges.merged(each)))} is still kept for address_pool/{name} of this spec"
@@ -244,14 +243,14 @@ class AddressPool(ByTenant):
         return found if found is None or limit is None else found._replace(limit=limit)
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
-        kept = {port["id"]: port for port in observed.recorded(PoolPorts).ports}
+        kept = {port.id: port for port in observed.recorded(PoolPorts).ports}
         for port in kept.values():
-            if (used := use_of(port)) and port["device_id"] not in going:
+            if (used := use_of(port)) and port.device_id not in going:
                 yield self.mistake(f"{shown(port)} is {used}", "take it away there first")
         project_id = site.find_project_id(self.owner)
-        for raw in FloatingIP.listing(site, project_id) if project_id else ():
-            if raw["port_id"] in kept and raw["id"] not in going:
-                what = f"floating IP {raw['floating_ip_address']} serves {shown(kept[raw['port_id']])}"
+        for record in FloatingIP.listing(site, project_id) if project_id else ():
+            if record.port_id in kept and record.id not in going:
+                what = f"floating IP {record.address} serves {shown(kept[record.port_id])}"
                 yield self.mistake(what, "detach it first")
 
     # --- the verbs ------------------------------------------------------------------------
@@ -265,7 +264,7 @@ class AddressPool(ByTenant):
     def delete(self, site: Site, observed: Observed) -> None:
         reserved_ports.remove(site, self.owner, observed.recorded(PoolPorts).ports)
 
-    def _settle(self, site: Site, kept: Sequence[Raw]) -> Observed:
+    def _settle(self, site: Site, kept: Sequence[PortRecord]) -> Observed:
         """Delete what is not wanted, make what is missing."""
         room = self.room(site)
         if room is None or room.id is None:
@@ -275,21 +274,21 @@ class AddressPool(ByTenant):
             raise ResourceFailed(f"{self.key}: {'; '.join(wrong)}")
         going = self._going(room, kept)
         reserved_ports.remove(site, self.owner, going)
-        gone = {port["id"] for port in going}
-        left = [port for port in kept if port["id"] not in gone]
+        gone = {port.id for port in going}
+        left = [port for port in kept if port.id not in gone]
         left += reserved_ports.make(site, self.owner, self.name, room, self._missing(room, left))
         observed = self._observe(room.id, left)
         assert observed is not None
         return observed
 
-    def _missing(self, room: Room | None, kept: Iterable[Raw]) -> list[str]:
+    def _missing(self, room: Room | None, kept: Iterable[PortRecord]) -> list[str]:
         """Return the addresses that are to have a port and have none of ours."""
         if self.reserve == "outside":
             return []
         there = {each for port in kept for each in addresses_of(port, room.id if room else None)}
         return [text for each in self.ranges for address in each if (text := str(address)) not in there]
 
-    def _going(self, room: Room, kept: Iterable[Raw]) -> list[Raw]:
+    def _going(self, room: Room, kept: Iterable[PortRecord]) -> list[PortRecord]:
         """Return our ports that keep no address of the pool any more."""
         if self.reserve == "outside":
             return list(kept)

@@ -6,11 +6,11 @@ Source: Networking API v2.0, "Subnets" (allocation pools, gateway, IPv6 modes).
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from openstack_prep.ranges import Ip, Net, Range
+from openstack_prep.resources.neutron_records import SubnetRecord
 from openstack_prep.resources.subnet import Subnet
 
 COMPUTED = ("slaac", "dhcpv6-stateless")
@@ -32,21 +32,21 @@ class Room:
     """Whether addresses are computed from MAC addresses, so that no port may ask for one."""
 
     @classmethod
-    def of(cls, name: str, raw: Mapping[str, Any] | None, declared: Subnet | None) -> Room | None:
+    def of(cls, name: str, record: SubnetRecord | None, declared: Subnet | None) -> Room | None:
         """Return a subnet's room by the cloud's answer, as the spec will change it; None when nothing is known."""
-        cidr = raw["cidr"] if raw else declared and declared.cidr
+        cidr = record.cidr if record else declared and declared.cidr
         if not cidr:
             return None
         network = ipaddress.ip_network(cidr)
-        gateway = _gateway(network, raw, declared)
-        mode = raw["ipv6_address_mode"] if raw else declared and declared.ipv6_address_mode
+        gateway = _gateway(network, record, declared)
+        mode = record.ipv6_address_mode if record else declared and declared.ipv6_address_mode
         return cls(
-            id=raw["id"] if raw else None,
-            network_id=raw["network_id"] if raw else None,
+            id=record.id if record else None,
+            network_id=record.network_id if record else None,
             name=name,
             cidr=network,
             gateway=gateway,
-            pools=tuple(_pools(network, gateway, raw, declared)),
+            pools=tuple(_pools(network, gateway, record, declared)),
             computed=mode in COMPUTED,
         )
 
@@ -81,18 +81,18 @@ class Room:
                 yield self.cidr[-1], "the broadcast address"
 
 
-def _gateway(network: Net, raw: Mapping[str, Any] | None, declared: Subnet | None) -> Ip | None:
-    given: Any = declared.gateway_ip if declared else None
+def _gateway(network: Net, record: SubnetRecord | None, declared: Subnet | None) -> Ip | None:
+    given = declared.gateway_ip if declared else None
     if given is None:
-        given = raw["gateway_ip"] if raw else str(network[min(1, network.num_addresses - 1)])
+        given = record.gateway_ip if record else str(network[min(1, network.num_addresses - 1)])
     return ipaddress.ip_address(given) if given else None
 
 
-def _pools(network: Net, gateway: Ip | None, raw: Mapping[str, Any] | None, declared: Subnet | None) -> Sequence[Range]:
+def _pools(network: Net, gateway: Ip | None, record: SubnetRecord | None, declared: Subnet | None) -> Sequence[Range]:
     if declared and declared.allocation_pools is not None:
         return [Range.read(each) for each in declared.allocation_pools]
-    if raw:
-        return [Range.read(f"{each['start']}-{each['end']}") for each in raw["allocation_pools"]]
+    if record:
+        return list(map(Range.read, record.allocation_pools))
     # Neutron's default: all but the gateway and the addresses that nobody may have
     first, last = int(network[0]) + 1, int(network[-1]) - (network.version == 4)
     inside = gateway is not None and gateway in network

@@ -11,16 +11,18 @@ import functools
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 from urllib.parse import quote
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.fields import Address, Name
 from openstack_prep.model import Context, Key, Observed, Resolved, Resource
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import queries
 from openstack_prep.resources.network import ExternalNetwork
 from openstack_prep.resources.neutron import NetworkResource
+from openstack_prep.resources.neutron_records import FloatingIPRecord
 from openstack_prep.resources.project import InProject, project_name
 from openstack_prep.resources.uses import Use, of_floating_ip
 from openstack_prep.site import Site
@@ -39,7 +41,7 @@ class AttachedFloatingIP(InProject):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FloatingIP(NetworkResource):
+class FloatingIP(NetworkResource[FloatingIPRecord]):
     """An address on an external network that belongs to the project.
 
     With ``address`` that very one, adopted when the project has it already; without, the next free.
@@ -86,7 +88,11 @@ class FloatingIP(NetworkResource):
             return site.admin, {"project_id": site.id(self.owner) if self.owner else ""}
         return super().maker(site)
 
-    def body(self, site: Site, values: Mapping[str, Any]) -> dict[str, Any]:
+    @classmethod
+    def read(cls, raw: Raw) -> FloatingIPRecord:
+        return FloatingIPRecord.read(raw)
+
+    def body(self, site: Site, values: Raw) -> Values:
         body = dict(values)
         if "external_network" in body:
             body["floating_network_id"] = site.id(ExternalNetwork(name=body.pop("external_network")))
@@ -94,38 +100,37 @@ class FloatingIP(NetworkResource):
             body["floating_ip_address"] = body.pop("address")
         return body
 
-    def values(self, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
+    def values(self, site: Site, record: FloatingIPRecord) -> Values:
         network = site.look(ExternalNetwork(name=self.external_network))
-        same = network is not None and network.id == raw["floating_network_id"]
+        same = network is not None and network.id == record.network_id
         return {
-            "address": raw["floating_ip_address"],
-            "external_network": self.external_network if same else raw["floating_network_id"],
+            "address": record.address,
+            "external_network": self.external_network if same else record.network_id,
         }
 
     @classmethod
-    def in_words(cls, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
+    def in_words(cls, site: Site, record: FloatingIPRecord) -> Values:
         return {
-            "name": site.mark.name_in(raw["description"]) or raw["floating_ip_address"],
-            "external_network": queries.external_network_name(site, raw["floating_network_id"]),
-            "address": raw["floating_ip_address"],
+            "name": site.mark.name_in(record.description) or record.address,
+            "external_network": queries.external_network_name(site, record.network_id),
         }
 
-    def outputs(self, raw: Mapping[str, Any]) -> dict[str, str]:
-        return {"address": raw["floating_ip_address"]}
+    def outputs(self, record: FloatingIPRecord) -> dict[str, str]:
+        return {"address": record.address}
 
     @property
     def can_have_twins(self) -> bool:
         return self.address is None  # Neutron allocates one address only once
 
-    def named(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def named(self, site: Site, listed: Iterable[FloatingIPRecord]) -> list[FloatingIPRecord]:
         """Return those that carry our tag and name, of these the one with the address wanted; else that one."""
-        marked = [raw for raw in listed if self.is_ours(site, raw)]
-        at_address = [raw for raw in marked or listed if self.address and raw["floating_ip_address"] == self.address]
+        marked = [record for record in listed if self.is_ours(site, record)]
+        at_address = [record for record in marked or listed if self.address and record.address == self.address]
         return at_address or marked
 
-    def is_ours(self, site: Site, raw: Mapping[str, Any]) -> bool:
+    def is_ours(self, site: Site, record: FloatingIPRecord) -> bool:
         """Whether it carries our tag and name, in its description or among its tags: people edit the one in Horizon."""
-        return site.mark.owns(raw["description"], self.name) or self._tag(site) in raw.get("tags", ())
+        return site.mark.owns(record.description, self.name) or self._tag(site) in record.tags
 
     def _tag(self, site: Site) -> str:
         return f"{site.mark.tag}~{quote(self.name, safe='')}"
@@ -138,12 +143,13 @@ class FloatingIP(NetworkResource):
             cloud.network.put(f"/floatingips/{observed.id}/tags/{quote(tag, safe='')}")
         return observed
 
-    def use(self, site: Site, raw: Mapping[str, Any]) -> Use:
-        return of_floating_ip(raw)
+    def use(self, site: Site, record: FloatingIPRecord) -> Use:
+        return of_floating_ip(record)
 
     def delete(self, site: Site, observed: Observed) -> None:
         """Release it; a twin only if nobody has attached it since we looked."""
-        headers = {"If-Match": f"revision_number={observed.handle['revision_number']}"} if observed.created_at else {}
+        revision = observed.recorded(FloatingIPRecord).revision_number
+        headers = {"If-Match": f"revision_number={revision}"} if observed.created_at else {}
         cloud, _ = self.maker(site)
         cloud.network.delete(f"/floatingips/{observed.id}", headers=headers)
 
@@ -161,8 +167,9 @@ class FloatingIP(NetworkResource):
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         if observed is not None:
             declared = {self.name, self.address, observed.id} & self.attached
-            if not observed.ours and observed.handle["port_id"] and not declared:
-                serves = f"{self.address} serves port {observed.handle['port_id']}, and this spec did not put it there"
+            port_id = observed.recorded(FloatingIPRecord).port_id
+            if not observed.ours and port_id and not declared:
+                serves = f"{self.address} serves port {port_id}, and this spec did not put it there"
                 yield self.mistake(serves, "detach it first, or choose another address")
             return
         if self.address is None or not site.look(ExternalNetwork(name=self.external_network)):
@@ -170,7 +177,7 @@ class FloatingIP(NetworkResource):
         if not any(ipaddress.ip_address(self.address) in cidr for cidr in _cidrs(site, self.external_network)):
             yield self.mistake(f"{self.address} lies in no subnet of {self.external_network}", "choose one that does")
         for other in _holders(site, self.address):
-            project = f"project {project_name(site, other['project_id'])}"
+            project = f"project {project_name(site, other.project_id)}"
             yield self.mistake(f"{self.address} belongs to {project} already", "choose another, or have it released")
 
 
@@ -192,22 +199,24 @@ def _cidrs(site: Site, external_network: str) -> list[ipaddress.IPv4Network | ip
     network_id = site.find_id(ExternalNetwork(name=external_network))
     if network_id is None:
         return []
-    return [ipaddress.ip_network(subnet["cidr"]) for subnet in queries.subnets_of(site, network_id)]
+    return [ipaddress.ip_network(subnet.cidr) for subnet in queries.subnets_of(site, network_id)]
 
 
-def _holders(site: Site, address: str) -> Sequence[Mapping[str, Any]]:
+def _holders(site: Site, address: str) -> Sequence[FloatingIPRecord]:
     """Return who has an address already; seen by administrators only."""
-    return site.once(
-        (_holders, address),
-        lambda: site.admin.network.list("/floatingips", "floatingips", floating_ip_address=address),
-    )
+    return site.once((_holders, address), lambda: _at(site, address))
+
+
+def _at(site: Site, addresses: str | Sequence[str]) -> list[FloatingIPRecord]:
+    listed = site.admin.network.list("/floatingips", "floatingips", floating_ip_address=addresses)
+    return list(map(FloatingIPRecord.read, listed))
 
 
 def _ask_for_holders(site: Site, addresses: Sequence[str]) -> None:
     """Ask for many at once, as many as an URL takes, so that ``_holders`` need not ask for each."""
     for start in range(0, len(addresses), 100):
         some = addresses[start : start + 100]
-        listed = site.admin.network.list("/floatingips", "floatingips", floating_ip_address=some)
+        listed = _at(site, some)
         for address in some:
-            held = [raw for raw in listed if raw["floating_ip_address"] == address]
+            held = [record for record in listed if record.address == address]
             site.once((_holders, address), functools.partial(list, held))

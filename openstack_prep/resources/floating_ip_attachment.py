@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from openstack_prep.errors import Mistake, NotFound, PlanRefused, SpecError
 from openstack_prep.fields import Address, Name
 from openstack_prep.installer.naming import foreign_tags
 from openstack_prep.model import Change, Context, Key, Mark, Observed, Resource
+from openstack_prep.raw import Values
 from openstack_prep.resources.floating_ip import AttachedFloatingIP, FloatingIP
+from openstack_prep.resources.neutron_records import FloatingIPRecord, PortRecord
 from openstack_prep.resources.port import of_another, ports_of
 from openstack_prep.resources.project import ByTenant
 from openstack_prep.site import Site, only_one
 
 LONGEST_DESCRIPTION = 255
 ATTACHED = "~attached"
-
-Raw = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
     def label(self) -> str:
         return self.floating_ip or self.address or self.floating_ip_id or ""
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         return {"floating_ip": self.label, "port": self.port}
 
     def needs(self) -> Iterable[Key]:
@@ -83,9 +83,9 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         found = {}
         for each in wanted:
-            raw = each._floating_ip(site)
-            if raw is not None and raw["port_id"]:
-                found[each.key] = each._observe(site, raw)
+            record = each._floating_ip(site)
+            if record is not None and record.port_id:
+                found[each.key] = each._observe(site, record)
             each._port(site)  # two of the name are refused before all else
         return found
 
@@ -93,63 +93,65 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the attachments that this spec noted in a floating IP's description."""
         project_id = site.find_project_id(owner)
-        for raw in FloatingIP.listing(site, project_id) if project_id else ():
-            port = _attached_mark(site).owns(raw["description"]) and Mark.name_in(raw["description"])
-            if port and raw["port_id"]:
-                declared = cls(port=port, address=raw["floating_ip_address"], **cls.placing(owner))
-                yield declared, declared._observe(site, raw)
+        for record in FloatingIP.listing(site, project_id) if project_id else ():
+            port = _attached_mark(site).owns(record.description) and Mark.name_in(record.description)
+            if port and record.port_id:
+                declared = cls(port=port, address=record.address, **cls.placing(owner))
+                yield declared, declared._observe(site, record)
 
-    def _floating_ip(self, site: Site) -> Raw | None:
+    def _floating_ip(self, site: Site) -> FloatingIPRecord | None:
         project_id = site.find_project_id(self.owner)
         listed = FloatingIP.listing(site, project_id) if project_id else []
-        marked = [raw for raw in listed if self.floating_ip and site.mark.owns(raw["description"], self.floating_ip)]
+        marked = [
+            record for record in listed if self.floating_ip and site.mark.owns(record.description, self.floating_ip)
+        ]
         if self.floating_ip_id:
-            return next((raw for raw in listed if raw["id"] == self.floating_ip_id), None)
+            return next((record for record in listed if record.id == self.floating_ip_id), None)
         if self.address:
-            return next((raw for raw in listed if raw["floating_ip_address"] == self.address), None)
+            return next((record for record in listed if record.address == self.address), None)
         return min(marked, key=_staying, default=None)
 
-    def _port(self, site: Site) -> Raw | None:
+    def _port(self, site: Site) -> PortRecord | None:
         listed = ports_of(site, site.find_project_id(self.owner))
-        return only_one((port for port in listed if port["name"] == self.port), str(self.key))
+        return only_one((port for port in listed if port.name == self.port), str(self.key))
 
-    def _observe(self, site: Site, raw: Raw) -> Observed:
+    def _observe(self, site: Site, record: FloatingIPRecord) -> Observed:
         port = self._port(site)
-        here = port is not None and raw["port_id"] == port["id"]
-        noted = _attached_mark(site).owns(raw["description"], self.port) or site.mark.owns(raw["description"])
+        here = port is not None and record.port_id == port.id
+        noted = _attached_mark(site).owns(record.description, self.port) or site.mark.owns(record.description)
         return Observed(
-            id=raw["id"],
+            id=record.id,
             ours=here and noted,
-            values={"floating_ip": self.label, "port": self.port if here else self._served(site, raw)},
-            outputs={"address": raw["floating_ip_address"]},
-            handle=raw,
+            values={"floating_ip": self.label, "port": self.port if here else self._served(site, record)},
+            outputs={"address": record.address},
+            record=record,
         )
 
-    def _served(self, site: Site, raw: Raw) -> str:
+    def _served(self, site: Site, record: FloatingIPRecord) -> str:
         """Return the port that a floating IP serves, by name and id as far as they are known."""
         listed = ports_of(site, site.find_project_id(self.owner))
-        names = [port["name"] for port in listed if port["id"] == raw["port_id"] and port["name"]]
-        return " ".join([*names, raw["port_id"]])
+        names = [port.name for port in listed if port.id == record.port_id and port.name]
+        return " ".join([*names, record.port_id or ""])
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
-        raw, port = self._floating_ip(site), self._port(site)
-        if raw is None and not self.floating_ip:
+        record, port = self._floating_ip(site), self._port(site)
+        if record is None and not self.floating_ip:
             yield self.mistake(f"no floating IP {self.label} in the project", "allocate it, or correct it")
         if observed is not None and observed.values["port"] != self.port and not self.move:
-            yield self._taken(site, observed.handle)
+            yield self._taken(site, observed.recorded(FloatingIPRecord))
         if port is None:
             yield self.mistake("no port of exactly that name in the project", "wait for it, or correct the name")
             return
-        if self.tag and (foreign := foreign_tags(port["tags"], self.tag)):
-            yield of_another(str(self.key), port, foreign)
+        if self.tag and (foreign := foreign_tags(port.tags, self.tag)):
+            yield of_another(str(self.key), port.id, foreign)
         project_id = site.find_project_id(self.owner)
         for other in FloatingIP.listing(site, project_id) if project_id else ():
-            if other["port_id"] == port["id"] and (raw is None or other["id"] != raw["id"]):
-                has = f"the port has the floating IP {other['floating_ip_address']} already"
+            if other.port_id == port.id and (record is None or other.id != record.id):
+                has = f"the port has the floating IP {other.address} already"
                 yield self.mistake(has, "detach that one first, or name it here")
 
-    def _taken(self, site: Site, raw: Raw) -> Mistake:
-        serves = f"{raw['floating_ip_address']} serves another port: {self._served(site, raw)}"
+    def _taken(self, site: Site, record: FloatingIPRecord) -> Mistake:
+        serves = f"{record.address} serves another port: {self._served(site, record)}"
         return self.mistake(serves, "detach it there, choose another, or consent to moving it (move: true, --move)")
 
     # --- the verbs ------------------------------------------------------------------------
@@ -157,43 +159,43 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
     def create(self, site: Site) -> Observed:
         """Attach it, looking once more: the floating IP may be new, and must not be another's meanwhile."""
         now = site.fresh()
-        raw, port = self._floating_ip(now), self._port(site)
-        if raw is None or port is None:
-            raise NotFound(f"{self.key}: the {'floating IP' if raw is None else 'port'} is gone")
-        if raw["port_id"] not in (None, port["id"]) and not self.move:
-            raise PlanRefused([self._taken(site, raw)])
-        return self._observe(site, self._put(site, raw, port["id"], self._noted(site, raw)))
+        record, port = self._floating_ip(now), self._port(site)
+        if record is None or port is None:
+            raise NotFound(f"{self.key}: the {'floating IP' if record is None else 'port'} is gone")
+        if record.port_id not in (None, port.id) and not self.move:
+            raise PlanRefused([self._taken(site, record)])
+        return self._observe(site, self._put(site, record, port.id, self._noted(site, record)))
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         return self.create(site)
 
     def delete(self, site: Site, observed: Observed) -> None:
-        raw, note = observed.handle, _attached_mark(site)
-        mine = note.owns(raw["description"], self.port)
-        self._put(site, raw, None, note.strip(raw["description"]) if mine else raw["description"])
+        record, note = observed.recorded(FloatingIPRecord), _attached_mark(site)
+        mine = note.owns(record.description, self.port)
+        self._put(site, record, None, note.strip(record.description) if mine else record.description)
 
-    def _noted(self, site: Site, raw: Raw) -> str:
+    def _noted(self, site: Site, record: FloatingIPRecord) -> str:
         """Return a description that says who attached it, unless it carries a spec's mark already."""
-        text = raw["description"] or ""
+        text = record.description
         plain = Mark.strip(text)
         noted = _attached_mark(site).describe(self.port, plain)
         owned = plain != text and f"{ATTACHED}/" not in text.removeprefix(plain)
         return text if owned or len(noted) > LONGEST_DESCRIPTION else noted
 
-    def _put(self, site: Site, raw: Raw, port_id: str | None, description: str) -> dict[str, Any]:
+    def _put(self, site: Site, record: FloatingIPRecord, port_id: str | None, description: str) -> FloatingIPRecord:
         """Change it unless somebody else did since we looked: 412 is read again by the executor."""
         cloud, _ = site.worker(self.owner)
         answer = cloud.network.put(
-            f"/floatingips/{raw['id']}",
+            f"/floatingips/{record.id}",
             {"floatingip": {"port_id": port_id, "description": description}},
-            headers={"If-Match": f"revision_number={raw['revision_number']}"},
+            headers={"If-Match": f"revision_number={record.revision_number}"},
         )
-        return dict(answer["floatingip"])
+        return FloatingIPRecord.read(answer["floatingip"])
 
 
-def _staying(raw: Raw) -> tuple[bool, str, str]:
+def _staying(record: FloatingIPRecord) -> tuple[bool, str, str]:
     """Sort twins as ``twin.choose`` does: one in use first, then the oldest."""
-    return (raw["port_id"] is None, raw.get("created_at") or "", raw["id"])
+    return (record.port_id is None, record.created_at, record.id)
 
 
 def _attached_mark(site: Site) -> Mark:

@@ -232,7 +232,7 @@ class Image(ByTenant, Adoptable, Coherent):
 
     def _twin(self, site: Site, raw: Raw) -> Observed:
         observed = self._observed(site, raw, [raw])
-        return replace(observed, used_by=of_image(site, raw).others, created_at=raw["created_at"])
+        return replace(observed, used_by=of_image(site, raw["id"]).others, created_at=raw["created_at"])
 
     def _observed(self, site: Site, raw: Raw, family: Sequence[Raw]) -> Observed:
         ours = raw in family

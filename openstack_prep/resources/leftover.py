@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from openstack_prep.errors import Mistake
 from openstack_prep.model import Key, Mark, Observed, Resource
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import leftover_services as services
 from openstack_prep.resources import queries
 from openstack_prep.resources.floating_ip_attachment import ATTACHED
-from openstack_prep.resources.leftover_services import Raw
+from openstack_prep.resources.leftover_services import Remains
+from openstack_prep.resources.neutron_records import PortRecord
 from openstack_prep.resources.uses import INTERFACES
 from openstack_prep.site import Site, query
 
@@ -68,7 +70,7 @@ class Leftover(Resource):
     def key(self) -> Key:
         return Key(self.thing, self.label)
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         return {}
 
     def needs(self) -> Iterable[Key]:
@@ -95,7 +97,7 @@ class Leftover(Resource):
         return {each.key: each.observe(raw) for each, raw in found if raw is not None and each._is_there(raw)}
 
     def observe(self, raw: Raw) -> Observed:
-        return Observed(id=self.id, ours=True, handle=raw)
+        return Observed(id=self.id, ours=True, record=Remains.read(raw))
 
     def _is_there(self, raw: Raw) -> bool:
         if self.thing == "floating_ip_attachment":
@@ -107,72 +109,78 @@ class Leftover(Resource):
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         holders = {"network": _on_network, "router": _joined, "security_group": _in_group, "volume": _of_volume}
         find = holders.get(self.thing)
-        for what in find(site, observed.handle, going, self.infra_id) if find else ():
+        record = observed.recorded(Remains)
+        for what in find(site, record, going, self.infra_id) if find else ():
             yield Mistake.about(
                 self.key, f"does not belong to {self.infra_id} alone: {what}", "move or delete that first"
             )
-        if observed.handle.get("protected"):
+        if record.protected:
             remedy = f"openstack image set --unprotected {self.id}"
             yield Mistake.about(self.key, "is protected", remedy)
 
     def delete(self, site: Site, observed: Observed) -> None:
+        record = observed.recorded(Remains)
         if self.thing == "floating_ip_attachment":
-            services.detach(site.admin, observed.handle, Mark(f"{self.infra_id}{ATTACHED}"))
+            services.detach(site.admin, record, Mark(f"{self.infra_id}{ATTACHED}"))
         elif self.thing == "tag":
-            services.untag(site.admin, "networks", observed.handle, self.detail)
+            services.untag(site.admin, "networks", record, self.detail)
         else:
-            services.remove(site.admin, self.thing, observed.handle)
+            services.remove(site.admin, self.thing, record)
 
 
 @query
-def listed(site: Site, thing: str, infra_id: str) -> list[dict[str, Any]]:
+def listed(site: Site, thing: str, infra_id: str) -> list[Values]:
     """Return all of a kind in the project."""
     return services.listed(site.admin, thing, infra_id)
 
 
-def _on_network(site: Site, raw: Raw, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _ports(site: Site, infra_id: str) -> list[PortRecord]:
+    return list(map(PortRecord.read, listed(site, "port", infra_id)))
+
+
+def _on_network(site: Site, network: Remains, going: frozenset[str], infra_id: str) -> Iterator[str]:
     """Yield the ports and subnets of others on a network; its owner sees them all."""
-    for port in queries.ports_on(site, raw["id"]):
+    for port in queries.ports_on(site, network.id):
         if not _goes(port, going):
             yield _described(site, port, infra_id)
-    for subnet_id in sorted(set(raw["subnets"]) - going):
+    for subnet_id in sorted(network.subnets - going):
         yield f"subnet {subnet_id} is on it"
 
 
-def _goes(port: Raw, going: frozenset[str]) -> bool:
-    device = port["device_id"].removeprefix("lb-")
-    return port["id"] in going or device in going or port["device_owner"] in SERVED_BY_NEUTRON
+def _goes(port: PortRecord, going: frozenset[str]) -> bool:
+    device = port.device_id.removeprefix("lb-")
+    return port.id in going or device in going or port.device_owner in SERVED_BY_NEUTRON
 
 
-def _described(site: Site, port: Raw, infra_id: str) -> str:
+def _described(site: Site, port: PortRecord, infra_id: str) -> str:
     """Return who has a port, as far as this project sees them."""
-    named = " ".join(filter(None, (port["name"], port["id"])))
-    if port["device_owner"].startswith("compute:"):
+    named = " ".join(filter(None, (port.name, port.id)))
+    if port.device_owner.startswith("compute:"):
         servers = {each["id"]: each["name"] for each in listed(site, "server", infra_id)}
-        server = servers.get(port["device_id"], f"of project {port['project_id']}")
-        return f"server {server} {port['device_id']} has port {named}"
-    owner = f"{port['device_owner']} {port['device_id']}".strip()
+        server = servers.get(port.device_id, f"of project {port.project_id}")
+        return f"server {server} {port.device_id} has port {named}"
+    owner = f"{port.device_owner} {port.device_id}".strip()
     return f"port {named} is there" + (f" ({owner})" if owner else "")
 
 
-def _joined(site: Site, raw: Raw, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _joined(site: Site, router: Remains, going: frozenset[str], infra_id: str) -> Iterator[str]:
     """Yield subnets of others that a router has an interface in."""
-    for port in listed(site, "port", infra_id):
-        if port["device_id"] == raw["id"] and port["device_owner"] in INTERFACES:
-            for subnet_id in sorted({each["subnet_id"] for each in port["fixed_ips"]} - going):
+    for port in _ports(site, infra_id):
+        if port.device_id == router.id and port.device_owner in INTERFACES:
+            for subnet_id in sorted({each.subnet_id for each in port.fixed_ips} - going):
                 yield f"it has an interface in subnet {subnet_id}"
 
 
-def _in_group(site: Site, raw: Raw, going: frozenset[str], infra_id: str) -> Iterator[str]:
-    for port in listed(site, "port", infra_id):
-        if raw["id"] in port["security_groups"] and not _goes(port, going):
+def _in_group(site: Site, group: Remains, going: frozenset[str], infra_id: str) -> Iterator[str]:
+    for port in _ports(site, infra_id):
+        if group.id in port.security_groups and not _goes(port, going):
             yield _described(site, port, infra_id)
 
 
-def _of_volume(site: Site, raw: Raw, going: frozenset[str], infra_id: str) -> Iterator[str]:
-    for each in raw["attachments"]:
-        if each["server_id"] not in going:
-            yield f"server {each['server_id']} has it attached"
+def _of_volume(site: Site, volume: Remains, going: frozenset[str], infra_id: str) -> Iterator[str]:
+    for server_id in volume.servers:
+        if server_id not in going:
+            yield f"server {server_id} has it attached"
     for snapshot in listed(site, "volume_snapshot", infra_id):
-        if snapshot["volume_id"] == raw["id"] and snapshot["id"] not in going:
+        if snapshot["volume_id"] == volume.id and snapshot["id"] not in going:
             yield f"snapshot {snapshot['name'] or ''} {snapshot['id']} was made of it"

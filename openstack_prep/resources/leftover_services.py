@@ -6,9 +6,9 @@ Sources: Compute, Networking, Image, Block Storage, Object Store and Load Balanc
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import dataclass
 from urllib.parse import quote
 
 import tenacity
@@ -16,9 +16,8 @@ import tenacity
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import CloudError, NotAllowed, NotFound, ResourceFailed, WaitTimeout, passes
 from openstack_prep.model import Mark
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources.uses import INTERFACES
-
-Raw = Mapping[str, Any]
 
 GONE_SECONDS = 300.0
 """How long a server, volume or load balancer may take to go."""
@@ -40,10 +39,39 @@ NETWORK = {
 VOLUME = {"volume_snapshot": "snapshots", "volume": "volumes"}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Remains:
+    """One thing of any kind, as far as its removal needs to know it."""
+
+    id: str
+    name: str
+    description: str = ""
+    revision_number: int = 0
+    protected: bool = False
+    subnets: frozenset[str] = frozenset()
+    """Ids of those on a network."""
+    has_routes: bool = False
+    servers: tuple[str, ...] = ()
+    """Ids of those that a volume is attached to."""
+
+    @classmethod
+    def read(cls, raw: Raw) -> Remains:
+        return cls(
+            id=raw["id"],
+            name=raw.get("name") or "",
+            description=raw.get("description") or "",
+            revision_number=raw.get("revision_number", 0),
+            protected=bool(raw.get("protected")),
+            subnets=frozenset(raw.get("subnets") or ()),
+            has_routes=bool(raw.get("routes")),
+            servers=tuple(each["server_id"] for each in raw.get("attachments") or ()),
+        )
+
+
 # --- what there is ------------------------------------------------------------------------
 
 
-def listed(cloud: Cloud, thing: str, infra_id: str) -> list[dict[str, Any]]:
+def listed(cloud: Cloud, thing: str, infra_id: str) -> list[Values]:
     """Return all of a kind in the connection's project; none where the cloud has no such service.
 
     Of containers only those whose names begin with the infraID: each costs a request.  Raises CloudError.
@@ -67,7 +95,7 @@ def listed(cloud: Cloud, thing: str, infra_id: str) -> list[dict[str, Any]]:
     return _containers(cloud, infra_id) if cloud.has("object-store") else []
 
 
-def _of_network(cloud: Cloud, collection: str, project_id: str) -> list[dict[str, Any]]:
+def _of_network(cloud: Cloud, collection: str, project_id: str) -> list[Values]:
     try:
         return cloud.network.list(f"/{collection}", collection.replace("-", "_"), project_id=project_id)
     except NotFound:
@@ -76,12 +104,12 @@ def _of_network(cloud: Cloud, collection: str, project_id: str) -> list[dict[str
         return []  # an extension that this Neutron has not got
 
 
-def _containers(cloud: Cloud, infra_id: str) -> list[dict[str, Any]]:
+def _containers(cloud: Cloud, infra_id: str) -> list[Values]:
     """Return containers with their metadata, by small-letter keys."""
     swift = cloud.object_store
     found = swift.request("GET", "", params={"format": "json", "prefix": infra_id}).json()
 
-    def described(name: str) -> dict[str, Any] | None:
+    def described(name: str) -> Values | None:
         try:
             headers = swift.request("HEAD", f"/{quote(name, safe='')}", log=False).headers  # there may be Temp-URL keys
         except NotFound:  # by now; or Swift still lists one that has gone
@@ -96,17 +124,17 @@ def _containers(cloud: Cloud, infra_id: str) -> list[dict[str, Any]]:
 # --- and how it goes ----------------------------------------------------------------------
 
 
-def remove(cloud: Cloud, thing: str, raw: Raw) -> None:
+def remove(cloud: Cloud, thing: str, left: Remains) -> None:
     """Remove one, and return when it is gone; what is not there any more counts as removed."""
     special = _REMOVALS.get(thing)
     if special:
-        special(cloud, raw)
+        special(cloud, left)
     elif thing in NETWORK:
-        _of_neutron(cloud, f"/{NETWORK[thing]}/{raw['id']}")
+        _of_neutron(cloud, f"/{NETWORK[thing]}/{left.id}")
     elif thing == "image":
-        cloud.image.delete(f"/images/{raw['id']}")
+        cloud.image.delete(f"/images/{left.id}")
     else:
-        cloud.compute.delete(f"/os-server-groups/{raw['id']}")
+        cloud.compute.delete(f"/os-server-groups/{left.id}")
 
 
 def _of_neutron(cloud: Cloud, path: str) -> None:
@@ -117,15 +145,15 @@ def _of_neutron(cloud: Cloud, path: str) -> None:
         raise CloudError(str(error), retryable=True, status=error.status) from error
 
 
-def _server(cloud: Cloud, raw: Raw) -> None:
-    path = f"/servers/{raw['id']}"
+def _server(cloud: Cloud, left: Remains) -> None:
+    path = f"/servers/{left.id}"
     cloud.compute.delete(path)
-    _until_gone(f"server {raw['name']}", lambda: str(cloud.compute.get(path)["server"]["status"]))
+    _until_gone(f"server {left.name}", lambda: str(cloud.compute.get(path)["server"]["status"]))
 
 
-def _volume(cloud: Cloud, raw: Raw, collection: str = "volumes") -> None:
-    path, member = f"/{collection}/{raw['id']}", collection.removesuffix("s")
-    what = f"{member} {raw['name'] or raw['id']}"
+def _volume(cloud: Cloud, left: Remains, collection: str = "volumes") -> None:
+    path, member = f"/{collection}/{left.id}", collection.removesuffix("s")
+    what = f"{member} {left.name or left.id}"
 
     def status() -> str:
         return str(cloud.volume.get(path)[member]["status"])
@@ -136,46 +164,46 @@ def _volume(cloud: Cloud, raw: Raw, collection: str = "volumes") -> None:
         _until_gone(what, status)
 
 
-def _snapshot(cloud: Cloud, raw: Raw) -> None:
-    _volume(cloud, raw, "snapshots")
+def _snapshot(cloud: Cloud, left: Remains) -> None:
+    _volume(cloud, left, "snapshots")
 
 
-def _load_balancer(cloud: Cloud, raw: Raw) -> None:
-    path = f"/lbaas/loadbalancers/{raw['id']}"
+def _load_balancer(cloud: Cloud, left: Remains) -> None:
+    path = f"/lbaas/loadbalancers/{left.id}"
     with contextlib.suppress(NotFound):
         cloud.load_balancer.request("DELETE", path, params={"cascade": "true"})
-    what = f"load balancer {raw['name'] or raw['id']}"
+    what = f"load balancer {left.name or left.id}"
     _until_gone(what, lambda: str(cloud.load_balancer.get(path)["loadbalancer"]["provisioning_status"]))
 
 
-def _router(cloud: Cloud, raw: Raw) -> None:
+def _router(cloud: Cloud, left: Remains) -> None:
     """Routes go first, then interfaces: each holds the next."""
-    neutron, path = cloud.network, f"/routers/{raw['id']}"
+    neutron, path = cloud.network, f"/routers/{left.id}"
     with contextlib.suppress(NotFound):
-        if raw["routes"]:
+        if left.has_routes:
             neutron.put(path, {"router": {"routes": []}})
-        for port in neutron.list("/ports", "ports", device_id=raw["id"], device_owner=list(INTERFACES)):
+        for port in neutron.list("/ports", "ports", device_id=left.id, device_owner=list(INTERFACES)):
             with contextlib.suppress(NotFound):
                 neutron.put(f"{path}/remove_router_interface", {"port_id": port["id"]}, once=True)
         _of_neutron(cloud, path)
 
 
-def detach(cloud: Cloud, raw: Raw, note: Mark) -> None:
+def detach(cloud: Cloud, left: Remains, note: Mark) -> None:
     """Take a floating IP from its port; our note that we put it there goes, the user's own text stays."""
-    text = raw["description"] or ""
+    text = left.description
     body = {"port_id": None, "description": note.strip(text) if note.owns(text) else text}
-    condition = {"If-Match": f"revision_number={raw['revision_number']}"}
+    condition = {"If-Match": f"revision_number={left.revision_number}"}
     with contextlib.suppress(NotFound):
-        cloud.network.put(f"/floatingips/{raw['id']}", {"floatingip": body}, headers=condition)
+        cloud.network.put(f"/floatingips/{left.id}", {"floatingip": body}, headers=condition)
 
 
-def untag(cloud: Cloud, collection: str, raw: Raw, tag: str) -> None:
-    cloud.network.delete(f"/{collection}/{raw['id']}/tags/{quote(tag, safe='')}")
+def untag(cloud: Cloud, collection: str, left: Remains, tag: str) -> None:
+    cloud.network.delete(f"/{collection}/{left.id}/tags/{quote(tag, safe='')}")
 
 
-def _container(cloud: Cloud, raw: Raw) -> None:
+def _container(cloud: Cloud, left: Remains) -> None:
     """Objects first, page by page; more may come while a registry still runs: then Swift says 409."""
-    swift, path = cloud.object_store, f"/{quote(raw['name'], safe='')}"
+    swift, path = cloud.object_store, f"/{quote(left.name, safe='')}"
 
     def remove_object(name: str) -> None:
         # as one segment: of "../b/c" requests would otherwise make the object c of the container b
@@ -189,7 +217,7 @@ def _container(cloud: Cloud, raw: Raw) -> None:
     swift.delete(path)
 
 
-_REMOVALS: dict[str, Callable[[Cloud, Raw], None]] = {
+_REMOVALS: dict[str, Callable[[Cloud, Remains], None]] = {
     "server": _server,
     "volume": _volume,
     "volume_snapshot": _snapshot,

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Count, Name
 from openstack_prep.model import Key, Observed, Resource
+from openstack_prep.raw import Raw
 from openstack_prep.resources import in_use, queries
 from openstack_prep.resources.neutron import NetworkResource
+from openstack_prep.resources.neutron_records import NetworkRecord
 from openstack_prep.resources.uses import Use, clear, of_network
 from openstack_prep.site import Site, only_one
 
 
 @dataclass(frozen=True, kw_only=True)
-class Network(NetworkResource):
+class Network(NetworkResource[NetworkRecord]):
     """A network of the project."""
 
     kind: ClassVar[str] = "network"
@@ -35,17 +37,22 @@ class Network(NetworkResource):
     admin_state_up: bool | None = None
     """Whether it forwards packets."""
 
+    @classmethod
+    def read(cls, raw: Raw) -> NetworkRecord:
+        return NetworkRecord.read(raw)
+
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         for user in in_use.on_network(site, observed.id, going):
             yield self.mistake(f"{user} is on it", "delete that port or server first")
 
-    def use(self, site: Site, raw: Mapping[str, Any]) -> Use:
-        return of_network(site, raw)
+    def use(self, site: Site, record: NetworkRecord) -> Use:
+        return of_network(site, record)
 
     def delete(self, site: Site, observed: Observed) -> None:
         """Delete it; from a twin first what carries our tag, for its subnets are no resources of the spec."""
         if observed.holds:
-            clear(self.maker(site)[0], of_network(site.fresh(), observed.handle), f"{self.key} {observed.id}")
+            use = of_network(site.fresh(), observed.recorded(NetworkRecord))
+            clear(self.maker(site)[0], use, f"{self.key} {observed.id}")
         super().delete(site, observed)
 
 
@@ -63,7 +70,7 @@ class ExternalNetwork(Resource):
         listed = queries.external_networks(site)
         found = {}
         for each in wanted:
-            network = only_one((one for one in listed if one["name"] == each.name), str(each.key))
+            network = only_one((one for one in listed if one.name == each.name), str(each.key))
             if network is not None:
-                found[each.key] = Observed(id=network["id"], handle=network)
+                found[each.key] = Observed(id=network.id)
         return found

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Generic, Self, TypeVar
 
+from openstack_prep.cloud import Cloud
 from openstack_prep.model import Adoptable, Change, Key, Observed, Resource
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import queries
+from openstack_prep.resources.neutron_records import NeutronRecord
 from openstack_prep.resources.project import ByTenant
 from openstack_prep.resources.uses import Use
-from openstack_prep.site import Site, only_one
+from openstack_prep.site import Site, only_one, query
 from openstack_prep.twin import choose, settle
+
+R = TypeVar("R", bound=NeutronRecord)
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkResource(ByTenant, Adoptable):
+class NetworkResource(ByTenant, Adoptable, Generic[R]):
     """Base of the kinds that Neutron keeps; a kind says what its things are called and look like."""
 
     collection: ClassVar[str]
@@ -31,31 +36,36 @@ class NetworkResource(ByTenant, Adoptable):
 
     # --- what a kind may say differently ---------------------------------------------------
 
-    def body(self, site: Site, values: Mapping[str, Any]) -> dict[str, Any]:
+    @classmethod
+    def read(cls, raw: Raw) -> R:
+        """Return the record of what the API says of one."""
+        raise NotImplementedError(cls.kind)
+
+    def body(self, site: Site, values: Raw) -> Values:
         """Return fields in the API's words: names become ids."""
         return dict(values)
 
-    def values(self, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the API's answer in the spec's words: ids become names."""
-        return {name: raw.get(name) for name in self.desired()}
+    def values(self, site: Site, record: R) -> Values:
+        """Return a record in the spec's words: ids become names."""
+        return {name: getattr(record, name, None) for name in self.desired()}
 
-    def outputs(self, raw: Mapping[str, Any]) -> dict[str, str]:
+    def outputs(self, record: R) -> dict[str, str]:
         return {}
 
     @classmethod
-    def listing(cls, site: Site, project_id: str) -> Sequence[Mapping[str, Any]]:
+    def listing(cls, site: Site, project_id: str) -> Sequence[R]:
         """Return everything of the kind in a project."""
-        return queries.in_project(site, cls.collection, cls.member, project_id)
+        return _in_project(site, cls, project_id)
 
-    def named(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def named(self, site: Site, listed: Iterable[R]) -> list[R]:
         """Return those that may be meant."""
-        return [raw for raw in listed if raw["name"] == self.name]
+        return [record for record in listed if record.name == self.name]
 
-    def is_ours(self, site: Site, raw: Mapping[str, Any]) -> bool:
+    def is_ours(self, site: Site, record: R) -> bool:
         """Whether it carries the ownership tag of the spec."""
-        return site.mark.owns(raw["description"])
+        return site.mark.owns(record.description)
 
-    def use(self, site: Site, raw: Mapping[str, Any]) -> Use:
+    def use(self, site: Site, record: R) -> Use:
         """Return who uses one of several twins."""
         return Use()
 
@@ -63,18 +73,18 @@ class NetworkResource(ByTenant, Adoptable):
     def can_have_twins(self) -> bool:
         return True
 
-    def choose(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Observed | None:
+    def choose(self, site: Site, listed: Iterable[R]) -> Observed | None:
         """Return the one meant: of several, the one of those with our tag that stays, else NotUnique."""
         named = self.named(site, listed)
-        tagged = [raw for raw in named if self.is_ours(site, raw)]
+        tagged = [record for record in named if self.is_ours(site, record)]
         if len(tagged) < 2:
-            raw = tagged[0] if tagged else only_one(named, str(self.key))
-            return self.observe(site, raw) if raw is not None else None
-        return choose(self._twin(site, raw) for raw in tagged)
+            record = tagged[0] if tagged else only_one(named, str(self.key))
+            return self.observe(site, record) if record is not None else None
+        return choose(self._twin(site, record) for record in tagged)
 
-    def _twin(self, site: Site, raw: Mapping[str, Any]) -> Observed:
-        use, observed = self.use(site, raw), self.observe(site, raw)
-        return replace(observed, used_by=use.others, holds=use.holds, created_at=raw.get("created_at") or "")
+    def _twin(self, site: Site, record: R) -> Observed:
+        use, observed = self.use(site, record), self.observe(site, record)
+        return replace(observed, used_by=use.others, holds=use.holds, created_at=record.created_at)
 
     # --- the verbs -------------------------------------------------------------------------
 
@@ -93,29 +103,29 @@ class NetworkResource(ByTenant, Adoptable):
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         project_id = site.find_project_id(owner)
-        for raw in cls.listing(site, project_id) if project_id else ():
-            declared = cls.declared(site, owner, raw)
-            yield declared, declared.observe(site, raw)
+        for record in cls.listing(site, project_id) if project_id else ():
+            declared = cls.declared(site, owner, record)
+            yield declared, declared.observe(site, record)
 
     @classmethod
-    def declared(cls, site: Site, owner: Resource | None, raw: Mapping[str, Any]) -> Self:
-        """Return the resource that a spec would declare for what the API tells."""
-        same = {each.name: raw[each.name] for each in fields(cls) if raw.get(each.name) is not None}
-        text = site.mark.strip(raw["description"]) or None
-        return cls(**same | cls.in_words(site, raw) | {"description": text} | cls.placing(owner))
+    def declared(cls, site: Site, owner: Resource | None, record: R) -> Self:
+        """Return the resource that a spec would declare for a record."""
+        same = {each.name: value for each in fields(cls) if (value := getattr(record, each.name, None)) is not None}
+        text = site.mark.strip(record.description) or None
+        return cls(**same | cls.in_words(site, record) | {"description": text} | cls.placing(owner))
 
     @classmethod
-    def in_words(cls, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields that the API tells in other words: ids become names, lists tuples."""
+    def in_words(cls, site: Site, record: R) -> Values:
+        """Return the fields that a record has in other words: ids become names."""
         return {}
 
-    def observe(self, site: Site, raw: Mapping[str, Any]) -> Observed:
+    def observe(self, site: Site, record: R) -> Observed:
         return Observed(
-            id=raw["id"],
-            ours=self.is_ours(site, raw),
-            values=self.values(site, raw) | {"description": site.mark.strip(raw["description"])},
-            outputs=self.outputs(raw),
-            handle=raw,
+            id=record.id,
+            ours=self.is_ours(site, record),
+            values=self.values(site, record) | {"description": site.mark.strip(record.description)},
+            outputs=self.outputs(record),
+            record=record,
         )
 
     def create(self, site: Site) -> Observed:
@@ -125,18 +135,18 @@ class NetworkResource(ByTenant, Adoptable):
         body = {**named, **owner, **self.body(site, self.desired()), "description": description}
         project_id = str(site.find_project_id(self.owner))
 
-        def post() -> dict[str, Any]:
-            return dict(cloud.network.post(f"/{self.collection}", {self.member: body})[self.member])
+        def post() -> R:
+            return self.read(cloud.network.post(f"/{self.collection}", {self.member: body})[self.member])
 
-        def look() -> Sequence[Mapping[str, Any]]:
+        def look() -> Sequence[R]:
             return self.listing(site.fresh(), project_id)
 
         if not self.can_have_twins:
             return self.observe(site, post())
         made, listed = site.wave.write((self.collection, project_id), post, look)
-        others = {raw["id"] for raw in self.named(site, listed) if self.is_ours(site, raw)} - {made["id"]}
+        others = {record.id for record in self.named(site, listed) if self.is_ours(site, record)} - {made.id}
         if others:
-            self._settle(site, made["id"], project_id)
+            self._settle(site, made.id, project_id)
         return self.observe(site, made)
 
     def _settle(self, site: Site, made: str, project_id: str) -> None:
@@ -148,7 +158,7 @@ class NetworkResource(ByTenant, Adoptable):
 
         settle(self.key, made, look, lambda mine: self.delete(site, mine))
 
-    def maker(self, site: Site) -> tuple[Any, dict[str, str]]:
+    def maker(self, site: Site) -> tuple[Cloud, dict[str, str]]:
         """Return who creates, changes and deletes it, and what a new one's body must say of its owner."""
         return site.worker(self.owner)
 
@@ -158,16 +168,21 @@ class NetworkResource(ByTenant, Adoptable):
             body["description"] = site.mark.describe(self.name, self.description)
         return self.observe(site, self.put(site, observed, body))
 
-    def put(self, site: Site, observed: Observed, body: Mapping[str, Any], verb: str = "") -> dict[str, Any]:
+    def put(self, site: Site, observed: Observed, body: Raw) -> R:
         """Change it unless somebody else did since we looked: 412 is read again by the executor."""
         cloud, _ = self.maker(site)
         answer = cloud.network.put(
-            f"/{self.collection}/{observed.id}{verb}",
+            f"/{self.collection}/{observed.id}",
             {self.member: body},
-            headers={"If-Match": f"revision_number={observed.handle['revision_number']}"},
+            headers={"If-Match": f"revision_number={observed.recorded(NeutronRecord).revision_number}"},
         )
-        return dict(answer[self.member])
+        return self.read(answer[self.member])
 
     def delete(self, site: Site, observed: Observed) -> None:
         cloud, _ = self.maker(site)
         cloud.network.delete(f"/{self.collection}/{observed.id}")
+
+
+@query
+def _in_project(site: Site, kind: type[NetworkResource[R]], project_id: str) -> Sequence[R]:
+    return [kind.read(raw) for raw in queries.in_project(site, kind.collection, kind.member, project_id)]

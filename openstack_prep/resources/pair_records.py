@@ -7,14 +7,12 @@ goes after it, so that a run that was killed in between is gone on with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Set
+from dataclasses import asdict, dataclass, field
 
 from openstack_prep.fields import block
 from openstack_prep.model import Mark
-
-Raw = Mapping[str, Any]
+from openstack_prep.resources.neutron_records import AddressPair, PortRecord
 
 
 def tag(mark: Mark, address: str) -> str:
@@ -22,10 +20,10 @@ def tag(mark: Mark, address: str) -> str:
     return f"{mark.tag}~{address.replace('/', '_')}"
 
 
-def recorded(mark: Mark, port: Raw) -> frozenset[str]:
+def recorded(mark: Mark, port: PortRecord) -> frozenset[str]:
     """Return the addresses and networks that a port's tags say are ours."""
     start = f"{mark.tag}~"
-    texts = (each.removeprefix(start).replace("_", "/") for each in port["tags"] if each.startswith(start))
+    texts = (each.removeprefix(start).replace("_", "/") for each in port.tags if each.startswith(start))
     return frozenset(filter(None, map(_block, texts)))
 
 
@@ -44,7 +42,7 @@ class Share:
     may bear some.  A block is an address or a network.
     """
 
-    port: Raw
+    port: PortRecord
     wanted: Set[str]
     mac: str | None = None
     stale: Set[str] = field(default_factory=frozenset)
@@ -54,8 +52,8 @@ class Share:
     @property
     def missing(self) -> list[str]:
         """The wanted blocks that are not there."""
-        mac = self.mac or self.port["mac_address"].lower()
-        there = {_pair(raw) for raw in self.port["allowed_address_pairs"]}
+        mac = self.mac or self.port.mac_address.lower()
+        there = {_pair(each) for each in self.port.allowed_address_pairs}
         return sorted(each for each in self.wanted if (each, mac) not in there)
 
     @property
@@ -65,21 +63,21 @@ class Share:
     @property
     def going(self) -> list[str]:
         """The stale blocks that are there."""
-        return sorted({_pair(raw)[0] for raw in self.port["allowed_address_pairs"] if self._goes(raw)})
+        return sorted({_pair(each)[0] for each in self.port.allowed_address_pairs if self._goes(each)})
 
     def pairs(self) -> list[dict[str, str]]:
         """Return the port's pairs as they should be; those of others stay, in their order."""
-        kept = [raw for raw in self.port["allowed_address_pairs"] if not self._goes(raw)]
+        kept = [asdict(each) for each in self.port.allowed_address_pairs if not self._goes(each)]
         given = {"mac_address": self.mac} if self.mac else {}
         return [*kept, *({"ip_address": each, **given} for each in self.missing)]
 
-    def _goes(self, raw: Mapping[str, str]) -> bool:
-        address, mac = _pair(raw)
-        return address in self.stale and mac in (self.mac, self.port["mac_address"].lower())
+    def _goes(self, pair: AddressPair) -> bool:
+        address, mac = _pair(pair)
+        return address in self.stale and mac in (self.mac, self.port.mac_address.lower())
 
 
-def _pair(raw: Mapping[str, str]) -> tuple[str, str]:
-    return str(block(raw["ip_address"])), raw["mac_address"].lower()
+def _pair(pair: AddressPair) -> tuple[str, str]:
+    return str(block(pair.ip_address)), pair.mac_address.lower()
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,15 @@ Source: Networking API v2.0, "Allowed address pairs", "Standard attributes tag",
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from urllib.parse import quote
 
 import tenacity
 
 from openstack_prep.errors import CloudError
 from openstack_prep.model import Mark
-from openstack_prep.resources.pair_records import Raw, Share, recorded, tag
+from openstack_prep.resources.neutron_records import PortRecord
+from openstack_prep.resources.pair_records import Share, recorded, tag
 from openstack_prep.service import Service
 
 ATTEMPTS = 20
@@ -27,7 +28,7 @@ def put_right(network: Service, mark: Mark, share: Share) -> Share:
 
     The executor would read all ports of the project for it, and give up after a few.  Raises CloudError.
     """
-    path = f"/ports/{share.port['id']}"
+    path = f"/ports/{share.port.id}"
     for attempt in tenacity.Retrying(
         retry=tenacity.retry_if_exception(lambda error: isinstance(error, CloudError) and error.status == 412),
         stop=tenacity.stop_after_attempt(ATTEMPTS),
@@ -36,47 +37,52 @@ def put_right(network: Service, mark: Mark, share: Share) -> Share:
     ):
         with attempt:
             if attempt.retry_state.attempt_number > 1:
-                share = replace(share, port=network.get(path)["port"])
+                share = replace(share, port=_read(network, path))
             share = _recorded_first(network, mark, path, share)
             share = replace(share, port=_with_pairs(network, path, share))
     left = _forgotten(network, mark, path, share)
     return replace(share, port=left, stale=frozenset(), mine=recorded(mark, left))
 
 
-def _forgotten(network: Service, mark: Mark, path: str, share: Share) -> Raw:
+def _read(network: Service, path: str) -> PortRecord:
+    return PortRecord.read(network.get(path)["port"])
+
+
+def _forgotten(network: Service, mark: Mark, path: str, share: Share) -> PortRecord:
     """Take away the records of pairs that are gone, and return the port.
 
     A run beside this one, of another mind, may have put a pair there again and relied on the record that it found;
     that pair keeps its record.  Had it only read the record, its pair would come to nothing: the port has changed.
     """
-    gone = {tag(mark, each) for each in share.stale} & set(share.port["tags"])
+    gone = {tag(mark, each) for each in share.stale} & set(share.port.tags)
     if not gone:
         return share.port
     for text in sorted(gone):
         network.delete(f"{path}/tags/{quote(text, safe='')}")
-    again = replace(share, port=network.get(path)["port"]).going
+    again = replace(share, port=_read(network, path)).going
     for each in again:
         network.put(f"{path}/tags/{quote(tag(mark, each), safe='')}")
     gone -= {tag(mark, each) for each in again}
-    return {**share.port, "tags": [each for each in share.port["tags"] if each not in gone]}
+    return replace(share.port, tags=tuple(each for each in share.port.tags if each not in gone))
 
 
 def _recorded_first(network: Service, mark: Mark, path: str, share: Share) -> Share:
     """Record what is about to be added; that counts as a change of the port."""
-    fresh = [text for each in share.missing if (text := tag(mark, each)) not in share.port["tags"]]
+    fresh = [text for each in share.missing if (text := tag(mark, each)) not in share.port.tags]
     for text in fresh:
         network.put(f"{path}/tags/{quote(text, safe='')}")
-    return replace(share, port=network.get(path)["port"]) if fresh else share
+    return replace(share, port=_read(network, path)) if fresh else share
 
 
-def _with_pairs(network: Service, path: str, share: Share) -> Raw:
+def _with_pairs(network: Service, path: str, share: Share) -> PortRecord:
     """Return the port with the pairs that it should have."""
     pairs = share.pairs()
-    if pairs == share.port["allowed_address_pairs"]:
+    if pairs == [asdict(each) for each in share.port.allowed_address_pairs]:
         return share.port
-    condition = {"If-Match": f"revision_number={share.port['revision_number']}"}
+    condition = {"If-Match": f"revision_number={share.port.revision_number}"}
     try:
-        return dict(network.put(path, {"port": {"allowed_address_pairs": pairs}}, headers=condition)["port"])
+        answer = network.put(path, {"port": {"allowed_address_pairs": pairs}}, headers=condition)
+        return PortRecord.read(answer["port"])
     except CloudError as error:
         if error.status == 400 and "maximum" in str(error):
             blocks = f"these are {len(pairs)} pairs, for {', '.join(sorted(share.wanted))}"

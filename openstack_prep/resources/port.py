@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import tenacity
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, PlanRefused, WaitTimeout, passes
 from openstack_prep.installer.naming import foreign_tags
+from openstack_prep.raw import Raw
+from openstack_prep.resources.neutron_records import PortRecord
 from openstack_prep.site import Site, only_one, query
 
 FIELDS = (
@@ -37,16 +38,20 @@ PAUSE = 1.0  # seconds between two looks for a port that is to come
 
 
 @query
-def ports_of(site: Site, project_id: str | None) -> Sequence[Mapping[str, Any]]:
-    """Return all ports of a project; none when it does not exist yet."""
+def rows_of(site: Site, project_id: str | None) -> Sequence[Raw]:
+    """Return all ports of a project as Neutron gives them; none when it does not exist yet."""
     if project_id is None:
         return ()
     return site.admin.network.list("/ports", "ports", project_id=project_id, fields=FIELDS)
 
 
-def wait_for_port(
-    cloud: Cloud, name: str, *, tag: str, seconds: float, stop: threading.Event | None = None
-) -> Mapping[str, Any]:
+@query
+def ports_of(site: Site, project_id: str | None) -> Sequence[PortRecord]:
+    """Return all ports of a project; none when it does not exist yet."""
+    return list(map(PortRecord.read, rows_of(site, project_id)))
+
+
+def wait_for_port(cloud: Cloud, name: str, *, tag: str, seconds: float, stop: threading.Event | None = None) -> Raw:
     """Return the port of exactly that name in the connection's own project, as soon as it is there.
 
     Its tag may come a moment later; a Neutron that is away, too, is waited for.  ``stop``, once it is set,
@@ -54,7 +59,7 @@ def wait_for_port(
     when two have the name, CloudError.
     """
 
-    def look() -> Mapping[str, Any] | None:
+    def look() -> Raw | None:
         project_id = cloud.project_id
         with cloud.reading():
             listed = cloud.network.list("/ports", "ports", project_id=project_id, name=name, fields=FIELDS)
@@ -76,10 +81,10 @@ def wait_for_port(
             "first minutes: is the infraID right, and the cloud entry that of the cluster's project?"
         )
     if foreign := foreign_tags(port["tags"], tag):
-        raise PlanRefused([of_another(f"port {name}", port, foreign)])
+        raise PlanRefused([of_another(f"port {name}", port["id"], foreign)])
     return port
 
 
-def of_another(where: str, port: Mapping[str, Any], foreign: Sequence[str]) -> Mistake:
+def of_another(where: str, port_id: str, foreign: Sequence[str]) -> Mistake:
     """Return what is wrong with a port that has the name we want and belongs to another cluster."""
-    return Mistake(where, f"{port['id']} carries {', '.join(foreign)}: another cluster's", "correct the infraID")
+    return Mistake(where, f"{port_id} carries {', '.join(foreign)}: another cluster's", "correct the infraID")

@@ -5,14 +5,21 @@ Source: Networking API v2.0 (``fields`` limits what is told); Compute API, "List
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from openstack_prep.cloud import Cloud
+from openstack_prep.raw import Raw, Values
+from openstack_prep.resources.neutron_records import AddressHolder, NetworkRecord, PortRecord, SubnetRecord
 from openstack_prep.site import Site, query
 
-Raw = Mapping[str, Any]
-"""A row as the API gives it."""
+
+class Block(NamedTuple):
+    """A subnet as far as its addresses are concerned."""
+
+    id: str
+    name: str
+    cidr: str
 
 
 @query
@@ -29,27 +36,30 @@ def in_project(site: Site, collection: str, member: str, project_id: str) -> Seq
 
 
 @query
-def external_networks(site: Site) -> Sequence[Raw]:
-    return site.admin.network.list("/networks", "networks", **{"router:external": True})
+def external_networks(site: Site) -> Sequence[NetworkRecord]:
+    listed = site.admin.network.list("/networks", "networks", **{"router:external": True})
+    return list(map(NetworkRecord.read, listed))
 
 
 @query
-def subnets_of(site: Site, network_id: str) -> Sequence[Raw]:
-    """Return the subnets of a network, whoever they belong to, with id, name and cidr."""
+def subnets_of(site: Site, network_id: str) -> Sequence[Block]:
+    """Return the subnets of a network, whoever they belong to."""
     fields = ["id", "name", "cidr"]
-    return site.admin.network.list("/subnets", "subnets", network_id=network_id, fields=fields)
+    listed = site.admin.network.list("/subnets", "subnets", network_id=network_id, fields=fields)
+    return [Block(raw["id"], raw["name"], raw["cidr"]) for raw in listed]
 
 
 @query
-def router_interfaces(site: Site, project_id: str, owners: tuple[str, ...]) -> Sequence[Raw]:
+def router_interfaces(site: Site, project_id: str, owners: tuple[str, ...]) -> Sequence[PortRecord]:
     """Return the ports that routers of a project have in subnets."""
-    return site.admin.network.list("/ports", "ports", project_id=project_id, device_owner=list(owners))
+    listed = site.admin.network.list("/ports", "ports", project_id=project_id, device_owner=list(owners))
+    return list(map(PortRecord.read, listed))
 
 
 @query
-def ports_on(site: Site, network_id: str) -> Sequence[Raw]:
+def ports_on(site: Site, network_id: str) -> Sequence[PortRecord]:
     """Return the ports on a network, as far as these credentials see them."""
-    return site.admin.network.list("/ports", "ports", network_id=network_id)
+    return list(map(PortRecord.read, site.admin.network.list("/ports", "ports", network_id=network_id)))
 
 
 @query
@@ -66,31 +76,33 @@ def network_name(site: Site, network_id: str, project_id: str) -> str:
 
 
 def external_network_name(site: Site, network_id: str) -> str:
-    return next((str(each["name"]) for each in external_networks(site) if each["id"] == network_id), network_id)
+    return next((each.name for each in external_networks(site) if each.id == network_id), network_id)
 
 
 @query
 def role_assignments(site: Site, scope: str, scope_id: str) -> Sequence[Raw]:
     """Return who may do what in a project or domain ("project", "domain"), with names beside the ids."""
-    which: dict[str, Any] = {f"scope.{scope}.id": scope_id, "include_names": True}
+    which: Values = {f"scope.{scope}.id": scope_id, "include_names": True}
     return site.admin.identity.list("/role_assignments", "role_assignments", **which)
 
 
 @query
-def subnets_named(site: Site, cloud: Cloud, name: str) -> Sequence[Raw]:
+def subnets_named(site: Site, cloud: Cloud, name: str) -> Sequence[SubnetRecord]:
     """Return the subnets of a name that an identity sees, those on networks that others share with it, too."""
-    return cloud.network.list("/subnets", "subnets", name=name)
+    return list(map(SubnetRecord.read, cloud.network.list("/subnets", "subnets", name=name)))
 
 
 @query
-def ports_in_subnet(site: Site, subnet_id: str) -> Sequence[Raw]:
+def ports_in_subnet(site: Site, subnet_id: str) -> Sequence[AddressHolder]:
     """Return who has an address of a subnet, as far as these credentials see."""
     fields = ["id", "name", "description", "device_owner", "fixed_ips"]
-    return site.admin.network.list("/ports", "ports", fixed_ips=f"subnet_id={subnet_id}", fields=fields)
+    listed = site.admin.network.list("/ports", "ports", fixed_ips=f"subnet_id={subnet_id}", fields=fields)
+    return list(map(AddressHolder.read, listed))
 
 
 @query
-def distributed_ports(site: Site, networks: tuple[str, ...]) -> Sequence[Raw]:
-    """Return Neutron's own ports for distributed services on networks, with their addresses."""
-    which: dict[str, Any] = {"device_owner": "network:distributed", "network_id": list(networks)}
-    return site.admin.network.list("/ports", "ports", fields=["id", "fixed_ips"], **which)
+def distributed_addresses(site: Site, networks: tuple[str, ...]) -> Sequence[tuple[str, frozenset[str]]]:
+    """Return the ids and addresses of Neutron's own ports for distributed services on networks."""
+    which: Values = {"device_owner": "network:distributed", "network_id": list(networks)}
+    listed = site.admin.network.list("/ports", "ports", fields=["id", "fixed_ips"], **which)
+    return [(raw["id"], frozenset(each["ip_address"] for each in raw["fixed_ips"])) for raw in listed]

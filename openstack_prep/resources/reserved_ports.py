@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 from openstack_prep.errors import NotAllowed, NotFound, ResourceFailed
 from openstack_prep.model import Mark, Resource
 from openstack_prep.resources.address_room import Room
+from openstack_prep.resources.neutron_records import AddressHolder, PortRecord
 from openstack_prep.site import Site
 
 BULK = 50
@@ -24,17 +24,15 @@ JOBS = 4
 OWNER = "openstack-prep:reserved"
 """What such a port says it is for; "network:" and "compute:" mean something to Neutron."""
 
-Raw = Mapping[str, Any]
-
 
 @dataclass(frozen=True)
 class PoolPorts:
     """The ports that exist for a pool, wherever they are."""
 
-    ports: tuple[Raw, ...] = ()
+    ports: tuple[PortRecord, ...] = ()
 
 
-def make(site: Site, project: Resource | None, name: str, room: Room, addresses: Sequence[str]) -> list[Raw]:
+def make(site: Site, project: Resource | None, name: str, room: Room, addresses: Sequence[str]) -> list[PortRecord]:
     """Make a port for each address, some by one request, all or none of these; raises CloudError."""
     cloud, owner = site.worker(project)
     bodies = [
@@ -50,27 +48,28 @@ def make(site: Site, project: Resource | None, name: str, room: Room, addresses:
         }
         for address in addresses
     ]
-    made: list[Raw] = []
+    made: list[PortRecord] = []
     for start in range(0, len(bodies), BULK):
         try:
-            made += cloud.network.post("/ports", {"ports": bodies[start : start + BULK]})["ports"]
+            answer = cloud.network.post("/ports", {"ports": bodies[start : start + BULK]})
+            made += map(PortRecord.read, answer["ports"])
         except NotAllowed as error:
             remedy = "on a network of another project one may not choose addresses; there, choose reserve: outside"
             raise NotAllowed(f"{error}; {remedy}", status=error.status) from error
     return made
 
 
-def remove(site: Site, project: Resource | None, ports: Iterable[Raw]) -> None:
+def remove(site: Site, project: Resource | None, ports: Iterable[PortRecord]) -> None:
     """Delete ports unless somebody changed one since we looked: then the executor looks again."""
     network = site.worker(project)[0].network
 
-    def one(port: Raw) -> None:
-        path = f"/ports/{port['id']}"
+    def one(port: PortRecord) -> None:
+        path = f"/ports/{port.id}"
         if use_of(port):  # until now, perhaps: its server may be gone
-            port = network.get(path)["port"]
+            port = PortRecord.read(network.get(path)["port"])
         if use_of(port):
             raise ResourceFailed(f"{shown(port)} is {use_of(port)}; take it away there first")
-        network.delete(path, headers={"If-Match": f"revision_number={port['revision_number']}"})
+        network.delete(path, headers={"If-Match": f"revision_number={port.revision_number}"})
 
     with ThreadPoolExecutor(JOBS) as pool:
         removals = [pool.submit(one, port) for port in ports]  # map would call the rest off
@@ -79,27 +78,27 @@ def remove(site: Site, project: Resource | None, ports: Iterable[Raw]) -> None:
             each.result()
 
 
-def by_pool(ports: Iterable[Raw]) -> dict[tuple[str, str], list[Raw]]:
+def by_pool(ports: Iterable[PortRecord]) -> dict[tuple[str, str], list[PortRecord]]:
     """Return those of some ports that keep addresses, by spec and pool."""
-    pools: dict[tuple[str, str], list[Raw]] = defaultdict(list)
+    pools: dict[tuple[str, str], list[PortRecord]] = defaultdict(list)
     for port in ports:
-        spec, name = Mark.spec_in(port["description"]), Mark.name_in(port["description"])
-        if port["device_owner"] == OWNER and spec and name:
+        spec, name = Mark.spec_in(port.description), Mark.name_in(port.description)
+        if port.device_owner == OWNER and spec and name:
             pools[spec, name].append(port)
     return pools
 
 
-def addresses_of(port: Raw, subnet_id: str | None) -> list[str]:
+def addresses_of(port: AddressHolder, subnet_id: str | None) -> list[str]:
     """Return the addresses that a port has on a subnet."""
-    return [each["ip_address"] for each in port["fixed_ips"] if each["subnet_id"] == subnet_id]
+    return [each.ip_address for each in port.fixed_ips if each.subnet_id == subnet_id]
 
 
-def use_of(port: Raw) -> str:
+def use_of(port: PortRecord) -> str:
     """Return what somebody uses a port for; nothing when it only keeps its address."""
-    if port["device_id"]:
-        return f"attached to {port['device_id']} ({port['device_owner']})"
-    return "" if port["device_owner"] in ("", OWNER) else f"used by {port['device_owner']}"
+    if port.device_id:
+        return f"attached to {port.device_id} ({port.device_owner})"
+    return "" if port.device_owner in ("", OWNER) else f"used by {port.device_owner}"
 
 
-def shown(port: Raw) -> str:
-    return f"port {port['name']}".strip() + f" {port['id']}"
+def shown(port: AddressHolder) -> str:
+    return f"port {port.name}".strip() + f" {port.id}"

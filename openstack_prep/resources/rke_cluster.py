@@ -152,7 +152,7 @@ class RkeCluster(OnStack, Cluster):
         if network is None:
             return []
         listed = queries.subnets_of(site, network)
-        return [Taken(f"subnet/{each['name'] or each['id']}", each["cidr"]) for each in listed]
+        return [Taken(f"subnet/{each.name or each.id}", each.cidr) for each in listed]
 
     def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
         outputs = self._outputs(site)

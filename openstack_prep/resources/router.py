@@ -5,18 +5,21 @@ Source: Networking API v2.0, "Routers".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Address, Name
 from openstack_prep.model import Change, Observed, Resource
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import queries
 from openstack_prep.resources.network import ExternalNetwork
 from openstack_prep.resources.neutron import NetworkResource
-from openstack_prep.resources.subnet import Route, Subnet
+from openstack_prep.resources.neutron_records import RouterRecord
+from openstack_prep.resources.route import Route
+from openstack_prep.resources.subnet import Subnet
 from openstack_prep.resources.uses import INTERFACES, Use, of_router
 from openstack_prep.site import Site
 
@@ -29,7 +32,7 @@ ADMINISTRATORS = ("external_fixed_ips", "enable_snat", "distributed", "ha")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Router(NetworkResource):
+class Router(NetworkResource[RouterRecord]):
     """A router of the project.
 
     Declared interfaces are made sure of; those that others added stay, and keep destroy from
@@ -60,6 +63,10 @@ class Router(NetworkResource):
     admin_state_up: bool | None = None
     """Whether it forwards packets."""
 
+    @classmethod
+    def read(cls, raw: Raw) -> RouterRecord:
+        return RouterRecord.read(raw)
+
     def references(self) -> Iterable[Resource]:
         yield from super().references()
         yield from self._subnets().values()
@@ -69,7 +76,7 @@ class Router(NetworkResource):
     def _subnets(self) -> dict[str, Subnet]:
         return {name: self.sibling(Subnet, name) for name in self.interfaces or ()}
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         values = super().desired()
         for unordered in ("external_fixed_ips", *LATER):
             if unordered in values:
@@ -88,10 +95,10 @@ class Router(NetworkResource):
             return super().maker(site)
         return site.admin, {"project_id": site.id(self.owner)} if self.owner else {}
 
-    def body(self, site: Site, values: Mapping[str, Any]) -> dict[str, Any]:
+    def body(self, site: Site, values: Raw) -> Values:
         body = {name: value for name, value in values.items() if name not in (*LATER, *GATEWAY)}
         if values.keys() & set(GATEWAY) and self.external_network:
-            gateway: dict[str, Any] = {"network_id": site.id(ExternalNetwork(name=self.external_network))}
+            gateway: dict[str, object] = {"network_id": site.id(ExternalNetwork(name=self.external_network))}
             if self.enable_snat is not None:
                 gateway["enable_snat"] = self.enable_snat
             if self.external_fixed_ips is not None:
@@ -99,44 +106,40 @@ class Router(NetworkResource):
             body["external_gateway_info"] = gateway
         return body
 
-    def values(self, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
-        gateway = raw["external_gateway_info"] or {}
+    def values(self, site: Site, record: RouterRecord) -> Values:
         network = site.look(ExternalNetwork(name=self.external_network)) if self.external_network else None
-        same = network is not None and network.id == gateway.get("network_id")
-        joined = _joined(site, raw)
-        return super().values(site, raw) | {
-            "external_network": self.external_network if same else gateway.get("network_id"),
-            "external_fixed_ips": frozenset(_addresses(raw)),
-            "enable_snat": gateway.get("enable_snat"),
-            "routes": frozenset(Route(**route) for route in raw["routes"]),
+        same = network is not None and network.id == record.gateway_network_id
+        joined = _joined(site, record)
+        return super().values(site, record) | {
+            "external_network": self.external_network if same else record.gateway_network_id,
+            "external_fixed_ips": frozenset(record.gateway_addresses),
+            "enable_snat": record.enable_snat,
+            "routes": frozenset(record.routes),
             "interfaces": frozenset(
                 name for name, subnet in self._subnets().items() if (found := site.look(subnet)) and found.id in joined
             ),
         }
 
     @classmethod
-    def in_words(cls, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
-        gateway = raw["external_gateway_info"] or {}
-        names = {each["id"]: each["name"] for each in Subnet.listing(site, raw["project_id"])}
-        joined = sorted(names.get(each, each) for each in _joined(site, raw))
-        network = gateway.get("network_id")
+    def in_words(cls, site: Site, record: RouterRecord) -> Values:
+        names = {each.id: each.name for each in Subnet.listing(site, record.project_id)}
+        joined = sorted(names.get(each, each) for each in _joined(site, record))
+        network = record.gateway_network_id
         return {
             "external_network": network and queries.external_network_name(site, network),
-            "enable_snat": gateway.get("enable_snat"),
             "interfaces": tuple(joined) or None,
-            "routes": tuple(Route(**route) for route in raw["routes"]) or None,
+            "routes": record.routes or None,
         }
 
-    def outputs(self, raw: Mapping[str, Any]) -> dict[str, str]:
-        addresses = ", ".join(_addresses(raw))
+    def outputs(self, record: RouterRecord) -> dict[str, str]:
+        addresses = ", ".join(record.gateway_addresses)
         return {"gateway": addresses} if addresses else {}
 
-    def use(self, site: Site, raw: Mapping[str, Any]) -> Use:
-        return of_router(site, raw, self._own_subnets(site, raw["project_id"]))
+    def use(self, site: Site, record: RouterRecord) -> Use:
+        return of_router(site, record, self._own_subnets(site, record.project_id))
 
-    def observe(self, site: Site, raw: Mapping[str, Any]) -> Observed:
-        observed = super().observe(site, raw)
-        return replace(observed, handle={**raw, "joined": _joined(site, raw)})
+    def observe(self, site: Site, record: RouterRecord) -> Observed:
+        return super().observe(site, replace(record, joined=_joined(site, record)))
 
     # --- its interfaces, and the routes through them ---------------------------------------
 
@@ -160,37 +163,32 @@ class Router(NetworkResource):
         return replace(observed, values={**observed.values, **self.desired()})
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        foreign = observed.handle["joined"] - self._own(site, observed) - going
+        foreign = observed.recorded(RouterRecord).joined - self._own(site, observed) - going
         if foreign:
             holds = f"has interfaces in subnets that this spec did not make: {', '.join(sorted(foreign))}"
             yield self.mistake(holds, "remove them first")
 
     def delete(self, site: Site, observed: Observed) -> None:
         cloud, _ = self.maker(site)
-        if observed.handle["routes"]:
+        record = observed.recorded(RouterRecord)
+        if record.routes:
             cloud.network.put(f"/routers/{observed.id}", {"router": {"routes": []}})
-        for subnet_id in sorted(observed.handle["joined"] & self._own(site, observed)):
+        for subnet_id in sorted(record.joined & self._own(site, observed)):
             body = {"subnet_id": subnet_id}
             cloud.network.put(f"/routers/{observed.id}/remove_router_interface", body, once=True)
         super().delete(site, observed)
 
     def _own(self, site: Site, observed: Observed) -> frozenset[str]:
         """Return the ids of subnets whose interfaces go with the router: declared ones, and those with our mark."""
-        return self._own_subnets(site, observed.handle["project_id"])
+        return self._own_subnets(site, observed.recorded(RouterRecord).project_id)
 
     def _own_subnets(self, site: Site, project_id: str) -> frozenset[str]:
         declared = {found.id for subnet in self._subnets().values() if (found := site.look(subnet))}
         listed = Subnet.listing(site, project_id)
-        return frozenset(declared | {raw["id"] for raw in listed if site.mark.owns(raw["description"])})
+        return frozenset(declared | {each.id for each in listed if site.mark.owns(each.description)})
 
 
-def _addresses(raw: Mapping[str, Any]) -> list[str]:
-    """Return the addresses of a router's gateway."""
-    return [each["ip_address"] for each in (raw["external_gateway_info"] or {}).get("external_fixed_ips", ())]
-
-
-def _joined(site: Site, raw: Mapping[str, Any]) -> frozenset[str]:
+def _joined(site: Site, router: RouterRecord) -> frozenset[str]:
     """Return the ids of the subnets that a router has an interface in."""
-    ports = queries.router_interfaces(site, raw["project_id"], INTERFACES)
-    joined = (port["fixed_ips"] for port in ports if port["device_id"] == raw["id"])
-    return frozenset(fixed["subnet_id"] for each in joined for fixed in each)
+    ports = queries.router_interfaces(site, router.project_id, INTERFACES)
+    return frozenset(fixed.subnet_id for port in ports if port.device_id == router.id for fixed in port.fixed_ips)

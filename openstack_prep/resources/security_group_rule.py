@@ -10,12 +10,14 @@ import ipaddress
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, cast
 
 from annotated_types import Ge, Le
 
 from openstack_prep.fields import Cidr, Name, Reads
 from openstack_prep.model import Coherent
+from openstack_prep.raw import Values
+from openstack_prep.resources.neutron_records import RuleRecord
 
 SELF = "self"
 
@@ -53,7 +55,7 @@ ANYWHERE = ("0.0.0.0/0", "::/0")
 ALL_PORTS = (1, 65535)
 
 
-def protocol(value: Any) -> Any:
+def protocol(value: object) -> object:
     """Read a protocol by name or number; return its name if it has one."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return value
@@ -69,7 +71,7 @@ def protocol(value: Any) -> Any:
     return word
 
 
-def ports(value: Any) -> Any:
+def ports(value: object) -> object:
     """Read a port or a range of ports: 80, "80" or "9000-9999"."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return value
@@ -80,9 +82,11 @@ def ports(value: Any) -> Any:
     return str(low) if low == high else f"{low}-{high}"
 
 
-_NUMBER_OR_TEXT: dict[str, Any] = {"type": ["integer", "string"]}
+_NUMBER_OR_TEXT: Values = {"type": ["integer", "string"]}
 Protocol = Annotated[str, Reads(protocol, _NUMBER_OR_TEXT)]
 Ports = Annotated[str, Reads(ports, _NUMBER_OR_TEXT)]
+Direction = Literal["ingress", "egress"]
+Ethertype = Literal["IPv4", "IPv6"]
 IcmpNumber = Annotated[int, Ge(0), Le(255)]
 
 
@@ -90,9 +94,9 @@ IcmpNumber = Annotated[int, Ge(0), Le(255)]
 class SecurityGroupRule(Coherent):
     """What a security group lets through.  Neutron cannot change one: another rule is another one."""
 
-    direction: Literal["ingress", "egress"] = "ingress"
+    direction: Direction = "ingress"
     """Whether it is about what comes in or what goes out."""
-    ethertype: Literal["IPv4", "IPv6"] | None = None
+    ethertype: Ethertype | None = None
     """IP version; by default that of remote_ip_prefix, or IPv4."""
     protocol: Protocol | None = None
     """IP protocol, by name or number; any by default."""
@@ -128,7 +132,7 @@ class SecurityGroupRule(Coherent):
     def version(self) -> str:
         return self.ethertype or (_version(self.remote_ip_prefix) if self.remote_ip_prefix else "IPv4")
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> Values:
         """Return the rule in the API's words, but for the ids of groups."""
         low, high = self.icmp_type, self.icmp_code
         if self.ports is not None:
@@ -143,6 +147,10 @@ class SecurityGroupRule(Coherent):
             "remote_ip_prefix": self.remote_ip_prefix,
         }
 
+    def record(self) -> RuleRecord:
+        """Return the rule as Neutron will keep it, but for the ids of groups."""
+        return RuleRecord.read(self.body())
+
 
 def is_made_by_neutron(rule: SecurityGroupRule, group: str) -> bool:
     """Whether Neutron makes such a rule in each new group, or in the group named default."""
@@ -151,27 +159,29 @@ def is_made_by_neutron(rule: SecurityGroupRule, group: str) -> bool:
     return rule == bare or (group == "default" and rule == own)
 
 
-def declared_rule(rule: Mapping[str, Any], groups: Mapping[str, str], description: str) -> SecurityGroupRule | None:
-    """Return what a spec would say for a rule in the API's words; None when a spec has no words for it.
+def declared_rule(
+    rule: RuleRecord, group_id: str, groups: Mapping[str, str], description: str
+) -> SecurityGroupRule | None:
+    """Return what a spec would say for a rule of a group; None when a spec has no words for it.
 
     ``groups`` are the names of groups by id.
     """
-    if rule.get("remote_address_group_id"):
+    if rule.remote_address_group_id:
         return None
-    low, high = rule["port_range_min"], rule["port_range_max"]
-    name = _canonical(rule["protocol"], rule["ethertype"])
+    low, high = rule.port_range_min, rule.port_range_max
+    name = _canonical(rule.protocol, rule.ethertype)
     icmp = name in ICMP
-    remote = rule["remote_group_id"]
+    remote = rule.remote_group_id
     try:
         return SecurityGroupRule(
-            direction=rule["direction"],
-            ethertype=rule["ethertype"],
+            direction=cast(Direction, rule.direction),
+            ethertype=cast(Ethertype, rule.ethertype),
             protocol=name,
             ports=f"{low}-{high}" if low is not None and not icmp else None,
             icmp_type=low if icmp else None,
             icmp_code=high if icmp else None,
-            remote_ip_prefix=rule["remote_ip_prefix"],
-            remote_group=SELF if remote == rule["security_group_id"] else remote and groups.get(remote, remote),
+            remote_ip_prefix=rule.remote_ip_prefix,
+            remote_group=SELF if remote == group_id else remote and groups.get(remote, remote),
             description=description or None,
         )
     except ValueError:
@@ -182,7 +192,7 @@ def _version(cidr: str) -> str:
     return f"IPv{ipaddress.ip_network(cidr).version}"
 
 
-def _canonical(value: Any, version: str) -> str | None:
+def _canonical(value: object, version: str) -> str | None:
     """Return a protocol's one name for an IP version."""
     name = protocol(value)
     if name in (None, "any"):
@@ -190,34 +200,34 @@ def _canonical(value: Any, version: str) -> str | None:
     return "ipv6-icmp" if name == "icmp" and version == "IPv6" else str(name)
 
 
-def is_about(rule: Mapping[str, Any], direction: str, version: int, protocol: str, number: int | None) -> bool:
-    """Whether a rule, in the API's words, is about a protocol and its port, or its type of ICMP message."""
-    if rule["direction"] != direction or rule["ethertype"] != f"IPv{version}":
+def is_about(rule: RuleRecord, direction: str, version: int, protocol: str, number: int | None) -> bool:
+    """Whether a rule is about a protocol and its port, or its type of ICMP message."""
+    if rule.direction != direction or rule.ethertype != f"IPv{version}":
         return False
-    name = _canonical(rule["protocol"], rule["ethertype"])
+    name = _canonical(rule.protocol, rule.ethertype)
     if name in ANY:
         return True
-    low, high = rule["port_range_min"], rule["port_range_max"]
-    if name != _canonical(protocol, rule["ethertype"]):
+    low, high = rule.port_range_min, rule.port_range_max
+    if name != _canonical(protocol, rule.ethertype):
         return False
     if name in ICMP:  # the second number is a code, and an echo has none but 0
         return low is None or (low == number and high in (None, 0))
     return number is None or ((low is None or low <= number) and (high is None or number <= high))
 
 
-def in_words(rule: Mapping[str, Any], remote_group: str | None) -> str:
-    """Return what a rule, in the API's words, lets through: "ingress IPv4 tcp 443 from 10.0.0.0/16"."""
-    name = _canonical(rule["protocol"], rule["ethertype"])
-    prefix = rule.get("normalized_cidr") or rule["remote_ip_prefix"]
-    if rule.get("remote_address_group_id"):
-        prefix = f"address group {rule['remote_address_group_id']}"
+def in_words(rule: RuleRecord, remote_group: str | None) -> str:
+    """Return what a rule lets through: "ingress IPv4 tcp 443 from 10.0.0.0/16"."""
+    name = _canonical(rule.protocol, rule.ethertype)
+    prefix = rule.normalized_cidr or rule.remote_ip_prefix
+    if rule.remote_address_group_id:
+        prefix = f"address group {rule.remote_address_group_id}"
     remote = remote_group or (None if prefix in ANYWHERE else prefix) or "anywhere"
-    words = [rule["direction"], rule["ethertype"], name or "any", _numbers(rule, name)]
-    return " ".join([*filter(None, words), "from" if rule["direction"] == "ingress" else "to", remote])
+    words = [rule.direction, rule.ethertype, name or "any", _numbers(rule, name)]
+    return " ".join([*filter(None, words), "from" if rule.direction == "ingress" else "to", remote])
 
 
-def _numbers(rule: Mapping[str, Any], name: str | None) -> str:
-    low, high = rule["port_range_min"], rule["port_range_max"]
+def _numbers(rule: RuleRecord, name: str | None) -> str:
+    low, high = rule.port_range_min, rule.port_range_max
     if low is None or (low, high) == ALL_PORTS:
         return ""
     if name in ICMP:

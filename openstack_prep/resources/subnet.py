@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Address, Cidr, Name, Reads, address
 from openstack_prep.model import Observed, Resource
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import in_use, queries
 from openstack_prep.resources.network import Network
 from openstack_prep.resources.neutron import NetworkResource
+from openstack_prep.resources.neutron_records import SubnetRecord
+from openstack_prep.resources.route import Route as Route
 from openstack_prep.resources.uses import Use, clear, of_subnet
 from openstack_prep.site import Site
 
@@ -60,17 +63,7 @@ Ipv6Mode = Literal["slaac", "dhcpv6-stateful", "dhcpv6-stateless"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Route:
-    """A route to a network by way of an address."""
-
-    destination: Cidr
-    """Network to reach."""
-    nexthop: Address
-    """Address of the next hop."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Subnet(NetworkResource):
+class Subnet(NetworkResource[SubnetRecord]):
     """A range of addresses on a network of the project."""
 
     kind: ClassVar[str] = "subnet"
@@ -99,17 +92,21 @@ class Subnet(NetworkResource):
     ipv6_address_mode: Ipv6Mode | None = None
     """How servers get their IPv6 addresses."""
 
+    @classmethod
+    def read(cls, raw: Raw) -> SubnetRecord:
+        return SubnetRecord.read(raw)
+
     def references(self) -> Iterable[Resource]:
         return (*super().references(), *((self.sibling(Network, self.network),) if self.network else ()))
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         values = super().desired()
         for unordered in ("allocation_pools", "host_routes"):
             if unordered in values:
                 values[unordered] = frozenset(values[unordered])
         return values
 
-    def body(self, site: Site, values: Mapping[str, Any]) -> dict[str, Any]:
+    def body(self, site: Site, values: Raw) -> Values:
         body = dict(values)
         if "network" in body:
             body["network_id"] = site.id(self.sibling(Network, body.pop("network")))
@@ -124,48 +121,48 @@ class Subnet(NetworkResource):
             body["host_routes"] = [vars(route) for route in sorted(body["host_routes"], key=str)]
         return body
 
-    def values(self, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
+    def values(self, site: Site, record: SubnetRecord) -> Values:
         network = site.look(self.sibling(Network, self.network)) if self.network else None
-        same = network is not None and network.id == raw["network_id"]
-        return super().values(site, raw) | {
-            "network": self.network if same else raw["network_id"],
-            "gateway_ip": raw["gateway_ip"] or False,
-            "dns_nameservers": tuple(raw["dns_nameservers"]),
-            "allocation_pools": frozenset(f"{each['start']}-{each['end']}" for each in raw["allocation_pools"]),
-            "host_routes": frozenset(Route(**route) for route in raw["host_routes"]),
+        same = network is not None and network.id == record.network_id
+        return super().values(site, record) | {
+            "network": self.network if same else record.network_id,
+            "gateway_ip": record.gateway_ip or False,
+            "dns_nameservers": record.dns_nameservers,
+            "allocation_pools": frozenset(record.allocation_pools),
+            "host_routes": frozenset(record.host_routes),
         }
 
     @classmethod
-    def in_words(cls, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
+    def in_words(cls, site: Site, record: SubnetRecord) -> Values:
         return {
-            "network": queries.network_name(site, raw["network_id"], raw["project_id"]),
-            "gateway_ip": raw["gateway_ip"] or False,
-            "dns_nameservers": tuple(raw["dns_nameservers"]) or None,
-            "allocation_pools": tuple(f"{each['start']}-{each['end']}" for each in raw["allocation_pools"]),
-            "host_routes": tuple(Route(**route) for route in raw["host_routes"]) or None,
+            "network": queries.network_name(site, record.network_id, record.project_id),
+            "gateway_ip": record.gateway_ip or False,
+            "dns_nameservers": record.dns_nameservers or None,
+            "host_routes": record.host_routes or None,
         }
 
-    def outputs(self, raw: Mapping[str, Any]) -> dict[str, str]:
-        return {"cidr": raw["cidr"]}
+    def outputs(self, record: SubnetRecord) -> dict[str, str]:
+        return {"cidr": record.cidr}
 
-    def named(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def named(self, site: Site, listed: Iterable[SubnetRecord]) -> list[SubnetRecord]:
         """Leave out those on a twin of the network; they are deleted together with it."""
         found = super().named(site, listed)
         network = site.look(self.sibling(Network, self.network)) if self.network else None
         project_id = site.find_project_id(self.owner)
-        if network is None or project_id is None or all(raw["network_id"] == network.id for raw in found):
+        if network is None or project_id is None or all(each.network_id == network.id for each in found):
             return found
-        same = (raw for raw in Network.listing(site, project_id) if raw["name"] == self.network)
-        twins = {raw["id"] for raw in same if site.mark.owns(raw["description"])} - {network.id}
-        return [raw for raw in found if raw["network_id"] not in twins]
+        same = (each for each in Network.listing(site, project_id) if each.name == self.network)
+        twins = {each.id for each in same if site.mark.owns(each.description)} - {network.id}
+        return [each for each in found if each.network_id not in twins]
 
-    def use(self, site: Site, raw: Mapping[str, Any]) -> Use:
-        return of_subnet(site, raw)
+    def use(self, site: Site, record: SubnetRecord) -> Use:
+        return of_subnet(site, record)
 
     def delete(self, site: Site, observed: Observed) -> None:
         """Delete it; from a twin first the interfaces and ports that carry our tag."""
         if observed.holds:
-            clear(self.maker(site)[0], of_subnet(site.fresh(), observed.handle), f"{self.key} {observed.id}")
+            use = of_subnet(site.fresh(), observed.recorded(SubnetRecord))
+            clear(self.maker(site)[0], use, f"{self.key} {observed.id}")
         super().delete(site, observed)
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
@@ -176,7 +173,7 @@ class Subnet(NetworkResource):
             yield from self._check_others(site, observed, ipaddress.ip_network(self.cidr))
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        network_id = observed.handle["network_id"]
+        network_id = observed.recorded(SubnetRecord).network_id
         if network_id in going:
             return  # the network says so
         for user in in_use.on_subnet(site, network_id, observed.id, going):
@@ -201,8 +198,8 @@ class Subnet(NetworkResource):
         if observed is not None or network is None or project_id is None:
             return
         for other in self.listing(site, project_id):
-            if other["network_id"] == network.id and whole.overlaps(ipaddress.ip_network(other["cidr"])):
-                overlap = f"{whole} overlaps {other['cidr']} of subnet {other['name']} {other['id']}"
+            if other.network_id == network.id and whole.overlaps(ipaddress.ip_network(other.cidr)):
+                overlap = f"{whole} overlaps {other.cidr} of subnet {other.name} {other.id}"
                 yield self.mistake(f"{overlap} on the same network", "choose another cidr")
 
 

@@ -7,13 +7,22 @@ reserve addresses go when their owner carries our tag.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotAllowed, ResourceFailed
 from openstack_prep.resources import queries, reserved_ports
+from openstack_prep.resources.neutron_records import (
+    FloatingIPRecord,
+    GroupRecord,
+    NetworkRecord,
+    NeutronRecord,
+    PortRecord,
+    RouterRecord,
+    RuleRecord,
+    SubnetRecord,
+)
 from openstack_prep.resources.port import ports_of
 from openstack_prep.site import Site, query
 
@@ -26,68 +35,65 @@ INTERFACES = (
 AUTOMATIC = ("network:dhcp", "network:distributed")
 """What owns the ports that Neutron deletes together with a network or subnet."""
 
-Raw = Mapping[str, Any]
-
 
 @dataclass(frozen=True)
 class Use:
-    """``others`` names what others have there, ``own`` what carries our tag and is deleted with it."""
+    """``others`` names what others have there; ``ports``, ``subnets`` and ``rules`` are ours and deleted with it."""
 
     others: tuple[str, ...] = ()
-    own: tuple[Raw, ...] = ()
+    ports: tuple[PortRecord, ...] = ()
+    subnets: tuple[SubnetRecord, ...] = ()
+    rules: tuple[RuleRecord, ...] = ()
 
     @property
     def holds(self) -> frozenset[str]:
-        return frozenset(raw["id"] for raw in self.own)
+        ids = (each.id for each in (*self.ports, *self.subnets))
+        return frozenset((*ids, *(rule.id for rule in self.rules)))
 
 
-def of_network(site: Site, network: Raw) -> Use:
+def of_network(site: Site, network: NetworkRecord) -> Use:
     """Return the use of a network: its ports and its subnets."""
-    subnets = _subnets_on(site, network["id"])
-    foreign = [raw for raw in subnets if not site.mark.owns(raw["description"])]
-    own = [raw for raw in subnets if raw not in foreign]
-    ports = _of_ports(site, network, queries.ports_on(site, network["id"]))
-    named = (f"subnet {raw['name']} {raw['id']}" for raw in foreign)
-    return Use((*named, *ports.others), (*ports.own, *own))
+    subnets = _subnets_on(site, network.id)
+    own = tuple(each for each in subnets if site.mark.owns(each.description))
+    named = (f"subnet {each.name} {each.id}" for each in subnets if each not in own)
+    ports = _of_ports(site, network, queries.ports_on(site, network.id))
+    return Use((*named, *ports.others), ports.ports, own)
 
 
-def of_subnet(site: Site, subnet: Raw) -> Use:
+def of_subnet(site: Site, subnet: SubnetRecord) -> Use:
     """Return the use of a subnet: the ports that have addresses there."""
-    ports = queries.ports_on(site, subnet["network_id"])
-    here = [port for port in ports if any(each["subnet_id"] == subnet["id"] for each in port["fixed_ips"])]
+    ports = queries.ports_on(site, subnet.network_id)
+    here = [port for port in ports if any(each.subnet_id == subnet.id for each in port.fixed_ips)]
     return _of_ports(site, subnet, here)
 
 
-def of_group(site: Site, group: Raw) -> Use:
+def of_group(site: Site, group: GroupRecord) -> Use:
     """Return the use of a security group: ports, and rules of ours."""
-    ports = [port for port in ports_of(site, group["project_id"]) if group["id"] in port["security_groups"]]
-    rules = [rule for rule in group["security_group_rules"] if site.mark.owns(rule["description"])]
-    return Use(tuple(map(_shown, ports)), tuple(rules))
+    ports = [port for port in ports_of(site, group.project_id) if group.id in port.security_groups]
+    rules = [rule for rule in group.security_group_rules if site.mark.owns(rule.description)]
+    return Use(tuple(map(_shown, ports)), rules=tuple(rules))
 
 
-def of_router(site: Site, router: Raw, own_subnets: Iterable[str]) -> Use:
+def of_router(site: Site, router: RouterRecord, own_subnets: Iterable[str]) -> Use:
     """Return the use of a router: floating IPs behind it, and its interfaces."""
-    served = [raw for raw in _addresses_behind(site, router["id"]) if raw["port_id"]]
-    ports = _ports_of_device(site, router["id"])
-    interfaces = [port for port in ports if port["device_owner"] in INTERFACES]
+    interfaces = [port for port in _ports_of_device(site, router.id) if port.device_owner in INTERFACES]
     known = set(own_subnets)
-    foreign = [port for port in interfaces if not {each["subnet_id"] for each in port["fixed_ips"]} <= known]
-    own = [port for port in interfaces if port not in foreign]
-    addresses = (f"floating IP {raw['floating_ip_address']}" for raw in served)
-    return Use((*addresses, *map(_shown, foreign)), tuple(own))
+    own = [port for port in interfaces if {each.subnet_id for each in port.fixed_ips} <= known]
+    addresses = (f"floating IP {each.address}" for each in _addresses_behind(site, router.id) if each.port_id)
+    return Use((*addresses, *(_shown(port) for port in interfaces if port not in own)), tuple(own))
 
 
-def of_floating_ip(raw: Raw) -> Use:
-    return Use((f"port {raw['port_id']}",) if raw["port_id"] else ())
+def of_floating_ip(record: FloatingIPRecord) -> Use:
+    return Use((f"port {record.port_id}",) if record.port_id else ())
 
 
-def of_image(site: Site, image: Raw) -> Use:
+def of_image(site: Site, image_id: str) -> Use:
     """Return the servers that were booted from an image, as far as our credentials see them."""
     servers = site.admin.compute
     try:
-        found = servers.list("/servers", "servers", all_tenants=True, image=image["id"])
+        found = servers.list("/servers", "servers", all_tenants=True, image=image_id)
     except NotAllowed:
-        found = servers.list("/servers", "servers", image=image["id"])
+        found = servers.list("/servers", "servers", image=image_id)
     return Use(tuple(f"server {raw['name']} {raw['id']}" for raw in found))
 
 
@@ -95,47 +101,45 @@ def clear(cloud: Cloud, use: Use, what: str) -> None:
     """Delete what carries our tag from a network or subnet; refuse when others use it by now."""
     if use.others:
         raise ResourceFailed(f"{what} is now used by {', '.join(use.others)}; it is kept")
-    ports = [raw for raw in use.own if "device_owner" in raw]
-    for port in ports:
-        if port["device_owner"] in INTERFACES:
-            path = f"/routers/{port['device_id']}/remove_router_interface"
-            cloud.network.put(path, {"port_id": port["id"]}, once=True)
+    for port in use.ports:
+        if port.device_owner in INTERFACES:
+            cloud.network.put(f"/routers/{port.device_id}/remove_router_interface", {"port_id": port.id}, once=True)
         else:
-            headers = {"If-Match": f"revision_number={port['revision_number']}"}
-            cloud.network.delete(f"/ports/{port['id']}", headers=headers)
-    for subnet in use.own:
-        if subnet not in ports:
-            cloud.network.delete(f"/subnets/{subnet['id']}")
+            headers = {"If-Match": f"revision_number={port.revision_number}"}
+            cloud.network.delete(f"/ports/{port.id}", headers=headers)
+    for subnet in use.subnets:
+        cloud.network.delete(f"/subnets/{subnet.id}")
 
 
-def _of_ports(site: Site, within: Raw, ports: Sequence[Raw]) -> Use:
-    left = [port for port in ports if port["device_owner"] not in AUTOMATIC]
+def _of_ports(site: Site, within: NeutronRecord, ports: Sequence[PortRecord]) -> Use:
+    left = [port for port in ports if port.device_owner not in AUTOMATIC]
     own = [port for port in left if _is_ours(site, within, port)]
     return Use(tuple(_shown(port) for port in left if port not in own), tuple(own))
 
 
-def _is_ours(site: Site, within: Raw, port: Raw) -> bool:
-    if port["device_owner"] in INTERFACES:
-        routers = queries.in_project(site, "routers", "router", within["project_id"])
-        return any(raw["id"] == port["device_id"] and site.mark.owns(raw["description"]) for raw in routers)
-    return site.mark.owns(port["description"]) and not reserved_ports.use_of(port)
+def _is_ours(site: Site, within: NeutronRecord, port: PortRecord) -> bool:
+    if port.device_owner in INTERFACES:
+        routers = queries.in_project(site, "routers", "router", within.project_id)
+        return any(raw["id"] == port.device_id and site.mark.owns(raw["description"]) for raw in routers)
+    return site.mark.owns(port.description) and not reserved_ports.use_of(port)
 
 
-def _shown(port: Raw) -> str:
-    owner = f" ({port['device_owner']} {port['device_id']})" if port["device_id"] else ""
+def _shown(port: PortRecord) -> str:
+    owner = f" ({port.device_owner} {port.device_id})" if port.device_id else ""
     return f"{reserved_ports.shown(port)}{owner}"
 
 
 @query
-def _subnets_on(site: Site, network_id: str) -> Sequence[Raw]:
-    return site.admin.network.list("/subnets", "subnets", network_id=network_id)
+def _subnets_on(site: Site, network_id: str) -> Sequence[SubnetRecord]:
+    return list(map(SubnetRecord.read, site.admin.network.list("/subnets", "subnets", network_id=network_id)))
 
 
 @query
-def _ports_of_device(site: Site, device_id: str) -> Sequence[Raw]:
-    return site.admin.network.list("/ports", "ports", device_id=device_id)
+def _ports_of_device(site: Site, device_id: str) -> Sequence[PortRecord]:
+    return list(map(PortRecord.read, site.admin.network.list("/ports", "ports", device_id=device_id)))
 
 
 @query
-def _addresses_behind(site: Site, router_id: str) -> Sequence[Raw]:
-    return site.admin.network.list("/floatingips", "floatingips", router_id=router_id)
+def _addresses_behind(site: Site, router_id: str) -> Sequence[FloatingIPRecord]:
+    listed = site.admin.network.list("/floatingips", "floatingips", router_id=router_id)
+    return list(map(FloatingIPRecord.read, listed))

@@ -40,13 +40,13 @@ class Scene:
 
     @property
     def virtual(self) -> list[Raw]:
-        return [port for port in self.ports if naming.is_virtual(port, self.infra_id)]
+        return _virtual(self.ports, self.infra_id)
 
     @property
     def nodes(self) -> list[Raw]:
         """Node ports on the cluster's own network; virtual addresses are on no other."""
         networks = {port["network_id"] for port in self.virtual}
-        nodes = [port for port in self.ports if naming.is_node(port, self.infra_id)]
+        nodes = [port for port in self.ports if _is_node(port, self.infra_id)]
         return [port for port in nodes if not networks or port["network_id"] in networks]
 
 
@@ -69,7 +69,7 @@ def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> Scene:
         subnets = start(
             lambda: _some(cloud, "subnets", {ip["subnet_id"] for port in virtual for ip in port["fixed_ips"]})
         )
-        used = {group for port in ports() if naming.is_node(port, infra_id) for group in port["security_groups"]}
+        used = {group for port in ports() if _is_node(port, infra_id) for group in port["security_groups"]}
         groups = start(lambda: _some(cloud, "security-groups", used))
         behind = {port["device_id"] for port in interfaces() or ()}
         behind |= {each["router_id"] for each in floating_ips() or () if each["router_id"]}
@@ -87,7 +87,11 @@ def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> Scene:
 
 
 def _virtual(ports: Iterable[Raw], infra_id: str) -> list[Raw]:
-    return [port for port in ports if naming.is_virtual(port, infra_id)]
+    return [port for port in ports if naming.is_virtual(port["name"], port["tags"], infra_id)]
+
+
+def _is_node(port: Raw, infra_id: str) -> bool:
+    return naming.is_node(port["name"], port["tags"], port["device_owner"], infra_id)
 
 
 def _if_allowed(read: Callable[[], Any]) -> Any:

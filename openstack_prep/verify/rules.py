@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from openstack_prep.resources.neutron_records import RuleRecord
 from openstack_prep.resources.security_group_rule import is_about
 
 Raw = Mapping[str, Any]
@@ -42,13 +43,11 @@ def admission(rules: Iterable[Raw], port: int, version: int) -> Admission:
 
     A rule with a remote group lets in ports of this cloud, and so nobody from outside.
     """
-    ours = [rule for rule in rules if is_about(rule, "ingress", version, "tcp", port)]
-    groups = [rule["remote_address_group_id"] for rule in ours if rule.get("remote_address_group_id")]
-    plain = [rule for rule in ours if not rule.get("remote_group_id") and not rule.get("remote_address_group_id")]
+    ours = [rule for rule in map(RuleRecord.read, rules) if is_about(rule, "ingress", version, "tcp", port)]
+    groups = [rule.remote_address_group_id for rule in ours if rule.remote_address_group_id]
+    plain = [rule for rule in ours if not rule.remote_group_id and not rule.remote_address_group_id]
     sources: list[Any] = [
-        ipaddress.ip_network(rule["remote_ip_prefix"], strict=False)
-        if rule["remote_ip_prefix"]
-        else EVERYWHERE[version]
+        ipaddress.ip_network(rule.remote_ip_prefix, strict=False) if rule.remote_ip_prefix else EVERYWHERE[version]
         for rule in plain
     ]
     return Admission(tuple(ipaddress.collapse_addresses(sources)), tuple(dict.fromkeys(groups)))

@@ -203,6 +203,23 @@ def stored() -> Callable[[str, str], None]:
     return compare
 
 
+def port_row(**fields: Any) -> dict[str, Any]:
+    """Return a port with all the fields that Neutron always gives, and these."""
+    return {
+        "name": "",
+        "description": "",
+        "tags": [],
+        "network_id": "n1",
+        "mac_address": "fa:16:3e:00:00:01",
+        "device_id": "",
+        "device_owner": "",
+        "fixed_ips": [],
+        "security_groups": [],
+        "allowed_address_pairs": [],
+        "revision_number": 1,
+    } | fields
+
+
 def failure(status: int, message: str = "no") -> dict[str, Any]:
     """Return what a service answers to a request it refuses, as requests-mock takes it."""
     body = {"error": {"message": message, "code": status}}

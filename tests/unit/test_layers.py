@@ -27,7 +27,7 @@ LAYERS = [
     ["model", "fields", "private_file", "content"],
     ["resource"],
     ["errors"],
-    ["interrupts", "key", "version", "wave"],
+    ["interrupts", "key", "raw", "version", "wave"],
 ]
 HEIGHT = {name: -depth for depth, layer in enumerate(LAYERS) for name in layer}
 

@@ -13,7 +13,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.errors import ConfigError, PlanRefused, SpecError
 from openstack_prep.hooks.address_pairs import Sync, sync_address_pairs, to_sync
 from openstack_prep.resources import AddressPairs
-from tests.unit.conftest import ENDPOINTS, connection, sent
+from tests.unit.conftest import ENDPOINTS, connection, port_row, sent
 from tests.unit.rke.test_services import said, service
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
@@ -187,14 +187,7 @@ def test_all_that_is_wrong_is_told_at_once(cloud: Cloud, wanted: Sync, lines: li
 
 def node(services: requests_mock.Mocker, **fields: Any) -> dict[str, Any]:
     """Have Neutron know one node's port, and a group that it carries."""
-    found = {"id": "p1", "name": "node", "network_id": "n1", "mac_address": "m", "security_groups": ["g1"]}
-    found |= {
-        "fixed_ips": [],
-        "allowed_address_pairs": [],
-        "tags": [],
-        "revision_number": 1,
-        "device_id": "s1",
-    } | fields
+    found = port_row(id="p1", name="node", mac_address="m", security_groups=["g1"], device_id="s1") | fields
     services.get(f"{NEUTRON}/ports", json={"ports": [found]})
     services.get(f"{NEUTRON}/security-groups", json={"security_groups": [{"id": "g1", "name": "rke"}]})
     return found

@@ -11,7 +11,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotAllowed, PlanRefused, SpecError
 from openstack_prep.hooks import cleanup
 from openstack_prep.hooks.cleanup import plan_cleanup
-from tests.unit.conftest import ENDPOINTS, connection, failure, sent
+from tests.unit.conftest import ENDPOINTS, connection, failure, port_row, sent
 
 NEUTRON, NOVA, GLANCE = ENDPOINTS["network"] + "/v2.0", ENDPOINTS["compute"], ENDPOINTS["image"] + "/v2"
 CINDER, SWIFT = ENDPOINTS["block-storage"], ENDPOINTS["object-store"]
@@ -19,12 +19,13 @@ ID = "dev-x7k2p"
 INTERFACE = "network:router_interface"
 TAG = f"openshiftClusterID={ID}"
 
+THEIRS = [{"subnet_id": "theirs", "ip_address": "10.9.0.1"}]
+
 Lists = dict[str, list[dict[str, Any]]]
 
 
 def port(name: str, /, **more: Any) -> dict[str, Any]:
-    nothing = {"device_id": "", "device_owner": "", "fixed_ips": [], "security_groups": [], "project_id": "p"}
-    return {"id": f"id-of-{name}", "name": f"{ID}-{name}", "tags": [TAG], **nothing} | more
+    return port_row(**{"id": f"id-of-{name}", "name": f"{ID}-{name}", "tags": [TAG], "project_id": "p"} | more)
 
 
 def floating(address: str, **more: Any) -> dict[str, Any]:
@@ -164,7 +165,13 @@ def test_two_of_a_name_are_told_apart(there: Lists) -> None:
         ),
         (
             "ports",
-            port("", tags=[], device_id="r", device_owner=INTERFACE, fixed_ips=[{"subnet_id": "theirs"}]),
+            port(
+                "",
+                tags=[],
+                device_id="r",
+                device_owner=INTERFACE,
+                fixed_ips=THEIRS,
+            ),
             f"router/{ID}-external-router: .*: it has an interface in subnet theirs",
         ),
         ("ports", port("", tags=[], security_groups=["g"]), f"security_group/{ID}-master: does not belong"),

@@ -22,7 +22,7 @@ from openstack_prep.hooks.pre_ipi import checked
 from openstack_prep.plan import Report
 from openstack_prep.resources import port as ports
 from openstack_prep.spec import load_spec
-from tests.unit.conftest import ENDPOINTS, sent
+from tests.unit.conftest import ENDPOINTS, port_row, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 KEPT = "while [ ! -e metadata.json.kept ]; do sleep 0.01; done; sleep 0.1"
@@ -51,14 +51,13 @@ def folder(clouds_yaml: Path, services: requests_mock.Mocker, monkeypatch: pytes
     made = clouds_yaml.parent / "ocp"
     made.mkdir()
     (made / "install-config.yaml").write_text(CONFIG)
-    common = {"network_id": "n", "device_owner": "", "allowed_address_pairs": [], "revision_number": 1, "fixed_ips": []}
     listed = [
-        {"id": f"{each}-{end}", "name": f"{each}-{end}", "tags": [f"openshiftClusterID={each}"], "mac_address": "m"}
+        port_row(id=f"{each}-{end}", name=f"{each}-{end}", tags=[f"openshiftClusterID={each}"], mac_address="m")
         for each in (ID, OLD)
         for end in ("ingress-port", "master-0-0")
     ]
-    listed = [each | common for each in listed]
     ip = {"id": "f1", "floating_ip_address": "192.0.2.5", "description": "", "port_id": None, "revision_number": 1}
+    ip["floating_network_id"] = "n1"
 
     def of_that_name(request: Any, _: Any) -> dict[str, Any]:
         name = request.qs.get("name", [None])[0]

@@ -12,7 +12,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotUnique, PlanRefused, SpecError, WaitTimeout
 from openstack_prep.hooks import post_ipi
 from openstack_prep.resources import port as ports
-from tests.unit.conftest import ENDPOINTS, connection, sent
+from tests.unit.conftest import ENDPOINTS, connection, port_row, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 ID = "dev-x7k2p"
@@ -23,8 +23,9 @@ TAG = f"openshiftClusterID={ID}"
 def neutron(services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> list[list[dict[str, Any]]]:
     """What each list of ports answers, the last one again and again."""
     monkeypatch.setattr(ports, "PAUSE", 0.01)
-    answers: list[list[dict[str, Any]]] = [[{"id": "p1", "name": f"{ID}-ingress-port", "tags": []}]]
+    answers: list[list[dict[str, Any]]] = [[port_row(id="p1", name=f"{ID}-ingress-port")]]
     ip = {"id": "f1", "floating_ip_address": "192.0.2.5", "description": "", "port_id": None, "revision_number": 1}
+    ip["floating_network_id"] = "n1"
 
     def change(request: Any, _: Any) -> dict[str, Any]:
         ip.update(request.json()["floatingip"])

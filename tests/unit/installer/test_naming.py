@@ -56,7 +56,7 @@ def test_a_cluster_may_be_called_worker() -> None:
     ],
 )
 def test_nodes(found: dict[str, Any], node: bool) -> None:
-    assert names.is_node(found, ID) is node
+    assert names.is_node(found["name"], found["tags"], found["device_owner"], ID) is node
 
 
 @pytest.mark.parametrize(

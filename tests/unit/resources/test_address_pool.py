@@ -13,7 +13,7 @@ from openstack_prep import executor, planner
 from openstack_prep.plan import Plan, Report
 from openstack_prep.resources import AddressPool
 from openstack_prep.site import Site
-from tests.unit.conftest import ENDPOINTS, failure, resolved
+from tests.unit.conftest import ENDPOINTS, failure, port_row, resolved
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 SUBNET = {
@@ -39,7 +39,7 @@ class Neutron:
         self.ports: list[dict[str, Any]] = []
         self.bulks: list[int] = []
         self.numbers = itertools.count()
-        services.get(f"{NEUTRON}/ports", json=lambda *_: {"ports": self.ports})
+        services.get(f"{NEUTRON}/ports", json=lambda *_: {"ports": [port_row(**each) for each in self.ports]})
         services.get(f"{NEUTRON}/subnets", json={"subnets": [SUBNET]})
         services.post(f"{NEUTRON}/ports", json=self.make, status_code=201)
         services.get(re.compile(f"{NEUTRON}/quotas/.*"), **failure(403))
@@ -49,7 +49,7 @@ class Neutron:
         self.bulks.append(len(bodies))
         made = [each | {"id": f"p{next(self.numbers)}", "revision_number": 1, "device_id": ""} for each in bodies]
         self.ports += made
-        return {"ports": made}
+        return {"ports": [port_row(**each) for each in made]}
 
 
 @pytest.fixture
@@ -140,6 +140,6 @@ def test_who_took_a_port_meanwhile_keeps_it(site: Site, neutron: Neutron, servic
         return failure(412)["json"]
 
     services.delete(f"{NEUTRON}/ports/p0", json=refuse, status_code=412)
-    services.get(f"{NEUTRON}/ports/p0", json=lambda *_: {"port": neutron.ports[0]})
+    services.get(f"{NEUTRON}/ports/p0", json=lambda *_: {"port": port_row(**neutron.ports[0])})
     (failed,) = executor.run(made, now).failed
     assert "port lb-10.0.0.100 p0 is attached to server (compute:nova); take it away there first" in str(failed.error)

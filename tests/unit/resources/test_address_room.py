@@ -7,6 +7,7 @@ import pytest
 from openstack_prep.ranges import read
 from openstack_prep.resources import Subnet
 from openstack_prep.resources.address_room import Room
+from openstack_prep.resources.neutron_records import SubnetRecord
 
 RAW = {
     "id": "s1",
@@ -15,11 +16,15 @@ RAW = {
     "gateway_ip": "10.0.0.254",
     "allocation_pools": [{"start": "10.0.0.10", "end": "10.0.0.99"}],
     "ipv6_address_mode": None,
+    "dns_nameservers": [],
+    "host_routes": [],
 }
 
 
 def room(raw: Any = None, **declared: Any) -> Room:
-    made = Room.of("nodes", raw, Subnet(name="nodes", **declared) if declared else None)
+    made = Room.of(
+        "nodes", SubnetRecord.read(raw) if raw else None, Subnet(name="nodes", **declared) if declared else None
+    )
     assert made is not None
     return made
 

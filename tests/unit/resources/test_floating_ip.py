@@ -42,7 +42,7 @@ def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
         return {"floatingips": [each for each in found if not wanted or each["floating_ip_address"] in wanted]}
 
     services.get(f"{NEUTRON}/networks", json={"networks": [{"id": "n1", "name": "external"}]})
-    services.get(f"{NEUTRON}/subnets", json={"subnets": [{"cidr": "192.0.2.0/24"}]})
+    services.get(f"{NEUTRON}/subnets", json={"subnets": [{"id": "s1", "name": "", "cidr": "192.0.2.0/24"}]})
     services.get(f"{NEUTRON}/floatingips", json=some)
     services.put(re.compile(f"{NEUTRON}/floatingips/[^/]+/tags/"), status_code=201)
     services.get(re.compile(f"{IDENTITY}/projects/"), json={"project": {"name": "theirs"}})

@@ -13,7 +13,7 @@ from openstack_prep.plan import Plan
 from openstack_prep.resources import FloatingIP, FloatingIPAttachment
 from openstack_prep.site import Site
 from openstack_prep.spec import Spec
-from tests.unit.conftest import ENDPOINTS, connection, sent
+from tests.unit.conftest import ENDPOINTS, connection, port_row, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 PORT = "dev-x7k2p-ingress-port"
@@ -27,7 +27,7 @@ class Neutron:
     def __init__(self, services: requests_mock.Mocker) -> None:
         self.ports: list[dict[str, Any]] = [{"id": "p1", "name": PORT, "tags": [TAG]}]
         self.ips: list[dict[str, Any]] = [self.ip()]
-        services.get(f"{NEUTRON}/ports", json=lambda *_: {"ports": self.ports})
+        services.get(f"{NEUTRON}/ports", json=lambda *_: {"ports": [port_row(**each) for each in self.ports]})
         services.get(f"{NEUTRON}/floatingips", json=lambda *_: {"floatingips": self.ips})
         self.put = services.put(f"{NEUTRON}/floatingips/f1", json=self.change)
 

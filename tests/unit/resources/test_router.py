@@ -10,11 +10,16 @@ from openstack_prep.plan import Plan, Report
 from openstack_prep.resources.router import INTERFACES, Router
 from openstack_prep.resources.subnet import Route
 from openstack_prep.site import Site
-from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, sent
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, port_row, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 OURS, THEIRS = "[openstack-prep:lab/x]", ""
 ROUTER = Router(name="r", external_network="external", interfaces=("a", "b"))
+
+
+def interface(router: str, subnet: str) -> dict[str, Any]:
+    fixed = [{"subnet_id": subnet, "ip_address": "10.0.0.1"}]
+    return port_row(id=f"{router}-{subnet}", device_id=router, device_owner=INTERFACES[0], fixed_ips=fixed)
 
 
 class Neutron:
@@ -65,10 +70,7 @@ class Neutron:
 
     def ports(self, request: Any, context: Any) -> Any:
         assert request.qs["device_owner"] == list(INTERFACES)
-        return {
-            "ports": [{"device_id": "r1", "fixed_ips": [{"subnet_id": each}]} for each in sorted(self.joined)]
-            + [{"device_id": "r2", "fixed_ips": [{"subnet_id": "a-id"}]}]
-        }
+        return {"ports": [interface("r1", each) for each in sorted(self.joined)] + [interface("r2", "a-id")]}
 
     def join(self, request: Any, context: Any) -> Any:
         subnet = request.json()["subnet_id"]

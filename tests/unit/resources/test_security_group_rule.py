@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from openstack_prep.resources.neutron_records import RuleRecord
 from openstack_prep.resources.security_group import SecurityGroup
 from openstack_prep.resources.security_group_rule import SecurityGroupRule, in_words, is_about
 
@@ -19,7 +20,7 @@ def read(**fields: Any) -> SecurityGroupRule:
 
 def words(**fields: Any) -> str:
     rule = read(**fields)
-    return in_words(rule.body(), rule.remote_group)
+    return in_words(rule.record(), rule.remote_group)
 
 
 def raw(**fields: Any) -> dict[str, Any]:
@@ -72,7 +73,7 @@ def test_what_it_lets_through(fields: dict[str, Any], expected: str) -> None:
     ],
 )
 def test_what_others_wrote_otherwise(fields: dict[str, Any], expected: str) -> None:
-    assert in_words(raw(**fields), None) == expected
+    assert in_words(RuleRecord.read(raw(**fields)), None) == expected
 
 
 @pytest.mark.parametrize(
@@ -121,9 +122,9 @@ def test_mistakes(fields: dict[str, Any], message: str) -> None:
     ],
 )
 def test_what_a_rule_is_about(fields: dict[str, Any], asked: tuple[str, int | None], expected: bool) -> None:
-    assert is_about(raw(**fields), "ingress", 4, *asked) is expected
+    assert is_about(RuleRecord.read(raw(**fields)), "ingress", 4, *asked) is expected
 
 
 @pytest.mark.parametrize("protocol", ["icmp", "icmpv6", "ipv6-icmp", "58"])
 def test_icmp_has_another_number_in_ipv6(protocol: str) -> None:
-    assert is_about(raw(ethertype="IPv6", protocol=protocol), "ingress", 6, "icmp", 128)
+    assert is_about(RuleRecord.read(raw(ethertype="IPv6", protocol=protocol)), "ingress", 6, "icmp", 128)
