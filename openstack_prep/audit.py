@@ -143,7 +143,7 @@ def _users(site: Site, resource: Resource, found: Observed) -> set[str]:
     """Return the ids of the projects that somebody else gave access to an image or a flavor."""
     if isinstance(resource, Image):
         listed = glance.owned(site, str(site.find_project_id(resource.owner)))
-        given = set().union(*(image_members.answers(site, raw) for raw in listed if raw["id"] == found.id))
+        given = set().union(*(image_members.answers(site, image) for image in listed if image.id == found.id))
         return given - {site.find_id(each) for each in resource.members()}
     if isinstance(resource, Flavor):
         return set(resource.granted(site, found.id)) - {site.find_id(each) for each in resource.projects()}

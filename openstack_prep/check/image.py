@@ -7,9 +7,9 @@ docs/user/openstack/customization.md; openshift/installer #3745 for images too o
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any, get_args
+from typing import get_args
 from urllib.parse import parse_qs, urlsplit
 
 from openstack_prep.check.finding import Finding
@@ -17,6 +17,7 @@ from openstack_prep.check.scene import Scene
 from openstack_prep.content.download import open_source, shown
 from openstack_prep.errors import DownloadError, PrepError
 from openstack_prep.installer.rhcos import Arch, ask_installer, find_release
+from openstack_prep.resources.glance import ImageRecord
 from openstack_prep.resources.image_seal import sums
 
 DISKS = ("qcow2", "raw")
@@ -51,29 +52,29 @@ def _in_glance(scene: Scene, where: str, name: str) -> Iterator[Finding]:
             remedy=scene.openstack("image", "set", "--name", "ANOTHER", "ID") + "  # rename all but one",
         )
     else:
-        yield from _one(scene, where, found[0])
+        yield from _one(scene, where, ImageRecord.read(found[0]))
 
 
-def _one(scene: Scene, where: str, raw: Mapping[str, Any]) -> Iterator[Finding]:
-    if raw["status"] != "active":
+def _one(scene: Scene, where: str, image: ImageRecord) -> Iterator[Finding]:
+    if image.status != "active":
         yield Finding(
             where=where,
-            what=f"image {raw['name']!r} is {raw['status']}",
+            what=f"image {image.name!r} is {image.status}",
             why="the installer takes only one that is active",
-            remedy=scene.openstack("image", "set", "--activate", raw["id"]) + "  # if deactivated; else upload it anew",
+            remedy=scene.openstack("image", "set", "--activate", image.id) + "  # if deactivated; else upload it anew",
         )
-    if raw["disk_format"] not in DISKS:
+    if image.disk_format not in DISKS:
         yield Finding(
             where=where,
-            what=f"image {raw['name']!r} is {raw['disk_format']}, not {' or '.join(DISKS)}",
+            what=f"image {image.name!r} is {image.disk_format}, not {' or '.join(DISKS)}",
             why="RHCOS for OpenStack is qcow2, or raw where somebody converted it; others do not boot",
             remedy="upload the right one: an image with rhcos: in a spec of openstack-prep",
         )
-    sealed = sums(raw).get("sha256")
+    sealed = sums(image).get("sha256")
     if scene.installer and sealed and (known := _sums_of_installer(scene.installer)) and sealed not in known:
         yield Finding(
             where=where,
-            what=f"image {raw['name']!r} has sha256 {sealed}, which is not that of this installer's RHCOS",
+            what=f"image {image.name!r} has sha256 {sealed}, which is not that of this installer's RHCOS",
             why="an image too old for its installer does not understand its Ignition config, and never boots",
             remedy=f"rhcos: {{installer: {scene.installer}}} of that image in its spec, then openstack-prep apply",
             level="warning",

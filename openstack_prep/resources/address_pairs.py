@@ -185,7 +185,7 @@ class AddressPairs(PortChoice):
         for port in ports_of(site, site.find_project_id(owner)):
             mine = recorded(site.mark, port)
             if mine:
-                name, addresses = f"{port['name']} {port['id']}".lstrip(), tuple(sorted(mine))
+                name, addresses = f"{port.name} {port.id}".lstrip(), tuple(sorted(mine))
                 declared = cls(name=name, ports=(port.name,), addresses=addresses, **cls.placing(owner))
                 shares = PortShares((Share(port, mine, mine=mine),))
                 yield declared, Observed(id=port.id, ours=True, record=shares)

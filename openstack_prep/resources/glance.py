@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
 
+from openstack_prep.cloud import Cloud
 from openstack_prep.content.verified import Digests
 from openstack_prep.errors import ResourceFailed
+from openstack_prep.raw import Raw
 from openstack_prep.site import Site, query
 
 PATCH = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
@@ -18,55 +20,104 @@ _FIELDS = """
 FIELDS = frozenset(_FIELDS.split())
 """What Glance keeps beside an image's properties, in the same place: no property can be called so."""
 
-Raw = Mapping[str, Any]
+
+@dataclass(frozen=True, kw_only=True)
+class ImageRecord:
+    """An image as Glance keeps it."""
+
+    id: str
+    name: str
+    status: str
+    visibility: str
+    owner: str | None = None
+    protected: bool = False
+    size: int | None = None
+    tags: tuple[str, ...] = ()
+    created_at: str = ""
+    disk_format: str | None = None
+    container_format: str | None = None
+    min_disk: int | None = None
+    min_ram: int | None = None
+    checksum: str | None = None
+    os_hash_algo: str | None = None
+    os_hash_value: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """All that is not Glance's own."""
+
+    @classmethod
+    def read(cls, raw: Raw) -> ImageRecord:
+        return cls(
+            id=raw["id"],
+            name=raw.get("name") or "",
+            status=raw["status"],
+            visibility=raw["visibility"],
+            owner=raw.get("owner"),
+            protected=raw.get("protected", False),
+            size=raw.get("size"),
+            tags=tuple(raw.get("tags") or ()),
+            created_at=raw.get("created_at") or "",
+            disk_format=raw.get("disk_format"),
+            container_format=raw.get("container_format"),
+            min_disk=raw.get("min_disk"),
+            min_ram=raw.get("min_ram"),
+            checksum=raw.get("checksum"),
+            os_hash_algo=raw.get("os_hash_algo"),
+            os_hash_value=raw.get("os_hash_value"),
+            properties={name: value for name, value in raw.items() if name not in FIELDS},
+        )
 
 
 @query
-def named(site: Site, names: tuple[str, ...]) -> list[dict[str, Any]]:
+def named(site: Site, names: tuple[str, ...]) -> list[ImageRecord]:
     """Return all images of these names, whoever owns them."""
     odd = [name for name in names if {'"', "\\"} & {*name}]  # Glance takes them in a list, and finds nothing
     listed = ",".join(f'"{name}"' for name in names if name not in odd)
     filters = [*([f"in:{listed}"] if listed else []), *(f"eq:{name}" for name in odd)]
     lists = (site.admin.image.list("/images", "images", name=each, visibility="all", limit=1000) for each in filters)
-    return [raw for found in lists for raw in found]
+    return [ImageRecord.read(raw) for found in lists for raw in found]
 
 
 @query
-def owned(site: Site, project_id: str) -> list[dict[str, Any]]:
+def owned(site: Site, project_id: str) -> list[ImageRecord]:
     """Return all images that a project owns."""
-    return site.admin.image.list("/images", "images", owner=project_id, visibility="all", limit=1000)
+    listed = site.admin.image.list("/images", "images", owner=project_id, visibility="all", limit=1000)
+    return list(map(ImageRecord.read, listed))
 
 
-def operation(path: str, value: Any) -> dict[str, Any]:
+def show(cloud: Cloud, image_id: str) -> ImageRecord:
+    return ImageRecord.read(cloud.image.get(f"/images/{image_id}"))
+
+
+def operation(path: str, value: object) -> dict[str, object]:
     """Return the change of one member."""
     return {"op": "add", "path": "/" + path.replace("~", "~0").replace("/", "~1"), "value": value}
 
 
-def operations(differing: Mapping[str, Any], raw: Raw) -> list[dict[str, Any]]:
+def operations(differing: Raw, image: ImageRecord) -> list[dict[str, object]]:
     """Return the changes of metadata, in which tags and properties of others stay."""
     values = dict(differing)
     if "tags" in values:
-        values["tags"] = sorted({*raw["tags"], *values["tags"]})
+        values["tags"] = sorted({*image.tags, *values["tags"]})
     values |= values.pop("properties", {})
     return [operation(path, value) for path, value in values.items()]
 
 
-def patch(site: Site, raw: Raw, changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return site.admin.image.patch(f"/images/{raw['id']}", changes, headers=PATCH)
+def patch(site: Site, image: ImageRecord, changes: Sequence[Raw]) -> ImageRecord:
+    return ImageRecord.read(site.admin.image.patch(f"/images/{image.id}", changes, headers=PATCH))
 
 
-def delete(site: Site, raw: Raw) -> None:
+def delete(site: Site, image: ImageRecord) -> None:
     """Delete an image, protected or not."""
-    if raw["protected"]:
-        patch(site, raw, [operation("protected", False)])
-    site.admin.image.delete(f"/images/{raw['id']}")
+    if image.protected:
+        patch(site, image, [operation("protected", False)])
+    site.admin.image.delete(f"/images/{image.id}")
 
 
-def compare(raw: Raw, sent: Digests) -> None:
+def compare(image: ImageRecord, sent: Digests) -> None:
     """Raise ResourceFailed unless Glance holds what was sent."""
-    kept = sent.get(raw["os_hash_algo"]) if raw.get("os_hash_algo") else None
-    if raw["size"] != sent.size or kept not in (None, raw["os_hash_value"]):
+    kept = sent.get(image.os_hash_algo) if image.os_hash_algo else None
+    if image.size != sent.size or kept not in (None, image.os_hash_value):
         raise ResourceFailed(
-            f"image {raw['id']}: Glance holds {raw['size']} bytes with {raw.get('os_hash_algo')} "
-            f"{raw.get('os_hash_value')}, not the {sent.size} bytes that were sent ({kept})"
+            f"image {image.id}: Glance holds {image.size} bytes with {image.os_hash_algo} "
+            f"{image.os_hash_value}, not the {sent.size} bytes that were sent ({kept})"
         )

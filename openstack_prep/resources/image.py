@@ -14,14 +14,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from openstack_prep.content.compression import Compression
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Bytes, Checksum, GiB, MiB, Name, Source, Text
 from openstack_prep.model import Adoptable, Change, Coherent, Context, Key, Observed, Resource
+from openstack_prep.raw import Values
 from openstack_prep.resources import glance, image_members, image_upload
-from openstack_prep.resources.glance import Raw
+from openstack_prep.resources.glance import ImageRecord
 from openstack_prep.resources.image_seal import NAME, PACKED, SPEC, sealed, sums
 from openstack_prep.resources.image_upload import EVERYBODYS
 from openstack_prep.resources.project import DEFAULT_DOMAIN, ByTenant, InProject, Project
@@ -39,6 +40,14 @@ HOW = frozenset({"source", "rhcos", "cached_as", "compression", "size", "import_
 DiskFormat = Literal["aki", "ami", "ari", "iso", "ploop", "qcow2", "raw", "vdi", "vhd", "vhdx", "vmdk"]
 ContainerFormat = Literal["aki", "ami", "ari", "bare", "compressed", "docker", "ova", "ovf"]
 Visibility = Literal["private", "shared", "community", "public"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """The image that stands for a declared one, and all that runs of this spec made for that."""
+
+    image: ImageRecord
+    members: tuple[ImageRecord, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +158,7 @@ class Image(ByTenant, Adoptable, Coherent):
     def needs(self) -> Iterable[Key]:
         return () if self.visibility in EVERYBODYS else super().needs()
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         values = super().desired() | {"status": "active"}
         if self.tags is not None:
             values["tags"] = frozenset(self.tags)
@@ -182,16 +191,15 @@ class Image(ByTenant, Adoptable, Coherent):
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the images that a project owns; those of one name in the spec are one."""
         project_id = site.find_project_id(owner)
-        families: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for raw in glance.owned(site, project_id) if project_id else ():
-            mine = raw.get(SPEC) == site.mark.spec and NAME in raw
-            families[raw[NAME] if mine else raw["name"]].append(raw)
+        families: dict[str, list[ImageRecord]] = defaultdict(list)
+        for image in glance.owned(site, project_id) if project_id else ():
+            families[(_is_ours(site, image) and image.properties.get(NAME)) or image.name].append(image)
         for name, family in families.items():
-            ours = [raw for raw in family if raw.get(SPEC) == site.mark.spec]
-            raw = next((raw for raw in family if raw["name"] == name), family[0])
-            same = {field: raw[field] for field in SAID if raw.get(field)}
+            ours = [image for image in family if _is_ours(site, image)]
+            image = next((image for image in family if image.name == name), family[0])
+            same = {field: value for field in SAID if (value := getattr(image, field))}
             declared = cls(name=name, **same, **cls.placing(owner))
-            yield declared, declared._observed(site, raw, ours)
+            yield declared, declared._observed(site, image, ours)
 
     @property
     def _new(self) -> str:
@@ -201,68 +209,71 @@ class Image(ByTenant, Adoptable, Coherent):
     def _old(self) -> str:
         return f"{self.name}-old"
 
-    def _among(self, site: Site, listed: Iterable[Raw], project_id: str) -> Observed | None:
+    def _among(self, site: Site, listed: Iterable[ImageRecord], project_id: str) -> Observed | None:
         """Return the image that stands for this one, with all that runs of this spec made for it."""
-        within = [raw for raw in listed if raw["owner"] == project_id]
-        family = [raw for raw in within if raw.get(SPEC) == site.mark.spec and raw.get(NAME) == self.name]
-        finished = [raw for raw in family if raw["name"] == self.name and sealed(raw)]
+        within = [image for image in listed if image.owner == project_id]
+        family = [image for image in within if _is_ours(site, image) and image.properties.get(NAME) == self.name]
+        finished = [image for image in family if image.name == self.name and sealed(image)]
         if len(finished) > 1:
             return self._among_twins(site, finished, family)
-        candidates = finished or [raw for raw in within if raw["name"] == self.name and raw not in family]
+        candidates = finished or [image for image in within if image.name == self.name and image not in family]
         if not candidates and ((self.source is None and self.rhcos is None) or self.visibility in EVERYBODYS):
-            candidates = [raw for raw in listed if raw["name"] == self.name and raw["visibility"] in EVERYBODYS]
+            candidates = [image for image in listed if image.name == self.name and image.visibility in EVERYBODYS]
         standing = only_one(candidates, str(self.key))
         if standing is not None:
             return self._observed(site, standing, family)
         if family:
             values = self.desired() | {"status": "incomplete"}
-            return Observed(id=family[0]["id"], ours=True, values=values, handle={"family": family})
+            return Observed(id=family[0].id, ours=True, values=values, record=Family(family[0], tuple(family)))
         return None
 
-    def _among_twins(self, site: Site, finished: Sequence[Raw], family: Sequence[Raw]) -> Observed | None:
+    def _among_twins(
+        self, site: Site, finished: Sequence[ImageRecord], family: Sequence[ImageRecord]
+    ) -> Observed | None:
         """Return the one of several finished images that stays; those with a content not declared count last."""
-        equal = [raw for raw in finished if self._is_good(raw)] or finished
-        chosen = choose(self._twin(site, raw) for raw in equal)
+        equal = [image for image in finished if self._is_good(image)] or finished
+        chosen = choose(self._twin(site, image) for image in equal)
         if chosen is None:
             return None
         twins = {each.id for each in chosen.twins}
-        left = [raw for raw in family if raw["id"] not in twins]
-        observed = self._observed(site, chosen.handle["raw"], left)
+        left = [image for image in family if image.id not in twins]
+        observed = self._observed(site, chosen.recorded(Family).image, left)
         return replace(observed, twins=chosen.twins, used_by=chosen.used_by, created_at=chosen.created_at)
 
-    def _twin(self, site: Site, raw: Raw) -> Observed:
-        observed = self._observed(site, raw, [raw])
-        return replace(observed, used_by=of_image(site, raw["id"]).others, created_at=raw["created_at"])
+    def _twin(self, site: Site, image: ImageRecord) -> Observed:
+        observed = self._observed(site, image, [image])
+        return replace(observed, used_by=of_image(site, image.id).others, created_at=image.created_at)
 
-    def _observed(self, site: Site, raw: Raw, family: Sequence[Raw]) -> Observed:
-        ours = raw in family
+    def _observed(self, site: Site, image: ImageRecord, family: Sequence[ImageRecord]) -> Observed:
+        ours = image in family
+        has = image.properties
         return Observed(
-            id=raw["id"],
+            id=image.id,
             ours=ours,
-            values={name: raw.get(name) for name in self.desired()}
+            values={name: getattr(image, name, None) for name in self.desired()}
             | {
-                "status": "incomplete" if ours and len(family) > 1 else raw["status"],
-                "checksum": self._sum(raw),
-                "compressed_checksum": raw.get(PACKED),
-                "properties": {name: raw[name] for name in self.properties or () if name in raw},
-                "tags": frozenset(raw["tags"]) & frozenset(self.tags or ()),
-                "shared_with": self._sharing(site, raw),
+                "status": "incomplete" if ours and len(family) > 1 else image.status,
+                "checksum": self._sum(image),
+                "compressed_checksum": has.get(PACKED),
+                "properties": {name: has[name] for name in self.properties or () if name in has},
+                "tags": frozenset(image.tags) & frozenset(self.tags or ()),
+                "shared_with": self._sharing(site, image),
             },
-            handle={"raw": raw, "family": family},
+            record=Family(image, tuple(family)),
         )
 
-    def _sharing(self, site: Site, raw: Raw) -> frozenset[str]:
+    def _sharing(self, site: Site, image: ImageRecord) -> frozenset[str]:
         """Return which of the declared projects are members, and have said whether they want to be."""
         if not self.shared_with:
             return frozenset()
-        said = image_members.answers(site, raw)
+        said = image_members.answers(site, image)
         decided = {project_id for project_id, answer in said.items() if answer != "pending"}
         return frozenset(each.name for each in self.members() if site.find_id(each) in decided)
 
-    def _sum(self, raw: Raw) -> str | None:
+    def _sum(self, image: ImageRecord) -> str | None:
         """Return an image's sum by the declared algorithm, as far as it is known."""
         algorithm = (self.checksum or "").partition(":")[0]
-        known = sums(raw)
+        known = sums(image)
         return f"{algorithm}:{known[algorithm]}" if algorithm in known else None
 
     # --- what would go wrong ----------------------------------------------------------------
@@ -288,53 +299,53 @@ class Image(ByTenant, Adoptable, Coherent):
     # --- the verbs --------------------------------------------------------------------------
 
     def create(self, site: Site) -> Observed:
-        raw = self._settle(site, [])
-        return self._observed(site, raw, [raw])
+        image = self._settle(site, [])
+        return self._observed(site, image, [image])
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        family = observed.handle["family"]
-        raw = self._settle(site, family) if observed.ours else observed.handle["raw"]
-        ours = [raw] if observed.ours else []
-        before = self._observed(site, raw, ours)
+        record = observed.recorded(Family)
+        image = self._settle(site, record.members) if observed.ours else record.image
+        before = self._observed(site, image, [image] if observed.ours else [])
         differing = {name: value for name, value in self.desired().items() if before.values[name] != value}
         shared = differing.pop("shared_with", None)
-        if operations := glance.operations(differing, raw):
-            raw = glance.patch(site, raw, operations)
+        if operations := glance.operations(differing, image):
+            image = glance.patch(site, image, operations)
         if shared:
-            self.share(site, raw)
-        return self._observed(site, raw, [raw] if observed.ours else [])
+            self.share(site, image)
+        return self._observed(site, image, [image] if observed.ours else [])
 
-    def share(self, site: Site, raw: Raw) -> None:
+    def share(self, site: Site, image: ImageRecord) -> None:
         """Make the declared projects members of an image."""
-        image_members.share(site, raw, [site.id(each) for each in self.members()])
+        image_members.share(site, image, [site.id(each) for each in self.members()])
 
     def delete(self, site: Site, observed: Observed) -> None:
-        for raw in observed.handle["family"] if observed.ours else [observed.handle["raw"]]:
-            glance.delete(site, raw)
+        record = observed.recorded(Family)
+        for image in record.members if observed.ours else (record.image,):
+            glance.delete(site, image)
 
-    def _settle(self, site: Site, family: Sequence[Raw]) -> Raw:
+    def _settle(self, site: Site, family: Sequence[ImageRecord]) -> ImageRecord:
         """Leave exactly one image: verified, with the right content, under its own name.
 
         Whichever request is the last of a killed run, the next run comes through here again.
         """
-        standing = [raw for raw in family if raw["name"] == self.name and sealed(raw)]
-        good = min(filter(self._is_good, family), key=lambda raw: raw["name"] != self.name, default=None)
+        standing = [image for image in family if image.name == self.name and sealed(image)]
+        good = min(filter(self._is_good, family), key=lambda image: image.name != self.name, default=None)
         uploaded = good is None
         if good is None:
             # an imported one is active before it is verified, and so not under its name
             good = image_upload.upload(self, site, self._new if standing or self.import_method else self.name)
-        if good["name"] != self.name:
-            for raw in standing:
-                glance.patch(site, raw, [glance.operation("name", self._old)])
+        if good.name != self.name:
+            for image in standing:
+                glance.patch(site, image, [glance.operation("name", self._old)])
             good = glance.patch(site, good, [glance.operation("name", self.name)])
-        for raw in family:
-            if raw["id"] != good["id"]:
-                glance.delete(site, raw)
+        for image in family:
+            if image.id != good.id:
+                glance.delete(site, image)
         if uploaded:
             self._meet_others(site, good)
         return good
 
-    def _meet_others(self, site: Site, mine: Raw) -> None:
+    def _meet_others(self, site: Site, mine: ImageRecord) -> None:
         """Delete unfinished images of concurrent or killed runs; of two finished ones agree on the one that stays."""
         names, project_id = (self.name, self._new, self._old), site.find_project_id(self.owner)
 
@@ -343,14 +354,18 @@ class Image(ByTenant, Adoptable, Coherent):
             return self._among(now, glance.named(now, names), str(project_id))
 
         found = look()
-        unfinished = found.handle["family"] if found else ()
-        for raw in unfinished:
-            if not sealed(raw):
-                glance.delete(site, raw)
-        if found is not None and {each.id for each in everyone(found)} - {mine["id"]}:
-            settle(self.key, mine["id"], look, lambda own: glance.delete(site, own.handle["raw"]))
+        unfinished = found.recorded(Family).members if found else ()
+        for image in unfinished:
+            if not sealed(image):
+                glance.delete(site, image)
+        if found is not None and {each.id for each in everyone(found)} - {mine.id}:
+            settle(self.key, mine.id, look, lambda own: glance.delete(site, own.recorded(Family).image))
 
-    def _is_good(self, raw: Raw) -> bool:
-        if self.checksum is None and self.compressed_checksum not in (None, raw.get(PACKED)):
+    def _is_good(self, image: ImageRecord) -> bool:
+        if self.checksum is None and self.compressed_checksum not in (None, image.properties.get(PACKED)):
             return False
-        return raw["status"] == "active" and sealed(raw) and self.checksum in (None, self._sum(raw))
+        return image.status == "active" and sealed(image) and self.checksum in (None, self._sum(image))
+
+
+def _is_ours(site: Site, image: ImageRecord) -> bool:
+    return image.properties.get(SPEC) == site.mark.spec

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from openstack_prep.resources.glance import Raw
+from openstack_prep.resources.glance import ImageRecord
 from openstack_prep.site import Site
 
 
-def answers(site: Site, raw: Raw) -> dict[str, str]:
+def answers(site: Site, image: ImageRecord) -> dict[str, str]:
     """Return what each member said by project id: pending, accepted, or rejected."""
-    if raw["visibility"] != "shared":
+    if image.visibility != "shared":
         return {}
-    members = site.admin.image.get(f"/images/{raw['id']}/members")["members"]
+    members = site.admin.image.get(f"/images/{image.id}/members")["members"]
     return {each["member_id"]: each["status"] for each in members}
 
 
-def share(site: Site, raw: Raw, project_ids: Iterable[str]) -> None:
+def share(site: Site, image: ImageRecord, project_ids: Iterable[str]) -> None:
     """Make projects members, in whose name we accept; what one of them rejected stays so."""
-    said, path = answers(site, raw), f"/images/{raw['id']}/members"
+    said, path = answers(site, image), f"/images/{image.id}/members"
     for project_id in project_ids:
         if project_id not in said:
             site.admin.image.post(path, {"member": project_id})

@@ -6,7 +6,7 @@ so an image of ours without one is what a killed run left behind.
 
 from __future__ import annotations
 
-from openstack_prep.resources.glance import Raw
+from openstack_prep.resources.glance import ImageRecord
 
 SPEC, NAME = "openstack_prep", "openstack_prep_name"
 """Properties that hold our mark, and the name within the spec."""
@@ -18,18 +18,19 @@ CONVERTED = "openstack_prep_converted_from"
 """Property that holds the format of the content before it was converted: the seal is of that, Glance's sums are not."""
 
 
-def sealed(raw: Raw) -> bool:
+def sealed(image: ImageRecord) -> bool:
     """Whether its content was verified."""
-    return any(name in raw for name in SEALS.values())
+    return any(name in image.properties for name in SEALS.values())
 
 
-def sums(raw: Raw) -> dict[str, str]:
+def sums(image: ImageRecord) -> dict[str, str]:
     """Return the known sums of an image's content, by algorithm: Glance's own, and those of the seal."""
-    known = {} if CONVERTED in raw else glances_sums(raw)
-    return known | {algorithm: raw[name] for algorithm, name in SEALS.items() if name in raw}
+    properties = image.properties
+    known = {} if CONVERTED in image.properties else glances_sums(image)
+    return known | {algorithm: properties[name] for algorithm, name in SEALS.items() if name in properties}
 
 
-def glances_sums(raw: Raw) -> dict[str, str]:
+def glances_sums(image: ImageRecord) -> dict[str, str]:
     """Return the sums that Glance has of what it holds, by algorithm."""
-    computed = {"md5": raw.get("checksum"), raw.get("os_hash_algo"): raw.get("os_hash_value")}
+    computed = {"md5": image.checksum, image.os_hash_algo: image.os_hash_value}
     return {algorithm: value for algorithm, value in computed.items() if algorithm and value}

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.content import disk_format, qemu_img
@@ -15,8 +15,9 @@ from openstack_prep.content.download import local_path
 from openstack_prep.content.verified import Verified
 from openstack_prep.errors import CloudError, PrepError, ResourceFailed, passes
 from openstack_prep.installer.cache import Kept, cached
+from openstack_prep.raw import Values
 from openstack_prep.resources import glance, web_download
-from openstack_prep.resources.glance import Raw
+from openstack_prep.resources.glance import ImageRecord
 from openstack_prep.resources.image_seal import CONVERTED, NAME, PACKED, SEALS, SPEC
 from openstack_prep.site import Site
 
@@ -60,7 +61,7 @@ def _distant(source: str) -> bool:
 # --- the upload ---------------------------------------------------------------------------
 
 
-def upload(image: Image, site: Site, name: str) -> Raw:
+def upload(image: Image, site: Site, name: str) -> ImageRecord:
     """Make an image, verified, sealed and shared, under a name; what failed for good is not left."""
     maker, owner = _maker(image, site)
     with contextlib.ExitStack() as stack:
@@ -98,7 +99,7 @@ def _maker(image: Image, site: Site) -> tuple[Cloud, dict[str, str]]:
     return site.admin, {"owner": site.id(image.owner)} if image.owner else {}
 
 
-def _body(image: Image, site: Site, disk_format: str) -> dict[str, Any]:
+def _body(image: Image, site: Site, disk_format: str) -> Values:
     sizes = {"min_disk": image.min_disk, "min_ram": image.min_ram}
     return {
         "disk_format": disk_format,
@@ -147,7 +148,7 @@ class _Sent:
             _path(file), compression="none", algorithms=("sha256", "sha512"), progress=self.source.progress
         )
 
-    def fill(self, maker: Cloud, image_id: str) -> tuple[Raw, dict[str, str | None]]:
+    def fill(self, maker: Cloud, image_id: str) -> tuple[ImageRecord, dict[str, str | None]]:
         """Send it; return the image and its seal.  Raises DownloadError, ResourceFailed."""
         try:
             maker.image.request(
@@ -163,7 +164,7 @@ class _Sent:
                 raise
             wrong = f"Glance finds no sound {self.disk_format} in it; correct disk_format, or get the right file"
             raise ResourceFailed(f"{error}: {wrong}", status=error.status) from error
-        raw = maker.image.get(f"/images/{image_id}")
+        raw = glance.show(maker, image_id)
         glance.compare(raw, self.held.digests)
         came = {SEALS["sha256"]: self.source.digests.get("sha256"), PACKED: self.source.compressed_checksum}
         return raw, came | self.seal

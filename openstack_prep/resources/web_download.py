@@ -8,7 +8,7 @@ of its tasks has the reason.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from openstack_prep.cloud import Cloud
@@ -16,7 +16,9 @@ from openstack_prep.content import disk_format
 from openstack_prep.content.compression import open_packed
 from openstack_prep.content.download import shown
 from openstack_prep.errors import DownloadError, NotFound, ResourceFailed, WaitTimeout
-from openstack_prep.resources.glance import Raw
+from openstack_prep.raw import Values
+from openstack_prep.resources import glance
+from openstack_prep.resources.glance import ImageRecord
 from openstack_prep.resources.image_seal import SEALS, glances_sums
 from openstack_prep.secret import Secret
 from openstack_prep.site import Site, query
@@ -99,7 +101,7 @@ class Import:
     def disk_format(self) -> str:
         return self.image.disk_format or disk_format.of_source(self.source, "none")
 
-    def fill(self, maker: Cloud, image_id: str) -> tuple[Raw, dict[str, str | None]]:
+    def fill(self, maker: Cloud, image_id: str) -> tuple[ImageRecord, dict[str, str | None]]:
         """Have Glance fetch it, and wait; return the image and its seal.
 
         Raises ResourceFailed with Glance's reason or when the content is not as declared, WaitTimeout.
@@ -109,7 +111,7 @@ class Import:
         raw = self._wait(maker, image_id)
         return raw, self._verify(raw)
 
-    def _wait(self, maker: Cloud, image_id: str) -> Raw:
+    def _wait(self, maker: Cloud, image_id: str) -> ImageRecord:
         import tenacity
 
         seen: set[str] = set()
@@ -126,20 +128,21 @@ class Import:
             )
         return done
 
-    def _look(self, maker: Cloud, image_id: str, seen: set[str]) -> Raw | None:
+    def _look(self, maker: Cloud, image_id: str, seen: set[str]) -> ImageRecord | None:
         """Return the image when it is whole, None while Glance works on it; raises ResourceFailed."""
-        raw = maker.image.get(f"/images/{image_id}")
-        seen.add(raw["status"])
-        if raw["status"] == "active":  # Glance still writes to it while it holds its lock
-            return None if raw.get(LOCK) or raw.get(STORES) else raw
-        if raw["status"] in ("importing", "uploading", "saving"):
+        found = glance.show(maker, image_id)
+        notes = found.properties
+        seen.add(found.status)
+        if found.status == "active":  # Glance still writes to it while it holds its lock
+            return None if notes.get(LOCK) or notes.get(STORES) else found
+        if found.status in ("importing", "uploading", "saving"):
             return None
         task = self._task(maker, image_id)
-        if task.get("status") == "failure" or raw.get(FAILED) or "importing" in seen or raw["status"] != "queued":
+        if task.get("status") == "failure" or notes.get(FAILED) or "importing" in seen or found.status != "queued":
             raise ResourceFailed(self._failure(image_id, task))
         return None
 
-    def _task(self, maker: Cloud, image_id: str) -> dict[str, Any]:
+    def _task(self, maker: Cloud, image_id: str) -> Values:
         """Return the newest of an image's tasks, if Glance tells of them; each holds the URL."""
         try:
             answer = maker.image.request("GET", f"/images/{image_id}/tasks", secrets=self.secrets)
@@ -147,7 +150,7 @@ class Import:
             return {}
         return max(answer.json()["tasks"], key=lambda task: task["created_at"], default={})
 
-    def _failure(self, image_id: str, task: dict[str, Any]) -> str:
+    def _failure(self, image_id: str, task: Values) -> str:
         """Return what Glance says of a failure; it may repeat the URL in full."""
         said = str(task.get("message") or "it does not say why").replace(self.source, shown(self.source))
         origin = f" (task {task['id']}, request {task.get('request_id')})" if task else ""
@@ -156,21 +159,21 @@ class Import:
             "fetch that URL and that it holds what disk_format says, or leave import_method out"
         )
 
-    def _verify(self, raw: Raw) -> dict[str, str | None]:
-        known = glances_sums(raw)
+    def _verify(self, made: ImageRecord) -> dict[str, str | None]:
+        known = glances_sums(made)
         algorithm, _, expected = (self.image.checksum or "").partition(":")
-        where = f"image {raw['id']}: what Glance fetched from {shown(self.source)}"
-        if self.image.size not in (None, raw["size"]):
-            raise ResourceFailed(f"{where} has {raw['size']} bytes instead of {self.image.size}")
+        where = f"image {made.id}: what Glance fetched from {shown(self.source)}"
+        if self.image.size not in (None, made.size):
+            raise ResourceFailed(f"{where} has {made.size} bytes instead of {self.image.size}")
         if algorithm and known.get(algorithm) != expected:
-            found = known.get(algorithm, f"none, but {raw.get('os_hash_algo')}")
+            found = known.get(algorithm, f"none, but {made.os_hash_algo}")
             raise ResourceFailed(
-                f"{where} is {raw['disk_format']} with {algorithm} {found} instead of {expected}; correct the "
+                f"{where} is {made.disk_format} with {algorithm} {found} instead of {expected}; correct the "
                 "checksum, get the right file, or leave import_method out"
             )
-        if self.image.disk_format not in (None, raw["disk_format"]):
+        if self.image.disk_format not in (None, made.disk_format):
             raise ResourceFailed(
-                f"{where} has become {raw['disk_format']}, into which this Glance converts imports; leave disk_format "
+                f"{where} has become {made.disk_format}, into which this Glance converts imports; leave disk_format "
                 "or import_method out"
             )
         return {SEALS[kept]: known[kept] for kept in known if kept in SEALS}

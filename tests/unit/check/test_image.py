@@ -15,7 +15,8 @@ RIGHT, OTHER = "1" * 64, "2" * 64
 
 
 def rhcos(image_id: str = "i1", **fields: Any) -> dict[str, Any]:
-    return {"id": image_id, "name": "rhcos", "status": "active", "disk_format": "qcow2", "owner": "me"} | fields
+    made = {"id": image_id, "name": "rhcos", "status": "active", "disk_format": "qcow2", "owner": "me"}
+    return made | {"visibility": "private"} | fields
 
 
 def installer(folder: Path, text: str) -> Path:
