@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from openstack_prep import clouds_yaml
 from openstack_prep.cloud import Cloud
@@ -25,9 +25,11 @@ from openstack_prep.errors import CloudError, Mistake
 from openstack_prep.fields import Count, File, Name, Timestamp, timestamp
 from openstack_prep.model import Change, Key, Observed, Resource
 from openstack_prep.private_file import PRIVATE, mode
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import credential_ends as ends
 from openstack_prep.resources.access_rule import AccessRule
 from openstack_prep.resources.clouds_entry import InCloudsYaml, settings_of
+from openstack_prep.resources.credential_record import CredentialRecord, Credentials
 from openstack_prep.resources.credential_roles import ALL, compared, lacking
 from openstack_prep.resources.project import access
 from openstack_prep.secret import HIDDEN
@@ -76,7 +78,7 @@ class ApplicationCredential(InCloudsYaml):
     def needs(self) -> Iterable[Key]:
         return (access(self.owner),)
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         values = super().desired() | {"secret": HIDDEN, "mode": PRIVATE}
         values["roles"] = ALL if self.roles is None else frozenset(self.roles)
         if self.access_rules is not None:
@@ -109,15 +111,15 @@ class ApplicationCredential(InCloudsYaml):
 
         Which file holds an entry for one is not known, so that no deletion touches a file.
         """
-        families: dict[tuple[str, bool], list[dict[str, Any]]] = defaultdict(list)
+        families: dict[tuple[str, bool], list[CredentialRecord]] = defaultdict(list)
         any_one = cls(name="any", clouds_yaml="", cloud="", **cls.placing(owner))
-        for raw in any_one._listed(site):
-            ours = site.mark.owns(raw["description"])
-            families[(ours and site.mark.name_in(raw["description"])) or raw["name"], ours].append(raw)
+        for each in any_one._listed(site):
+            ours = site.mark.owns(each.description)
+            families[(ours and site.mark.name_in(each.description)) or each.name, ours].append(each)
         for (name, ours), family in families.items():
-            known = {"live": None, "mine": family if ours else [], "kept": None, "begun": False, "lost": []}
-            ids = frozenset(raw["id"] for raw in family)
-            yield replace(any_one, name=name), Observed(id=family[0]["id"], ours=ours, handle=known, holds=ids)
+            known = Credentials(live=None, mine=tuple(family if ours else ()), lost=(), kept=None, begun=False)
+            ids = frozenset(each.id for each in family)
+            yield replace(any_one, name=name), Observed(id=family[0].id, ours=ours, record=known, holds=ids)
 
     def _holder(self, site: Site) -> tuple[Cloud, str | None]:
         """Return the id of the user, None when yet to be made, and who may read its credentials."""
@@ -126,49 +128,49 @@ class ApplicationCredential(InCloudsYaml):
             return own, own.user_id
         return site.admin, site.find_id(user) if user else None
 
-    def _listed(self, site: Site) -> list[dict[str, Any]]:
+    def _listed(self, site: Site) -> list[CredentialRecord]:
         """Return the user's credentials in the project."""
         cloud, user_id = self._holder(site)
         if user_id is None:
             return []
         listed = _of_user(site, cloud, user_id)
-        return [raw for raw in listed if raw["project_id"] == site.find_project_id(self.owner)]
+        return [each for each in listed if each.project_id == site.find_project_id(self.owner)]
 
-    def _observed(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Observed | None:
+    def _observed(self, site: Site, listed: Sequence[CredentialRecord]) -> Observed | None:
         """Return the one whose id stands in clouds.yaml, or one of ours whose secret nobody knows."""
         found = self.read_entry()
         entry = found or {}
         auth = entry.get("auth") or {}
-        mine = [raw for raw in listed if site.mark.owns(raw["description"], self.name)]
-        live = next((raw for raw in listed if raw["id"] == auth.get(ID)), None)
-        raw = live or next(iter(mine), None)
-        if raw is None:
+        mine = [each for each in listed if site.mark.owns(each.description, self.name)]
+        live = next((each for each in listed if each.id == auth.get(ID)), None)
+        shown = live or next(iter(mine), None)
+        if shown is None:
             return None
         begun = self._announced(auth)
         absent = live is None and not begun and (found is None or auth.get(NAME) in self._names)
         kept = self._id_of(self._old)
-        secret = "(an older one is left)" if any(each["id"] != kept for each in mine if each is not raw) else HIDDEN
+        secret = "(an older one is left)" if any(each.id != kept for each in mine if each is not shown) else HIDDEN
         if live is None:
             secret = "(not written)" if begun else "(lost)"
-        elif ends.ended(live):
-            secret = f"(ended {timestamp(live['expires_at'])})"
+        elif live.expires_at and ends.ended(live.expires_at):
+            secret = f"(ended {timestamp(live.expires_at)})"
         settings = {**settings_of(entry), "auth_url": auth.get("auth_url"), "secret": secret}
         return Observed(
-            id=raw["id"],
-            ours=raw in mine,
-            values={**self.values(site, raw), **settings, "mode": mode(self.file) if entry else None},
+            id=shown.id,
+            ours=shown in mine,
+            values={**self.values(site, shown), **settings, "mode": mode(self.file) if entry else None},
             outputs={"path": self.clouds_yaml},
-            holds=frozenset(each["id"] for each in mine),
-            handle={
-                "live": live,
-                "mine": mine,
-                "kept": kept,
-                "begun": begun,
-                "lost": [raw for raw in mine if absent and not ends.ended(raw)],
-            },
+            holds=frozenset(each.id for each in mine),
+            record=Credentials(
+                live=live,
+                mine=tuple(mine),
+                lost=tuple(each for each in mine if absent and not ends.ended(each.expires_at)),
+                kept=kept,
+                begun=begun,
+            ),
         )
 
-    def _announced(self, auth: Mapping[str, Any]) -> bool:  # that one was to be made, and no more
+    def _announced(self, auth: Raw) -> bool:  # that one was to be made, and no more
         return auth.get(NAME) in self._names and not {ID, SECRET} & auth.keys()
 
     def _id_of(self, cloud: str) -> str | None:
@@ -177,15 +179,14 @@ class ApplicationCredential(InCloudsYaml):
         auth = found.get("auth") if isinstance(found, dict) else None
         return auth.get(ID) if isinstance(auth, dict) else None
 
-    def values(self, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
-        rules = raw.get("access_rules") or ()
+    def values(self, site: Site, record: CredentialRecord) -> Values:
         return {
-            "roles": compared(site, self.roles, frozenset(role["name"] for role in raw["roles"]), self.owner),
-            "expires_at": raw["expires_at"] and timestamp(raw["expires_at"]),
-            "lifetime": ends.lifetime(raw["expires_at"], self.lifetime, self.renew_before),
-            "unrestricted": bool(raw["unrestricted"]),
-            "description": site.mark.strip(raw["description"]),
-            "access_rules": frozenset(f"{rule['method']} {rule['service']} {rule['path']}" for rule in rules),
+            "roles": compared(site, self.roles, record.roles, self.owner),
+            "expires_at": record.expires_at and timestamp(record.expires_at),
+            "lifetime": ends.lifetime(record.expires_at, self.lifetime, self.renew_before),
+            "unrestricted": record.unrestricted,
+            "description": site.mark.strip(record.description),
+            "access_rules": record.access_rules,
         }
 
     # --- what would go wrong ---------------------------------------------------------------
@@ -194,24 +195,24 @@ class ApplicationCredential(InCloudsYaml):
         times = ends.mistakes(self.lifetime, self.renew_before, self.expires_at)
         for what, remedy in (*times, *lacking(site, self.roles or (), self.owner)):
             yield self.mistake(what, remedy)
-        live = observed.handle["live"] if observed else None
+        live = observed.recorded(Credentials).live if observed else None
         entry = self.read_entry()
         if live is None and entry is not None and (entry.get("auth") or {}).get(NAME) not in self._names:
             yield self.mistake(
                 f"{self.clouds_yaml} has an entry {self.cloud} with other credentials",
                 "choose another name, or take it out of the file",
             )
-        for raw in self._listed(site):
-            ours = site.mark.owns(raw["description"], self.name)
-            if raw["name"] in self._names and not ours and raw is not live:
-                taken = f"there is a credential {raw['name']} already, not made by this spec ({raw['id']})"
+        for each in self._listed(site):
+            ours = site.mark.owns(each.description, self.name)
+            if each.name in self._names and not ours and each != live:
+                taken = f"there is a credential {each.name} already, not made by this spec ({each.id})"
                 yield self.mistake(taken, "choose another name")
         if observed is not None and live:
             yield from self._check_kept(observed)
         if observed is not None and live and not observed.ours:
             wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
-            if ends.ended(live):
-                yield self.mistake(f"was not made by this spec and ended {live['expires_at']}", "choose another name")
+            if ends.ended(live.expires_at):
+                yield self.mistake(f"was not made by this spec and ended {live.expires_at}", "choose another name")
             elif RENEWED.intersection(wrong):
                 yield self.mistake(
                     f"was not made by this spec and differs in {', '.join(wrong)}", "choose another name"
@@ -220,7 +221,7 @@ class ApplicationCredential(InCloudsYaml):
     def _check_kept(self, observed: Observed) -> Iterable[Mistake]:
         """Yield that both names are in use, so that no further one can be made."""
         wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
-        if observed.handle["kept"] in {raw["id"] for raw in observed.handle["mine"]} and RENEWED.intersection(wrong):
+        if observed.recorded(Credentials).keeps_one and RENEWED.intersection(wrong):
             what = f"differs in {', '.join(wrong)}, and the one before it is still kept, in the entry {self._old}"
             remedy = f"give what uses that the new one, take {self._old} out of {self.clouds_yaml}, and apply"
             yield self.mistake(what, remedy)
@@ -234,7 +235,7 @@ class ApplicationCredential(InCloudsYaml):
 
     def losses(self, observed: Observed) -> Iterable[Mistake]:
         """Yield that one by which a cluster may live is to be deleted, for nobody here knows its secret."""
-        lost = ", ".join(f"{raw['name']} ({raw['id']})" for raw in observed.handle["lost"])
+        lost = ", ".join(f"{each.name} ({each.id})" for each in observed.recorded(Credentials).lost)
         if lost:
             yield self.mistake(
                 f"{lost}, by which a cluster may live, would be deleted, for its secret is not in {self.clouds_yaml}",
@@ -247,26 +248,27 @@ class ApplicationCredential(InCloudsYaml):
         return self._renew(site, None, ())
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        live, kept = observed.handle["live"], observed.handle["kept"]
-        left = [raw for raw in observed.handle["mine"] if raw is not live and raw["id"] != kept]
-        if live is None or ends.ended(live) or RENEWED.intersection(change.field for change in changes):
+        there = observed.recorded(Credentials)
+        live = there.live
+        left = [each for each in there.mine if each != live and each.id != there.kept]
+        if live is None or ends.ended(live.expires_at) or RENEWED.intersection(change.field for change in changes):
             return self._renew(site, live, left)
         self._drop(site.tenant(self.owner), left)
         self._write((self.read_entry() or {}).get("auth") or {})
         return self._made(site, live)
 
-    def _renew(self, site: Site, live: Mapping[str, Any] | None, left: Iterable[Mapping[str, Any]]) -> Observed:
+    def _renew(self, site: Site, live: CredentialRecord | None, left: Iterable[CredentialRecord]) -> Observed:
         """Make one under the name that the living one does not have, switch the entry, delete the old.
 
         Two runs that share the file take turns; the second looks again and finds it done.
         """
         tenant = site.tenant(self.owner)
         with clouds_yaml.turn(self.file):
-            if live and self._id_of(self.cloud) != live["id"]:
+            if live and self._id_of(self.cloud) != live.id:
                 raise CloudError(f"{self.clouds_yaml}: the entry {self.cloud} has changed meanwhile", retryable=True)
             self._drop(tenant, left)
             first, second = self._names
-            name = second if live and live["name"] == first else first
+            name = second if live and live.name == first else first
             if live is None:
                 self._write({NAME: name})
             made = self._post(site, tenant, name)
@@ -275,10 +277,10 @@ class ApplicationCredential(InCloudsYaml):
             self._write({ID: made["id"], NAME: made["name"], SECRET: made.pop("secret")})
             if live and not self.keeps_old:
                 self._drop(tenant, [live])
-        return self._made(site, made)
+        return self._made(site, CredentialRecord.read(made))
 
-    def _post(self, site: Site, tenant: Cloud, name: str) -> dict[str, Any]:
-        body: dict[str, Any] = {"name": name, "description": site.mark.describe(self.name, self.description)}
+    def _post(self, site: Site, tenant: Cloud, name: str) -> Values:
+        body: Values = {"name": name, "description": site.mark.describe(self.name, self.description)}
         if self.roles is not None:
             body["roles"] = [{"name": role} for role in self.roles]
         if self.expires_at or self.lifetime:
@@ -299,24 +301,25 @@ class ApplicationCredential(InCloudsYaml):
             raise
         return dict(answer["application_credential"])
 
-    def _write(self, auth: Mapping[str, Any]) -> None:
+    def _write(self, auth: Raw) -> None:
         self.write_entry({**auth, "auth_url": self.auth_url}, auth_type=AUTH_TYPE)
 
-    def _made(self, site: Site, raw: Mapping[str, Any]) -> Observed:
-        observed = self._observed(site, [raw])
+    def _made(self, site: Site, record: CredentialRecord) -> Observed:
+        observed = self._observed(site, [record])
         assert observed is not None
         return observed
 
-    def _drop(self, cloud: Cloud, credentials: Iterable[Mapping[str, Any]]) -> None:
-        for raw in credentials:
-            cloud.identity.delete(f"{_path(raw['user_id'])}/{raw['id']}")
+    def _drop(self, cloud: Cloud, credentials: Iterable[CredentialRecord]) -> None:
+        for each in credentials:
+            cloud.identity.delete(f"{_path(each.user_id)}/{each.id}")
 
     def delete(self, site: Site, observed: Observed) -> None:
         """Delete the entry first: a credential without one is found again, by its mark."""
-        if observed.handle["live"] or observed.handle["begun"]:
+        there = observed.recorded(Credentials)
+        if there.live or there.begun:
             clouds_yaml.drop(self.file, self.cloud)
-        self._drop(self._holder(site)[0], observed.handle["mine"])
-        if observed.handle["kept"] in {raw["id"] for raw in observed.handle["mine"]}:
+        self._drop(self._holder(site)[0], there.mine)
+        if there.keeps_one:
             clouds_yaml.drop(self.file, self._old)
 
 
@@ -325,6 +328,6 @@ def _path(user_id: str) -> str:
 
 
 @query
-def _of_user(site: Site, cloud: Cloud, user_id: str) -> list[dict[str, Any]]:
+def _of_user(site: Site, cloud: Cloud, user_id: str) -> list[CredentialRecord]:
     """Return the application credentials of a user, in all projects."""
-    return cloud.identity.list(_path(user_id), "application_credentials")
+    return list(map(CredentialRecord.read, cloud.identity.list(_path(user_id), "application_credentials")))

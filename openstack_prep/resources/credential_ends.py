@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from openstack_prep.fields import timestamp
 
 
-def ended(raw: Mapping[str, Any]) -> bool:
-    end = raw["expires_at"]
-    return bool(end) and datetime.fromisoformat(timestamp(end)) <= datetime.now(UTC)
+def ended(end: str | None) -> bool:
+    return end is not None and datetime.fromisoformat(timestamp(end)) <= datetime.now(UTC)
 
 
 def lifetime(end: str | None, wanted: int | None, renew_before: int | None) -> int | str | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from openstack_prep.model import Observed
+from openstack_prep.raw import Values
 from openstack_prep.resources.application_credential import ApplicationCredential
+from openstack_prep.resources.credential_record import CredentialRecord
 from openstack_prep.site import Site
 
 
@@ -30,11 +31,11 @@ class RotatedCredential(ApplicationCredential):
         made = RotatedKeepingOld if keep_old else RotatedCredential
         return made(**given, retired=observed.id)
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         return super().desired() | {"rotated": True}
 
-    def values(self, site: Site, raw: Mapping[str, Any]) -> dict[str, Any]:
-        return super().values(site, raw) | {"rotated": raw["id"] != self.retired}
+    def values(self, site: Site, record: CredentialRecord) -> Values:
+        return super().values(site, record) | {"rotated": record.id != self.retired}
 
 
 @dataclass(frozen=True, kw_only=True)
