@@ -27,7 +27,7 @@ class Observed:
     ``values`` use the spec's own vocabulary, normalised, so that compare is ``==``.  ``outputs``
     are worth showing besides the id (an address, a checksum).  ``record`` is what the kind itself has to know
     later and nobody compares: a frozen dataclass of the kind's own.  ``holds`` are ids of what is deleted
-    with it.  ``handle`` is the record of kinds that have no type of their own for it yet.
+    with it.
     ``twins`` are further things with our ownership tag and the same name, made by concurrent or
     interrupted runs where OpenStack allows a name twice.  ``used_by`` says who uses one of several twins.
     ``home`` is the id of the home project that its ownership tag names, empty when it names none; None for what lies
@@ -38,7 +38,6 @@ class Observed:
     values: Mapping[str, Any] = field(default_factory=dict)
     ours: bool = False
     outputs: Mapping[str, str] = field(default_factory=dict)
-    handle: Mapping[str, Any] = field(default_factory=dict)
     holds: frozenset[str] = frozenset()
     record: object = None
     twins: tuple[Observed, ...] = ()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
 
 from openstack_prep.resources.heat import HeatStack
 from openstack_prep.resources.heat_need import Need, shape
@@ -32,7 +31,7 @@ def standing(stack: HeatStack, missing: Collection[str], preview: Iterable[Fores
         if place in making and ("*" not in like or like not in replaced):
             replaced.add(like)
             continue
-        found[like].append(sizes.get(each["resource_type"], {}).get(each["physical_resource_id"], {}))
+        found[like].append(sizes.get(each.type, {}).get(each.id, {}))
     return found
 
 
@@ -52,7 +51,7 @@ def _security_groups(stack: HeatStack) -> dict[str, Need]:
     return {each["id"]: {"security_group_rules": len(each["security_group_rules"])} for each in listed}
 
 
-_MEASURES: Mapping[str, Callable[[HeatStack], Mapping[str, Any]]] = {
+_MEASURES: Mapping[str, Callable[[HeatStack], Mapping[str, Need]]] = {
     "OS::Cinder::Volume": _volumes,
     "OS::Neutron::SecurityGroup": _security_groups,
     "OS::Nova::Server": _servers,

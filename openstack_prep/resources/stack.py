@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from openstack_prep.errors import CloudError, Mistake
 from openstack_prep.model import Change, Context, Key, Observed, Resolved, Resource
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import stack_checks
 from openstack_prep.resources.heat import SERVER, HeatStack
 from openstack_prep.resources.heat_events import Waiting, in_progress
@@ -21,10 +22,11 @@ from openstack_prep.resources.heat_preview import Refused, foresee
 from openstack_prep.resources.quota import Quota
 from openstack_prep.resources.stack_inputs import Inputs
 from openstack_prep.resources.stack_quota import Ledger
+from openstack_prep.resources.stack_record import StackRecord
 from openstack_prep.secret import HIDDEN
 from openstack_prep.site import Site
 
-COMPARED = ("template", "parameters", "environment", "tags", "status")
+COMPARED = ("template", "parameters", "environment", "tags", "status", "adopted")
 DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE")
 NOTHING: frozenset[str] = frozenset()
 
@@ -74,60 +76,61 @@ class Stack(Inputs):
                 stack = HeatStack(cloud, raw["stack_name"], raw["id"])
                 ours = site.mark.tag in (raw.get("tags") or ())
                 declared = cls(name=raw["stack_name"], template="", **cls.placing(owner))
-                handle = {"stack": stack, "raw": raw}
-                yield declared, Observed(id=raw["id"], ours=ours, handle=handle, holds=stack.holds if ours else NOTHING)
+                holds = stack.holds if ours else NOTHING
+                record = StackRecord(stack=stack, status=raw["stack_status"])
+                yield declared, Observed(id=raw["id"], ours=ours, record=record, holds=holds)
 
     def _observed(self, site: Site, stack: HeatStack) -> Observed:
         raw = stack.show()
         tags = frozenset(raw.get("tags") or ())
         ours = site.mark.tag in tags
         status = "complete" if raw["stack_status"] in DONE else raw["stack_status"]
-        if self.adopt and not ours:
-            status += ", of another"
         missing = {} if in_progress(raw) else stack.missing()
         cut_off = stack.cut_off() if not in_progress(raw) and SERVER in stack.types else {}
-        values: dict[str, Any] = {"status": status, "tags": tags & frozenset(self.tags or ())}
-        handle: dict[str, Any] = {"stack": stack, "raw": raw, "tags": tags, "missing": missing | cut_off, "preview": []}
-        handle["cut off"] = cut_off
+        values: Values = {"status": status, "tags": tags & frozenset(self.tags or ()), "adopted": ours}
+        record = StackRecord(
+            stack=stack,
+            status=raw["stack_status"],
+            tags=tags,
+            missing=missing | cut_off,
+            cut_off=frozenset(cut_off),
+        )
         if isinstance(self.package, Package):
             template, files, environment = stack.inputs()
             values["template"] = digest(template, files)
             values["environment"] = self.package.settings(environment)
             given = environment.get("parameters") or {}
             values["parameters"] = self.package.visible({k: v for k, v in given.items() if k not in self.hidden})
-            if not in_progress(raw) and not raw["stack_status"].startswith("DELETE"):
-                self._foresee(site, handle, values)
+            if not record.in_progress and not record.deleting:
+                record = self._foresee(site, record, values)
         said = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " has no port")
-        ids = {place: each["physical_resource_id"] for place, each in handle["missing"].items()}
-        values["missing"] = frozenset(f"{place} {ids[place]}{what}" for place, what in said.items())
-        values["pending"] = frozenset(map(str, handle["preview"]))
+        values["missing"] = frozenset(f"{place} {record.missing[place].id}{what}" for place, what in said.items())
+        values["pending"] = frozenset(map(str, record.preview))
         return Observed(
             id=raw["id"],
             ours=ours,
             values=values,
             outputs=self._outputs(raw),
-            handle=handle,
+            record=record,
             holds=stack.holds,
         )
 
-    def _foresee(self, site: Site, handle: dict[str, Any], values: Mapping[str, Any]) -> None:
+    def _foresee(self, site: Site, record: StackRecord, values: Raw) -> StackRecord:
         """Ask Heat what an update would do, when there is one to do and all that it names is there."""
         wanted = self.desired()
-        same = all(values.get(name) == wanted[name] for name in COMPARED) and not handle["missing"]
+        same = all(values.get(name) == wanted[name] for name in COMPARED if name in wanted) and not record.missing
         if same or not isinstance(self.package, Package) or not self.askable(site):
-            return
-        handle["asked"] = True
-        body, secrets = self.body(site, handle["tags"])
+            return record
+        body, secrets = self.body(site, record.tags)
         before, names = values["parameters"], sorted(self.given.keys() - self.package.hidden)
         same_template = all(values[name] == wanted[name] for name in ("template", "environment"))
         try:
-            handle["preview"] = foresee(
-                handle["stack"], body, secrets, before, names, handle["missing"], same_template=same_template
-            )
+            found = foresee(record.stack, body, secrets, before, names, record.missing, same_template=same_template)
         except Refused as error:
-            handle["refused"] = str(error)
+            return replace(record, asked=True, refused=str(error))
+        return replace(record, asked=True, preview=tuple(found))
 
-    def _outputs(self, raw: Mapping[str, Any]) -> dict[str, str]:
+    def _outputs(self, raw: Raw) -> dict[str, str]:
         """Return the stack's outputs as text; a hidden parameter that shows in one becomes stars."""
         values = {each["output_key"]: each.get("output_value") for each in raw.get("outputs") or ()}
         secrets = [each.reveal() for each in (self.secret_parameters or {}).values() if each.ready]
@@ -156,9 +159,10 @@ class Stack(Inputs):
 
     def settle(self, site: Site, observed: Observed) -> bool:
         """Wait for what a run that was killed, or somebody else, has begun."""
-        if not in_progress(observed.handle["raw"]):
+        record = observed.recorded(StackRecord)
+        if not record.in_progress:
             return False
-        self._waiting(site, observed.handle["stack"], patience=0).end(self.timeout)
+        self._waiting(site, record.stack, patience=0).end(self.timeout)
         return True
 
     def create(self, site: Site) -> Observed:
@@ -169,26 +173,28 @@ class Stack(Inputs):
         return self._finished(site, HeatStack(cloud, self.name, made["id"]))
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        stack: HeatStack = observed.handle["stack"]
-        if observed.handle["raw"]["stack_status"].startswith("DELETE"):
+        record = observed.recorded(StackRecord)
+        if record.deleting:
             self.delete(site, observed)
             return self.create(site)
         if not self._differs(observed):
             return observed
-        if "refused" in observed.handle:
-            raise CloudError(f"Heat refuses the update: {observed.handle['refused']}; correct that")
-        if "asked" not in observed.handle:  # nobody knows what it would take away
+        if record.refused:
+            raise CloudError(f"Heat refuses the update: {record.refused}; correct that")
+        if not record.asked:  # nobody knows what it would take away
             raise CloudError("Heat cannot preview the update, for something that it names is gone; plan again")
         Ledger.of(site, self.owner).afford(site, self, observed)
-        for each in observed.handle["missing"].values():
+        stack = record.stack
+        for each in record.missing.values():
             stack.mark_unhealthy(each)
-        body, secrets = self.body(site, observed.handle["tags"])
+        body, secrets = self.body(site, record.tags)
         stack.cloud.orchestration.request("PUT", stack.path, json=body, secrets=secrets, once=True)
         return self._finished(site, stack)
 
     def delete(self, site: Site, observed: Observed) -> None:
-        stack: HeatStack = observed.handle["stack"]
-        if observed.handle["raw"]["stack_status"] != "DELETE_IN_PROGRESS":
+        record = observed.recorded(StackRecord)
+        stack = record.stack
+        if record.status != "DELETE_IN_PROGRESS":
             stack.cloud.orchestration.delete(stack.path)
         waiting = self._waiting(site, stack)
         waiting.raise_for_failure(waiting.end(self.timeout))
@@ -200,8 +206,8 @@ class Stack(Inputs):
         waiting = self._waiting(site, stack)
         waiting.raise_for_failure(waiting.end(self.timeout))
         raw = stack.show()  # the rest is as it was asked for, since Heat says that it went well
-        handle = {"stack": stack, "raw": raw, "tags": frozenset(raw.get("tags") or ()), "missing": {}, "preview": []}
-        return Observed(id=raw["id"], ours=True, values=self.desired(), outputs=self._outputs(raw), handle=handle)
+        record = StackRecord(stack=stack, status=raw["stack_status"], tags=frozenset(raw.get("tags") or ()))
+        return Observed(id=raw["id"], ours=True, values=self.desired(), outputs=self._outputs(raw), record=record)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from openstack_prep.model import Observed
 from openstack_prep.resources.heat_preview import MAYBE, STATELESS, Refused
 from openstack_prep.resources.stack_inputs import Inputs
 from openstack_prep.resources.stack_quota import planned
+from openstack_prep.resources.stack_record import StackRecord
 from openstack_prep.site import Site
 
 TAG_LENGTH = 80  # characters that Heat takes
@@ -27,7 +28,7 @@ def against(stack: Inputs, site: Site, observed: Observed | None) -> Iterator[Mi
         yield stack.mistake(what, remedy)
     what, refused = "the update", ""
     if observed is not None:
-        refused = observed.handle.get("refused", "")
+        refused = observed.recorded(StackRecord).refused
     elif stack.askable(site):
         try:
             planned(site, stack)
@@ -39,16 +40,16 @@ def against(stack: Inputs, site: Site, observed: Observed | None) -> Iterator[Mi
 
 def losses(stack: Inputs, observed: Observed) -> Iterator[Mistake]:
     """Yield what an update would delete and make again or wipe, but for what holds nothing."""
-    standing = observed.handle["stack"].made.keys() - observed.handle["missing"].keys()
-    touched = [each for each in observed.handle["preview"] if each.place in standing]
+    record = observed.recorded(StackRecord)
+    standing = record.stack.made.keys() - record.missing.keys()
+    touched = [each for each in record.preview if each.place in standing]
     replaced = [each for each in touched if each.verb == "replace"]
     lost = [f"{each.place} ({each.type})" for each in replaced if each.type not in STATELESS]
     wiped = [f"{each.place} ({each.type})" for each in touched if each.verb in ("rebuild", "restore")]
     unknown = [f"{each.place} ({each.type})" for each in touched if each.verb == MAYBE]
-    cut_off = observed.handle.get("cut off", ())
-    if cut_off:
+    if record.cut_off:
         yield stack.mistake(
-            f"{', '.join(sorted(cut_off))} have no port any more, and would be deleted and made again",
+            f"{', '.join(sorted(record.cut_off))} have no port any more, and would be deleted and made again",
             "save what is on their disks, and consent to that (--allow-replace)",
         )
     if lost:

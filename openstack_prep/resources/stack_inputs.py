@@ -100,6 +100,7 @@ class Inputs(ByTenant):
     def desired(self) -> dict[str, Any]:
         if isinstance(self.package, PrepError):
             return {}
+        adopted = {"adopted": True} if self.adopt else {}
         return {
             "template": digest(self.package.template, self.package.files),
             "parameters": self.package.visible(self.given),
@@ -108,6 +109,7 @@ class Inputs(ByTenant):
             "status": "complete",
             "missing": frozenset(),
             "pending": frozenset(),
+            **adopted,
         }
 
     def body(self, site: Site, tags: Iterable[str]) -> tuple[dict[str, Any], list[Secret]]:

@@ -5,12 +5,11 @@ Source: Orchestration API v1, "List resources" (nested_depth).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.model import Resource
-from openstack_prep.resources.heat import HeatStack
+from openstack_prep.resources.heat import HeatResource, HeatStack
 from openstack_prep.resources.heat_list import stack_of
 from openstack_prep.site import Site, query
 
@@ -27,14 +26,10 @@ def servers_of(site: Site, project: Resource | None, stack: str) -> frozenset[st
         return None
     cloud, found = seen
     resources = _resources(site, cloud, found["stack_name"], found["id"])
-    return frozenset(
-        each["physical_resource_id"]
-        for each in resources
-        if each["resource_type"] == SERVER and each["physical_resource_id"]
-    )
+    return frozenset(each.id for each in resources if each.type == SERVER and each.id)
 
 
 @query
-def _resources(site: Site, cloud: Cloud, name: str, stack_id: str) -> Sequence[Mapping[str, Any]]:
+def _resources(site: Site, cloud: Cloud, name: str, stack_id: str) -> Sequence[HeatResource]:
     """Return a stack's resources, those of nested stacks, too."""
     return HeatStack(cloud, name, stack_id).resources

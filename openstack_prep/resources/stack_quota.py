@@ -16,12 +16,12 @@ from typing import Any
 from openstack_prep.errors import Mistake, NotAllowed, NotFound, QuotaExceeded
 from openstack_prep.model import Key, Observed, Resource
 from openstack_prep.resources import heat_need, queries, quota_stores
-from openstack_prep.resources.heat_events import in_progress
 from openstack_prep.resources.heat_need import Need
 from openstack_prep.resources.heat_preview import Refused, preview
 from openstack_prep.resources.heat_standing import standing
 from openstack_prep.resources.quota_stores import EACH, Quotum
 from openstack_prep.resources.stack_inputs import Inputs
+from openstack_prep.resources.stack_record import StackRecord
 from openstack_prep.site import Site, query
 
 OTHER = "-as-it-would-be"  # Heat does not preview a new stack by a name that is taken
@@ -85,8 +85,8 @@ class Ledger:
 
 def _settled(observed: Observed | None) -> bool:
     """Whether what stands will stay so until we act on it."""
-    raw = observed and observed.handle["raw"]
-    return not raw or not (in_progress(raw) or raw["stack_status"].startswith("DELETE"))
+    record = observed.recorded(StackRecord) if observed else None
+    return record is None or not (record.in_progress or record.deleting)
 
 
 @query
@@ -96,8 +96,8 @@ def _ledger(site: Site, owner: Resource | None) -> Ledger:
 
 def _need(site: Site, stack: Inputs, observed: Observed | None) -> Need:
     """Return what it would take of each quota; nothing for what Heat refuses, which is told elsewhere."""
-    handle = observed.handle if observed else {}
-    if observed and not handle["preview"] and not handle["missing"] and observed.values["status"] == "complete":
+    record = observed.recorded(StackRecord) if observed else None
+    if observed and record and not record.preview and not record.missing and observed.values["status"] == "complete":
         return {}
     root = stack.name + (OTHER if observed else "")
     try:
@@ -105,7 +105,7 @@ def _need(site: Site, stack: Inputs, observed: Observed | None) -> Need:
     except Refused as error:
         site.note(stack.key, f"not held against the quotas: {error}")
         return {}
-    there = standing(handle["stack"], handle["missing"], handle["preview"]) if observed else {}
+    there = standing(record.stack, record.missing, record.preview) if record else {}
     return heat_need.difference(wants, there)
 
 

@@ -13,7 +13,8 @@ PATH = "http://heat/v1/admin-project/stacks/s/root"
 
 def resource(name: str, kind: str, physical: str) -> dict[str, Any]:
     links = [{"rel": "stack", "href": PATH}]
-    return {"resource_name": name, "resource_type": kind, "physical_resource_id": physical, "links": links}
+    made = {"physical_resource_id": physical, "resource_status": "CREATE_COMPLETE"}
+    return {"resource_name": name, "resource_type": kind, **made, "links": links}
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ def stack(services: requests_mock.Mocker, site: Site) -> HeatStack:
     listed = [
         {
             "resource_name": name,
+            "resource_type": "OS::Heat::Stack",
             "resource_status": "CREATE_COMPLETE",
             "physical_resource_id": f"id-of-{nested}",
             "links": [link("stack", within), link("nested", nested)],

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep import executor
+from openstack_prep import executor, planner
 from openstack_prep.errors import NotAllowed
 from openstack_prep.model import Key
 from openstack_prep.resources import Network, Stack
@@ -68,3 +68,27 @@ def test_what_nobody_can_look_at_is_not_taken_for_absent(services: Any, site: Si
     services.get(f"{IDENTITY}/projects", json={"projects": [{"id": "p1", "enabled": True, "tags": []}]})
     with pytest.raises(NotAllowed, match="no one to act within project/lab"):
         Stack.find(site, [Stack(name="s", template=template, project="lab")])
+
+
+@pytest.mark.parametrize(
+    ("tag", "adopt", "action"), [("openstack-prep:lab", True, "keep"), ("", True, "update"), ("", None, "keep")]
+)
+def test_adopting_is_a_change_of_its_own_and_no_status(
+    services: requests_mock.Mocker, site: Site, tmp_path: Path, tag: str, adopt: bool | None, action: str
+) -> None:
+    (tmp_path / "bare.yaml").write_text("heat_template_version: wallaby\nresources: {}\n")
+    row = {"id": "i1", "stack_name": "s", "stack_status": "CREATE_COMPLETE", "tags": [tag] if tag else None}
+    services.get(f"{HEAT}/stacks", json={"stacks": [row]})
+    path = f"{HEAT}/stacks/s/i1"
+    services.get(path, json={"stack": row})
+    services.get(f"{path}/template", json={"heat_template_version": "wallaby", "resources": {}})
+    services.get(f"{path}/files", json={})
+    services.get(f"{path}/environment", json={})
+    services.get(f"{path}/resources", json={"resources": []})
+    nothing: dict[str, list[Any]] = {verb: [] for verb in ("unchanged", "updated", "replaced", "added", "deleted")}
+    services.put(f"{path}/preview", json={"resource_changes": nothing})
+    stack = Stack(name="s", template=str(tmp_path / "bare.yaml"), adopt=adopt)
+    observed, mistakes = executor.examine(site, [stack])
+    (step,) = planner.plan_apply("lab", [stack], observed, mistakes=mistakes).steps
+    assert (step.action, observed[stack.key].values["status"]) == (action, "complete")
+    assert [each.field for each in step.changes] == (["adopted"] if action == "update" else [])
