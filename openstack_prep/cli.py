@@ -11,8 +11,7 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from openstack_prep import interrupts
 from openstack_prep.commands import (
@@ -126,7 +125,9 @@ def _parser() -> argparse.ArgumentParser:
 
     groups = {"": commands}
 
-    def command(name: str, run: Any, text: str, cloud: bool = True, data: bool = False) -> argparse.ArgumentParser:
+    def command(
+        name: str, run: Callable[[argparse.Namespace], int], text: str, cloud: bool = True, data: bool = False
+    ) -> argparse.ArgumentParser:
         parent = work if cloud else printing if data else plain
         group, _, last = name.rpartition(" ")  # "rke check" is one of a group
         if group not in groups:

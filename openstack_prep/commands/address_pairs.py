@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.commands.running import add_lock_timeout, print_result, run_plan
 from openstack_prep.errors import ConfigError
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     """Add it to the parser."""
     text = "allow addresses on the ports of a cluster's nodes, and take ours back where they are no longer wanted"
     parser = command("address-pairs sync", _run, text)
@@ -42,13 +42,14 @@ def _run(options: argparse.Namespace) -> int:
     from openstack_prep import api
     from openstack_prep.cloud import connect
     from openstack_prep.hooks.address_pairs import SECTIONS, Sync, to_sync
-    from openstack_prep.spec import load_spec
+    from openstack_prep.spec import Spec, load_spec
 
     _check(options)
     services = _services(options.services)
     if options.spec:
-        wanted: Any = load_spec(options.spec, SECTIONS)
-        cloud = connect(options.os_cloud or wanted.clouds.tenant or wanted.clouds.admin)
+        spec = load_spec(options.spec, SECTIONS)
+        wanted: Spec | Sync = spec
+        cloud = connect(options.os_cloud or spec.clouds.tenant or spec.clouds.admin)
     else:
         wanted = Sync(
             stack=options.stack,

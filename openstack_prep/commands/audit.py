@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.commands.running import open_spec, print_result
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     """Add it to the parser."""
     text = "report drift that no spec declares: resources, rules, roles, address pairs; exit code 1 if there is any"
     parser = command("audit", _run, text)

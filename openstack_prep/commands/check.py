@@ -7,8 +7,9 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.commands.running import no_garbage, print_result
 from openstack_prep.errors import ConfigError, PrepError
 
@@ -20,7 +21,7 @@ CONFIG = Path("install-config.yaml")
 INSTALLER = "openshift-install"
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("check", _run, "look for what stands in the way of an installation")
     parser.add_argument(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.commands.of_cluster import add_cluster_options, chosen_cluster, cloud_of
 from openstack_prep.commands.running import add_lock_timeout, ask, print_result, run_plan
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("cleanup", _run, "after openshift-install destroy, or instead: remove what is left of a cluster")
     add_cluster_options(parser)

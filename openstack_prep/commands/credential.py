@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.commands.running import add_lock_timeout, carry_out, open_spec
 
 COPIES = """\
@@ -16,7 +16,7 @@ UNTIL = "Until then it cannot reach OpenStack: the old credential is deleted. --
 KEPT = "The old credential still works, as the entry {name}-old. Take that out of the file when nothing uses it; apply."
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     """Add it to the parser."""
     rotate = command("credential rotate", _rotate, "create new application credentials, and delete the old ones")
     rotate.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file")

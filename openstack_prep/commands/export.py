@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+
+from openstack_prep.commands import AddCommand
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("export", _run, "print an existing project as a spec; planning it changes nothing")
     parser.add_argument("--project", metavar="NAME", help="the project (default: that of the connection)")

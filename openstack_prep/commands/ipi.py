@@ -8,8 +8,9 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.commands.of_cluster import seconds
 from openstack_prep.commands.pre_ipi import add_preparation, prepare
 from openstack_prep.commands.running import code_of, no_garbage
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 USAGE = "openstack-prep ipi [options] -- openshift-install create cluster [installer's options]"
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     parser = command("ipi", _run, "run openshift-install: checked before, addresses attached meanwhile, pairs after")
     parser.usage = USAGE
     parser.add_argument("--spec", type=Path, metavar="SPEC", help="apply it first (pre-ipi); it has the install_config")

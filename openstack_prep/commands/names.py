@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.errors import Mistake, SpecError
 
 INSTALL_CONFIG = Path("install-config.yaml")
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("names", _run, "print or write where api and *.apps of a cluster lead", cloud=False)
     parser.add_argument(

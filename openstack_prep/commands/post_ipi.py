@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.commands.of_cluster import add_cluster_options, chosen_cluster, cloud_of, seconds
 from openstack_prep.commands.running import add_lock_timeout, carry_out
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     parser = command("post-ipi", _run, "after openshift-install: floating IPs to the virtual ports, pairs to the nodes")
     add_cluster_options(parser)
     parser.add_argument("--ingress-ip", metavar="ADDR", help="floating IP, by address or id, for the ingress port")

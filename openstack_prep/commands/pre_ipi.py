@@ -6,8 +6,9 @@ import argparse
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.commands.running import add_lock_timeout, code_of, consent, execute, open_spec, print_result
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 CREATE = ("openshift-install", "create", "cluster")
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     parser = command("pre-ipi", _run, "before openshift-install: apply the spec and check its install-config")
     parser.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file with an install_config")
     add_preparation(parser)

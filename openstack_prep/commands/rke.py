@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.errors import Mistake, SpecError
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     """Add it to the parser."""
     check = command("rke check", _check, "find unknown keys and wrong values in a cluster.yml, by line", cloud=False)
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="cluster.yml, or RKE2's config.yaml")

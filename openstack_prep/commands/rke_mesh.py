@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.commands.running import no_garbage, open_spec, print_result
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     """Add it to the parser."""
     text = "what must get through between the clusters of a mesh: looked at, and how to mend it. 1: something does not"
     parser = command("rke mesh", _run, text)

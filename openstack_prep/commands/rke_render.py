@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.commands.running import add_lock_timeout, no_garbage, open_spec, print_result, run_plan
 from openstack_prep.errors import ConfigError
+from openstack_prep.raw import Values
 
 if TYPE_CHECKING:
+    from openstack_prep.cloud import Cloud
     from openstack_prep.spec import Spec
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("rke render", _run, "write a spec's cluster.yml and what goes with it, or make one for any stack")
     parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="YAML file; its stacks must stand")
@@ -57,7 +60,7 @@ def _run(options: argparse.Namespace) -> int:
     return run_plan(options, cloud, plan)
 
 
-def _of_stack(options: argparse.Namespace) -> tuple[Any, Spec]:
+def _of_stack(options: argparse.Namespace) -> tuple[Cloud, Spec]:
     with no_garbage():
         from openstack_prep.cloud import connect
         from openstack_prep.spec import spec_of
@@ -71,13 +74,13 @@ def _of_stack(options: argparse.Namespace) -> tuple[Any, Spec]:
         return connect(options.os_cloud), spec.limited_to("rke_cluster")
 
 
-def _put(cluster: dict[str, Any], given: str) -> None:
+def _put(cluster: Values, given: str) -> None:
     """Put the value of KEY=VALUE, read as YAML, at a dotted key."""
     import yaml
 
     path, equals, text = given.partition("=")
     *parents, last = path.split(".")
-    inner: Any = cluster
+    inner: object = cluster
     for name in parents:
         inner = inner.setdefault(name, {}) if isinstance(inner, dict) else None
     if not equals or not all((*parents, last)) or not isinstance(inner, dict):

@@ -9,16 +9,21 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from openstack_prep import interrupts
 from openstack_prep.commands.of_cluster import seconds
 from openstack_prep.errors import ConfigError
 
+if TYPE_CHECKING:
+    from openstack_prep.cloud import Cloud
+    from openstack_prep.plan import Plan, Report
+    from openstack_prep.spec import Spec
+
 LOCK_TIMEOUT = 60.0  # seconds, as in openstack_prep.lease, which is not loaded for a --help
 
 
-def open_spec(options: argparse.Namespace, path: Path) -> tuple[Any, Any]:
+def open_spec(options: argparse.Namespace, path: Path) -> tuple[Cloud, Spec]:
     with no_garbage():
         from openstack_prep.cloud import connect
         from openstack_prep.spec import load_spec
@@ -51,26 +56,26 @@ def add_lock_timeout(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def carry_out(options: argparse.Namespace, cloud: Any, plan: Any) -> int:
+def carry_out(options: argparse.Namespace, cloud: Cloud, plan: Plan) -> int:
     """Apply a plan that has no refusals, by consent."""
     consent(options, plan)
     return run_plan(options, cloud, plan)
 
 
-def consent(options: argparse.Namespace, plan: Any) -> None:
+def consent(options: argparse.Namespace, plan: Plan) -> None:
     """Have a plan that has no refusals agreed to."""
     plan.raise_for_refusals()
     if plan and not options.yes:
         ask(plan, "Apply this plan? Type yes: ", "yes")
 
 
-def run_plan(options: argparse.Namespace, cloud: Any, plan: Any) -> int:
+def run_plan(options: argparse.Namespace, cloud: Cloud, plan: Plan) -> int:
     report = execute(options, cloud, plan)
     print_result(options, report.summary, report.data())
     return code_of(report)
 
 
-def execute(options: argparse.Namespace, cloud: Any, plan: Any) -> Any:
+def execute(options: argparse.Namespace, cloud: Cloud, plan: Plan) -> Report:
     """Return the report of a plan that was carried out before a person's eyes."""
     from openstack_prep import api
     from openstack_prep.progress import display
@@ -97,9 +102,9 @@ def execute(options: argparse.Namespace, cloud: Any, plan: Any) -> Any:
     return report
 
 
-def code_of(report: Any) -> int:
+def code_of(report: Report) -> int:
     """Return the exit code for a report, saying so when it was interrupted."""
-    if report.interrupted:
+    if report.interrupt is not None:
         return interrupted_by(report.interrupt)
     return 1 if report.failed or report.skipped else 0
 
@@ -112,7 +117,7 @@ def interrupted_by(number: int) -> int:
     return interrupts.exit_code(number)
 
 
-def ask(plan: Any, question: str, wanted: str) -> None:
+def ask(plan: Plan, question: str, wanted: str) -> None:
     if sys.stdin.isatty():
         print(plan, file=sys.stderr)
     confirm(question, wanted)
@@ -127,7 +132,7 @@ def confirm(question: str, wanted: str) -> None:
         raise ConfigError("not confirmed; nothing was changed")
 
 
-def print_result(options: argparse.Namespace, for_people: object, data: Any) -> None:
+def print_result(options: argparse.Namespace, for_people: object, data: object) -> None:
     if options.format == "json":
         import json
 

@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.commands.running import print_result
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 EVERY = 5.0  # seconds between two lines about a download
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("tools", _run, "fetch openshift-install, oc and kubectl, and verify them", cloud=False, data=True)
     parser.add_argument(

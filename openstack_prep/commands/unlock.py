@@ -5,12 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.errors import ConfigError
 
+if TYPE_CHECKING:
+    from openstack_prep.cloud import Cloud
+    from openstack_prep.spec import Spec
 
-def add(command: Any) -> None:
+
+def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("unlock", _run, "end the lease of a run that is dead, so that others can work on the spec")
     parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="the spec, a YAML file")
@@ -36,7 +41,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _spec_of(options: argparse.Namespace) -> tuple[Any, Any]:
+def _spec_of(options: argparse.Namespace) -> tuple[Cloud, Spec]:
     from openstack_prep.cloud import connect
     from openstack_prep.spec import Spec, load_spec
 

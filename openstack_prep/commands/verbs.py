@@ -5,13 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.commands.running import add_lock_timeout, ask, carry_out, open_spec, print_result, run_plan
 from openstack_prep.errors import ConfigError
+from openstack_prep.raw import Values
+
+if TYPE_CHECKING:
+    from openstack_prep.plan import Plan
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     """Add the four to the parser."""
     plan = command("plan", _plan, "show what apply would do")
     plan.add_argument("-o", "--out", type=Path, metavar="FILE", help="save the plan for apply --plan")
@@ -53,7 +58,7 @@ def _plan(options: argparse.Namespace) -> int:
     return 2 if options.detailed_exitcode and plan else 0
 
 
-def _plan_data(plan: Any) -> dict[str, Any]:
+def _plan_data(plan: Plan) -> Values:
     return {
         "spec": plan.spec,
         "purpose": plan.purpose,

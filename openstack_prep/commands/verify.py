@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.commands.of_cluster import add_cluster_options, cloud_of, metadata_file
 from openstack_prep.commands.running import no_garbage, print_result
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command(
         "verify", _run, "after post-ipi: is the way to the API and to the console right? 1: a link is broken"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.commands.of_cluster import add_cluster_options, chosen_cluster, cloud_of, seconds
 from openstack_prep.commands.running import print_result
 
@@ -12,7 +12,7 @@ PORTS = ("ingress-port", "api-port")
 SECONDS = 1800.0
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     parser = command("wait-for", _run, "wait until the installer has made a virtual port; 1: it is not there in time")
     parser.add_argument("port", choices=PORTS, help="which of the two")
     add_cluster_options(parser)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
+from openstack_prep.commands import AddCommand
 from openstack_prep.errors import ConfigError
 
 
-def add(command: Any) -> None:
+def add(command: AddCommand) -> None:
     """Add both to the parser."""
     command("schema", _schema, "print the JSON Schema of a spec, for your editor", cloud=False)
     example = command("example", _example, "print a ready-made spec, or list them", cloud=False)
