@@ -21,6 +21,7 @@ from openstack_prep.install_config.document import default_network_type
 from openstack_prep.install_config.given import Given
 from openstack_prep.install_config.model import Cluster, Contents
 from openstack_prep.install_config.releases import FIELDS, Spelling
+from openstack_prep.raw import Raw, Values
 from openstack_prep.secret import Secret
 
 CLOUD = "openstack"  # the entry of clouds.yaml that the installer takes when nothing names one
@@ -35,7 +36,7 @@ KINDS = {int: "a number", bool: "true or false"}
 HIDDEN = ("pull_secret", "proxy.")  # they may hold passwords
 
 
-def read(source: str | Path | Mapping[str, Any] | Given, release: str) -> tuple[Cluster, Contents]:
+def read(source: str | Path | Raw | Given, release: str) -> tuple[Cluster, Contents]:
     """Return what an install-config declares, as a release understands it: a file by its path, or what is in one.
 
     Old names count, names that came later do not.  A pool does not repeat the flavor of all machines, nor
@@ -68,7 +69,7 @@ class _Reading:
 
     def __init__(self, given: Given, release: int) -> None:
         self._given = given
-        self.said: dict[str, Any] = {}
+        self.said: Values = {}
         self._paths: dict[str, str] = {}
         self._later: dict[str, str] = {}
         self._mistakes = list(given.repeated)
@@ -145,7 +146,7 @@ class _Reading:
             raise SpecError(self._mistakes) from None
         return cluster
 
-    def _mistake(self, error: Mapping[str, Any]) -> Mistake:
+    def _mistake(self, error: Raw) -> Mistake:
         """Return pydantic's finding in the installer's names."""
         steps = [str(each) for each in error["loc"]]
         depth = next((n for n in range(len(steps), 0, -1) if ".".join(steps[:n]) in self._paths), 0)
@@ -163,7 +164,7 @@ class _Reading:
 # --- values -------------------------------------------------------------------------------
 
 
-def _typed(name: str, value: Any, *, scalar: bool = False) -> Any:
+def _typed(name: str, value: object, *, scalar: bool = False) -> object:
     """Return a value with texts where texts are wanted; raises TypeError where another type is."""
     if isinstance(value, Mapping | list) and scalar:
         raise TypeError(name)
@@ -179,7 +180,7 @@ def _typed(name: str, value: Any, *, scalar: bool = False) -> Any:
     return value
 
 
-def _cluster_network(value: Mapping[str, Any]) -> tuple[str, int]:
+def _cluster_network(value: Raw) -> tuple[str, int]:
     """Return a network of pods and the length of a machine's prefix in it."""
     members = {str(name).lower(): each for name, each in value.items()}
     network = ipaddress.ip_network(members["cidr"], strict=False)
@@ -187,9 +188,9 @@ def _cluster_network(value: Mapping[str, Any]) -> tuple[str, int]:
     return members["cidr"], length or network.max_prefixlen - members["hostsubnetlength"]
 
 
-def _nested(said: Mapping[str, Any]) -> dict[str, Any]:
+def _nested(said: Raw) -> Values:
     """Return dotted names as mappings in mappings."""
-    nested: dict[str, Any] = {}
+    nested: Values = {}
     for of, value in said.items():
         *parents, last = of.split(".")
         inner = nested
@@ -207,7 +208,7 @@ def _without_repetition(cluster: Cluster) -> Cluster:
     return replace(cluster, network_type=kind, **same)
 
 
-def _shown(of: str, value: Any) -> str:
+def _shown(of: str, value: object) -> str:
     if of.startswith(HIDDEN):
         return "what stands there"
     if isinstance(value, Mapping | list):

@@ -54,7 +54,7 @@ def _pull_secret(text: str) -> Iterator[Mistake]:
             yield from _login(registry, login)
 
 
-def _login(registry: str, login: Any) -> Iterator[Mistake]:
+def _login(registry: str, login: object) -> Iterator[Mistake]:
     remedy = "podman login --authfile FILE writes it, or leave that registry out"
     if not isinstance(login, dict) or not login.keys() & {"auth", "credsStore"}:
         yield Mistake("pull_secret", f"has neither auth nor credsStore for {registry!r}", remedy)

@@ -13,19 +13,20 @@ from typing import Any
 from openstack_prep.install_config import releases
 from openstack_prep.install_config.model import Cluster, Contents
 from openstack_prep.install_config.releases import FIELDS
+from openstack_prep.raw import Values
 from openstack_prep.secret import Secret
 
 HOST_PREFIX_IPV6 = 64  # the installer takes no other
 
 
-def document(cluster: Cluster, contents: Contents) -> dict[str, Any]:
+def document(cluster: Cluster, contents: Contents) -> dict[str, object]:
     """Return the install-config as far as the release can say it, whether right or not.
 
     The pull secret stays a Secret in it.  Raises ValueError for a release that we do not know.
     """
     release = releases.minor(cluster.release)
     said = values(cluster, contents)
-    written: dict[str, Any] = {}
+    written: dict[str, object] = {}
     for field in FIELDS:
         spelling = field.spelling(release)
         if field.of in said and spelling is not None:
@@ -33,7 +34,7 @@ def document(cluster: Cluster, contents: Contents) -> dict[str, Any]:
     return written
 
 
-def values(cluster: Cluster, contents: Contents) -> dict[str, Any]:
+def values(cluster: Cluster, contents: Contents) -> dict[str, object]:
     """Return all that is said, by our name for it, with what every install-config says."""
     said = dict(_flat("", cluster)) | dict(_flat("", contents))
     said["api_version"] = "v1"
@@ -73,7 +74,7 @@ def compact(secret: Secret) -> Secret:
         return secret
 
 
-def _put(document: dict[str, Any], path: str, value: Any) -> None:
+def _put(document: Values, path: str, value: object) -> None:
     *parents, last = path.split(".")
     for name in parents:
         if name.endswith("[]"):

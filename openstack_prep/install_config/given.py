@@ -9,13 +9,14 @@ from typing import Any
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.install_config.reading import find
 from openstack_prep.install_config.releases import FIELDS, OPENSTACK
+from openstack_prep.raw import Raw
 from openstack_prep.yaml_places import Document
 
 
 class Given:
     """What stands in an install-config, and where."""
 
-    def __init__(self, source: str | Path | Mapping[str, Any]) -> None:
+    def __init__(self, source: str | Path | Raw) -> None:
         """Read it; raises SpecError when it cannot be read, is no YAML, or is for another platform."""
         self._document = None if isinstance(source, Mapping) else Document(Path(source))
         self.data: Any = source if self._document is None else self._document.data
@@ -33,12 +34,12 @@ class Given:
         what = f"is missing; there is {there}" if there and not find(self.data, OPENSTACK) else "is missing"
         return Mistake(self.place(OPENSTACK), what, "give an install-config.yaml for OpenStack")
 
-    def value(self, path: str) -> Any:
+    def value(self, path: str) -> object:
         """Return what stands at a path, keys in any case; None when nothing does."""
         found = find(self.data, path)
         return found[1] if found else None
 
-    def field(self, of: str) -> tuple[str, Any]:
+    def field(self, of: str) -> tuple[str, object]:
         """Return a field, by what we call it, in whichever release's words it stands there: its path and value."""
         paths = [each.path for field in FIELDS if field.of == of for each in field.spellings]
         path = next((each for each in paths if self.value(each)), paths[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Le, Len
 
@@ -15,7 +15,7 @@ from openstack_prep.secret import Secret
 STRICT = {"extra": "forbid", "strict": True}
 
 
-def _release(value: Any) -> Any:
+def _release(value: object) -> object:
     if isinstance(value, int | float):  # 4.20 without quotes is 4.2
         raise ValueError('is a number to YAML; write the release in quotes, such as "4.20"')
     if isinstance(value, str):
@@ -31,7 +31,7 @@ Replicas = Annotated[int, Ge(0), Le(1000)]
 class Reference:
     """Something in OpenStack by its id or its name, one of them."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: Name | None = None
     """Its id."""
@@ -43,7 +43,7 @@ class Reference:
 class RootVolume:
     """A volume to boot from, in place of the flavor's disk."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     size: GiB
     """GiB; 25 at least, 100 is recommended."""
@@ -57,7 +57,7 @@ class RootVolume:
 class Machines:
     """What machines are like: all of them, or those of one pool."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     flavor: Name | None = None
     """Name of their flavor."""
@@ -85,7 +85,7 @@ class Pool(Machines):
 class Proxy:
     """The way out of the cluster."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     http: Name | None = None
     """URL of the proxy for HTTP."""
@@ -99,7 +99,7 @@ class Proxy:
 class Mirror:
     """Where images are pulled from instead of their source."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     source: Name
     """Repository as images name it."""
@@ -111,7 +111,7 @@ class Mirror:
 class Capabilities:
     """Which optional parts are installed (4.11 and later)."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     baseline: Name | None = None
     """None, vCurrent, or the set of a release such as v4.14."""
@@ -123,7 +123,7 @@ class Capabilities:
 class Cluster:
     """What an install-config says, apart from the pull secret and the like; see ``Contents``."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     release: Release
     """OpenShift's release, in quotes: "4.2" to "4.21"."""

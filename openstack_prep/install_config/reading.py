@@ -14,6 +14,7 @@ from typing import Any
 from openstack_prep.errors import Mistake
 from openstack_prep.install_config import releases
 from openstack_prep.install_config.releases import FIELDS, INNER, Field, Spelling
+from openstack_prep.raw import Raw
 
 STOPS, DEPRECATED = "the installer stops", "is deprecated"
 FATE = ((11, "the installer ignores it and warns of one such"), (10, STOPS), (0, "it is ignored"))
@@ -31,7 +32,7 @@ def is_deprecated(finding: Mistake) -> bool:
     return finding.what.startswith(DEPRECATED)
 
 
-def findings(document: Mapping[str, Any], release: str) -> list[Mistake]:
+def findings(document: Raw, release: str) -> list[Mistake]:
     """Return the fields that a release does not know, or knows by a newer name; keys in any case.
 
     Raises ValueError for a release that we do not know.
@@ -58,7 +59,7 @@ def _key(path: str) -> str:
     return path.replace("[]", "").lower()
 
 
-def _walk(node: Any, path: str, shown: str, release: int) -> Iterator[Mistake]:
+def _walk(node: object, path: str, shown: str, release: int) -> Iterator[Mistake]:
     """Yield findings below a path; ``shown`` is the same as it stands in the document."""
     if isinstance(node, list):
         for index, each in enumerate(node):
@@ -106,7 +107,7 @@ def _deprecated(here: str, field: Field, spelling: Spelling, release: int) -> Mi
     return Mistake(here, f"{DEPRECATED} {since}", f"write {newer.path}")
 
 
-def _contradictions(document: Mapping[str, Any], release: int) -> Iterator[Mistake]:
+def _contradictions(document: Raw, release: int) -> Iterator[Mistake]:
     """Yield fields that stand there under their name and an old one, and what the installer makes of both."""
     for field in FIELDS:
         current = field.spelling(release)
@@ -123,7 +124,7 @@ def _contradictions(document: Mapping[str, Any], release: int) -> Iterator[Mista
                 yield Mistake(both, f"are one field, and differ: {fate}", "keep the first")
 
 
-def _meant(document: Mapping[str, Any], spelling: Spelling) -> Any:
+def _meant(document: Raw, spelling: Spelling) -> Any:
     """Return what stands there under a name, as all names of its field say it; None without it."""
     value = _value(document, spelling.path)
     if value in (None, "", [], {}):
@@ -134,12 +135,12 @@ def _meant(document: Mapping[str, Any], spelling: Spelling) -> Any:
         return None
 
 
-def _value(node: Any, path: str) -> Any:
+def _value(node: object, path: str) -> object:
     found = find(node, path)
     return found[1] if found else None
 
 
-def find(node: Any, path: str) -> tuple[tuple[str | int, ...], Any] | None:
+def find(node: object, path: str) -> tuple[tuple[str | int, ...], object] | None:
     """Return where a field stands in a document, as its keys are written there, and its value; None without it.
 
     Keys match in any case, as in Go; of a list it is the first element.

@@ -7,9 +7,11 @@ and the pull requests that changed them.  A release is its minor number: 18 is O
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from openstack_prep.raw import Raw, Values
 
 OLDEST, NEWEST = 2, 21
 NEVER = 1000
@@ -62,7 +64,7 @@ class Spelling:
         value = self.form.write(value) if self.form else value
         return list(value) if isinstance(value, tuple) else value
 
-    def given(self, value: Any) -> Any:
+    def given(self, value: object) -> object:
         """Return what was shaped; raises AttributeError, KeyError, TypeError, ValueError for another shape."""
         value = self.form.read(value) if self.form else value
         return [value] if self.single else value
@@ -92,13 +94,13 @@ def _reference(value: Any) -> dict[str, str]:
     return {"id": value.id} if value.id else {"name": value.name}
 
 
-def _named(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def _named(value: Raw, *names: str) -> Values:
     """Return the members of those names, which Go JSON takes in any case."""
     by_letters = {str(name).lower(): each for name, each in value.items()}
     return {name: by_letters[name.lower()] for name in names if by_letters.get(name.lower()) is not None}
 
 
-def _truth(value: Any) -> bool:
+def _truth(value: object) -> bool:
     return {"0": False, "1": True}[str(value)]
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from openstack_prep.errors import SpecError
 from openstack_prep.install_config.document import document
 from openstack_prep.install_config.model import Cluster, Contents
 from openstack_prep.install_config.rules import mistakes
+from openstack_prep.raw import Values
 
 
-def render(cluster: Cluster, contents: Contents) -> dict[str, Any]:
+def render(cluster: Cluster, contents: Contents) -> Values:
     """Return the install-config; raises SpecError with everything that the release refuses."""
     found = mistakes(cluster, contents)
     if found:

@@ -7,9 +7,8 @@ installconfig/openstack/validation).  ``where`` of a mistake is our name of the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any
 from urllib.parse import urlsplit
 
 from openstack_prep.errors import Mistake
@@ -20,6 +19,7 @@ from openstack_prep.install_config.machine_rules import MACHINE_RULES
 from openstack_prep.install_config.model import Cluster, Contents
 from openstack_prep.install_config.network_rules import NETWORK_RULES
 from openstack_prep.install_config.releases import FIELDS, Field
+from openstack_prep.raw import Raw
 
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
@@ -36,7 +36,7 @@ def mistakes(cluster: Cluster, contents: Contents) -> list[Mistake]:
     return found + list(chain.from_iterable(rule(cluster, release) for rule in RULES))
 
 
-def unwritable(said: Mapping[str, Any], release: int) -> Iterator[Mistake]:
+def unwritable(said: Raw, release: int) -> Iterator[Mistake]:
     """Yield what a release has no field for, by the table."""
     for field in FIELDS:
         if field.of not in said:

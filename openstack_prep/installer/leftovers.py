@@ -10,14 +10,12 @@ A name alone never decides where there is room for a tag that says otherwise: ``
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from openstack_prep.installer import naming
 from openstack_prep.installer.naming import TAG
-
-Raw = Mapping[str, Any]
+from openstack_prep.raw import Raw
 
 CSI = "cinder.csi.openstack.org/cluster"
 GUESTS = "k8s-clusterapi-cluster-openshift-cluster-api-guests-"

@@ -19,6 +19,7 @@ from openstack_prep.content.download import read_small, shown
 from openstack_prep.errors import DownloadError
 from openstack_prep.fields import is_url
 from openstack_prep.installer.program import asked
+from openstack_prep.raw import Raw
 
 Arch = Literal["x86_64", "aarch64", "ppc64le", "s390x"]
 
@@ -53,25 +54,25 @@ class Release:
 # --- metadata -----------------------------------------------------------------------------
 
 
-def read_stream(where: str) -> Any:
+def read_stream(where: str) -> object:
     """Return the metadata in a file or at a URL; raises DownloadError."""
     return _parsed(read_small(where, LARGEST), shown(where))
 
 
-def ask_installer(path: str) -> Any:
+def ask_installer(path: str) -> object:
     """Return the metadata that an ``openshift-install`` has in itself; raises PrepError."""
     words = ("coreos", "print-stream-json")
     return _parsed(asked(Path(path), *words), " ".join([path, *words]))
 
 
-def _parsed(text: bytes, origin: str) -> Any:
+def _parsed(text: bytes, origin: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DownloadError(f"{origin} is no JSON: {error}") from error
 
 
-def find_release(metadata: Any, arch: str, origin: str) -> Release:
+def find_release(metadata: object, arch: str, origin: str) -> Release:
     """Return the image of an architecture; raises DownloadError that names ``origin`` and what it lacks."""
     if isinstance(metadata, Mapping) and "baseURI" in metadata:
         return _of_old_era(metadata, arch, origin)
@@ -93,7 +94,7 @@ def find_release(metadata: Any, arch: str, origin: str) -> Release:
     )
 
 
-def _of_old_era(metadata: Mapping[str, Any], arch: str, origin: str) -> Release:
+def _of_old_era(metadata: Raw, arch: str, origin: str) -> Release:
     """Return the image of a file that is for one architecture, named at the end of its baseURI."""
     base = _url(metadata["baseURI"], origin).rstrip("/")
     last = base.rpartition("/")[2]
@@ -117,7 +118,7 @@ def _of_old_era(metadata: Mapping[str, Any], arch: str, origin: str) -> Release:
     )
 
 
-def _sums(entry: Mapping[str, Any], compression: str | None, origin: str) -> tuple[str, str]:
+def _sums(entry: Raw, compression: str | None, origin: str) -> tuple[str, str]:
     """Return the sums of the file and of its content; what is not compressed may have one for both."""
     packed = _at(entry, origin, "sha256")
     if compression in (None, "none"):
@@ -130,13 +131,13 @@ def _sums(entry: Mapping[str, Any], compression: str | None, origin: str) -> tup
     return packed, plain
 
 
-def _number(value: Any, origin: str) -> int | None:
+def _number(value: object, origin: str) -> int | None:
     if value is not None and (type(value) is not int or value < 1):
         raise DownloadError(f"{origin}: {value!r} is no size")
     return value
 
 
-def _url(value: Any, origin: str) -> str:
+def _url(value: object, origin: str) -> str:
     if not isinstance(value, str) or not is_url(value):
         raise DownloadError(f"{origin}: {value!r} is no http, https or file URL")
     return value
@@ -151,7 +152,7 @@ def _at(data: Any, origin: str, *path: str) -> Any:
     return data
 
 
-def _keys(data: Any) -> str:
+def _keys(data: object) -> str:
     return (", ".join(sorted(map(str, data))) if isinstance(data, Mapping) else "") or "nothing"
 
 

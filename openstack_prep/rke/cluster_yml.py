@@ -7,7 +7,6 @@ cloud provider's name, and cri-dockerd to Kubernetes 1.24 and later, by itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from openstack_prep.errors import Mistake
 from openstack_prep.rke import rules
@@ -44,7 +43,7 @@ NODE_FIELDS = {
 }
 
 
-def document(cluster: Cluster, nodes: Sequence[Node], name: str) -> dict[str, Any]:
+def document(cluster: Cluster, nodes: Sequence[Node], name: str) -> dict[str, object]:
     """Return the cluster.yml of a cluster, whether right or not, its keys in the order of a reader.
 
     What nobody may see stays a Secret in it.  ``user`` is ubuntu and the plugin canal when nothing is
@@ -53,11 +52,11 @@ def document(cluster: Cluster, nodes: Sequence[Node], name: str) -> dict[str, An
     config = cluster.config or {}
     said = _declared(cluster, name) | {"nodes": [_node(cluster, node) for node in nodes]}
     said |= {name: config[name] for name in said.keys() & {"enable_cri_dockerd"} & config.keys()}
-    written: dict[str, Any] = ordered(hidden(merged(said, config), CLUSTER), CLUSTER)
+    written: dict[str, object] = ordered(hidden(merged(said, config), CLUSTER), CLUSTER)
     return written
 
 
-def _declared(cluster: Cluster, name: str) -> dict[str, Any]:
+def _declared(cluster: Cluster, name: str) -> dict[str, object]:
     """Return what the fields of a cluster say."""
     services = cluster.service_cidr
     said = {
@@ -77,12 +76,12 @@ def _declared(cluster: Cluster, name: str) -> dict[str, Any]:
     return _without_nothing(said)
 
 
-def _without_nothing(said: Mapping[str, Any]) -> dict[str, Any]:
+def _without_nothing(said: Mapping[str, object]) -> dict[str, object]:
     kept = {name: _without_nothing(each) if isinstance(each, Mapping) else each for name, each in said.items()}
     return {name: each for name, each in kept.items() if each not in (None, {}, [])}
 
 
-def _node(cluster: Cluster, node: Node) -> dict[str, Any]:
+def _node(cluster: Cluster, node: Node) -> dict[str, object]:
     taints = [dict(zip(("key", "value", "effect"), taint_parts(each), strict=True)) for each in node.taints]
     said = {
         "address": node.address,
@@ -96,7 +95,7 @@ def _node(cluster: Cluster, node: Node) -> dict[str, Any]:
     return merged(_without_nothing(said), node.config)
 
 
-def _registry(registry: Registry) -> dict[str, Any]:
+def _registry(registry: Registry) -> dict[str, object]:
     said = {"url": registry.url, "user": registry.user, "password": registry.password}
     return _without_nothing(said | {"is_default": registry.is_default})
 
@@ -134,7 +133,7 @@ def warnings(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[str]:
     yield from rules.warnings(document(cluster, (), "cluster"))
 
 
-def _said_twice(cluster: Cluster, config: Mapping[str, Any]) -> Iterator[Mistake]:
+def _said_twice(cluster: Cluster, config: Mapping[str, object]) -> Iterator[Mistake]:
     """Yield keys of config that fields of ours are for."""
     fields = dict(FIELDS)
     if cluster.private_registries:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from openstack_prep.fields import Name
+from openstack_prep.raw import Raw
 from openstack_prep.rke.cluster_keys import CLUSTER, NODE
 from openstack_prep.rke.keys import SECRET, Kind, Steps, Tree, dotted, mapped
 from openstack_prep.rke.rke2_keys import SERVER
 from openstack_prep.secret import from_spec
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
 
 
 @dataclass(frozen=True)
@@ -19,7 +25,7 @@ class ReadsSecrets:
 
     name: str
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import PydanticCustomError, core_schema
 
         def read(value: Any, info: Any) -> Any:
@@ -30,20 +36,20 @@ class ReadsSecrets:
 
         return core_schema.with_info_before_validator_function(read, handler(source))
 
-    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> Any:
-        return handler(core_schema)
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(schema)
 
 
 TREES: dict[str, dict[str, Tree]] = {"cluster": CLUSTER | SERVER, "node": NODE | SERVER}
 
 
-def with_secrets(value: Any, tree: Tree, context: Mapping[str, Any]) -> Any:
+def with_secrets(value: object, tree: Tree, context: Raw) -> object:
     """Return a configuration with its secrets fetched; texts of several lines are documents, and stay.
 
     Raises ValueError that says what to write instead.
     """
 
-    def read(found: Any, kind: Kind, steps: Steps) -> Any:
+    def read(found: object, kind: Kind, steps: Steps) -> object:
         one_line = isinstance(found, str) and found and "\n" not in found
         if kind is not SECRET or not (one_line or isinstance(found, dict)):
             return found
@@ -56,4 +62,4 @@ def with_secrets(value: Any, tree: Tree, context: Mapping[str, Any]) -> Any:
 
 
 ClusterConfig = Annotated[Mapping[Name, Any], ReadsSecrets("cluster")]
-NodeConfig = Annotated[Mapping[Name, Any], ReadsSecrets("node")]
+NodeConfig = Annotated[Mapping[Name, object], ReadsSecrets("node")]

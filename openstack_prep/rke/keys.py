@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from openstack_prep.errors import Mistake
+from openstack_prep.raw import Raw, Values
 from openstack_prep.secret import Secret
 
 Steps: TypeAlias = tuple[str | int, ...]
@@ -32,7 +33,7 @@ class Kind(Enum):
 class Each:
     """A mapping whose keys are the user's own."""
 
-    of: Kind | list[Kind] | Mapping[str, Any]
+    of: Kind | list[Kind] | Raw
 
 
 Tree: TypeAlias = Kind | Each | Sequence["Tree"] | Mapping[str, "Tree"]
@@ -76,7 +77,7 @@ def dotted(steps: Steps) -> str:
     return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in steps).lstrip(".")
 
 
-def faults(data: Any, tree: Tree, steps: Steps = (), root: Tree | None = None) -> Iterator[Fault]:
+def faults(data: object, tree: Tree, steps: Steps = (), root: Tree | None = None) -> Iterator[Fault]:
     """Yield unknown keys and wrong types; what is null is as good as absent.
 
     ``steps`` lead to the data; ``root`` is the whole tree, where a key may be at home that is unknown here.
@@ -107,7 +108,7 @@ def faults(data: Any, tree: Tree, steps: Steps = (), root: Tree | None = None) -
             yield from faults(value, tree[0], (*steps, index), root)
 
 
-def _of_other_type(data: Any, steps: Steps, wanted: str, *, hide: bool = False) -> Fault:
+def _of_other_type(data: object, steps: Steps, wanted: str, *, hide: bool = False) -> Fault:
     """Return the fault, without the value when that is long or may be a secret."""
     shown = "that" if hide or isinstance(data, Secret) else repr(data)
     if isinstance(data, Mapping | list | tuple):
@@ -142,7 +143,7 @@ def _letters(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def mapped(data: Any, tree: Tree, change: Callable[[Any, Kind, Steps], Any], steps: Steps = ()) -> Any:
+def mapped(data: object, tree: Tree, change: Callable[[object, Kind, Steps], object], steps: Steps = ()) -> object:
     """Return data with what stands at the tree's ends changed; what the tree does not know stays."""
     if isinstance(tree, Kind):
         return change(data, tree, steps)
@@ -154,12 +155,12 @@ def mapped(data: Any, tree: Tree, change: Callable[[Any, Kind, Steps], Any], ste
     return data
 
 
-def hidden(data: Any, tree: Tree) -> Any:
+def hidden(data: object, tree: Tree) -> object:
     """Return data with the texts that nobody may see as Secret."""
     return mapped(data, tree, lambda value, kind, _: _all_hidden(value) if kind in (SECRET, PRIVATE) else value)
 
 
-def _all_hidden(data: Any) -> Any:
+def _all_hidden(data: object) -> object:
     if isinstance(data, Mapping):
         return {name: _all_hidden(value) for name, value in data.items()}
     if isinstance(data, list | tuple):
@@ -180,7 +181,7 @@ def ordered(data: Any, tree: Tree) -> Any:
     return data
 
 
-def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+def merged(first: Raw, second: Raw) -> Values:
     """Return both as one; where both have a mapping, those are merged, else the first stays."""
     result = dict(second) | dict(first)
     for name in first.keys() & second.keys():

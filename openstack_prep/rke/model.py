@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Len
 
 from openstack_prep.fields import Address, Cidr, File, Name, Reads, Text
+from openstack_prep.raw import Raw
 from openstack_prep.rke.config import ClusterConfig, NodeConfig
 from openstack_prep.secret import Secret
 
@@ -28,10 +29,10 @@ class Node:
     roles: tuple[Role, ...]
     labels: Mapping[str, str]
     taints: tuple[str, ...]
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: Raw = field(default_factory=dict)
 
 
-def indexes(value: Any) -> Any:
+def indexes(value: object) -> object:
     """Read indexes of nodes: one, from-to, or from- to the last one."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
@@ -42,7 +43,7 @@ def indexes(value: Any) -> Any:
     return value
 
 
-def version(value: Any) -> Any:
+def version(value: object) -> object:
     """Read a version of Kubernetes; YAML takes one of two numbers for a number."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise ValueError("is a number to YAML; write the whole version, such as v1.31.1-rancher1-1 or v1.35.7+rke2r1")
@@ -56,7 +57,7 @@ Indexes = Annotated[str, Reads(indexes, {"type": ["string", "integer"], "pattern
 class NodeGroup:
     """Some nodes of a cluster, by their indexes in the stack."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     nodes: Indexes
     """Indexes of the nodes: 0, 0-2, or 3- for all from the fourth on."""
@@ -80,7 +81,7 @@ class NodeGroup:
         return int(self.nodes.partition("-")[0]) <= index <= (index if self.last is None else self.last)
 
 
-def host(value: Any) -> Any:
+def host(value: object) -> object:
     """Read where a registry is, as images are called by it."""
     if isinstance(value, str) and ("://" in value or value.endswith("/")):
         raise ValueError("is no host and port; leave out the scheme, and the slash at the end")
@@ -91,7 +92,7 @@ def host(value: Any) -> Any:
 class Registry:
     """A registry of container images that asks for a login."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     url: Annotated[Name, Reads(host)]
     """Its host and port, without a scheme."""

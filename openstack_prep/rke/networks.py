@@ -11,7 +11,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from annotated_types import Ge, Le
 
@@ -48,7 +48,7 @@ Prefix = Annotated[int, Ge(1), Le(124)]
 class ClusterNetworks:
     """Where the addresses of pods and Services are drawn from, in the order of the clusters."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     range: Cidr | None = None
     """Network to draw from; default: 10.42.0.0 to 10.127.255.255, which begins with what RKE itself uses."""

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.fields import is_address
+from openstack_prep.raw import Raw
 from openstack_prep.rke import networks, nodes, rke2, rules
 from openstack_prep.rke.cluster_keys import CLUSTER
 from openstack_prep.rke.keys import TRUTH, Fault, Kind, Steps, Tree, dotted, mapped, value_at
@@ -39,7 +40,7 @@ PLACES: dict[str, Steps] = {
 """Where what our check of networks tells of is said."""
 
 
-def read(path: Path, form: Form = "cluster.yml") -> tuple[Mapping[str, Any], list[Mistake]]:
+def read(path: Path, form: Form = "cluster.yml") -> tuple[Raw, list[Mistake]]:
     """Return what stands in a file, and all that is wrong with it, by line.
 
     Raises SpecError when it cannot be read or is not one YAML document.
@@ -71,7 +72,7 @@ NAMES: dict[Form, str] = {
 }
 
 
-def warnings(data: Mapping[str, Any], form: Form = "cluster.yml") -> Iterator[str]:
+def warnings(data: Raw, form: Form = "cluster.yml") -> Iterator[str]:
     """Yield what works, but not as well as it could."""
     if form != "cluster.yml":
         return
@@ -81,12 +82,12 @@ def warnings(data: Mapping[str, Any], form: Form = "cluster.yml") -> Iterator[st
     yield from nodes.etcd_warning(sum("etcd" in each for each in roles if isinstance(each, list)))
 
 
-def _truth(value: Any, kind: Kind, steps: Steps) -> Any:
+def _truth(value: object, kind: Kind, steps: Steps) -> object:
     """Return a truth value for what is one in YAML 1.1."""
     return WORDS.get(value.lower(), value) if kind is TRUTH and isinstance(value, str) else value
 
 
-def _faults(data: Mapping[str, Any], form: Form) -> Iterator[Fault]:
+def _faults(data: Raw, form: Form) -> Iterator[Fault]:
     if form != "cluster.yml":
         yield from rke2.document_faults(data, SERVER if form == "server" else AGENT)
         return
@@ -95,7 +96,7 @@ def _faults(data: Mapping[str, Any], form: Form) -> Iterator[Fault]:
     yield from _networks(data)
 
 
-def _networks(data: Mapping[str, Any]) -> Iterator[Fault]:
+def _networks(data: Raw) -> Iterator[Fault]:
     """Yield what is wrong with the networks of pods and Services, and where the nodes lie in them."""
     said = {path: value_at(data, path) or default for path, default in DEFAULTS.items()}
     bad = [path for path, value in said.items() if not _is_network(value)]
@@ -126,7 +127,7 @@ def _is_network(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _addresses(machines: list[Any]) -> Iterator[tuple[int, str]]:
+def _addresses(machines: list[object]) -> Iterator[tuple[int, str]]:
     for index, machine in enumerate(machines):
         said = [value_at(machine, name) for name in ("address", "internal_address")]
         yield from ((index, each) for each in {each for each in said if isinstance(each, str) and is_address(each)})

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from openstack_prep.errors import Mistake
+from openstack_prep.raw import Raw
 from openstack_prep.rke.keys import (
     NUMBER,
     TEXTS,
@@ -82,7 +82,7 @@ def documents(
     api: str,
     token: Secret | None = None,
     tls_san: Sequence[str] = (),
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, object]]:
     """Return the config.yaml of each node by its name, what nobody may see as Secret.
 
     ``api`` is the address (IP or name, no port) at which nodes find the servers; ``tls_san`` are more
@@ -101,10 +101,10 @@ def documents(
 
 def _document(
     cluster: Cluster, node: Node, join: str | None, token: Secret | None, names: Sequence[str]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     tree = SERVER if is_server(node) else AGENT
     config = {name: each for name, each in (cluster.config or {}).items() if name in tree} | dict(node.config)
-    said: dict[str, Any] = {"server": join}
+    said: dict[str, object] = {"server": join}
     if not {"token", "token-file"} & config.keys():
         said |= {"token": token} if token else {"token-file": TOKEN_FILE}
     said |= _of_node(cluster, node)
@@ -113,11 +113,11 @@ def _document(
         own = config.pop("tls-san", ())
         said["tls-san"] = list(dict.fromkeys([*names, *([own] if isinstance(own, str) else own)]))
     kept = {name: each for name, each in said.items() if each not in (None, [], "")}
-    written: dict[str, Any] = ordered(hidden(config | kept, tree), tree)
+    written: dict[str, object] = ordered(hidden(config | kept, tree), tree)
     return written
 
 
-def _of_node(cluster: Cluster, node: Node) -> dict[str, Any]:
+def _of_node(cluster: Cluster, node: Node) -> dict[str, object]:
     """Return what any node says of itself."""
     apart = is_server(node) and "worker" not in node.roles
     outer = node.address if node.address != node.internal_address else None
@@ -131,9 +131,9 @@ def _of_node(cluster: Cluster, node: Node) -> dict[str, Any]:
     }
 
 
-def _of_server(cluster: Cluster, node: Node) -> dict[str, Any]:
+def _of_server(cluster: Cluster, node: Node) -> dict[str, object]:
     """Return what a server says of the cluster, all of them alike, and what it leaves to others."""
-    said: dict[str, Any] = {
+    said: dict[str, object] = {
         "cni": [each.strip() for each in (cluster.network_plugin or DEFAULT_PLUGIN).split(",")],
         "cluster-cidr": cluster.cluster_cidr,
         "service-cidr": cluster.service_cidr,
@@ -148,7 +148,7 @@ def _of_server(cluster: Cluster, node: Node) -> dict[str, Any]:
     return said
 
 
-def registries(cluster: Cluster) -> dict[str, Any] | None:
+def registries(cluster: Cluster) -> dict[str, object] | None:
     """Return the registries.yaml of all nodes, None when no registry asks for a login."""
     logins = [each for each in cluster.private_registries if each.user or each.password]
     if not logins:
@@ -225,7 +225,7 @@ def _config(cluster: Cluster) -> Iterator[Mistake]:
         yield fault.mistake(f"config.{dotted(fault.steps)}")
 
 
-def _taken(config: Mapping[str, Any], place: str, fields: Mapping[str, str]) -> Iterator[Mistake]:
+def _taken(config: Mapping[str, object], place: str, fields: Mapping[str, str]) -> Iterator[Mistake]:
     for name in [each for each in fields if each in config]:
         yield Mistake(f"{place}.{name}", f"comes from {fields[name]}", "take it out of config")
 
@@ -247,14 +247,14 @@ def _groups(cluster: Cluster) -> Iterator[Mistake]:
                 yield Mistake(f"roles[{index}].labels", f"a node may not label itself with {key}", remedy)
 
 
-def _as_flag(value: Any, kind: Kind, steps: Steps) -> Any:
+def _as_flag(value: object, kind: Kind, steps: Steps) -> object:
     """Return the truth value or number that a flag makes of a text."""
     if kind is TRUTH and value in ("true", "false"):
         return value == "true"
     return int(value) if kind is NUMBER and isinstance(value, str) and value.isdecimal() else value
 
 
-def document_faults(data: Any, tree: Mapping[str, Any]) -> Iterator[Fault]:
+def document_faults(data: object, tree: Raw) -> Iterator[Fault]:
     """Yield what is wrong with a config.yaml, K3s' own keys and servers' keys of agents in words of their own.
 
     RKE2 makes flags of it all, so that true and 5 may be texts; KEY+ in a drop-in file adds to a list.
@@ -276,7 +276,7 @@ def document_faults(data: Any, tree: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault(("etcd-s3-bucket",), "is missing, and etcd-s3 needs it", "add it")
 
 
-def _misread(of: Mapping[str, Any]) -> Iterator[Fault]:
+def _misread(of: Mapping[str, object]) -> Iterator[Fault]:
     """Yield values that RKE2 takes for something else, or for nothing it knows."""
     cni = of.get("cni")
     said = cni.split(",") if isinstance(cni, str) else cni

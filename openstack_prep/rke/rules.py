@@ -10,9 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any
 
 from openstack_prep.fields import is_address
+from openstack_prep.raw import Raw, Values
 from openstack_prep.rke.cluster_keys import CLUSTER
 from openstack_prep.rke.keys import Fault, dotted, faults, nearest, value_at
 from openstack_prep.rke.nodes import MASTER, SUBDOMAIN
@@ -38,7 +38,7 @@ CILIUM = "write none and deploy it on top; in a spec leave it out, and write a s
 SERVICES = ("etcd", "kube-api", "kube-controller", "scheduler", "kubelet", "kubeproxy")
 
 
-def keys(data: Any) -> Iterator[Fault]:
+def keys(data: object) -> Iterator[Fault]:
     """Yield unknown keys and wrong types of a cluster.yml."""
     for fault in faults(data, CLUSTER):
         path = dotted(fault.steps)
@@ -48,14 +48,14 @@ def keys(data: Any) -> Iterator[Fault]:
             yield Fault(fault.steps, *OLD[path])
 
 
-def values(document: Mapping[str, Any], *, has_nodes: bool = True) -> Iterator[Fault]:
+def values(document: Raw, *, has_nodes: bool = True) -> Iterator[Fault]:
     """Yield what is wrong with the values of a cluster.yml; of its nodes too, unless they are elsewhere."""
     yield from chain.from_iterable(rule(document) for rule in RULES)
     if has_nodes:
         yield from _nodes(document)
 
 
-def warnings(document: Mapping[str, Any]) -> Iterator[str]:
+def warnings(document: Raw) -> Iterator[str]:
     """Yield what works today, but may not for long, or not where we think."""
     minor = _minor(document)
     if minor is not None and minor > _minor_of(NEWEST):
@@ -63,7 +63,7 @@ def warnings(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"{version} is newer than the newest we know RKE has, {NEWEST}; {LIST} tells"
     if value_at(document, "network.plugin") == "weave":
         yield "weave is gone with Kubernetes 1.30; choose canal, calico or flannel"
-    places: dict[str, Any] = {"": document, "bastion_host.": value_at(document, "bastion_host")}
+    places: Values = {"": document, "bastion_host.": value_at(document, "bastion_host")}
     places |= {f"nodes[{index}].": node for index, node in enumerate(_list(document, "nodes"))}
     for place, part in places.items():
         for name in ("ssh_key", "ssh_cert"):
@@ -82,13 +82,13 @@ def _minor_of(version: str) -> int:
     return int(found[1])
 
 
-def _minor(document: Mapping[str, Any]) -> int | None:
+def _minor(document: Raw) -> int | None:
     """Return N of Kubernetes 1.N, None when it is the program's own choice."""
     found = re.match(r"v1\.(\d{1,3})\.", str(value_at(document, "kubernetes_version")))
     return int(found[1]) if found else None
 
 
-def _at_least(document: Mapping[str, Any], minor: int) -> bool:
+def _at_least(document: Raw, minor: int) -> bool:
     """Whether Kubernetes is that new; what is not said is the newest we know."""
     said = _minor(document)
     return (_minor_of(NEWEST) if said is None else said) >= minor
@@ -101,7 +101,7 @@ def _fault(path: str, what: str, remedy: str) -> Fault:
 # --- rules --------------------------------------------------------------------------------
 
 
-def _version(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _version(document: Raw) -> Iterator[Fault]:
     version = value_at(document, "kubernetes_version")
     if version in (None, "") or VERSION.fullmatch(str(version)):
         return
@@ -114,7 +114,7 @@ def _version(document: Mapping[str, Any]) -> Iterator[Fault]:
         )
 
 
-def _choices(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _choices(document: Raw) -> Iterator[Fault]:
     for path, known in CHOICES.items():
         value = value_at(document, path)
         if not isinstance(value, str) or value in ("", *known):
@@ -123,7 +123,7 @@ def _choices(document: Mapping[str, Any]) -> Iterator[Fault]:
         yield _fault(path, f"{value!r} is none that RKE knows", CILIUM if value == "cilium" else remedy)
 
 
-def _network(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _network(document: Raw) -> Iterator[Fault]:
     plugin = value_at(document, "network.plugin")
     if plugin == "weave" and _at_least(document, 30):
         yield _fault("network.plugin", "weave is gone since Kubernetes 1.30", "write canal, calico or flannel")
@@ -131,7 +131,7 @@ def _network(document: Mapping[str, Any]) -> Iterator[Fault]:
         yield _fault("network.mtu", "flannel takes none", "leave it out, or choose canal or calico")
 
 
-def _ingress(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _ingress(document: Raw) -> Iterator[Fault]:
     ports = {name: value_at(document, f"ingress.{name}") for name in ("http_port", "https_port")}
     for name, port in ports.items():
         if isinstance(port, int) and not 0 <= port <= 65535:
@@ -140,7 +140,7 @@ def _ingress(document: Mapping[str, Any]) -> Iterator[Fault]:
         yield _fault("ingress.https_port", f"{ports['https_port']} is http_port, too", "choose another")
 
 
-def _authentication(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _authentication(document: Raw) -> Iterator[Fault]:
     strategy = value_at(document, "authentication.strategy")
     if not isinstance(strategy, str) or not strategy:
         return
@@ -150,7 +150,7 @@ def _authentication(document: Mapping[str, Any]) -> Iterator[Fault]:
         yield _fault("authentication.strategy", what, "write x509 or x509|webhook")
 
 
-def _runtime(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _runtime(document: Raw) -> Iterator[Fault]:
     enabled = value_at(document, "enable_cri_dockerd")
     if enabled is True and not _at_least(document, 21):
         yield _fault("enable_cri_dockerd", "Kubernetes before 1.21 has no use for it", "leave it out")
@@ -159,7 +159,7 @@ def _runtime(document: Mapping[str, Any]) -> Iterator[Fault]:
         yield _fault("enable_cri_dockerd", "Kubernetes cannot use Docker without it since 1.24", remedy)
 
 
-def _etcd(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _etcd(document: Raw) -> Iterator[Fault]:
     etcd = value_at(document, "services.etcd")
     if value_at(etcd, "external_urls"):
         for name in ("ca_cert", "cert", "key", "path"):
@@ -172,7 +172,7 @@ def _etcd(document: Mapping[str, Any]) -> Iterator[Fault]:
                 yield _fault(f"services.etcd.backup_config.s3backupconfig.{name}", "is missing", "add it")
 
 
-def _pod_security(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _pod_security(document: Raw) -> Iterator[Fault]:
     path = "services.kube-api.pod_security_configuration"
     if value_at(document, path) and not _at_least(document, 23):
         yield _fault(path, "Kubernetes has it since 1.23", "leave it out")
@@ -180,20 +180,20 @@ def _pod_security(document: Mapping[str, Any]) -> Iterator[Fault]:
         yield _fault(path, "does not go without rbac", "leave authorization.mode out")
 
 
-def _images(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _images(document: Raw) -> Iterator[Fault]:
     for name in SERVICES:
         if value_at(document, f"services.{name}.image"):
             image = "etcd" if name == "etcd" else "kubernetes"
             yield _fault(f"services.{name}.image", "RKE passes it over", f"write system_images.{image}")
 
 
-def _cloud_provider(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _cloud_provider(document: Raw) -> Iterator[Fault]:
     if value_at(document, "cloud_provider.name") == "openstack" and _at_least(document, 26):
         remedy = "write external, and deploy OpenStack's cloud controller manager"
         yield _fault("cloud_provider.name", "Kubernetes has no openstack of its own since 1.26", remedy)
 
 
-RULES: tuple[Callable[[Mapping[str, Any]], Iterable[Fault]], ...] = (
+RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (
     _version,
     _choices,
     _network,
@@ -209,12 +209,12 @@ RULES: tuple[Callable[[Mapping[str, Any]], Iterable[Fault]], ...] = (
 # --- nodes of a file ----------------------------------------------------------------------
 
 
-def _list(document: Mapping[str, Any], name: str) -> list[Any]:
+def _list(document: Raw, name: str) -> list[object]:
     found = document.get(name)
     return found if isinstance(found, list) else []
 
 
-def _nodes(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _nodes(document: Raw) -> Iterator[Fault]:
     nodes = [each if isinstance(each, Mapping) else {} for each in _list(document, "nodes")]
     if not nodes:
         yield Fault(("nodes",), "there are none", "list the machines")
@@ -231,12 +231,12 @@ def _nodes(document: Mapping[str, Any]) -> Iterator[Fault]:
     yield from _together(document, Counter(role for node in nodes for role in _roles(node)))
 
 
-def _roles(node: Mapping[str, Any]) -> list[str]:
+def _roles(node: Raw) -> list[str]:
     found = node.get("role")
     return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
 
 
-def _node(node: Mapping[str, Any]) -> Iterator[Fault]:
+def _node(node: Raw) -> Iterator[Fault]:
     for name in ("address", "user", "role"):
         if not node.get(name):
             yield Fault((name,), "is missing", "add it")
@@ -253,7 +253,7 @@ def _node(node: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault(("hostname_override",), f"{shown!r} is no name for a node", remedy)
 
 
-def _together(document: Mapping[str, Any], roles: Counter[str]) -> Iterator[Fault]:
+def _together(document: Raw, roles: Counter[str]) -> Iterator[Fault]:
     external = bool(value_at(document, "services.etcd.external_urls"))
     for role in MASTER:
         if not roles[role] and not (external and role == "etcd"):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.raw import Raw
 
 ANNOTATIONS = ("metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs")
 COMMAND = "kubectl get services -A -o json"
@@ -67,31 +68,31 @@ def read(text: str) -> Services:
     return Services(addresses, tuple(notes))
 
 
-def _items(text: str) -> list[Any]:
+def _items(text: str) -> list[object]:
     try:
         data = json.loads(text.removeprefix("\ufeff"))  # as some shells begin what they redirect
     except (ValueError, RecursionError) as error:
         what = f"is not JSON ({error})" if text.strip() else "is empty"
         raise SpecError([Mistake("services", what, REMEDY)]) from None
     if isinstance(data, dict) and data.get("kind") in ("List", "ServiceList") and isinstance(data.get("items"), list):
-        return cast("list[Any]", data["items"])
+        return cast("list[object]", data["items"])
     raise SpecError([Mistake("services", f"is {_told(data)}, not a list of Services", REMEDY)])
 
 
-def _told(data: Any) -> str:
+def _told(data: object) -> str:
     if not isinstance(data, dict):
         return f"a JSON {type(data).__name__}"
     return str(data.get("kind") or "of no kind")
 
 
-def _address(said: Any) -> str | None:
+def _address(said: object) -> str | None:
     try:
         return None if not isinstance(said, str) or "%" in said else str(ipaddress.ip_address(said))
     except ValueError:
         return None
 
 
-def _at(item: Mapping[str, Any], kind: type[T], *path: str) -> T:
+def _at(item: Raw, kind: type[T], *path: str) -> T:
     """Return what an object has at a path, something empty when it has nothing; raises ValueError for another type."""
     found: Any = item
     for number, key in enumerate(path, 1):
@@ -105,19 +106,19 @@ def _at(item: Mapping[str, Any], kind: type[T], *path: str) -> T:
     return cast("T", found)
 
 
-def _name(item: Mapping[str, Any]) -> str:
+def _name(item: Raw) -> str:
     return f"{_at(item, str, 'metadata', 'namespace') or 'default'}/{_at(item, str, 'metadata', 'name')}"
 
 
-def _ingress(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _ingress(item: Raw) -> list[Raw]:
     return [_at({"ingress": each}, dict, "ingress") for each in _at(item, list, "status", "loadBalancer", "ingress")]
 
 
-def _hosts(item: Mapping[str, Any]) -> Iterator[Any]:
+def _hosts(item: Raw) -> Iterator[object]:
     return (each["hostname"] for each in _ingress(item) if each.get("hostname") and not each.get("ip"))
 
 
-def _said(item: Mapping[str, Any]) -> Iterator[Any]:
+def _said(item: Raw) -> Iterator[object]:
     """Yield the addresses that a Service has, or asks for, as they are written."""
     yield from _at(item, list, "spec", "externalIPs")
     if _at(item, str, "spec", "type") != "LoadBalancer":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Le
 
@@ -19,7 +19,7 @@ MESH_DOMAIN = "mesh.cilium.io"
 ETCD_PORT = 2379
 
 
-def release(value: Any) -> Any:
+def release(value: object) -> object:
     """Read a release of Cilium, 1.17 or 1.17.4, with or without a v."""
     if isinstance(value, int | float) and not isinstance(value, bool):  # 1.20 without quotes is 1.2
         raise ValueError('is a number to YAML; write the release in quotes, such as "1.17"')
@@ -40,7 +40,7 @@ Release = Annotated[str, Reads(release, {"type": "string", "pattern": r"^v?\d+\.
 class Cilium:
     """Cilium's Helm values for one cluster of a mesh, or for a cluster alone."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     cluster_id: Annotated[int, Ge(1), Le(255)]
     """Number of the cluster, unique in the mesh; it cannot change once there are pods."""
@@ -74,7 +74,7 @@ class Cilium:
     """Its port."""
     namespace: Name = "kube-system"
     """Namespace that Cilium runs in."""
-    values: Mapping[Name, Any] | None = None
+    values: Mapping[Name, object] | None = None
     """Any other Helm values, as Cilium's chart calls them."""
 
     @property

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from openstack_prep.raw import Raw, Values
 from openstack_prep.rke.cilium.model import ETCD_PORT, MESH_DOMAIN, Cilium
 from openstack_prep.rke.model import Cluster
 from openstack_prep.yaml_text import dump
@@ -36,7 +36,7 @@ class Member:
     values_file: str = "cilium-values.yaml"
 
 
-def document(member: Member, members: Sequence[Member]) -> dict[str, Any]:
+def document(member: Member, members: Sequence[Member]) -> dict[str, object]:
     """Return the Helm values of one cluster; ``members`` are all clusters of the mesh.
 
     They hold no certificate and no key: each cluster makes its own from the CA that they share, see ``hint``.
@@ -45,7 +45,7 @@ def document(member: Member, members: Sequence[Member]) -> dict[str, Any]:
     return _merged(values, member.cilium.values or {})
 
 
-def helm_chart_config(values: Mapping[str, Any]) -> dict[str, Any]:
+def helm_chart_config(values: Mapping[str, object]) -> dict[str, object]:
     """Return values as a manifest for RKE2, which installs Cilium itself when cni says cilium.
 
     It is applied to a cluster that runs; in a server's folder of manifests each start would apply it again, over later
@@ -60,10 +60,10 @@ def helm_chart_config(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def typed(member: Member, members: Sequence[Member]) -> dict[str, Any]:
+def typed(member: Member, members: Sequence[Member]) -> dict[str, object]:
     """Return the values that the fields stand for, without those given as ``values``."""
     cilium = member.cilium
-    found: dict[str, Any] = {"cluster": {"name": member.name, "id": cilium.cluster_id}}
+    found: dict[str, object] = {"cluster": {"name": member.name, "id": cilium.cluster_id}}
     found |= _addresses(cilium, member.cluster) | _routing(cilium)
     if cilium.kube_proxy_replacement:
         found["kubeProxyReplacement"] = True if cilium.minor >= ROUTING_MODE_SINCE else "strict"
@@ -78,22 +78,22 @@ def typed(member: Member, members: Sequence[Member]) -> dict[str, Any]:
     return found
 
 
-def _addresses(cilium: Cilium, cluster: Cluster) -> dict[str, Any]:
+def _addresses(cilium: Cilium, cluster: Cluster) -> dict[str, object]:
     """Return who gives addresses to pods; those of IPv6 need to be switched on."""
     version = ipaddress.ip_network(cluster.cluster_cidr).version if cluster.cluster_cidr else 4
     families = {"ipv4": {"enabled": False}, "ipv6": {"enabled": True}} if version == 6 else {}
     if cilium.ipam == "kubernetes":
         return {"ipam": {"mode": "kubernetes"}, "k8s": {f"requireIPv{version}PodCIDR": True}, **families}
-    operator: dict[str, Any] = {f"clusterPoolIPv{version}PodCIDRList": [cluster.cluster_cidr]}
+    operator: dict[str, object] = {f"clusterPoolIPv{version}PodCIDRList": [cluster.cluster_cidr]}
     if version == 6:
         operator["clusterPoolIPv6MaskSize"] = 64  # the default, 120, is for networks from /104 on
     return {"ipam": {"mode": "cluster-pool", "operator": operator}, **families}
 
 
-def _routing(cilium: Cilium) -> dict[str, Any]:
+def _routing(cilium: Cilium) -> dict[str, object]:
     native = cilium.routing == "native"
     if cilium.minor < ROUTING_MODE_SINCE:
-        found: dict[str, Any] = {"tunnel": "disabled" if native else cilium.tunnel_protocol}
+        found: dict[str, object] = {"tunnel": "disabled" if native else cilium.tunnel_protocol}
     elif native:
         found = {"routingMode": "native"}
     else:
@@ -104,12 +104,12 @@ def _routing(cilium: Cilium) -> dict[str, Any]:
     return found
 
 
-def _mesh(member: Member, members: Sequence[Member]) -> dict[str, Any]:
+def _mesh(member: Member, members: Sequence[Member]) -> dict[str, object]:
     cilium = member.cilium
-    apiserver: dict[str, Any] = {"service": _service(member)}
+    apiserver: dict[str, object] = {"service": _service(member)}
     if cilium.mesh_domain != MESH_DOMAIN:  # which alone its certificate is for by itself
         apiserver["tls"] = {"server": {"extraDnsNames": [f"*.{cilium.mesh_domain}"]}}
-    found: dict[str, Any] = {"useAPIServer": True, "apiserver": apiserver}
+    found: dict[str, object] = {"useAPIServer": True, "apiserver": apiserver}
     peers = [each for each in members if each.name != member.name and each.cilium.mesh == "clustermesh-apiserver"]
     if peers and cilium.minor >= SHARED_CA_SINCE:
         clusters = [_peer(each) for each in peers]
@@ -117,13 +117,13 @@ def _mesh(member: Member, members: Sequence[Member]) -> dict[str, Any]:
     return found
 
 
-def _peer(member: Member) -> dict[str, Any]:
+def _peer(member: Member) -> dict[str, object]:
     cilium = member.cilium
     addresses = [cilium.mesh_address] if cilium.mesh_address else []
     return {"name": member.name, "port": cilium.mesh_port, "ips": addresses}
 
 
-def _service(member: Member) -> dict[str, Any]:
+def _service(member: Member) -> dict[str, object]:
     """Return the mesh's Service; MetalLB refuses one that asks for its address in both ways."""
     cilium = member.cilium
     if cilium.mesh_service == "NodePort":
@@ -133,7 +133,7 @@ def _service(member: Member) -> dict[str, Any]:
     return {"type": "LoadBalancer", **annotations, **asked.get("spec", {})}
 
 
-def _asked(member: Member) -> dict[str, Any]:
+def _asked(member: Member) -> Values:
     """Return how MetalLB is asked for the fixed address: by annotations, or of old by the Service's own field."""
     address = member.cilium.mesh_address
     if address is None:
@@ -143,7 +143,7 @@ def _asked(member: Member) -> dict[str, Any]:
     return {"annotations": dict.fromkeys(ANNOTATIONS, address)}
 
 
-def manifests(member: Member) -> list[dict[str, Any]]:
+def manifests(member: Member) -> list[dict[str, object]]:
     """Return what is to be applied besides the chart: the Service of a managed etcd, which the chart does not make."""
     cilium = member.cilium
     if cilium.mesh != "etcd":
@@ -151,7 +151,7 @@ def manifests(member: Member) -> list[dict[str, Any]]:
     asked = _asked(member) if cilium.mesh_service == "LoadBalancer" else {}
     metadata = {"name": "cilium-etcd-external", "namespace": cilium.namespace}
     metadata |= {"annotations": asked["annotations"]} if "annotations" in asked else {}
-    port: dict[str, Any] = {"port": ETCD_PORT}
+    port: dict[str, object] = {"port": ETCD_PORT}
     if cilium.mesh_service == "NodePort":
         port["nodePort"] = cilium.mesh_node_port
     spec = {
@@ -163,7 +163,7 @@ def manifests(member: Member) -> list[dict[str, Any]]:
     return [{"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}]
 
 
-def _merged(values: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(values: Raw, more: Raw) -> Values:
     """Return values with others put in between them; what is in both is of the first."""
     found = dict(values)
     for name, value in more.items():
@@ -174,7 +174,7 @@ def _merged(values: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any
     return found
 
 
-def clashes(values: Mapping[str, Any], more: Mapping[str, Any], path: str = "") -> Iterator[str]:
+def clashes(values: Mapping[str, object], more: Mapping[str, object], path: str = "") -> Iterator[str]:
     """Yield the dotted names of what both say."""
     for name in [each for each in more if each in values]:
         one, other = values[name], more[name]

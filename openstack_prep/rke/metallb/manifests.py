@@ -7,7 +7,6 @@ BGPPeer of v1beta2) and its parser of the ConfigMap up to 0.12 (internal/config)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from openstack_prep.ranges import Range
 from openstack_prep.rke.metallb.model import LabelSelector, MetalLB, MetalLBBGP, MetalLBLayer2, MetalLBPeer, MetalLBPool
@@ -23,7 +22,7 @@ def ranges(pool: MetalLBPool, addresses: Addresses) -> list[Range]:
     return [Range.read(each) for each in (addresses.get(pool.pool, ()) if pool.pool else pool.addresses)]
 
 
-def document(metallb: MetalLB, addresses: Addresses) -> list[dict[str, Any]]:
+def document(metallb: MetalLB, addresses: Addresses) -> list[dict[str, object]]:
     """Return the manifests; a password in them is still a ``Secret``, which ``yaml_text.dump`` opens."""
     if metallb.manifests == "configmap":
         return [_configmap(metallb, addresses)]
@@ -38,17 +37,17 @@ def document(metallb: MetalLB, addresses: Addresses) -> list[dict[str, Any]]:
 # --- custom resources ---------------------------------------------------------------------
 
 
-def _resource(metallb: MetalLB, kind: str, version: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+def _resource(metallb: MetalLB, kind: str, version: str, name: str, spec: Mapping[str, object]) -> dict[str, object]:
     metadata = {"name": name, "namespace": metallb.namespace}
     return {"apiVersion": f"metallb.io/{version}", "kind": kind, "metadata": metadata, "spec": _said(spec)}
 
 
-def _said(values: Mapping[str, Any]) -> dict[str, Any]:
+def _said(values: Mapping[str, object]) -> dict[str, object]:
     """Return what says something."""
     return {name: value for name, value in values.items() if value not in (None, (), [], {})}
 
 
-def _pool(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> dict[str, Any]:
+def _pool(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> dict[str, object]:
     allocation = {
         "priority": pool.priority,
         "namespaces": list(pool.namespaces),
@@ -69,7 +68,7 @@ def _forms(found: Sequence[Range]) -> list[str]:
     return [str(each.networks[0]) if len(each.networks) == 1 else str(each) for each in found]
 
 
-def _advertisement(metallb: MetalLB, pool: MetalLBPool) -> dict[str, Any]:
+def _advertisement(metallb: MetalLB, pool: MetalLBPool) -> dict[str, object]:
     own = {"ipAddressPools": [pool.called]}
     if pool.protocol == "layer2":
         l2 = pool.l2 or MetalLBLayer2()
@@ -87,7 +86,7 @@ def _advertisement(metallb: MetalLB, pool: MetalLBPool) -> dict[str, Any]:
     return _resource(metallb, "BGPAdvertisement", "v1beta1", pool.called, spec)
 
 
-def _peer(metallb: MetalLB, peer: MetalLBPeer) -> list[dict[str, Any]]:
+def _peer(metallb: MetalLB, peer: MetalLBPeer) -> list[dict[str, object]]:
     """Return the peer, after the Kubernetes Secret of its password if it has one."""
     name = f"{peer.name}-password"
     spec = {
@@ -110,11 +109,11 @@ def _peer(metallb: MetalLB, peer: MetalLBPeer) -> list[dict[str, Any]]:
     return [{**secret, "stringData": {"password": peer.password}}, resource]
 
 
-def _selectors(selectors: Sequence[LabelSelector]) -> list[dict[str, Any]]:
+def _selectors(selectors: Sequence[LabelSelector]) -> list[dict[str, object]]:
     return [_selector(each) for each in selectors]
 
 
-def _selector(selector: LabelSelector) -> dict[str, Any]:
+def _selector(selector: LabelSelector) -> dict[str, object]:
     expressions = [
         {"key": each.key, "operator": each.operator} | ({"values": list(each.values)} if each.values else {})
         for each in selector.match_expressions
@@ -125,7 +124,7 @@ def _selector(selector: LabelSelector) -> dict[str, Any]:
 # --- the ConfigMap ------------------------------------------------------------------------
 
 
-def _configmap(metallb: MetalLB, addresses: Addresses) -> dict[str, Any]:
+def _configmap(metallb: MetalLB, addresses: Addresses) -> dict[str, object]:
     """Return the ConfigMap; its one entry is a YAML text, so a password makes all of it a ``Secret``."""
     config = _said(
         {
@@ -139,7 +138,7 @@ def _configmap(metallb: MetalLB, addresses: Addresses) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
-def _old_pool(pool: MetalLBPool, addresses: Addresses) -> dict[str, Any]:
+def _old_pool(pool: MetalLBPool, addresses: Addresses) -> dict[str, object]:
     bgp = pool.bgp or MetalLBBGP()
     advertisement = _said(
         {
@@ -160,7 +159,7 @@ def _old_pool(pool: MetalLBPool, addresses: Addresses) -> dict[str, Any]:
     return _said(found)
 
 
-def _old_peer(peer: MetalLBPeer) -> dict[str, Any]:
+def _old_peer(peer: MetalLBPeer) -> dict[str, object]:
     found = {
         "my-asn": peer.my_asn,
         "peer-asn": peer.peer_asn,
@@ -176,6 +175,6 @@ def _old_peer(peer: MetalLBPeer) -> dict[str, Any]:
     return _said(found)
 
 
-def _old_selector(selector: LabelSelector) -> dict[str, Any]:
+def _old_selector(selector: LabelSelector) -> dict[str, object]:
     spellings = {"matchLabels": "match-labels", "matchExpressions": "match-expressions"}
     return {spellings[name]: value for name, value in _selector(selector).items()}

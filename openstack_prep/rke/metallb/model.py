@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Le
 
@@ -23,7 +23,7 @@ Asn = Annotated[int, Ge(1), Le(2**32 - 1)]
 class LabelExpression:
     """One requirement of a Kubernetes label selector."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     key: Name
     """Name of the label."""
@@ -37,7 +37,7 @@ class LabelExpression:
 class LabelSelector:
     """A Kubernetes label selector: all that is said must hold."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     match_labels: Mapping[Name, Text] | None = None
     """Labels and their values."""
@@ -49,7 +49,7 @@ class LabelSelector:
 class MetalLBLayer2:
     """How a pool is announced by ARP and NDP (MetalLB 0.13 and later)."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     interfaces: tuple[Name, ...] = ()
     """Interfaces of the nodes to announce on (0.13.6 and later); default: all."""
@@ -61,7 +61,7 @@ class MetalLBLayer2:
 class MetalLBBGP:
     """How a pool is announced by BGP."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     aggregation_length: Annotated[int, Ge(1), Le(32)] | None = None
     """Prefix length that IPv4 addresses are announced with; default: 32."""
@@ -81,7 +81,7 @@ class MetalLBBGP:
 class MetalLBPool:
     """Addresses for Services of type LoadBalancer: those of an address pool of the spec, or given here."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     name: Name | None = None
     """Name in Kubernetes, a DNS label; default: that of the address pool."""
@@ -118,7 +118,7 @@ class MetalLBPool:
 class MetalLBPeer:
     """A router to speak BGP with."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     name: Name
     """Name in Kubernetes, a DNS label."""
@@ -148,7 +148,7 @@ class MetalLBPeer:
 class MetalLB:
     """MetalLB's configuration; MetalLB itself is installed by its own manifests or chart."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     pools: tuple[MetalLBPool, ...]
     """Addresses to give out."""

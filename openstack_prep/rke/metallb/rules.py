@@ -14,6 +14,7 @@ from typing import Any
 
 from openstack_prep.errors import Mistake
 from openstack_prep.ranges import Range
+from openstack_prep.raw import Raw
 from openstack_prep.rke.keys import value_at
 from openstack_prep.rke.metallb.manifests import Addresses, ranges
 from openstack_prep.rke.metallb.model import LabelSelector, MetalLB, MetalLBPool
@@ -48,7 +49,7 @@ def mistakes(metallb: MetalLB, addresses: Addresses) -> Iterator[Mistake]:
     yield from _peers(metallb)
 
 
-def warnings(metallb: MetalLB, config: Mapping[str, Any]) -> Iterator[str]:
+def warnings(metallb: MetalLB, config: Raw) -> Iterator[str]:
     """Yield what works, but not as well as it could; ``config`` is RKE's or RKE2's besides our fields."""
     if not any(each.protocol == "layer2" for each in metallb.pools):
         return
@@ -154,7 +155,7 @@ POOL_RULES: tuple[Callable[[MetalLB, MetalLBPool, Addresses], Said], ...] = (
 
 def _value(pool: MetalLBPool, field: str) -> Any:
     """Return the value of a field by its dotted name."""
-    value: Any = pool
+    value: object = pool
     for name in field.split("."):
         value = getattr(value, name, None)
     return value
