@@ -16,10 +16,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 from annotated_types import Ge, Gt, Le, Len
+
+from openstack_prep.raw import Values
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
 
 _UNITS = {"": None, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 _PATTERN = r"^\s*-?\d+(\.\d+)?\s*(([KkMmGgTt][Ii])?[Bb])?\s*$"
@@ -30,16 +37,16 @@ _SIZE = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,9})?)\s*([a-zA-Z]*)\s*")
 class Reads:
     """Marks a field whose text is read by a function; that raises ValueError with the remedy."""
 
-    read: Callable[[Any], Any]
-    schema: dict[str, Any] | None = None
+    read: Callable[[object], object]
+    schema: Values | None = None
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import core_schema
 
         return core_schema.no_info_before_validator_function(self.read, handler(source))
 
-    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> Any:
-        return handler(core_schema) if self.schema is None else self.schema
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(schema) if self.schema is None else self.schema
 
     def __hash__(self) -> int:
         return hash(self.read)
@@ -49,10 +56,10 @@ class Reads:
 class ReadsBeside:
     """Marks a field that may name a file: its function is also given the folder of the spec."""
 
-    read: Callable[[Any, Path], Any]
-    schema: dict[str, Any] | None = None
+    read: Callable[[object, Path], object]
+    schema: Values | None = None
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import core_schema
 
         def read(value: Any, info: Any) -> Any:
@@ -60,19 +67,19 @@ class ReadsBeside:
 
         return core_schema.with_info_before_validator_function(read, handler(source))
 
-    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> Any:
-        return handler(core_schema) if self.schema is None else self.schema
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(schema) if self.schema is None else self.schema
 
     def __hash__(self) -> int:
         return hash(self.read)
 
 
-def size(unit: str) -> Callable[[Any], Any]:
+def size(unit: str) -> Callable[[object], object]:
     """Return a reader of sizes that gives whole numbers of a unit ("MiB" or "GiB")."""
     one = _UNITS[unit.lower()]
     assert one
 
-    def read(value: Any) -> Any:
+    def read(value: object) -> object:
         if not isinstance(value, str):
             return value
         found = _SIZE.fullmatch(value)
@@ -93,17 +100,17 @@ class Size:
 
     unit: str
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import core_schema
 
         return core_schema.no_info_before_validator_function(size(self.unit), handler(source))
 
-    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> Any:
-        number = handler(core_schema) | {"description": f"a number of {self.unit}"}
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        number = handler(schema) | {"description": f"a number of {self.unit}"}
         return {"anyOf": [number, {"type": "string", "pattern": _PATTERN, "description": f"such as 16{self.unit}"}]}
 
 
-def address(value: Any) -> Any:
+def address(value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
@@ -121,7 +128,7 @@ def is_address(text: str) -> bool:
     return True
 
 
-def cidr(value: Any) -> Any:
+def cidr(value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
@@ -130,7 +137,7 @@ def cidr(value: Any) -> Any:
         raise ValueError(f"is not a network in CIDR form ({error}); write one such as 192.0.2.0/24") from None
 
 
-def block(value: Any) -> Any:
+def block(value: object) -> object:
     """Read an address or a network; a network of one address becomes that address."""
     if not isinstance(value, str):
         return value
@@ -141,7 +148,7 @@ def block(value: Any) -> Any:
     return str(found[0] if found.num_addresses == 1 else found)
 
 
-def mac(value: Any) -> Any:
+def mac(value: object) -> object:
     if not isinstance(value, str):
         return value
     if not re.fullmatch("([0-9a-f]{2}:){5}[0-9a-f]{2}", value.lower()):
@@ -161,7 +168,7 @@ def file_path(value: Any, base: Path) -> Any:
         raise ValueError("names a home that is not there; write the whole path") from None
 
 
-def public_key(value: Any, base: Path) -> Any:
+def public_key(value: object, base: Path) -> object:
     """Read an SSH public key, or ``{file: PATH}`` that holds one."""
     if isinstance(value, dict) and list(value) == ["file"] and isinstance(value["file"], str):
         path = file_path(value["file"], base)
@@ -205,7 +212,7 @@ def is_url(text: str) -> bool:
         return False
 
 
-def source(value: Any, base: Path) -> Any:
+def source(value: object, base: Path) -> object:
     """Read where a file comes from: a URL, or a path relative to the spec."""
     if not isinstance(value, str) or is_url(value):
         return value
@@ -217,7 +224,7 @@ def source(value: Any, base: Path) -> Any:
 _HEX_DIGITS = {32: "md5", 64: "sha256", 128: "sha512"}
 
 
-def checksum(value: Any) -> Any:
+def checksum(value: object) -> object:
     """Read a sum, ``sha256:HEX`` and the like; the algorithm of a bare one shows in its length."""
     if not isinstance(value, str):
         return value
@@ -228,19 +235,21 @@ def checksum(value: Any) -> Any:
     return f"{known}:{digits}"
 
 
-def timestamp(value: Any) -> Any:
+def timestamp(text: str) -> str:
     """Read a moment; without an offset it is UTC, which it becomes."""
-    if not isinstance(value, str):
-        return value
     try:
-        moment = datetime.fromisoformat(value)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise ValueError("is not a time; write one such as 2027-01-31T12:00:00Z") from None
     moment = moment.astimezone(UTC) if moment.tzinfo else moment
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def words(value: Any) -> Any:
+def _timestamp(value: object) -> object:
+    return timestamp(value) if isinstance(value, str) else value
+
+
+def words(value: object) -> object:
     """Read a text that YAML took for a number or a truth value."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -275,7 +284,7 @@ File = Annotated[str, ReadsBeside(file_path)]
 Source = Annotated[str, ReadsBeside(source)]
 Checksum = Annotated[str, Reads(checksum)]
 PublicKey = Annotated[str, ReadsBeside(public_key, _PUBLIC_KEY)]
-Timestamp = Annotated[str, Reads(timestamp)]
+Timestamp = Annotated[str, Reads(_timestamp)]
 Address = Annotated[str, Reads(address)]
 Cidr = Annotated[str, Reads(cidr)]
 Block = Annotated[str, Reads(block)]

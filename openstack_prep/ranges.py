@@ -9,7 +9,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated, Any
+from typing import Annotated
 
 from openstack_prep.fields import Reads
 
@@ -118,7 +118,7 @@ def overlaps(ranges: Iterable[Range]) -> Iterator[tuple[Range, Range, Range]]:
             yield one, other, both
 
 
-def address_range(value: Any) -> Any:
+def address_range(value: object) -> object:
     """Read a range in any of its forms; a network stays one."""
     if not isinstance(value, str):
         return value

@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from openstack_prep.errors import Mistake
 from openstack_prep.key import Key
+from openstack_prep.raw import Raw, Values
 
 if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
+
     from openstack_prep.cloud import Cloud
     from openstack_prep.site import Site
 
@@ -35,7 +39,7 @@ class Observed:
     """
 
     id: str
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Raw = field(default_factory=dict)
     ours: bool = False
     outputs: Mapping[str, str] = field(default_factory=dict)
     holds: frozenset[str] = frozenset()
@@ -99,10 +103,10 @@ class Coherent:
         return ()
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import core_schema
 
-        def compare(value: Any) -> Any:
+        def compare(value: Coherent) -> Coherent:
             for found in value.contradictions():
                 raise ValueError(found)
             return value
@@ -132,7 +136,7 @@ class Resource:
     previewed: ClassVar[bool] = False
     """Whether only the service can tell what an update does: then it is asked again right before each update."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {
+    __pydantic_config__: ClassVar[dict[str, object]] = {
         "extra": "forbid",
         "strict": True,  # YAML has types of its own: `yes` is no number and 010 no text
     }
@@ -158,7 +162,7 @@ class Resource:
 
     # --- before anything is read: pure ----------------------------------------------------
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         """Return the declared fields in the form that ``find`` returns them in; fields left unset are left out.
 
         Called often, by several threads: must return equal values each time, and may read nothing but the

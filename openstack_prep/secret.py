@@ -9,10 +9,16 @@ import secrets
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from openstack_prep.errors import ConfigError
 from openstack_prep.fields import file_path
+from openstack_prep.raw import Values
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
 
 HIDDEN = "********"
 SOURCES = "{env: NAME}, {file: PATH}, {prompt: true} or {generate: PATH}"
@@ -72,7 +78,7 @@ class Secret:
         raise TypeError("a Secret is not written anywhere")
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import PydanticCustomError, core_schema
 
         def read(value: Any, info: Any) -> Secret:
@@ -88,8 +94,8 @@ class Secret:
         return core_schema.with_info_plain_validator_function(read)
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
-        def source(name: str, kind: str | list[str], description: str) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        def source(name: str, kind: str | list[str], description: str) -> Values:
             value = {"type": kind, "description": description}
             return {"type": "object", "properties": {name: value}, "required": [name], "additionalProperties": False}
 
@@ -104,7 +110,7 @@ class Secret:
         }
 
 
-def from_spec(value: Any, *, base: Path, warn: Callable[[str], None] = lambda text: None) -> Secret:
+def from_spec(value: object, *, base: Path, warn: Callable[[str], None] = lambda text: None) -> Secret:
     """Return the secret that a spec points to; paths are relative to ``base``.
 
     Raises ValueError that says what to write instead.
@@ -143,7 +149,7 @@ def _from_file(name: str, base: Path) -> Secret:
     return Secret(lines[0])
 
 
-def _from_prompt(wanted: Any, base: Path) -> Secret:
+def _from_prompt(wanted: object, base: Path) -> Secret:
     import getpass
     import sys
 

@@ -7,11 +7,11 @@ import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.key import Key, labels
 from openstack_prep.model import Resource
+from openstack_prep.raw import Raw
 from openstack_prep.resources import Project, RkeCluster, RoleAssignment, Stack
 from openstack_prep.resources.project import InProject
 from openstack_prep.rke.networks import ClusterNetworks
@@ -106,7 +106,7 @@ class _Elsewhere:
         return tuple(where)
 
 
-def spec_of(data: Mapping[str, Any], place: str, base: Path) -> Spec:
+def spec_of(data: Raw, place: str, base: Path) -> Spec:
     """Return the spec that plain data stand for; ``place`` says where they come from, paths are relative to ``base``.
 
     Raises SpecError.
@@ -114,7 +114,7 @@ def spec_of(data: Mapping[str, Any], place: str, base: Path) -> Spec:
     return _read(data, _Elsewhere(place), base, ())
 
 
-def _read(data: Any, document: Document | _Elsewhere, base: Path, repeated: Sequence[Mistake]) -> Spec:
+def _read(data: object, document: Document | _Elsewhere, base: Path, repeated: Sequence[Mistake]) -> Spec:
     from pydantic import ValidationError
 
     from openstack_prep.spec.mistakes import mistakes

@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Hashable, Sequence
+from typing import Protocol
 
 from openstack_prep.errors import Mistake
+from openstack_prep.raw import Raw
 from openstack_prep.spec.schema import known_keys
 
 
@@ -20,7 +21,7 @@ class Placed(Protocol):
     def part(self, where: Sequence[str | int]) -> Hashable: ...
 
 
-def mistakes(document: Placed, errors: Sequence[Mapping[str, Any]], within: Sequence[str | int] = ()) -> list[Mistake]:
+def mistakes(document: Placed, errors: Sequence[Raw], within: Sequence[str | int] = ()) -> list[Mistake]:
     """Return pydantic's findings in our words, each once; of a list's length only when nothing in it is wrong.
 
     ``within`` is the part of a spec that was read alone.
@@ -37,7 +38,7 @@ def mistakes(document: Placed, errors: Sequence[Mapping[str, Any]], within: Sequ
     return list(found.values())
 
 
-def mistake(document: Placed, error: Mapping[str, Any], within: Sequence[str | int] = ()) -> Mistake:
+def mistake(document: Placed, error: Raw, within: Sequence[str | int] = ()) -> Mistake:
     """Return pydantic's finding in our words."""
     loc = error["loc"]
     if loc[-1:] == ("[key]",):  # pydantic's word for the key of a mapping, whose name comes before it
@@ -58,7 +59,7 @@ def mistake(document: Placed, error: Mapping[str, Any], within: Sequence[str | i
     return Mistake(where, f"{shown}{what}", remedy or _remedy(error))
 
 
-def _remedy(error: Mapping[str, Any]) -> str:
+def _remedy(error: Raw) -> str:
     """Return what to do about a finding of pydantic's own; nothing where that says it already."""
     given, limits = error["input"], error.get("ctx", {})
     match error["type"]:
@@ -92,7 +93,7 @@ def _plain(message: str) -> str:
     return re.sub(r"^(Input|String|Value|List|Tuple|Dictionary) ", "", message)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """Return a value as it stands in the spec; what is composed may hold a secret."""
     if isinstance(value, dict) and list(value) == ["file"]:
         return f"the file {value['file']}"

@@ -121,7 +121,7 @@ def _read(given: Resource, label: str, warnings: list[str]) -> Resource:
 
     plain = _Plain(label)
     text = json.dumps(plain.of(given, ()))
-    kind: Any = type(given)
+    kind: object = type(given)
     context = {"base": Path.cwd(), "warn": lambda said: warnings.append(f"{label}: {said}"), "given": plain.take}
     found: list[Mistake] = []
     try:
@@ -178,7 +178,7 @@ class _Plain:
     secrets: dict[str, tuple[str, Secret]] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
 
-    def take(self, token: Any) -> Secret | None:
+    def take(self, token: object) -> Secret | None:
         """Return the secret that a token stands for; None when it is no token."""
         if not isinstance(token, dict) or list(token) != ["token"] or token["token"] not in self.secrets:
             return None
@@ -211,7 +211,7 @@ class _Plain:
             return [self.of(each, (*where, index)) for index, each in enumerate(value)]
         return self._refuse(where, f"a {type(value).__name__} has no meaning there")
 
-    def _pairs(self, value: Mapping[Any, Any], where: tuple[str | int, ...]) -> Iterable[tuple[str, Any]]:
+    def _pairs(self, value: Mapping[object, object], where: tuple[str | int, ...]) -> Iterable[tuple[str, object]]:
         for key, each in value.items():
             if isinstance(key, str | int):  # as YAML's 1: x
                 yield str(self._text(str(key), where)), self.of(each, (*where, str(key)))

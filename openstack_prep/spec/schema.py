@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from functools import cache
 from itertools import pairwise
 from typing import Any
 
 from openstack_prep.install_config import Pool
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import KINDS
 from openstack_prep.spec import sections
 
@@ -21,11 +22,11 @@ def _bare_schema() -> Any:
     return sections.adapter().json_schema()
 
 
-def schema() -> dict[str, Any]:
+def schema() -> Values:
     """Return the JSON Schema (2020-12) of a spec, for editors."""
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **deepcopy(_bare_schema())}
     docstrings = _docstrings()
-    kinds: dict[str, type[Any]] = {kind.__name__: kind for kind in (*KINDS.values(), Pool)}
+    kinds: dict[str, type[object]] = {kind.__name__: kind for kind in (*KINDS.values(), Pool)}
     for name, part in [(sections.Sections.__name__, whole), *whole["$defs"].items()]:
         bases = [(each.__module__, each.__name__) for each in kinds[name].__mro__] if name in kinds else []
         for owner in bases or [each for each in docstrings if each[1] == name]:
@@ -79,5 +80,5 @@ def known_keys(where: Sequence[str | int]) -> Iterable[str]:
     return {key for option in options for key in option.get("properties", {})}
 
 
-def _resolved(whole: Mapping[str, Any], part: Mapping[str, Any]) -> Any:
+def _resolved(whole: Raw, part: Raw) -> Any:
     return whole["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part

@@ -51,7 +51,7 @@ class Clouds:
 class Sections:
     """What stands in a spec, in the order in which it is reported."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = Resource.__pydantic_config__ | {"title": "openstack_prep spec"}
+    __pydantic_config__: ClassVar[dict[str, object]] = Resource.__pydantic_config__ | {"title": "openstack_prep spec"}
 
     name: Name
     """Name of the cluster; marks everything made from this spec, so do not change it later."""
