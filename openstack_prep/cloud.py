@@ -8,12 +8,13 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import urlsplit
 
 from openstack_prep.errors import ConfigError, NotAllowed, passes
+from openstack_prep.raw import Raw
 from openstack_prep.secret import Secret, without_values
 from openstack_prep.service import RETRIES, Service, translate
 from openstack_prep.version import __version__
@@ -108,9 +109,9 @@ class Cloud:
         return str(self.connection.config.config["auth"]["auth_url"])
 
     @property
-    def config(self) -> Mapping[str, Any]:
+    def config(self) -> Raw:
         """The clouds.yaml entry as the SDK understood it; it holds secrets."""
-        return cast("Mapping[str, Any]", self.connection.config.config)
+        return cast("Raw", self.connection.config.config)
 
     @property
     def project_id(self) -> str:

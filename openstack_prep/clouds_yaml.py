@@ -9,7 +9,7 @@ import contextlib
 import fcntl
 import os
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,11 @@ import yaml
 
 from openstack_prep.errors import Mistake, PrepError, SpecError
 from openstack_prep.private_file import write_private
+from openstack_prep.raw import Raw, Values
 from openstack_prep.yaml_places import Document
 
 
-def read(path: Path, section: str = "clouds") -> dict[str, Any]:
+def read(path: Path, section: str = "clouds") -> Values:
     """Return the entries of a file by name; raises SpecError that names the line of what is wrong."""
     if not path.exists():
         return {}
@@ -35,7 +36,7 @@ def read(path: Path, section: str = "clouds") -> dict[str, Any]:
     return clouds
 
 
-def put(path: Path, name: str, entry: Mapping[str, Any]) -> None:
+def put(path: Path, name: str, entry: Raw) -> None:
     """Write an entry into a file, which comes to be with it if need be."""
     with _alone(path):
         read(path)
@@ -93,7 +94,7 @@ def _alone(path: Path) -> Iterator[None]:
 # --- text in, text out --------------------------------------------------------------------
 
 
-def merge(text: str, name: str, entry: Mapping[str, Any]) -> str:
+def merge(text: str, name: str, entry: Raw) -> str:
     """Return a clouds.yaml with an entry put in, or in place of the old one of that name."""
     data = yaml.safe_load(text) or {}
     data["clouds"] = {**(data.get("clouds") or {}), name: dict(entry)}
@@ -109,7 +110,7 @@ def remove(text: str, name: str) -> str | None:
     return _rewritten(text, name, None, data)
 
 
-def _rewritten(text: str, name: str, entry: Mapping[str, Any] | None, data: Mapping[str, Any]) -> str:
+def _rewritten(text: str, name: str, entry: Raw | None, data: Raw) -> str:
     """Return text that reads as ``data``: the old one spliced if that does, or a new one."""
     new = _spliced(text, name, entry)
     try:
@@ -120,7 +121,7 @@ def _rewritten(text: str, name: str, entry: Mapping[str, Any] | None, data: Mapp
     return _dump(data)
 
 
-def _spliced(text: str, name: str, entry: Mapping[str, Any] | None) -> str:
+def _spliced(text: str, name: str, entry: Raw | None) -> str:
     """Return the text with the lines of one entry exchanged; comments and order of others stay."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     pairs = root.value if isinstance(root, yaml.MappingNode) else []
@@ -146,5 +147,5 @@ def _last_line(node: Any) -> int:
     return int(end.line if end.column else max(end.line - 1, node.start_mark.line))
 
 
-def _dump(data: Mapping[str, Any]) -> str:
+def _dump(data: Raw) -> str:
     return str(yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True))

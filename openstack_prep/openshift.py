@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.fields import block
 from openstack_prep.installer import naming
 from openstack_prep.model import Resource
+from openstack_prep.raw import Raw
 from openstack_prep.resources import AddressPairs, FloatingIPAttachment
 from openstack_prep.resources.install_config import KEPT
 
@@ -85,7 +85,7 @@ def read_metadata(path: str | Path) -> Metadata:
     )
 
 
-def _mistakes(path: Path, data: Mapping[str, Any]) -> Iterator[Mistake]:
+def _mistakes(path: Path, data: Raw) -> Iterator[Mistake]:
     for key in ("clusterName", "infraID"):
         if not isinstance(data.get(key), str):
             yield Mistake(f"{path}: {key}", "is missing, or no text", "take the file that the installer wrote")

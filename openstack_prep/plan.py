@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from openstack_prep import text
 from openstack_prep.errors import ApplyFailed, Mistake, PlanRefused
 from openstack_prep.model import Action, Change, Result, Status, Step
+from openstack_prep.raw import Values
 
 if TYPE_CHECKING:
     from openstack_prep.lease import Sight
@@ -52,7 +53,7 @@ class Plan:
         """Seconds since the cloud was read for it."""
         return time.monotonic() - self.made
 
-    def data(self) -> list[dict[str, Any]]:
+    def data(self) -> list[Values]:
         """Return the steps as plain data, without a secret."""
         return [
             {
@@ -99,7 +100,7 @@ def _changes(step: Step) -> Iterable[Change]:
     return step.changes
 
 
-def differences(before: Iterable[dict[str, Any]], after: Iterable[dict[str, Any]]) -> list[str]:
+def differences(before: Iterable[Values], after: Iterable[Values]) -> list[str]:
     """Return the resources to which two plans (as data) would do different things."""
     old, new = ({each["resource"]: each for each in data} for data in (before, after))
     return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
@@ -141,7 +142,7 @@ class Report:
         """Whether a signal stopped the run; its last steps may have been under way by then, and done."""
         return self.interrupt is not None
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Values:
         """Return the report as plain data, without a secret."""
         return {"seconds": round(self.seconds, 3), "steps": [text.result_data(result) for result in self.results]}
 

@@ -27,7 +27,7 @@ class Lines:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         pass
 
     def tell(self, event: Event) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from openstack_prep.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded
+from openstack_prep.raw import Raw, Values
 from openstack_prep.secret import HIDDEN, Secret
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Service:
         self._discovered = False
 
     def request(
-        self, method: str, path: str, *, secrets: Iterable[Secret] = (), once: bool = False, **options: Any
+        self, method: str, path: str, *, secrets: Iterable[Secret] = (), once: bool = False, **options: object
     ) -> requests.Response:
         """Send one request; ``options`` are keystoneauth's (json, data, headers, params, microversion).
 
@@ -82,16 +83,16 @@ class Service:
                 self._repeatable.get_endpoint()
                 self._discovered = True
 
-    def get(self, path: str, **params: Any) -> dict[str, Any]:
+    def get(self, path: str, **params: object) -> Values:
         return _body(self.request("GET", path, params=params))
 
-    def post(self, path: str, json: Any, **options: Any) -> dict[str, Any]:
+    def post(self, path: str, json: Any, **options: Any) -> Values:
         return _body(self.request("POST", path, json=json, **options))
 
-    def put(self, path: str, json: Any = None, **options: Any) -> dict[str, Any]:
+    def put(self, path: str, json: Any = None, **options: Any) -> Values:
         return _body(self.request("PUT", path, json=json, **options))
 
-    def patch(self, path: str, json: Any, **options: Any) -> dict[str, Any]:
+    def patch(self, path: str, json: Any, **options: Any) -> Values:
         return _body(self.request("PATCH", path, json=json, **options))
 
     def delete(self, path: str, **options: Any) -> None:
@@ -99,9 +100,9 @@ class Service:
         with contextlib.suppress(NotFound):
             self.request("DELETE", path, **options)
 
-    def list(self, path: str, name: str, /, *, log: bool = True, **params: Any) -> list[dict[str, Any]]:
+    def list(self, path: str, name: str, /, *, log: bool = True, **params: object) -> list[Values]:
         """Return all pages of a list; ``name`` is the member that holds it; ConfigError without it."""
-        found: list[dict[str, Any]] = []
+        found: list[Values] = []
         page = _body(self.request("GET", path, params=params, log=log))
         while True:
             if name not in page:
@@ -129,11 +130,11 @@ class Service:
         return cast("tuple[int, int] | None", data and data.max_microversion)
 
 
-def _body(response: requests.Response) -> dict[str, Any]:
-    return cast("dict[str, Any]", response.json()) if response.content else {}
+def _body(response: requests.Response) -> Values:
+    return cast("Values", response.json()) if response.content else {}
 
 
-def _next_page(page: Mapping[str, Any], name: str) -> str | None:
+def _next_page(page: Raw, name: str) -> str | None:
     """Return the address of the next page in any service's way of saying it."""
     if isinstance(page.get("next"), str):  # glance
         return cast(str, page["next"])

@@ -92,7 +92,7 @@ class Site:
         self._tenant = tenant
         self._actors = actors or {}
         self._logins: dict[tuple[Key, str], Future[Cloud]] = {}
-        self._read: dict[Hashable, Future[Any]] = {}
+        self._read: dict[Hashable, Future[object]] = {}
         self._lock = threading.Lock()
         self.wave = Wave()
 

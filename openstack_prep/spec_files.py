@@ -121,7 +121,7 @@ def portable(value: Any, base: Path) -> Any:
     return _portable(value, [each for each in folders if each[0] != "/"])
 
 
-def _portable(value: Any, folders: Sequence[tuple[str, str]]) -> Any:
+def _portable(value: object, folders: Sequence[tuple[str, str]]) -> object:
     if isinstance(value, Mapping):
         return {_portable(key, folders): _portable(each, folders) for key, each in value.items()}
     if isinstance(value, list):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
-from typing import Any
 
 from openstack_prep.errors import PrepError
 from openstack_prep.key import Key, labels
 from openstack_prep.model import Action, Change, Observed, Result, Status, Step
+from openstack_prep.raw import Values
 
 WHOLE = frozenset({"next", "then", "warning"})
 """Outputs that are of no use when they are cut, such as commands to type."""
 
 
-def show(value: Any) -> str:
+def show(value: object) -> str:
     """Return a value as a person would write it in a spec, shortened; secrets show as stars."""
     if value is None:
         return "(unset)"
@@ -33,7 +33,7 @@ def show(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """Return a value as JSON and YAML know it; a secret becomes stars."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -99,7 +99,7 @@ def explain(error: Exception | None) -> str:
     return str(error) if isinstance(error, PrepError) else repr(error)
 
 
-def result_data(result: Result) -> dict[str, Any]:
+def result_data(result: Result) -> Values:
     return (
         {
             "resource": str(result.step),
@@ -114,13 +114,13 @@ def result_data(result: Result) -> dict[str, Any]:
     )
 
 
-def _former(step: Step) -> dict[str, Any]:
+def _former(step: Step) -> Values:
     if step.action is not Action.ADOPT:
         return {}
     return {"before": {change.field: plain(change.before) for change in step.changes}}
 
 
-def observed_data(observed: Observed | None) -> dict[str, Any] | None:
+def observed_data(observed: Observed | None) -> Values | None:
     if observed is None:
         return None
     return {"id": observed.id, "ours": observed.ours, "outputs": dict(observed.outputs)}

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 W = TypeVar("W")
 R = TypeVar("R")
@@ -16,7 +16,7 @@ R = TypeVar("R")
 class _Group:
     writers: int = 0
     waiting: int = 0
-    answer: Future[Any] = field(default_factory=Future)
+    answer: Future[object] = field(default_factory=Future)
 
 
 class Wave:
@@ -45,7 +45,7 @@ class Wave:
         self._leave(name, group, read)
         return written, cast(R, group.answer.result())
 
-    def _leave(self, name: Hashable, group: _Group, read: Callable[[], Any]) -> None:
+    def _leave(self, name: Hashable, group: _Group, read: Callable[[], object]) -> None:
         with self._lock:
             group.writers -= 1
             if group.writers:

@@ -43,7 +43,7 @@ def _parts(node: Any, known: dict[int, int]) -> int:
     """Count the parts of a document; raises MarkedYAMLError when aliases make it boundless."""
     if id(node) not in known:
         known[id(node)] = MOST_PARTS + 1  # what it counts for within itself
-        inner: list[Any] = []
+        inner: list[object] = []
         if isinstance(node, yaml.MappingNode):
             inner = [part for pair in node.value for part in pair]
         elif isinstance(node, yaml.SequenceNode):
@@ -65,7 +65,7 @@ class Document:
             self._root = loader.get_single_node()
             _parts(self._root, {})
             self.repeated = list(self._repeated(self._root))  # before construction fills merge keys in
-            self.data: Any = loader.construct_document(self._root) if self._root else None
+            self.data: object = loader.construct_document(self._root) if self._root else None
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or error
             raise SpecError([Mistake(str(path), f"cannot be read: {why}", "name a readable YAML file")]) from None
@@ -79,7 +79,7 @@ class Document:
         except RecursionError:
             raise SpecError([Mistake(str(path), "is nested too deep", "write a spec")]) from None
 
-    def _repeated(self, node: Any) -> list[Mistake]:
+    def _repeated(self, node: object) -> list[Mistake]:
         found: list[Mistake] = []
         if isinstance(node, yaml.MappingNode):
             first: dict[str, int] = {}

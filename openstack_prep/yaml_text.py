@@ -7,11 +7,10 @@ values or numbers (y, 1e3, 0o17).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 import yaml
 
+from openstack_prep.raw import Raw
 from openstack_prep.secret import Secret
 
 _TAKEN_FOR_OTHERS = re.compile(r"[yYnN]|[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?|0o[0-7]+")
@@ -20,7 +19,7 @@ _TAKEN_FOR_OTHERS = re.compile(r"[yYnN]|[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?|
 class _Dumper(yaml.SafeDumper):
     """Writes what has several lines as a block, a secret as what it is, and no anchors."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: object) -> bool:
         return True
 
 
@@ -33,7 +32,7 @@ _Dumper.add_representer(str, _text)
 _Dumper.add_representer(Secret, lambda dumper, value: _text(dumper, value.reveal()))
 
 
-def dump(*documents: Mapping[str, Any]) -> str:
+def dump(*documents: Raw) -> str:
     """Return the text of a file, which holds the documents' secrets openly; several have a line --- between."""
     texts = (
         yaml.dump(dict(each), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=float("inf"))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from openstack_prep import clouds_yaml
 from openstack_prep.check.finding import Finding
+from openstack_prep.raw import Raw
 
 IGNORED = re.compile(
     "OS_(AUTH_.*|USER.*|PASSWORD|PROJECT_.*|TENANT_.*|TOKEN|REGION_NAME|CACERT|INTERFACE|APPLICATION_CREDENTIAL_.*)"
@@ -29,7 +29,7 @@ class Entry:
 
     path: Path
     """The file it stands in."""
-    settings: Mapping[str, Any]
+    settings: Raw
     """What stands there, secrets too."""
 
     def __repr__(self) -> str:

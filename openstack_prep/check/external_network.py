@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from openstack_prep.check.finding import Finding
 from openstack_prep.check.scene import Scene
-from openstack_prep.check.topology import Raw, listed, named_networks
+from openstack_prep.check.topology import listed, named_networks
 from openstack_prep.errors import NotAllowed, NotFound
+from openstack_prep.raw import Raw
 
 OPTIONAL_SINCE = 6
 SILENT = "a name that is not clear makes the installer skip all its checks of the cloud, quotas too, without an error"

@@ -7,13 +7,14 @@ Source: OpenShift installer docs/user/openstack/README.md and its validation
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from openstack_prep.check.finding import Finding
 from openstack_prep.check.machines import POOLS, effective, flavors, said_in
 from openstack_prep.check.scene import Scene
 from openstack_prep.install_config import Machines
+from openstack_prep.raw import Raw
 
 
 class Minimum(NamedTuple):
@@ -76,7 +77,7 @@ def _create(name: str, least: Minimum) -> str:
     return f"{shlex.join(['openstack', 'flavor', 'create', *sizes, name])}  # as an administrator; or name another"
 
 
-def _too_small(scene: Scene, where: str, least: Minimum, flavor: Mapping[str, Any]) -> Iterator[Finding]:
+def _too_small(scene: Scene, where: str, least: Minimum, flavor: Raw) -> Iterator[Finding]:
     for name, unit in (("ram", " MiB"), ("vcpus", " vCPUs")):
         wanted = getattr(least, name)
         if flavor[name] < wanted:
@@ -88,7 +89,7 @@ def _too_small(scene: Scene, where: str, least: Minimum, flavor: Mapping[str, An
             )
 
 
-def _disk(scene: Scene, where: str, flavor: Mapping[str, Any]) -> Iterator[Finding]:
+def _disk(scene: Scene, where: str, flavor: Raw) -> Iterator[Finding]:
     if flavor["disk"] < GOOD_DISK:
         fatal = flavor["disk"] < DISK
         yield Finding(

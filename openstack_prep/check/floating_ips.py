@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from openstack_prep.check.finding import Finding
 from openstack_prep.check.scene import Scene
-from openstack_prep.check.topology import Raw, external_network, listed
+from openstack_prep.check.topology import external_network, listed
 from openstack_prep.fields import is_address
+from openstack_prep.raw import Raw
 
 INGRESS_SINCE = 6
 

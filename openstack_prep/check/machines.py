@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 from openstack_prep.check.scene import Scene
 from openstack_prep.install_config import Cluster, Machines
+from openstack_prep.raw import Raw
 from openstack_prep.site import query
 
 POOLS = ("control_plane", "compute")
@@ -53,6 +53,6 @@ def said_in(scene: Scene, pool: str, field: str) -> str:
 
 
 @query
-def flavors(scene: Scene) -> Mapping[str, Mapping[str, Any]]:
+def flavors(scene: Scene) -> Mapping[str, Raw]:
     """Return the flavors that the project may use, by name."""
     return {each["name"]: each for each in scene.cloud.compute.list("/flavors/detail", "flavors")}

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 
 from openstack_prep.check.finding import Finding
 from openstack_prep.check.scene import Scene
-from openstack_prep.check.topology import Raw, listed
+from openstack_prep.check.topology import listed
 from openstack_prep.installer import naming
+from openstack_prep.raw import Raw
 from openstack_prep.resources.address_pairs import DISTRIBUTED
 
 DHCP = "network:dhcp"

@@ -13,7 +13,6 @@ from openstack_prep.check.finding import Finding
 from openstack_prep.check.networks import overlaps
 from openstack_prep.check.scene import Scene
 from openstack_prep.check.topology import (
-    Raw,
     addresses_of,
     external_network,
     listed,
@@ -25,6 +24,7 @@ from openstack_prep.check.topology import (
     references,
     router_interfaces,
 )
+from openstack_prep.raw import Raw
 from openstack_prep.resources.uses import INTERFACES
 
 LEAST_MTU = 1380  # IPv6's own 1280 and 100 that OVN-Kubernetes adds

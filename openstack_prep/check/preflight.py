@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from openstack_prep.check import by_weight, check, services, tls
 from openstack_prep.check.entry import Entry, entry, find_entry
@@ -18,6 +17,7 @@ from openstack_prep.errors import CloudError, ConfigError, Mistake
 from openstack_prep.install_config import Cluster, Contents, Given, findings, mistakes, read
 from openstack_prep.install_config.reading import is_deprecated, is_fatal
 from openstack_prep.install_config.releases import FIELDS, minor
+from openstack_prep.raw import Values
 from openstack_prep.site import Site
 
 HOSTS = Path("/etc/hosts")
@@ -44,7 +44,7 @@ class Verdict:
     def warnings(self) -> int:
         return len(self.findings) - self.errors
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Values:
         """Return it as JSON has it."""
         return {
             "install_config": str(self.path),

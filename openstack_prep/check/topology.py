@@ -6,17 +6,17 @@ Source: Networking API v2.0; OpenShift installer docs/user/openstack/customizati
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from openstack_prep.check.machines import groups
 from openstack_prep.check.scene import Scene
 from openstack_prep.install_config import Reference
 from openstack_prep.install_config.machine_rules import ids
+from openstack_prep.raw import Raw
 from openstack_prep.resources.uses import INTERFACES
 from openstack_prep.site import query
 
-Raw = Mapping[str, Any]
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Block = ipaddress.IPv4Network | ipaddress.IPv6Network
 

@@ -14,7 +14,6 @@ from openstack_prep.check.finding import Finding
 from openstack_prep.check.scene import Scene
 from openstack_prep.check.topology import (
     Address,
-    Raw,
     addresses_of,
     blocks,
     listed,
@@ -23,6 +22,7 @@ from openstack_prep.check.topology import (
     pools_without,
     virtual_addresses,
 )
+from openstack_prep.raw import Raw
 
 WHOSE = {"api_vips": "the API's", "ingress_vips": "ingress's", "DNS": "the cluster's DNS's"}
 

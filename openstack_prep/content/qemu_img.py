@@ -13,6 +13,7 @@ import tempfile
 from typing import IO, Any
 
 from openstack_prep.errors import PrepError
+from openstack_prep.raw import Values
 
 COMMAND = "qemu-img"
 PATIENCE = 60.0  # seconds to look at an image; converting takes as long as it takes
@@ -44,7 +45,7 @@ def to_raw(image: IO[bytes], raw: IO[bytes], what: str) -> None:
     _run(files, None, "convert", "-f", "qcow2", "-O", "raw", source, target)
 
 
-def _other_file(info: dict[str, Any]) -> str | None:
+def _other_file(info: Values) -> str | None:
     other: str | None = info.get("backing-filename")
     return other or info.get("format-specific", {}).get("data", {}).get("data-file")
 

@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from openstack_prep import api, ranges
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import ConfigError, Mistake, SpecError
 from openstack_prep.plan import Report
 from openstack_prep.ranges import Range, address_range
+from openstack_prep.raw import Values
 from openstack_prep.resources import AddressPairs, AddressPool
 from openstack_prep.rke import services as kubernetes
 from openstack_prep.spec import Spec, load_spec
@@ -123,7 +123,7 @@ def _meant(spec: str, pairs: Sequence[AddressPairs], only: str | None, by_servic
 
 
 def _by_words(wanted: Sync, found: kubernetes.Services | None, tell: Callable[[str], None]) -> Spec:
-    ways: dict[str, Any] = {way: getattr(wanted, way) for way in ("stack", "tag", "security_group", "ports")}
+    ways: Values = {way: getattr(wanted, way) for way in ("stack", "tag", "security_group", "ports")}
     given = {way: value for way, value in ways.items() if value}
     mistakes = []
     if len(given) != 1:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from openstack_prep import api, exclusive, executor, openshift, planner
 from openstack_prep.cloud import Cloud
@@ -17,6 +16,7 @@ from openstack_prep.errors import NotAllowed
 from openstack_prep.installer.leftovers import Owned, infra_ids
 from openstack_prep.model import Action, Mark, Step
 from openstack_prep.plan import Plan, Report
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources.leftover import LISTED, Leftover, listed
 from openstack_prep.site import Site
 from openstack_prep.spec import Spec
@@ -26,7 +26,7 @@ OPTIONAL = ("container", "load_balancer", "volume", "volume_snapshot")
 
 _log = logging.getLogger(__name__)
 
-Lists = Mapping[str, Sequence[Mapping[str, Any]]]
+Lists = Mapping[str, Sequence[Raw]]
 
 
 def cleanup(
@@ -74,7 +74,7 @@ def _read(site: Site, infra_id: str, jobs: int) -> tuple[Lists, list[str]]:
     """Read every kind's list at once."""
     unread: list[str] = []
 
-    def read(thing: str) -> list[dict[str, Any]]:
+    def read(thing: str) -> list[Values]:
         try:
             return listed(site, thing, infra_id)
         except NotAllowed as error:
@@ -87,7 +87,7 @@ def _read(site: Site, infra_id: str, jobs: int) -> tuple[Lists, list[str]]:
         return dict(zip(LISTED, pool.map(read, LISTED), strict=True)), unread
 
 
-def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[tuple[Leftover, Mapping[str, Any]]]:
+def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[tuple[Leftover, Raw]]:
     """Yield what belongs to the cluster; what is the user's own only as far as the cluster touched it."""
     known = frozenset(infra_ids(raw for raws in lists.values() for raw in raws))
     others = frozenset(each for each in known if each.startswith(f"{infra_id}-"))
@@ -112,14 +112,14 @@ def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[tup
             yield replace(touched, label=f"{tag} on {touched.label}", detail=tag), raw
 
 
-def _leftover(thing: str, raw: Mapping[str, Any], infra_id: str) -> Leftover:
+def _leftover(thing: str, raw: Raw, infra_id: str) -> Leftover:
     label = raw.get("floating_ip_address") or raw.get("name") or raw["id"]
     return Leftover(thing=thing, id=raw["id"], label=label, infra_id=infra_id)
 
 
 def _named(
-    leftovers: list[tuple[Leftover, Mapping[str, Any]]],
-) -> list[tuple[Leftover, Mapping[str, Any]]]:
+    leftovers: list[tuple[Leftover, Raw]],
+) -> list[tuple[Leftover, Raw]]:
     """Return the same, with their ids in the labels of those that share a name."""
     counts = Counter(each.key for each, _ in leftovers)
     return [

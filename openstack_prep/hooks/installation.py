@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from openstack_prep import api, interrupts
 from openstack_prep.check import Scene
@@ -26,6 +25,7 @@ from openstack_prep.hooks.pre_ipi import NotReady, warnings
 from openstack_prep.install_config import Cluster, Given, read
 from openstack_prep.openshift import Metadata, repairs
 from openstack_prep.plan import Report
+from openstack_prep.raw import Values
 from openstack_prep.site import Site
 
 PAUSE = 0.5  # seconds between two looks for metadata.json
@@ -133,7 +133,7 @@ class Installation:
             written, wished = next(filter(None, said), None), getattr(self.wishes, field)
             if written and wished and "." in wished and written != wished:
                 raise ConfigError(f"{names[0]} in {path} is {written}, not {wished}; name one of them")
-            changed: dict[str, Any] = {field: wished or written}
+            changed: Values = {field: wished or written}
             self.wishes = replace(self.wishes, **changed)
 
     def _check(self, path: Path, jobs: int) -> None:
@@ -228,7 +228,7 @@ class Installation:
             problem = _problem(error)
         return Outcome(code=code, metadata=metadata, report=report, problem=problem)
 
-    def _wanted(self) -> dict[str, Any]:
+    def _wanted(self) -> Values:
         return {
             "ingress_floating_ip": self.wishes.ingress_floating_ip,
             "api_floating_ip": self.wishes.api_floating_ip,

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.installer import naming
 from openstack_prep.openshift import Metadata
+from openstack_prep.raw import Raw
 from openstack_prep.resources.port import wait_for_port
 
 Which = Literal["ingress-port", "api-port"]
 NAMES = {"ingress-port": naming.ingress_port, "api-port": naming.api_port}
 
 
-def wait_for(cloud: Cloud, which: Which, metadata: Metadata, *, seconds: float) -> Mapping[str, Any]:
+def wait_for(cloud: Cloud, which: Which, metadata: Metadata, *, seconds: float) -> Raw:
     """Return a virtual port of a cluster, as Neutron shows it, as soon as it is there: at most after ``seconds``.
 
     It is known by its exact name, in the connection's own project.  Raises WaitTimeout that says what is

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from openstack_prep.check.finding import Finding
 from openstack_prep.mesh.routing import longest
-from openstack_prep.mesh.scene import Block, Raw, Scene, Side, addresses_of, block_of, covers
+from openstack_prep.mesh.scene import Block, Scene, Side, addresses_of, block_of, covers
+from openstack_prep.raw import Raw
 
 FOR_ALL = "  # or put address_pairs into the spec, which nodes to come get, too"
 

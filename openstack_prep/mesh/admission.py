@@ -12,7 +12,8 @@ from typing import Any
 
 from openstack_prep.check.finding import Finding
 from openstack_prep.mesh import passages
-from openstack_prep.mesh.scene import Block, Raw, Scene, Side, addresses_of, covers
+from openstack_prep.mesh.scene import Block, Scene, Side, addresses_of, covers
+from openstack_prep.raw import Raw
 from openstack_prep.resources.neutron_records import RuleRecord
 from openstack_prep.resources.security_group_rule import is_about
 from openstack_prep.rke.cilium import Passage

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from openstack_prep import ranges
 from openstack_prep.check.finding import Finding
-from openstack_prep.mesh.scene import Raw, Scene
+from openstack_prep.mesh.scene import Scene
 from openstack_prep.model import Resource
 from openstack_prep.ranges import Range
+from openstack_prep.raw import Raw
 from openstack_prep.resources import AddressPairs, AddressPool, RkeCluster
 from openstack_prep.resources.security_group import SecurityGroupRules
 from openstack_prep.resources.security_group_rule import SELF
@@ -24,7 +24,7 @@ class Declared:
     cluster: RkeCluster
     resources: Sequence[Resource]
 
-    def _mine(self) -> Iterator[Any]:
+    def _mine(self) -> Iterator[object]:
         return (each for each in self.resources if getattr(each, "owner", None) == self.cluster.owner)
 
     def ports(self, ports: Iterable[Raw]) -> list[Raw]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import permutations
-from typing import Any
 
 from openstack_prep.check import by_weight
 from openstack_prep.check.finding import Finding
@@ -14,7 +13,8 @@ from openstack_prep.mesh.addresses import own_addresses, pod_routes
 from openstack_prep.mesh.admission import admission
 from openstack_prep.mesh.inside import inside
 from openstack_prep.mesh.routing import routing
-from openstack_prep.mesh.scene import Raw, Scene, Side
+from openstack_prep.mesh.scene import Scene, Side
+from openstack_prep.raw import Raw, Values
 from openstack_prep.rke.cilium import Member, Passage, required
 
 
@@ -32,7 +32,7 @@ class Examination:
         """Whether nothing stands in the way; what could not be seen is a warning."""
         return not any(each.level == "error" for each in self.findings)
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Values:
         """Return it as plain data."""
         return {
             "clusters": [each.name for each in self.sides],

@@ -14,8 +14,8 @@ from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.mesh.declared import Declared, as_declared, mended
 from openstack_prep.mesh.examination import Examination, Nodes, examine
 from openstack_prep.mesh.reading import read
-from openstack_prep.mesh.scene import Raw
 from openstack_prep.model import Observed
+from openstack_prep.raw import Raw
 from openstack_prep.resources import Project, RkeCluster, Stack, rke_files, stack_outputs
 from openstack_prep.resources.existing import Existing
 from openstack_prep.resources.port import rows_of

@@ -8,7 +8,8 @@ from __future__ import annotations
 import ipaddress
 
 from openstack_prep.check.topology import pools, pools_without
-from openstack_prep.mesh.scene import Address, Raw, Scene, block_of
+from openstack_prep.mesh.scene import Address, Scene, block_of
+from openstack_prep.raw import Raw
 
 
 class Fix:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from openstack_prep.errors import NotAllowed
-from openstack_prep.mesh.scene import Raw, Scene
+from openstack_prep.mesh.scene import Scene
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources.uses import INTERFACES
 from openstack_prep.service import Service
 
@@ -77,9 +77,7 @@ def _address_groups(network: Service, groups: Mapping[str, Raw]) -> dict[str, Ra
         return {}  # then they let in nobody, as far as we can tell
 
 
-def _some(network: Service, collection: str, by: str, values: Iterable[str], **query: Any) -> dict[str, Raw]:
+def _some(network: Service, collection: str, by: str, values: Iterable[str], **query: object) -> dict[str, Raw]:
     wanted, member = sorted(set(values)), collection.replace("-", "_")
-    queries: list[dict[str, Any]] = [
-        {by: wanted[start : start + CHUNK], **query} for start in range(0, len(wanted), CHUNK)
-    ]
+    queries: list[Values] = [{by: wanted[start : start + CHUNK], **query} for start in range(0, len(wanted), CHUNK)]
     return {each["id"]: each for asked in queries for each in network.list(f"/{collection}", member, **asked)}

@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from openstack_prep.check.finding import Finding
 from openstack_prep.mesh.mending import Fix
-from openstack_prep.mesh.scene import Address, Block, Raw, Scene, Side, addresses_of, block_of, covers
+from openstack_prep.mesh.scene import Address, Block, Scene, Side, addresses_of, block_of, covers
+from openstack_prep.raw import Raw
 
 T = TypeVar("T")
 

@@ -8,11 +8,11 @@ list it holds all of them.  assignment/core.py: credentials are deleted with a r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from openstack_prep.errors import NotAllowed
 from openstack_prep.model import Resource
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources.role_assignment import RoleAssignment, unknown_role
 from openstack_prep.site import Site, query
 
@@ -44,7 +44,7 @@ def held_roles(site: Site, project: Resource | None) -> frozenset[str] | None:
 
 @query
 def _effective(site: Site, user_id: str, project_id: str) -> frozenset[str]:
-    which: dict[str, Any] = {"user.id": user_id, "scope.project.id": project_id}
+    which: Values = {"user.id": user_id, "scope.project.id": project_id}
     listed = site.admin.identity.list(
         "/role_assignments", "role_assignments", **which, effective=True, include_names=True
     )
@@ -52,8 +52,8 @@ def _effective(site: Site, user_id: str, project_id: str) -> frozenset[str]:
 
 
 @query
-def _role_inferences(site: Site) -> Sequence[Mapping[str, Any]]:
-    answer: Sequence[Mapping[str, Any]] = site.admin.identity.get("/role_inferences")["role_inferences"]
+def _role_inferences(site: Site) -> Sequence[Raw]:
+    answer: Sequence[Raw] = site.admin.identity.get("/role_inferences")["role_inferences"]
     return answer
 
 

@@ -11,12 +11,13 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from openstack_prep.errors import Mistake, PrepError
 from openstack_prep.fields import File, Name, Text
 from openstack_prep.model import Change, Context, Key, Mark, Observed, Resource
 from openstack_prep.private_file import PRIVATE, mode, write_private
+from openstack_prep.raw import Values
 from openstack_prep.resources.clouds_entry import InCloudsYaml, entry, folder_of
 from openstack_prep.resources.marked_files import SECRET
 from openstack_prep.secret import Secret
@@ -65,7 +66,7 @@ class EnvFile(Resource):
         paths = {name: str(Path(path).absolute()) for name, path in files.items() if path}
         return {**({"OS_CLOUD": self.cloud} if self.cloud else {}), **paths, **(self.variables or {})}
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         return {"variables": self.exports(), "mode": PRIVATE}
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:

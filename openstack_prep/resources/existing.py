@@ -10,6 +10,7 @@ from urllib.parse import quote
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotFound
 from openstack_prep.model import Key, Observed
+from openstack_prep.raw import Raw
 from openstack_prep.resources import queries
 from openstack_prep.resources.heat_list import stack_of
 from openstack_prep.resources.project import InProject
@@ -41,7 +42,7 @@ class Existing(InProject):
                 found[each.key] = Observed(id=str(raw["id"]))
         return found
 
-    def _matches(self, site: Site, cloud: Cloud) -> Iterable[Mapping[str, Any]]:
+    def _matches(self, site: Site, cloud: Cloud) -> Iterable[Raw]:
         if self.of == "flavor":
             return (flavor for flavor in queries.flavors(site) if self.name in (flavor["id"], flavor["name"]))
         if self.of == "keypair":
@@ -58,9 +59,9 @@ class Existing(InProject):
         return named or cloud.network.list(path, plural, id=self.name, fields="id")
 
 
-def _at(service: Any, path: str, member: str | None = None) -> Mapping[str, Any] | None:
+def _at(service: Any, path: str, member: str | None = None) -> Raw | None:
     try:
-        answer: Mapping[str, Any] = service.get(path)
+        answer: Raw = service.get(path)
     except NotFound:
         return None
     return answer[member] if member else answer

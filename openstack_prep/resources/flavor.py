@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from annotated_types import Gt, Le
 
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import GiB, Memory, MiB, Name, Text, Vcpus
 from openstack_prep.model import Adoptable, Change, Key, Mark, Observed, Resource
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import home, queries
 from openstack_prep.resources.project import DEFAULT_DOMAIN, Project
 from openstack_prep.site import Site, only_one
@@ -74,7 +75,7 @@ class Flavor(Adoptable):
         """Return the declared projects that may use it."""
         return tuple(Project(name=name, domain=self.access_domain) for name in self.access or ())
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         values = super().desired()
         if self.access is not None:
             values["access"] = frozenset(self.access)
@@ -99,7 +100,7 @@ class Flavor(Adoptable):
             declared = cls(name=raw["name"], description=text, extra_specs=raw.get("extra_specs") or None, **values)
             yield declared, declared._observed(site, raw, frozenset())
 
-    def _observed(self, site: Site, raw: Mapping[str, Any], access: frozenset[str]) -> Observed:
+    def _observed(self, site: Site, raw: Raw, access: frozenset[str]) -> Observed:
         values = {name: raw.get(theirs) for name, theirs in PROPERTIES.items()}
         values["swap"] = raw.get("swap") or 0  # "" is none
         specs = raw.get("extra_specs", {})
@@ -116,7 +117,7 @@ class Flavor(Adoptable):
             },
         )
 
-    def _granted(self, site: Site, raw: Mapping[str, Any]) -> frozenset[str]:
+    def _granted(self, site: Site, raw: Raw) -> frozenset[str]:
         """Return which of the declared projects may use it."""
         if not self.access:
             return frozenset()
@@ -166,7 +167,7 @@ class Flavor(Adoptable):
         site.admin.compute.delete(f"/flavors/{observed.id}")
 
 
-def _granted(site: Site, raw: Mapping[str, Any]) -> frozenset[str]:
+def _granted(site: Site, raw: Raw) -> frozenset[str]:
     if raw[PROPERTIES["is_public"]]:
         return frozenset()
     listed = site.admin.compute.get(f"/flavors/{raw['id']}/os-flavor-access")["flavor_access"]

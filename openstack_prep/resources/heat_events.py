@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import tenacity
 
 from openstack_prep.errors import NotFound, ResourceFailed, WaitTimeout, passes
+from openstack_prep.raw import Raw
 from openstack_prep.service import Service
 
 PAUSE, LONGEST = 0.3, 5.0  # seconds from one look to the next
@@ -24,8 +24,6 @@ PATIENCE = 60.0  # seconds after which it is told until when a stack is waited f
 GIVE_UP = {"CREATE": "openstack stack delete", "UPDATE": "openstack stack cancel --no-rollback"}
 CANCELLED = "(user triggered cancel)"
 """The end of what Heat says of resources that it stopped because another failed."""
-
-Raw = Mapping[str, Any]
 
 
 class Waiting:

@@ -21,12 +21,14 @@ from typing import Any
 
 import yaml
 
+from openstack_prep.raw import Raw, Values
+
 SERVER, VOLUME = "OS::Nova::Server", "OS::Cinder::Volume"
 VERBS = {VOLUME: "restore"}
 """What is done to a disk, where it is not "rebuild"."""
 
 
-def revealing(body: Mapping[str, Any]) -> dict[str, Any]:
+def revealing(body: Raw) -> Values:
     """Return a package like this one in which a change that wipes a disk is a replacement."""
     environment = body.get("environment") or {}
     registry = environment.get("resource_registry") or {}
@@ -36,7 +38,7 @@ def revealing(body: Mapping[str, Any]) -> dict[str, Any]:
     return {**body, "template": template, "files": files, "environment": environment}
 
 
-def _in_file(text: Any, kinds: Mapping[str, Collection[str]]) -> Any:
+def _in_file(text: object, kinds: Mapping[str, Collection[str]]) -> object:
     """Return a file's text; only one that declares servers or volumes is another."""
     if not isinstance(text, str) or not any(name in text for names in kinds.values() for name in names):
         return text
@@ -63,7 +65,7 @@ def _revealing(value: Any, kinds: Mapping[str, Collection[str]]) -> Any:
     return found
 
 
-def _server(properties: Mapping[str, Any]) -> dict[str, Any]:
+def _server(properties: Raw) -> Values:
     found = {**properties, "image_update_policy": "REPLACE"}
     policy = found.get("user_data_update_policy")
     if isinstance(policy, Mapping):  # a function: Heat resolves it
@@ -73,7 +75,7 @@ def _server(properties: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _volume(properties: Mapping[str, Any]) -> dict[str, Any]:
+def _volume(properties: Raw) -> Values:
     """Return properties that nothing can be changed to in place, if the volume has a backup.
 
     Which backup it was restored from before, nobody tells.

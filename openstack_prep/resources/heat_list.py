@@ -5,19 +5,17 @@ Source: Orchestration API v1, "List stacks".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.model import Resource
+from openstack_prep.raw import Raw
 from openstack_prep.site import Site, only_one, query
 
 GONE = "DELETE_COMPLETE"  # Heat lists it still for a moment
 
 
-def stack_of(
-    site: Site, project: Resource | None, name: str, *, elsewhere: bool = False
-) -> tuple[Cloud, Mapping[str, Any]] | None:
+def stack_of(site: Site, project: Resource | None, name: str, *, elsewhere: bool = False) -> tuple[Cloud, Raw] | None:
     """Return a project's stack, by name or id, and who may see it; None when there is no such stack yet.
 
     Whoever has the role admin anywhere is shown the stacks of all projects: ``elsewhere`` takes one of
@@ -36,6 +34,6 @@ def stack_of(
 
 
 @query
-def stacks_of(site: Site, cloud: Cloud) -> Sequence[Mapping[str, Any]]:
+def stacks_of(site: Site, cloud: Cloud) -> Sequence[Raw]:
     """Return the stacks that one identity sees, without those that are gone."""
     return [each for each in cloud.orchestration.list("/stacks", "stacks") if each["stack_status"] != GONE]

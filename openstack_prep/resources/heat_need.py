@@ -14,11 +14,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from openstack_prep.raw import Raw
 from openstack_prep.resources.quota_stores import EACH
 
 Need = Mapping[str, int]
 """Numbers by our name of a quota."""
-Raw = Mapping[str, Any]
 
 ONE_OF = {
     "OS::Cinder::Volume": "volumes",

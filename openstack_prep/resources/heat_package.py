@@ -19,11 +19,12 @@ from typing import Annotated, Any
 
 from openstack_prep.errors import ConfigError
 from openstack_prep.fields import ReadsBeside, source
+from openstack_prep.raw import Raw, Values
 
 SHIPPED = "shipped:"
 
 
-def template_source(value: Any, base: Path) -> Any:
+def template_source(value: object, base: Path) -> object:
     """Read where a template is: a URL, a path, or ``shipped:NAME`` for one that comes with openstack_prep."""
     if not isinstance(value, str) or not value.startswith(SHIPPED):
         return source(value, base)
@@ -44,12 +45,12 @@ def _shipped() -> list[str]:
 class Package:
     """Template, files by name, and the merged environments."""
 
-    template: Mapping[str, Any]
+    template: Raw
     files: Mapping[str, str | bytes]
-    environment: Mapping[str, Any]
+    environment: Raw
 
     @property
-    def parameters(self) -> Mapping[str, Mapping[str, Any]]:
+    def parameters(self) -> Mapping[str, Raw]:
         """What the template declares."""
         return self.template.get("parameters") or {}
 
@@ -58,11 +59,11 @@ class Package:
         """Parameters whose values nobody may see."""
         return frozenset(name for name, each in self.parameters.items() if each.get("hidden") in (True, "true"))
 
-    def visible(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def visible(self, parameters: Raw) -> Values:
         """Return parameters without those that Heat hides."""
         return {name: value for name, value in sorted(parameters.items()) if name not in self.hidden}
 
-    def settings(self, environment: Mapping[str, Any]) -> str | None:
+    def settings(self, environment: Raw) -> str | None:
         """Return what tells an environment apart but for its parameters; None when there is nothing else in it."""
         registry = dict(environment.get("resource_registry") or {})
         defaults = self.visible(environment.get("parameter_defaults") or {})
@@ -85,7 +86,7 @@ def read(template: str, environments: Sequence[str]) -> Package:
     try:
         url = utils.normalise_file_path_to_url(template)
         files, parsed = template_utils.get_template_contents(template_url=url)
-        environment: dict[str, Any] = {}
+        environment: Values = {}
         for where in environments:
             reading = "environments"
             more, added = template_utils.process_environment_and_files(env_path=where)
@@ -100,14 +101,15 @@ def read(template: str, environments: Sequence[str]) -> Package:
 def _as_seen_from(base: str, package: Package) -> Package:
     """Call files below a folder by their paths in it."""
 
-    def inner(value: Any) -> Any:
-        return json.loads(json.dumps(value, default=str).replace(base, ""))
+    def inner(value: Raw) -> Values:
+        read: Values = json.loads(json.dumps(value, default=str).replace(base, ""))
+        return read
 
     texts = {name: each.decode() if isinstance(each, bytes) else each for name, each in package.files.items()}
     files = {name.replace(base, ""): text.replace(base, "") for name, text in texts.items()}
     return Package(inner(package.template), files, inner(package.environment))
 
 
-def digest(*contents: Any) -> str:
+def digest(*contents: object) -> str:
     """Return what tells contents apart, short enough for a plan."""
     return hashlib.sha256(json.dumps(contents, sort_keys=True, default=str).encode()).hexdigest()[:12]

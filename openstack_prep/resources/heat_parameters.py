@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from openstack_prep.raw import Raw
 from openstack_prep.resources.existing import Kind
 from openstack_prep.secret import Secret
 from openstack_prep.text import show
@@ -29,7 +30,7 @@ KINDS: dict[str, Kind] = {
 """What a custom constraint wants to exist."""
 
 
-def mistakes(declared: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> Iterator[Found]:
+def mistakes(declared: Mapping[str, Raw], given: Raw) -> Iterator[Found]:
     """Yield what is wrong with the values given; hidden ones are repeated nowhere."""
     for name in sorted(given.keys() - declared.keys()):
         close = difflib.get_close_matches(name, declared, n=1)
@@ -50,7 +51,7 @@ def mistakes(declared: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]
             yield f"parameters: {name} is not given", schema.get("description", "").strip() or "give it"
 
 
-def named(template: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[tuple[Kind, str]]:
+def named(template: Raw, given: Raw) -> Iterator[tuple[Kind, str]]:
     """Yield the kind and the name or id of what the values refer to.
 
     The template's custom constraints tell it.  Heat looks up no list of security groups, so these are
@@ -70,7 +71,7 @@ def named(template: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[tup
                     yield kind, each
 
 
-def _parameters(value: Any, *, inside: bool) -> Iterator[str]:
+def _parameters(value: object, *, inside: bool) -> Iterator[str]:
     """Yield the parameters that a part of a template puts into properties called security_groups."""
     if isinstance(value, Mapping):
         if inside and isinstance(value.get("get_param"), str):
@@ -82,7 +83,7 @@ def _parameters(value: Any, *, inside: bool) -> Iterator[str]:
             yield from _parameters(each, inside=inside)
 
 
-def _against(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
+def _against(schema: Raw, value: object) -> Iterator[str]:
     """Yield how a value breaks its type and constraints."""
     if schema["type"] == "number" and _number(value) is None:
         yield "is not a number"
@@ -100,7 +101,7 @@ def _against(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
 _TRUTH = {"t", "true", "on", "y", "yes", "1", "f", "false", "off", "n", "no", "0"}
 
 
-def _meets(constraint: Mapping[str, Any], value: Any, kind: str) -> bool:
+def _meets(constraint: Raw, value: object, kind: str) -> bool:
     if "range" in constraint:
         return _within(constraint["range"], _number(value) or 0)
     if "length" in constraint:
@@ -114,7 +115,7 @@ def _meets(constraint: Mapping[str, Any], value: Any, kind: str) -> bool:
     return True  # modulo and custom constraints are Heat's to check
 
 
-def _within(limits: Mapping[str, Any], number: float) -> bool:
+def _within(limits: Raw, number: float) -> bool:
     return float(limits.get("min", "-inf")) <= number <= float(limits.get("max", "inf"))
 
 
@@ -125,12 +126,12 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     number = _number(value)
     return str(int(number)) if number is not None and number == int(number) and "." not in str(value) else str(value)
 
 
-def items(value: Any) -> list[str]:
+def items(value: object) -> list[str]:
     """Return the members of a comma_delimited_list, given as a list or as a text."""
     return (
         [str(each) for each in value]
@@ -139,7 +140,7 @@ def items(value: Any) -> list[str]:
     )
 
 
-def _is_json(value: Any) -> bool:
+def _is_json(value: object) -> bool:
     if isinstance(value, Mapping | list | tuple):
         return True
     try:

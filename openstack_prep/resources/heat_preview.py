@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from openstack_prep.errors import CloudError
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import heat_in_place
 from openstack_prep.resources.heat import HeatStack
 from openstack_prep.secret import Secret
@@ -52,7 +53,7 @@ class Foreseen:
         return f"{self.verb} {self.place}"
 
 
-def preview(heat: Service, name: str, body: Mapping[str, Any], secrets: Sequence[Secret]) -> list[dict[str, Any]]:
+def preview(heat: Service, name: str, body: Raw, secrets: Sequence[Secret]) -> list[Values]:
     """Return the resources, nested ones too, that a new stack would consist of; raises Refused."""
     try:
         answer = heat.post("/stacks/preview", {"stack_name": name, **body}, secrets=secrets, log=False)
@@ -63,7 +64,7 @@ def preview(heat: Service, name: str, body: Mapping[str, Any], secrets: Sequence
     return list(_flat(answer["stack"]["resources"]))
 
 
-def _flat(resources: Iterable[Any]) -> Iterator[dict[str, Any]]:
+def _flat(resources: Iterable[Any]) -> Iterator[Values]:
     """Yield the resources of a preview: those of a nested stack are a list within the list."""
     for each in resources:
         if isinstance(each, list):
@@ -74,9 +75,9 @@ def _flat(resources: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 def foresee(
     stack: HeatStack,
-    body: Mapping[str, Any],
+    body: Raw,
     secrets: Sequence[Secret],
-    before: Mapping[str, Any],
+    before: Raw,
     names: Sequence[str],
     missing: Collection[str] = (),
     *,
@@ -104,9 +105,9 @@ def foresee(
 def _with_wiped(
     found: list[Foreseen],
     stack: HeatStack,
-    body: Mapping[str, Any],
+    body: Raw,
     secrets: Sequence[Secret],
-    before: Mapping[str, Any],
+    before: Raw,
     names: Sequence[str],
 ) -> list[Foreseen]:
     """Return what is foreseen, with updates that wipe a disk in place called "rebuild" or "restore"."""
@@ -122,7 +123,7 @@ def _with_wiped(
     ]
 
 
-def _perhaps_rolled(foreseen: Foreseen, template: Mapping[str, Any], changed: Set[str] | None) -> Foreseen:
+def _perhaps_rolled(foreseen: Foreseen, template: Raw, changed: Set[str] | None) -> Foreseen:
     """Return what happens to a group, as "maybe replace" when its members may get another definition.
 
     ``changed`` are the parameters that are, None when the template is another.
@@ -136,7 +137,7 @@ def _perhaps_rolled(foreseen: Foreseen, template: Mapping[str, Any], changed: Se
     return foreseen
 
 
-def _depends(value: Any, changed: Set[str]) -> bool:
+def _depends(value: object, changed: Set[str]) -> bool:
     """Whether a part of a template is made of parameters that changed, or of other resources."""
     if isinstance(value, Mapping):
         named = value.get("get_param")
@@ -147,7 +148,7 @@ def _depends(value: Any, changed: Set[str]) -> bool:
     return isinstance(value, list | tuple) and any(_depends(each, changed) for each in value)
 
 
-def _pinned(value: Any, ids: Mapping[str, str]) -> Any:
+def _pinned(value: object, ids: Mapping[str, str]) -> object:
     """Return a part of a template with ids in the place of references."""
     if isinstance(value, Mapping):
         if value.keys() == {"get_resource"}:
@@ -158,9 +159,9 @@ def _pinned(value: Any, ids: Mapping[str, str]) -> Any:
 
 def _foresee(
     stack: HeatStack,
-    body: Mapping[str, Any],
+    body: Raw,
     secrets: Sequence[Secret],
-    before: Mapping[str, Any],
+    before: Raw,
     names: Sequence[str],
 ) -> list[Foreseen]:
     """Ask for all that happens.
@@ -192,7 +193,7 @@ def _foresee(
     return sorted(found)
 
 
-def _of_present_size(stack: HeatStack, template: Mapping[str, Any]) -> dict[str, Any]:
+def _of_present_size(stack: HeatStack, template: Raw) -> Values:
     """Return a template whose groups have as many members as they have now."""
     members = Counter(place.rpartition(".")[0] for place in stack.made)
     resources = dict(template.get("resources") or {})
@@ -202,7 +203,7 @@ def _of_present_size(stack: HeatStack, template: Mapping[str, Any]) -> dict[str,
     return {**template, "resources": resources}
 
 
-def _preview(stack: HeatStack, body: Mapping[str, Any], secrets: Sequence[Secret], *, nested: bool) -> list[Foreseen]:
+def _preview(stack: HeatStack, body: Raw, secrets: Sequence[Secret], *, nested: bool) -> list[Foreseen]:
     path = f"{stack.path}/preview" + ("?show_nested=true" if nested else "")
     heat = stack.cloud.orchestration
     try:  # not logged: the answer has user data in it

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 from urllib.parse import urlsplit
 
 import yaml
@@ -23,6 +23,7 @@ from openstack_prep.install_config.content_rules import are_public_keys
 from openstack_prep.install_config.document import compact
 from openstack_prep.model import Change, Condition, Context, Key, Mark, Observed, Resource
 from openstack_prep.private_file import PRIVATE, mode, write_private
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources.clouds_entry import folder_of
 from openstack_prep.resources.floating_ip import FloatingIP, given_address
 from openstack_prep.resources.project import InProject
@@ -81,7 +82,7 @@ class InstallConfig(InProject, Cluster):
         """Return it with the addresses that the spec gives to floating IPs; others are known once they are made."""
         declared = {each.name: each for each in self.of_project(context.declared(FloatingIP))}
         used = {name: declared[value] for name, value in self._floating().items() if value in declared}
-        addresses: dict[str, Any] = {name: each.address for name, each in used.items() if each.address}
+        addresses: Values = {name: each.address for name, each in used.items() if each.address}
         network = self.external_network or next((each.external_network for each in used.values()), None)
         return (replace(self, **addresses, external_network=network),)
 
@@ -109,7 +110,7 @@ class InstallConfig(InProject, Cluster):
             additional_trust_bundle=bundle,
         )
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         return {**_leaves(install_config.document(self, self._contents())), "others": (), "mode": PRIVATE, "kept": True}
 
     # --- what is --------------------------------------------------------------------------
@@ -147,7 +148,7 @@ class InstallConfig(InProject, Cluster):
             outputs={"path": str(path)},
         )
 
-    def _in_our_words(self, site: Site, leaves: dict[str, Any]) -> dict[str, Any]:
+    def _in_our_words(self, site: Site, leaves: Values) -> Values:
         """Return what a file says, a floating IP by its name where the spec names it."""
         for field, floating_ip in self._unresolved().items():
             found = site.look(floating_ip)
@@ -162,7 +163,7 @@ class InstallConfig(InProject, Cluster):
         unread = {name.removesuffix("_file"): path for name, path in paths.items() if _text(path) is None}
         for of, path in unread.items():
             yield self.mistake(f"{of}_file: {path} cannot be read", "put it there, or name another")
-        unnamed: dict[str, Any] = dict.fromkeys(self._unresolved())
+        unnamed: Values = dict.fromkeys(self._unresolved())
         known = replace(self, **unnamed)
         for each in install_config.mistakes(known, self._contents()):
             if each.where.removesuffix("_policy") not in unread:
@@ -184,7 +185,7 @@ class InstallConfig(InProject, Cluster):
     # --- verbs ----------------------------------------------------------------------------
 
     def create(self, site: Site) -> Observed:
-        addresses: dict[str, Any] = {}
+        addresses: Values = {}
         for field, floating_ip in self._unresolved().items():
             found = site.look(floating_ip)
             if found is None:
@@ -232,7 +233,7 @@ def _is_ours(text: str, mark: Mark) -> bool:
     return mark.owns(text.partition("\n")[0])
 
 
-def _parsed(text: str) -> Mapping[str, Any]:
+def _parsed(text: str) -> Raw:
     """Return a document, an empty one when it is no YAML."""
     try:
         found = yaml.safe_load(text)
@@ -241,9 +242,9 @@ def _parsed(text: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _leaves(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def _leaves(document: Raw, prefix: str = "") -> Values:
     """Return what a document says, by dotted path; what nobody may see as Secret."""
-    found: dict[str, Any] = {}
+    found: Values = {}
     for name, value in document.items():
         path = f"{prefix}{name}"
         if isinstance(value, Mapping):
@@ -255,7 +256,7 @@ def _leaves(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def _hidden(path: str, value: Any) -> Any:
+def _hidden(path: str, value: object) -> object:
     """Return as Secret a pull secret, a URL with a password, and what is no public key where one should be."""
     if path == "pullSecret":
         return compact(value if isinstance(value, Secret) else Secret(str(value)))

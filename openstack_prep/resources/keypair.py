@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 from urllib.parse import quote
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, NotFound
 from openstack_prep.fields import Name, PublicKey, public_key
 from openstack_prep.model import Key, Observed, Resource
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import home
 from openstack_prep.resources.project import DEFAULT_DOMAIN, ByTenant
 from openstack_prep.resources.user import User
@@ -49,7 +50,7 @@ class Keypair(ByTenant):
     def scope(self) -> tuple[str, ...]:
         return ("user", self.user_domain, self.user) if self.user else self.place
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         return {"public_key": _without_comment(self.public_key)}
 
     def references(self) -> Iterable[Resource]:
@@ -80,7 +81,7 @@ class Keypair(ByTenant):
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the key pairs of who does the project's own work, else those of our users who have a role there."""
         own = cls(name="any", public_key="", **cls.placing(owner))
-        named: list[dict[str, Any]] = [{}]
+        named: list[Values] = [{}]
         if site.acting_user(owner) is None and site.find_tenant(owner) is None:
             holders = (user for user, found in User.scan(site, owner) if found.ours)
             named = [{"user": each.name, "user_domain": each.domain} for each in holders]
@@ -104,7 +105,7 @@ class Keypair(ByTenant):
         own = site.find_tenant(self.owner) or site.admin
         return own, own.user_id
 
-    def _observed(self, site: Site, raw: Mapping[str, Any], user_id: str) -> Observed:
+    def _observed(self, site: Site, raw: Raw, user_id: str) -> Observed:
         key = raw["public_key"]
         comment = key.split()[2:]
         named = site.mark.home_among(comment)
@@ -131,7 +132,7 @@ class Keypair(ByTenant):
 
 
 @query
-def _listed(site: Site, cloud: Cloud, user_id: str) -> Mapping[str, Mapping[str, Any]]:
+def _listed(site: Site, cloud: Cloud, user_id: str) -> Mapping[str, Raw]:
     listed = cloud.compute.list("/os-keypairs", "keypairs", user_id=user_id)
     return {each["keypair"]["name"]: each["keypair"] for each in listed}
 

@@ -90,7 +90,7 @@ class MarkedFiles:
         return f"{self.head}\n{text}"
 
 
-def documents(text: str) -> list[Any] | None:
+def documents(text: str) -> list[object] | None:
     """Return the documents of a YAML file, None when it is none."""
     try:
         return list(yaml.safe_load_all(text))
@@ -129,7 +129,7 @@ def _differences(name: str, before: str, after: str, shown: str) -> list[str]:
     return list(_compare("", _named(old), new, seen)) or ["comments or order"]
 
 
-def _named(documents: list[Any] | None) -> Any:
+def _named(documents: list[object] | None) -> object:
     """Return manifests by kind and name, one document alone as it is."""
     found = documents or []
     if len(found) == 1:
@@ -159,7 +159,7 @@ def _compare(path: str, old: Any, new: Any, seen: Any) -> Iterator[str]:
         yield f"{path} {' -> '.join(words)}"
 
 
-def _labelled(value: Any) -> Any:
+def _labelled(value: object) -> object:
     """Return a list of mappings by their names."""
     if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
         label = next((label for label in LABELS if all(label in each for each in value)), None)
@@ -168,6 +168,6 @@ def _labelled(value: Any) -> Any:
     return value
 
 
-def _shown(path: str, value: Any) -> str:
+def _shown(path: str, value: object) -> str:
     whole = isinstance(value, Mapping | list) or (isinstance(value, str) and "\n" in value)
     return HIDDEN if SECRET.search(path) or (whole and SECRET.search(str(value))) else show(value)

@@ -7,9 +7,9 @@ fields with a default of None) may be missing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
-from openstack_prep.raw import Raw
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources.route import Route
 
 
@@ -30,7 +30,7 @@ class NeutronRecord:
         return cls(**_common(raw))
 
 
-def _common(raw: Raw) -> dict[str, Any]:
+def _common(raw: Raw) -> Values:
     return {
         "id": raw["id"],
         "name": raw.get("name") or "",
@@ -207,7 +207,7 @@ class AddressHolder(NeutronRecord):
         return cls(**_common(raw), **_holding(raw))
 
 
-def _holding(raw: Raw) -> dict[str, Any]:
+def _holding(raw: Raw) -> Values:
     fixed = (FixedIP(subnet_id=each["subnet_id"], ip_address=each["ip_address"]) for each in raw["fixed_ips"])
     return {"device_owner": raw["device_owner"], "fixed_ips": tuple(fixed)}
 

@@ -17,6 +17,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, NotAllowed, NotFound
 from openstack_prep.fields import Bytes, Name, Reads
 from openstack_prep.model import DIFFERS, Change, Key, Observed, Resource
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources.project import ByTenant
 from openstack_prep.secret import Secret
 from openstack_prep.site import Site
@@ -49,7 +50,7 @@ def reserved(name: str) -> str | None:
     return RESERVED.get(plain)
 
 
-def metadata_name(value: Any) -> Any:
+def metadata_name(value: object) -> object:
     if isinstance(value, str) and (remedy := reserved(value)):
         raise ValueError(f"is a reserved header, not metadata; {remedy}")
     return value
@@ -85,7 +86,7 @@ class ObjectStore(ByTenant):
     def name(self) -> str:
         return self.project or "(current project)"
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         """Return the fields to compare; a reserved name of metadata, which check refuses, is neither read nor shown."""
         values = super().desired()
         if self.metadata is not None:
@@ -157,7 +158,7 @@ class ObjectStore(ByTenant):
             return value and int(value)
         return wanted if wanted.ready and wanted == Secret(value) else DIFFERS
 
-    def _observed(self, tenant: Cloud, ours: bool, values: Mapping[str, Any]) -> Observed:
+    def _observed(self, tenant: Cloud, ours: bool, values: Raw) -> Observed:
         account = tenant.object_store.endpoint.rstrip("/").rpartition("/")[2]
         return Observed(id=account, ours=ours, values=values)
 
@@ -173,7 +174,7 @@ class ObjectStore(ByTenant):
         """Take back what we set: Swift drops metadata whose new value is empty."""
         self._send(site, dict.fromkeys((*_headers(self.desired()), MARK), ""), ())
 
-    def _post(self, site: Site, values: Mapping[str, Any], more: Mapping[str, str]) -> Cloud:
+    def _post(self, site: Site, values: Raw, more: Mapping[str, str]) -> Cloud:
         secrets = [value for value in values.values() if isinstance(value, Secret)]
         return self._send(site, {**_headers(values), **more}, secrets)
 
@@ -188,7 +189,7 @@ class ObjectStore(ByTenant):
         return tenant
 
 
-def _headers(values: Mapping[str, Any]) -> dict[str, str]:
+def _headers(values: Raw) -> dict[str, str]:
     headers: dict[str, str] = {}
     for field, value in values.items():
         if field == "metadata":

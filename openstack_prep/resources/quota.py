@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Limit, LimitGiB, LimitMiB, Name
 from openstack_prep.model import Change, Key, Observed, Resource
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import quota_stores
 from openstack_prep.resources.project import InProject
 from openstack_prep.resources.quota_stores import STORES, Store
@@ -103,7 +104,7 @@ class Quota(InProject):
     def name(self) -> str:
         return self.project or "(current project)"
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         values = super().desired()
         for volume_type, limits in values.pop("volume_types", {}).items():
             for what, limit in vars(limits).items():
@@ -111,7 +112,7 @@ class Quota(InProject):
                     values[f"{what}_{volume_type}"] = limit
         return values
 
-    def _split(self, values: Mapping[str, Any]) -> Iterable[tuple[Store, dict[str, Any]]]:
+    def _split(self, values: Raw) -> Iterable[tuple[Store, Values]]:
         """Yield each service that is concerned and its keys, in its own words."""
         known = {name for store in STORES for name in store.names}
         for store in STORES:
@@ -136,7 +137,7 @@ class Quota(InProject):
         project_id = site.find_project_id(owner)
         if project_id is None:
             return
-        limits: dict[str, Any] = {}
+        limits: Values = {}
         for store in quota_stores.stores_in(site.admin):
             default = store.service(site.admin).get(store.defaults.format(project_id))[store.envelope]
             answer = quota_stores.read(site.admin, store, project_id)
@@ -181,7 +182,7 @@ class Quota(InProject):
         written = self._write(site, observed.id, {change.field: change.after for change in changes})
         return self._observed(site, observed.id, {**observed.values, **written.values}, observed.recorded(Usage).used)
 
-    def _write(self, site: Site, project_id: str, values: Mapping[str, Any]) -> Observed:
+    def _write(self, site: Site, project_id: str, values: Raw) -> Observed:
         for store, mine in self._split(values):
             store.service(site.admin).put(store.path.format(project_id), {store.envelope: mine})
         return self._observed(site, project_id, values, {})

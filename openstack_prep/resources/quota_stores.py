@@ -7,9 +7,10 @@ use and reserved).  A limit of -1 is none.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from openstack_prep.cloud import Cloud
+from openstack_prep.raw import Raw
 from openstack_prep.service import Service
 
 UNLIMITED = -1
@@ -118,13 +119,13 @@ def store_of(name: str) -> Store:
     return next((store for store in STORES if name in store.names), STORES[-1])
 
 
-def read(cloud: Cloud, store: Store, project_id: str) -> Mapping[str, Any]:
+def read(cloud: Cloud, store: Store, project_id: str) -> Raw:
     """Return a project's quotas of one service, in its own words."""
-    answer: Mapping[str, Any] = store.service(cloud).get(store.detail.format(project_id))[store.envelope]
+    answer: Raw = store.service(cloud).get(store.detail.format(project_id))[store.envelope]
     return answer
 
 
-def quotum(name: str, answer: Mapping[str, Any]) -> Quotum | None:
+def quotum(name: str, answer: Raw) -> Quotum | None:
     """Return one quota, by our name of it, out of what ``read`` returned; None when the service has none such."""
     theirs = answer.get(store_of(name).names.get(name, name))
     if not isinstance(theirs, dict):

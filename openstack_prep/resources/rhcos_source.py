@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from openstack_prep.content.download import shown
 from openstack_prep.fields import File, Source
@@ -16,7 +16,7 @@ from openstack_prep.model import Coherent, Resource
 class Rhcos(Coherent):
     """The image of RHCOS, or of OKD's SCOS, that belongs to an installer."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = Resource.__pydantic_config__
+    __pydantic_config__: ClassVar[dict[str, object]] = Resource.__pydantic_config__
 
     stream: Source | None = None
     """CoreOS stream metadata, or the rhcos.json of 4.1 to 4.4: a URL, or a path relative to the spec."""

@@ -9,11 +9,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.fields import File, Name
 from openstack_prep.model import Change, Context, Key, Mark, Observed, Resolved, Resource
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import queries, rke_files, rke_roles, stack_outputs
 from openstack_prep.resources.existing import Existing
 from openstack_prep.resources.marked_files import MarkedFiles
@@ -75,7 +76,7 @@ class RkeCluster(OnStack, Cluster):
     def references(self) -> Iterable[Resource]:
         return (*super().references(), self.sibling(Existing, self.stack, of="stack"))
 
-    def tells_its_stack(self, context: Context) -> Mapping[str, Any]:
+    def tells_its_stack(self, context: Context) -> Raw:
         """Return what an RKE2 cluster has drawn, for its nodes are configured by their stack."""
         if self.distribution != "rke2":
             return {}
@@ -84,7 +85,7 @@ class RkeCluster(OnStack, Cluster):
         plugin = {"cni": said["cni"].split(",")} if said["cni"] else {}
         return {name: value for name, value in (said | plugin).items() if value}
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         said = {name: getattr(self, name) for name in ("directory", "distribution", *NETWORKS)}
         said = {name: value for name, value in said.items() if value is not None}  # one there was no room for
         return said | {"nodes": f"of stack/{self.stack}", "drift": frozenset()}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openstack_prep.errors import Mistake
+from openstack_prep.raw import Raw
 from openstack_prep.resources.heat_parameters import items
 from openstack_prep.resources.marked_files import documents
 from openstack_prep.resources.stack_outputs import Outputs
@@ -34,7 +35,7 @@ WANTED = {
 """Outputs that a stack must offer; where its addresses are outer ones, node_internal_addresses and the like, too."""
 
 
-Content = str | Sequence[Mapping[str, Any]]
+Content = str | Sequence[Raw]
 """A text, or the documents of a YAML file, in which what nobody may see is a Secret."""
 
 
@@ -56,7 +57,7 @@ def texts(cluster: RkeCluster, outputs: Outputs, *, openly: bool) -> dict[str, s
     }
 
 
-def _starred(value: Any) -> Any:
+def _starred(value: object) -> object:
     if isinstance(value, Mapping):
         return {name: _starred(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -268,7 +269,7 @@ def networks_in(there: Iterable[str]) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def _at(document: Any, place: Iterable[str]) -> Any:
+def _at(document: object, place: Iterable[str]) -> object:
     for name in place:
         document = document.get(name) if isinstance(document, Mapping) else None
     return document

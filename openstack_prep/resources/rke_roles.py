@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from openstack_prep.errors import Mistake
 from openstack_prep.resources import rke_files
@@ -71,7 +71,7 @@ def losses(found: tuple[NewRoles, ...]) -> Iterator[Mistake]:
 def _roles_in(text: str) -> dict[str, tuple[str, ...]]:
     """Return the roles that a cluster.yml gives its nodes, by name."""
     read = documents(text) or [None]
-    nodes: Any = read[0].get("nodes") if isinstance(read[0], Mapping) else None
+    nodes: object = read[0].get("nodes") if isinstance(read[0], Mapping) else None
     found = {}
     for each in nodes if isinstance(nodes, list) else ():
         name, roles = (each.get("hostname_override"), each.get("role")) if isinstance(each, Mapping) else (None, None)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.key import Key
 from openstack_prep.model import Context, Resource
+from openstack_prep.raw import Raw
 from openstack_prep.resources.address_pool import AddressPool
 from openstack_prep.resources.heat_package import Package
 from openstack_prep.resources.heat_parameters import items
@@ -92,7 +93,7 @@ class Scene:
         """Return the stack of a cluster, in the cluster's project; None when it is not of the spec."""
         return self.stacks.get(cluster.key_of("stack", cluster.stack))
 
-    def parameters(self, cluster: RkeCluster) -> Mapping[str, Any]:
+    def parameters(self, cluster: RkeCluster) -> Raw:
         """Return the parameters that the spec gives a cluster's stack and that anybody may see."""
         stack = self.stack(cluster)
         return stack.given if stack else {}
@@ -102,7 +103,7 @@ class Scene:
         stack = self.stack(cluster)
         return (stack.secret_parameters or {}).get(name) if stack else None
 
-    def template(self, cluster: RkeCluster) -> Mapping[str, Any] | None:
+    def template(self, cluster: RkeCluster) -> Raw | None:
         """Return the template of a cluster's stack; None when it is not of the spec, or cannot be read."""
         stack = self.stack(cluster)
         package = stack.package if stack else None
@@ -134,7 +135,7 @@ class Scene:
         """Whether no other cluster of the spec writes where this one does."""
         return sum(each.directory == self.declared[name].directory for each in self.declared.values()) == 1
 
-    def contradictions(self, name: str, live: Mapping[str, Any]) -> Iterator[Mistake]:
+    def contradictions(self, name: str, live: Raw) -> Iterator[Mistake]:
         """Yield what an RKE2 cluster says and its stack says otherwise; ``live`` are a standing stack's parameters."""
         of_spec = self.stack(self.declared[name]) is not None
         cluster = (self.declared if of_spec else self.clusters)[name]

@@ -8,11 +8,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Name
 from openstack_prep.model import Coherent, Key, Observed, Resource
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import queries
 from openstack_prep.resources.project import DEFAULT_DOMAIN, Domain, InProject, Project, access, in_domain
 from openstack_prep.resources.user import User
@@ -117,7 +118,7 @@ class RoleAssignment(InProject, Coherent):
         """The domain of who holds it, and that of the project; the name says the rest."""
         return (self.holder.domain, self.project_domain)
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         return {}  # it is there or not
 
     @property
@@ -210,6 +211,6 @@ class RoleAssignment(InProject, Coherent):
         site.admin.identity.delete(observed.recorded(AssignmentPath).path)
 
 
-def _triple(raw: Mapping[str, Any]) -> tuple[str, str, bool]:
+def _triple(raw: Raw) -> tuple[str, str, bool]:
     holder = raw.get("user") or raw["group"]
     return holder["id"], raw["role"]["id"], "OS-INHERIT:inherited_to" in raw["scope"]

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from annotated_types import Ge, Le
 
 from openstack_prep.errors import PrepError
 from openstack_prep.fields import File, Name
 from openstack_prep.model import Context, Key, Resource
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import heat_package, heat_parameters
 from openstack_prep.resources.existing import Existing
 from openstack_prep.resources.flavor import Flavor
@@ -40,7 +41,7 @@ class OnStack(InProject):
     def follows(self) -> Iterable[Key]:
         return (self.stack_key,)
 
-    def tells_its_stack(self, context: Context) -> Mapping[str, Any]:
+    def tells_its_stack(self, context: Context) -> Raw:
         """Return values of the stack's parameters, where its template has such."""
         raise NotImplementedError(self.kind)
 
@@ -56,7 +57,7 @@ class Inputs(ByTenant):
     """Name of the stack, unique in its project."""
     template: Template
     """Path or URL of the template, or shipped:rke-cluster.yaml and the like for one that comes with openstack_prep."""
-    parameters: Mapping[Name, Any] | None = None
+    parameters: Mapping[Name, object] | None = None
     """Values of the template's parameters; stronger than those of environments."""
     secret_parameters: Mapping[Name, Secret] | None = None
     """Values of its hidden parameters.  Heat does not show them, so that a new value alone changes nothing."""
@@ -90,14 +91,14 @@ class Inputs(ByTenant):
             return error
 
     @property
-    def given(self) -> dict[str, Any]:
+    def given(self) -> Values:
         """The parameters that somebody may see, with those of environments."""
         package = self.package
         given = package.environment.get("parameters") or {} if isinstance(package, Package) else {}
         secret = self.secret_parameters or {}
         return {name: value for name, value in ({**given, **(self.parameters or {})}).items() if name not in secret}
 
-    def desired(self) -> dict[str, Any]:
+    def desired(self) -> Values:
         if isinstance(self.package, PrepError):
             return {}
         adopted = {"adopted": True} if self.adopt else {}
@@ -112,7 +113,7 @@ class Inputs(ByTenant):
             **adopted,
         }
 
-    def body(self, site: Site, tags: Iterable[str]) -> tuple[dict[str, Any], list[Secret]]:
+    def body(self, site: Site, tags: Iterable[str]) -> tuple[Values, list[Secret]]:
         """Return what Heat is sent, and what of it nobody may see."""
         package = self.package
         if isinstance(package, PrepError):
@@ -139,7 +140,7 @@ class Inputs(ByTenant):
         rules = [each.own_rules for each in before if isinstance(each, SecurityGroup)]
         return (*context.declared(Flavor), *before, *(each for each in rules if each is not None))
 
-    def _answers(self, context: Context) -> Mapping[str, Any] | None:
+    def _answers(self, context: Context) -> Raw | None:
         """Return its parameters, with those that others of the spec have an answer to and that nobody gives."""
         mine = (each for each in context.declared(OnStack) if each.stack_key == self.key)
         told = {name: value for each in mine for name, value in each.tells_its_stack(context).items()}

@@ -5,12 +5,11 @@ Source: Orchestration API v1, "Show stack details".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.model import Resource
+from openstack_prep.raw import Raw
 from openstack_prep.resources.heat import HeatStack
 from openstack_prep.resources.heat_list import stack_of
 from openstack_prep.site import Site, query
@@ -25,8 +24,8 @@ class Outputs:
 
     stack: str
     settled: bool
-    values: Mapping[str, Any]
-    parameters: Mapping[str, Any]
+    values: Raw
+    parameters: Raw
 
 
 def read(site: Site, project: Resource | None, name: str) -> Outputs | None:
@@ -48,6 +47,6 @@ def read(site: Site, project: Resource | None, name: str) -> Outputs | None:
 
 
 @query
-def _shown(site: Site, cloud: Cloud, name: str, stack_id: str) -> Mapping[str, Any]:
+def _shown(site: Site, cloud: Cloud, name: str, stack_id: str) -> Raw:
     """Return a stack with its outputs and parameters."""
     return HeatStack(cloud, name, stack_id).show()

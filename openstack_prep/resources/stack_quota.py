@@ -11,10 +11,10 @@ from __future__ import annotations
 import shlex
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from openstack_prep.errors import Mistake, NotAllowed, NotFound, QuotaExceeded
 from openstack_prep.model import Key, Observed, Resource
+from openstack_prep.raw import Values
 from openstack_prep.resources import heat_need, queries, quota_stores
 from openstack_prep.resources.heat_need import Need
 from openstack_prep.resources.heat_preview import Refused, preview
@@ -27,10 +27,10 @@ from openstack_prep.site import Site, query
 OTHER = "-as-it-would-be"  # Heat does not preview a new stack by a name that is taken
 
 
-def planned(site: Site, stack: Inputs, suffix: str = "") -> list[dict[str, Any]]:
+def planned(site: Site, stack: Inputs, suffix: str = "") -> list[Values]:
     """Return the resources that Heat would make out of its inputs, asked once a run; raises Refused."""
 
-    def ask() -> list[dict[str, Any]]:
+    def ask() -> list[Values]:
         body, secrets = stack.body(site, ())
         return preview(site.tenant(stack.owner).orchestration, stack.name + suffix, body, secrets)
 

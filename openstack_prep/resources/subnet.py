@@ -9,7 +9,7 @@ import ipaddress
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import Address, Cidr, Name, Reads, address
@@ -24,7 +24,7 @@ from openstack_prep.resources.uses import Use, clear, of_subnet
 from openstack_prep.site import Site
 
 
-def pool(value: Any) -> Any:
+def pool(value: object) -> object:
     """Read a range of addresses, "first-last" or Neutron's own start and end."""
     if isinstance(value, dict) and value.keys() == {"start", "end"}:
         value = f"{value['start']}-{value['end']}"
@@ -39,7 +39,7 @@ def pool(value: Any) -> Any:
     return f"{first}-{last}"
 
 
-def gateway(value: Any) -> Any:
+def gateway(value: object) -> object:
     """Read the address of a gateway, or null, false or "none" for no gateway."""
     return False if value is None or value == "none" else address(value)
 

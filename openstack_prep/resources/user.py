@@ -9,11 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from openstack_prep.errors import CloudError, Mistake, NotAllowed
 from openstack_prep.fields import Name
 from openstack_prep.model import DIFFERS, Adoptable, Change, Condition, Key, Mark, Observed, Resource
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import home, queries
 from openstack_prep.resources.project import DEFAULT_DOMAIN, Domain, Project, in_domain, named
 from openstack_prep.secret import Secret
@@ -93,14 +94,14 @@ class User(Adoptable):
                 declared = cls(name=raw["name"], domain=domain, description=text, email=raw.get("email"))
                 yield declared, declared._observed(site, raw, None)
 
-    def _known_password(self, site: Site, user: Mapping[str, Any]) -> Secret | Condition:
+    def _known_password(self, site: Site, user: Raw) -> Secret | Condition:
         assert self.password is not None
         if not user.get("enabled", True):
             return self.password
         same = self.password.ready and site.logs_in(Actor(self, self.password, self.domain))
         return self.password if same else DIFFERS
 
-    def _observed(self, site: Site, user: Mapping[str, Any], password: Secret | Condition | None) -> Observed:
+    def _observed(self, site: Site, user: Raw, password: Secret | Condition | None) -> Observed:
         project_id = user.get("default_project_id")
         if self.default_project and project_id and site.find_id(self._default_project()) == project_id:
             project_id = self.default_project
@@ -152,7 +153,7 @@ class User(Adoptable):
             time.sleep(REVOKED_FOR)
         return changed
 
-    def _send(self, site: Site, method: str, path: str, body: dict[str, Any]) -> Observed:
+    def _send(self, site: Site, method: str, path: str, body: Values) -> Observed:
         if "default_project" in body:
             body["default_project_id"] = site.id(self._default_project())
             del body["default_project"]

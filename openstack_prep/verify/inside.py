@@ -12,8 +12,8 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from openstack_prep.installer import naming
+from openstack_prep.raw import Raw
 from openstack_prep.verify.link import Link, broken, ok, unknown
-from openstack_prep.verify.reading import Raw
 from openstack_prep.verify.rules import Admission, admission
 from openstack_prep.verify.way import Way, addresses, some
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+
+from openstack_prep.raw import Values
 
 
 class State(StrEnum):
@@ -78,7 +79,7 @@ class Verification:
     def _in(self, state: State) -> tuple[Link, ...]:
         return tuple(link for chain in self.chains for link in chain.links if link.state is state)
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Values:
         """Return it as plain data."""
         chains = [
             {

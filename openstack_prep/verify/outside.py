@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from openstack_prep.installer import naming
 from openstack_prep.names.resolver import Answer
+from openstack_prep.raw import Raw
 from openstack_prep.verify.link import Link, broken, ok, unknown
-from openstack_prep.verify.reading import Raw, Scene
+from openstack_prep.verify.reading import Scene
 from openstack_prep.verify.way import Way, addresses, some
 
 

@@ -10,12 +10,11 @@ from typing import Any
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotAllowed
 from openstack_prep.installer import naming
+from openstack_prep.raw import Raw, Values
 from openstack_prep.resources.uses import INTERFACES
 
 CHUNK = 50
 """Ids in one query: addresses may be some thousand letters long."""
-
-Raw = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +52,7 @@ class Scene:
 def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> Scene:
     """Read what there is in the project that the connection is scoped to; raises CloudError."""
     neutron = cloud.network
-    mine: dict[str, Any] = {"project_id": cloud.project_id}
+    mine: Values = {"project_id": cloud.project_id}
     with ThreadPoolExecutor(jobs) as pool:
 
         def start(read: Callable[[], Any]) -> Callable[[], Any]:
@@ -64,7 +63,7 @@ def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> Scene:
         servers = start(lambda: _by_id(cloud.compute.list("/servers/detail", "servers")))
         virtual = _virtual(ports(), infra_id)
         networks = {port["network_id"] for port in virtual}
-        query: dict[str, Any] = {"network_id": sorted(networks), "device_owner": list(INTERFACES)}
+        query: Values = {"network_id": sorted(networks), "device_owner": list(INTERFACES)}
         interfaces = start(lambda: neutron.list("/ports", "ports", **query) if networks else [])
         subnets = start(
             lambda: _some(cloud, "subnets", {ip["subnet_id"] for port in virtual for ip in port["fixed_ips"]})
@@ -94,7 +93,7 @@ def _is_node(port: Raw, infra_id: str) -> bool:
     return naming.is_node(port["name"], port["tags"], port["device_owner"], infra_id)
 
 
-def _if_allowed(read: Callable[[], Any]) -> Any:
+def _if_allowed(read: Callable[[], object]) -> object:
     try:
         return read()
     except NotAllowed:

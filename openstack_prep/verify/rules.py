@@ -6,15 +6,15 @@ Source: Networking API v2.0, "Security group rules"; groups only add to one anot
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from openstack_prep.raw import Raw
 from openstack_prep.resources.neutron_records import RuleRecord
 from openstack_prep.resources.security_group_rule import is_about
 
-Raw = Mapping[str, Any]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 

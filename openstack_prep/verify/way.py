@@ -10,7 +10,8 @@ from functools import cached_property
 from openstack_prep.installer import naming
 from openstack_prep.installer.leftovers import infra_ids
 from openstack_prep.names.resolver import Answer
-from openstack_prep.verify.reading import Raw, Scene
+from openstack_prep.raw import Raw
+from openstack_prep.verify.reading import Scene
 from openstack_prep.verify.target import Target, Wanted
 
 SHOWN = 4
