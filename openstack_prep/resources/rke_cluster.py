@@ -15,7 +15,7 @@ from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.fields import File, Name
 from openstack_prep.model import Change, Context, Key, Mark, Observed, Resolved, Resource
 from openstack_prep.raw import Raw, Values
-from openstack_prep.resources import queries, rke_files, rke_roles, stack_outputs
+from openstack_prep.resources import queries, rke_files, rke_hints, rke_roles, stack_outputs
 from openstack_prep.resources.existing import Existing
 from openstack_prep.resources.marked_files import MarkedFiles
 from openstack_prep.resources.rke_scene import NETWORKS, PARAMETERS, Scene
@@ -115,7 +115,7 @@ class RkeCluster(OnStack, Cluster):
         return Observed(
             id=self.directory,
             ours=True,
-            values=self.desired() | rke_files.networks_in(there.values()) | {"drift": told, "roles": roles},
+            values=self.desired() | rke_hints.networks_in(there.values()) | {"drift": told, "roles": roles},
             outputs=self._told(outputs),
         )
 
@@ -134,7 +134,7 @@ class RkeCluster(OnStack, Cluster):
         """Return where the files are, and what to type next."""
         folder = os.path.relpath(self.directory)
         folder = self.directory if folder.startswith("..") else folder
-        return rke_files.told(self, outputs, folder)
+        return rke_hints.told(self, outputs, folder)
 
     # --- what would go wrong --------------------------------------------------------------
 
