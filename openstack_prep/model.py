@@ -14,13 +14,13 @@ from typing import ClassVar
 from urllib.parse import quote, unquote
 
 from openstack_prep.key import Key as Key
-from openstack_prep.resource import DIFFERS as DIFFERS
+from openstack_prep.observed import DIFFERS as DIFFERS
+from openstack_prep.observed import Change as Change
+from openstack_prep.observed import Condition as Condition
+from openstack_prep.observed import Observed as Observed
 from openstack_prep.resource import Adoptable as Adoptable
-from openstack_prep.resource import Change as Change
 from openstack_prep.resource import Coherent as Coherent
-from openstack_prep.resource import Condition as Condition
 from openstack_prep.resource import Context as Context
-from openstack_prep.resource import Observed as Observed
 from openstack_prep.resource import Resolved as Resolved
 from openstack_prep.resource import Resource as Resource
 

@@ -26,7 +26,7 @@ LAYERS = [
     ["text", "secret", "installer", "ranges"],
     ["model", "fields", "private_file", "content"],
     ["resource"],
-    ["errors"],
+    ["errors", "observed"],
     ["interrupts", "key", "raw", "version", "wave"],
 ]
 HEIGHT = {name: -depth for depth, layer in enumerate(LAYERS) for name in layer}
