@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import urlsplit
 
+from openstack_prep import cloud_entries
 from openstack_prep.errors import ConfigError, NotAllowed, passes
 from openstack_prep.raw import Raw
-from openstack_prep.secret import Secret, without_values
+from openstack_prep.secret import Secret
 from openstack_prep.service import RETRIES, Service, translate
 from openstack_prep.version import __version__
 
@@ -285,31 +286,6 @@ def _check(cloud: Cloud) -> None:
 
 
 def _explain(cloud: str | None, said: str, clouds_file: Path | None) -> str:
-    """Return what is wrong with the choice of a cloud, and what there is to choose from."""
-    chosen = cloud or os.environ.get("OS_CLOUD")
-    chosen = f"cloud {chosen!r}" if chosen else "the cloud (no --os-cloud, OS_CLOUD or OS_AUTH_URL given)"
-    choose = "choose one by --os-cloud" if cloud else "choose one by --os-cloud or OS_CLOUD"
-    remedy = f"{choose}, or name the file in OS_CLIENT_CONFIG_FILE"
-    return f"{chosen}: {said.rstrip('.')}; {_entries(clouds_file)}; {remedy}"
-
-
-def _entries(clouds_file: Path | None) -> str:
-    """Return what clouds.yaml holds, or what is wrong with it: the SDK passes over a broken one."""
-    import yaml
     from openstack.config.loader import CONFIG_FILES
 
-    named = clouds_file or os.environ.get("OS_CLIENT_CONFIG_FILE")
-    path = next((each for each in [named, *CONFIG_FILES] if each and os.path.exists(each)), None)
-    if path is None:
-        return "no clouds.yaml was found" + (f", not even {named}" if named else "")
-    try:
-        with open(path, encoding="utf-8") as file:
-            entries = (yaml.safe_load(file) or {}).get("clouds", {})
-        broken = [name for name, entry in entries.items() if not isinstance(entry, dict)]
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        return f"{path} cannot be read: {without_values(str(error))}"
-    except AttributeError:
-        return f"{path} is not a mapping with the clouds under `clouds:`"
-    if broken:
-        return f"{path}: the entry {broken[0]} is not a mapping"
-    return f"{path} has the entries {', '.join(sorted(entries)) or 'none'}"
+    return cloud_entries.explain(cloud, said, clouds_file or os.environ.get("OS_CLIENT_CONFIG_FILE"), CONFIG_FILES)

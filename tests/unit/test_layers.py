@@ -22,7 +22,7 @@ LAYERS = [
     ["twin", "lease"],
     ["site", "clouds_yaml", "install_config", "rke"],
     ["cloud", "yaml_places", "yaml_text"],
-    ["service", "plan"],
+    ["service", "plan", "cloud_entries"],
     ["text", "secret", "installer", "ranges"],
     ["model", "fields", "private_file", "content"],
     ["resource"],
