@@ -29,11 +29,11 @@ from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import credential_ends as ends
 from openstack_prep.resources.access_rule import AccessRule
 from openstack_prep.resources.clouds_entry import InCloudsYaml, settings_of
-from openstack_prep.resources.credential_record import CredentialRecord, Credentials
+from openstack_prep.resources.credential_record import CredentialRecord, Credentials, of_user, path
 from openstack_prep.resources.credential_roles import ALL, compared, lacking
 from openstack_prep.resources.project import access
 from openstack_prep.secret import HIDDEN
-from openstack_prep.site import Site, query
+from openstack_prep.site import Site
 
 RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules", "rotated"}
 REFUSED = (400, 401, 403)  # then there is none, unlike after a lost answer
@@ -133,7 +133,7 @@ class ApplicationCredential(InCloudsYaml):
         cloud, user_id = self._holder(site)
         if user_id is None:
             return []
-        listed = _of_user(site, cloud, user_id)
+        listed = of_user(site, cloud, user_id)
         return [each for each in listed if each.project_id == site.find_project_id(self.owner)]
 
     def _observed(self, site: Site, listed: Sequence[CredentialRecord]) -> Observed | None:
@@ -291,7 +291,7 @@ class ApplicationCredential(InCloudsYaml):
         if self.access_rules is not None:
             body["access_rules"] = [vars(rule) for rule in self.access_rules]
         try:  # the answer holds the secret
-            answer = tenant.identity.post(_path(tenant.user_id), {"application_credential": body}, log=False)
+            answer = tenant.identity.post(path(tenant.user_id), {"application_credential": body}, log=False)
         except CloudError as error:
             if error.status in REFUSED and self._announced((self.read_entry() or {}).get("auth") or {}):
                 clouds_yaml.drop(self.file, self.cloud)
@@ -311,7 +311,7 @@ class ApplicationCredential(InCloudsYaml):
 
     def _drop(self, cloud: Cloud, credentials: Iterable[CredentialRecord]) -> None:
         for each in credentials:
-            cloud.identity.delete(f"{_path(each.user_id)}/{each.id}")
+            cloud.identity.delete(f"{path(each.user_id)}/{each.id}")
 
     def delete(self, site: Site, observed: Observed) -> None:
         """Delete the entry first: a credential without one is found again, by its mark."""
@@ -321,13 +321,3 @@ class ApplicationCredential(InCloudsYaml):
         self._drop(self._holder(site)[0], there.mine)
         if there.keeps_one:
             clouds_yaml.drop(self.file, self._old)
-
-
-def _path(user_id: str) -> str:
-    return f"/users/{user_id}/application_credentials"
-
-
-@query
-def _of_user(site: Site, cloud: Cloud, user_id: str) -> list[CredentialRecord]:
-    """Return the application credentials of a user, in all projects."""
-    return list(map(CredentialRecord.read, cloud.identity.list(_path(user_id), "application_credentials")))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from openstack_prep.cloud import Cloud
 from openstack_prep.raw import Raw
+from openstack_prep.site import Site, query
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,3 +60,13 @@ class Credentials:
     def keeps_one(self) -> bool:
         """Whether the one before is still there."""
         return self.kept in {each.id for each in self.mine}
+
+
+def path(user_id: str) -> str:
+    return f"/users/{user_id}/application_credentials"
+
+
+@query
+def of_user(site: Site, cloud: Cloud, user_id: str) -> list[CredentialRecord]:
+    """Return the application credentials of a user, in all projects."""
+    return list(map(CredentialRecord.read, cloud.identity.list(path(user_id), "application_credentials")))
