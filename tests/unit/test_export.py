@@ -40,6 +40,7 @@ def test_a_cloud_may_lack_a_service(lab: requests_mock.Mocker, service: str) -> 
 
 def test_what_only_a_file_holds_is_a_comment(lab: requests_mock.Mocker) -> None:
     raw = {"id": "c1", "name": "ci", "description": "", "project_id": ADMIN_PROJECT, "user_id": "admin-user"}
+    raw |= {"roles": [{"name": "member"}], "expires_at": None, "unrestricted": False}
     path = f"{IDENTITY}/users/admin-user/application_credentials"
     lab.get(path, json={"application_credentials": [raw]})
     said = export.export(Cloud(connection()), HOME)
