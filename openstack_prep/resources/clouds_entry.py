@@ -103,11 +103,19 @@ def settings_of(found: Mapping[str, Any]) -> dict[str, Any]:
     return {field: found.get(key) for field, key in SETTINGS.items()}
 
 
+def _same(field: str, before: Any, after: Any) -> bool:
+    """Whether a field of an entry's auth means the same; Keystone's address may end in its version."""
+    if field != "auth_url":
+        return bool(before == after)
+    first, second = (str(each).rstrip("/").removesuffix("/v3") for each in (before, after))
+    return first == second
+
+
 @dataclass(frozen=True, kw_only=True)
 class CloudsEntry(InCloudsYaml):
     """An entry by which a user logs in with its password, in a file that only its owner can read.
 
-    An entry of that name for another user or project, or of another spec, is never overwritten or deleted.
+    An entry of that name for another user, project or cloud, or of another spec, is never overwritten or deleted.
     """
 
     kind: ClassVar[str] = "clouds_entry"
@@ -154,8 +162,10 @@ class CloudsEntry(InCloudsYaml):
             yield self.mistake("no project is named", "name it")
         if observed is not None and not observed.ours:
             owner = (self.read_entry() or {}).get(OWNER)
-            whose = f"that spec {owner} manages" if owner else "for another user or project"
-            what = f"{self.path} has an entry {self.cloud} {whose}"
+            differing = [field for field in AUTH if observed.values[field] != getattr(self, field)]
+            own = owner in (None, site.mark.spec)
+            whose = f"that differs in {', '.join(differing) or 'auth'}" if own else "of another spec"
+            what = f"{self.path} has an entry {self.cloud} {whose}" + (f"; spec {owner} manages it" if owner else "")
             yield self.mistake(what, "choose another name, or take it out of the file")
 
     @classmethod
@@ -186,13 +196,24 @@ class CloudsEntry(InCloudsYaml):
         values = {field: auth.get(key) for field, key in AUTH.items()} | settings_of(found)
         if values["password"] is not None:
             values["password"] = self.password if self._holds(str(values["password"])) else DIFFERS
-        same = (values["user"], values["project"]) == (self.user, self.project)
         return Observed(
             id=f"{self.path}#{self.cloud}",
-            ours=same and found.get(OWNER, site.mark.spec) == site.mark.spec,
+            ours=self._is_ours(site, found, auth, values),
             values=values | {"mode": mode(self.file)},
             outputs={"path": self.path},
         )
+
+    def _is_ours(
+        self, site: Site, found: Mapping[str, Any], auth: Mapping[str, Any], values: Mapping[str, Any]
+    ) -> bool:
+        """Whether this spec manages an entry: it says so, and is for the same user, project and cloud.
+
+        Earlier versions wrote entries that do not say so: such an entry counts when it logs in as ours would.
+        """
+        same = all(_same(field, values[field], getattr(self, field)) for field in AUTH if field != "password")
+        if OWNER in found:
+            return same and found[OWNER] == site.mark.spec
+        return same and values["password"] not in (None, DIFFERS) and auth.keys() == set(AUTH.values())
 
     def _holds(self, password: str) -> bool:
         return self.password is not None and self.password.ready and self.password == Secret(password)

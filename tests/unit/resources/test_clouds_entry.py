@@ -66,7 +66,7 @@ def test_the_entry_of_another_spec_is_neither_changed_nor_deleted(site: Site, pa
     entry.create(site)
     renamed = Site(site.admin, Mark("renamed"))
     (said,) = mistakes(renamed, entry)
-    assert "that spec lab manages" in said
+    assert "of another spec; spec lab manages it" in said
     (step,) = planner.plan_destroy("renamed", [entry], executor.observe(renamed, [entry]))
     assert step.action is Action.KEEP
 
@@ -97,6 +97,45 @@ def test_drift_shows_without_the_secret_and_is_mended(site: Site, path: Path) ->
     assert "s3cret" not in str(made) + str(made.data())
 
 
+@pytest.mark.parametrize("owned", [True, False])
+@pytest.mark.parametrize(
+    ("key", "value", "field"),
+    [
+        ("auth_url", "https://other.example/identity/v3", "auth_url"),
+        ("user_domain_name", "corp", "user_domain"),
+        ("project_domain_name", "corp", "project_domain"),
+        ("password", "0ther-one", "password"),
+        ("trust_id", "t1", "auth"),
+    ],
+)
+def test_an_entry_for_another_cloud_or_domain_is_foreign(
+    site: Site, path: Path, key: str, value: str, field: str, owned: bool
+) -> None:
+    """Without an owner so is one with another password, or with anything that we do not write."""
+    entry = wanted(site, path)
+    entry.create(site)
+    data = yaml.safe_load(path.read_text())
+    data["clouds"]["lab"]["auth"][key] = value
+    if not owned:
+        del data["clouds"]["lab"]["openstack_prep"]
+    path.write_text(yaml.safe_dump(data))
+    ours = owned and key in ("password", "trust_id")
+    assert executor.observe(site, [entry])[entry.key].ours is ours
+    found = mistakes(site, entry)
+    assert bool(found) is not ours
+    assert all(f"that differs in {field}" in each for each in found)
+    assert value not in str(found) or key != "password"
+    (step,) = planner.plan_destroy("lab", [entry], executor.observe(site, [entry]))
+    assert step.action is (Action.DELETE if ours else Action.KEEP)
+
+
+def test_keystones_address_may_end_in_its_version(site: Site, path: Path) -> None:
+    entry = wanted(site, path)
+    entry.create(site)
+    path.write_text(path.read_text().replace(IDENTITY, IDENTITY.removesuffix("/v3") + "/"))
+    assert executor.observe(site, [entry])[entry.key].ours
+
+
 @pytest.mark.parametrize(
     "theirs",
     [
@@ -109,7 +148,7 @@ def test_drift_shows_without_the_secret_and_is_mended(site: Site, path: Path) ->
 def test_somebody_elses_entry_is_neither_overwritten_nor_removed(site: Site, path: Path, theirs: Any) -> None:
     path.write_text(yaml.safe_dump({"clouds": {"lab": theirs}}))
     entry = wanted(site, path)
-    assert any("for another user or project" in each for each in mistakes(site, entry))
+    assert any("has an entry lab that differs in " in each for each in mistakes(site, entry))
     (step,) = planner.plan_destroy("lab", [entry], executor.observe(site, [entry]))
     assert step.action is Action.KEEP
 
