@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from openstack_prep import exclusive, executor, planner, scan
+from openstack_prep import consent, exclusive, executor, planner, scan
 from openstack_prep.cloud import ADMINISTRATOR, Cloud, connect
 from openstack_prep.errors import ConfigError, Mistake, PlanRefused, SpecError
 from openstack_prep.executor import JOBS, Event, silent
@@ -104,7 +104,8 @@ def apply(
     is raised.  A plan that has become old, or was carried out before, or since which somebody else was at work, is
     made again first; if it differs, PlanRefused is raised before anything is changed, unless ``agreed`` is false:
     then the new plan counts.  Default: a given plan was agreed to.  Raises PlanRefused for a plan with refusals.
-    ``allow_replace`` is for what is planned here; a plan brings the consent that it was made with.
+    ``allow_replace`` and ``adopt`` are for what is planned here; a plan brings the consent that it was made with.
+    The run replaces, adopts and takes away only what the plan shows; whatever turns up later fails its step.
     """
     agreed = isinstance(wanted, Plan) if agreed is None else agreed
     if not isinstance(wanted, Plan):
@@ -124,9 +125,7 @@ def apply(
     wanted.raise_for_refusals()
 
     def again(old: Plan) -> Plan:
-        return _made_again(
-            cloud, old, jobs, progress, agreed=agreed, allow_replace=allow_replace, adopt=adopt, prune=prune
-        )
+        return _made_again(cloud, old, jobs, progress, agreed=agreed, prune=prune)
 
     def run(chosen: Plan) -> Report:
         assert chosen.site is not None
@@ -207,33 +206,30 @@ def show(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = J
     return {resource.key: observed.get(resource.key) for resource in spec.resources}
 
 
-def _made_again(
-    cloud: Cloud,
-    old: Plan,
-    jobs: int,
-    progress: Progress,
-    *,
-    agreed: bool,
-    allow_replace: bool,
-    adopt: bool,
-    prune: bool,
-) -> Plan:
-    """Return the plan as it would be now; raises PlanRefused when that is not what was agreed to."""
+def _made_again(cloud: Cloud, old: Plan, jobs: int, progress: Progress, *, agreed: bool, prune: bool) -> Plan:
+    """Return the plan as it would be now, with its consent; raises PlanRefused when that is not what was agreed to."""
     assert old.wanted is not None
     if old.purpose == "destroy":
         new = plan_destroy(cloud, old.wanted, jobs=jobs)
     else:
         prune = prune or any(step.action is Action.DELETE and not step.duplicate_of for step in old)
-        allow = old.allow_replace or allow_replace
         new = plan(
-            cloud, old.wanted, allow_replace=allow, adopt=old.adopt or adopt, prune=prune, jobs=jobs, progress=progress
+            cloud,
+            old.wanted,
+            allow_replace=old.allow_replace,
+            adopt=old.adopt,
+            prune=prune,
+            jobs=jobs,
+            progress=progress,
         )
     new.raise_for_refusals()
     if not agreed:
         return new
     moved = differences(old.data(), new.data())
-    if moved:
-        raise PlanRefused([Mistake(key, "has changed since the plan was made", "plan again") for key in moved])
+    refusals = [Mistake(key, "has changed since the plan was made", "plan again") for key in moved]
+    refusals = refusals or consent.beyond_plan(old, new)
+    if refusals:
+        raise PlanRefused(refusals)
     return new
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from openstack_prep.key import Key
 
@@ -32,13 +32,27 @@ class Mistake:
     keys: tuple[Key, ...] = ()
 
     @classmethod
-    def about(cls, key: Key | Sequence[Key], what: str, remedy: str = "") -> Mistake:
+    def about(cls, key: Key | Sequence[Key], what: str, remedy: str = "") -> Self:
         """Return a mistake in a resource, or in several together."""
         keys = (key,) if isinstance(key, Key) else tuple(key)
         return cls(", ".join(map(str, keys)), what, remedy, keys)
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}" + (f"; {self.remedy}" if self.remedy else "")
+
+
+@dataclass(frozen=True)
+class Loss(Mistake):
+    """What an update would take from those who use it; it needs consent.
+
+    ``lost`` names each thing, so that what a run finds can be compared with what its plan has shown.
+    """
+
+    lost: tuple[str, ...] = ()
+
+    @property
+    def things(self) -> frozenset[str]:
+        return frozenset(self.lost or (self.what,))
 
 
 class SpecError(PrepError):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import tenacity
 
-from openstack_prep import interrupts, planner
+from openstack_prep import consent, interrupts, planner
 from openstack_prep.errors import CloudError, LeaseLost, Mistake, NotUnique, Overtaken, PlanRefused, PrepError, passes
 from openstack_prep.key import labels
 from openstack_prep.model import INTERRUPT, LOST_LEASE, Action, Key, Observed, Resource, Result, Status, Step
@@ -290,7 +290,7 @@ class _Run:
         return moved or (left.action, left.changes) != (step.action, step.changes)
 
     def _look_again(self, step: Step, site: Site) -> Step:
-        """Decide anew by what is there now; raises PlanRefused for what the plan has no consent to."""
+        """Decide anew by what is there now; raises PlanRefused for what the plan did not show."""
         observed = observe(site, [step.resource]).get(step.key)
         if step.action is Action.DELETE:
             left = observed is not None and observed.ours
@@ -298,11 +298,7 @@ class _Run:
         if observed is not None and step.resource.settle(site, observed):
             observed = observe(site.fresh(), [step.resource]).get(step.key)
         again = planner.decide(step.resource, observed, step.needs)
-        if again.action is Action.REPLACE and step.action is not Action.REPLACE:
-            raise PlanRefused([Mistake.about(step.key, "was changed by somebody else meanwhile", "plan again")])
-        refusals = [] if self.plan.allow_replace else planner.to_consent([again])
-        refusals += [] if self.plan.adopt else planner.to_adopt([again])
-        refusals += planner.to_keep([again])
+        refusals = consent.beyond(step, again, allow_replace=self.plan.allow_replace)
         if refusals:
             raise PlanRefused(refusals)
         return again

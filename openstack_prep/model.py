@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import ClassVar
 from urllib.parse import quote, unquote
 
+from openstack_prep.errors import Loss
 from openstack_prep.key import Key as Key
 from openstack_prep.observed import DIFFERS as DIFFERS
 from openstack_prep.observed import Change as Change
@@ -124,7 +125,8 @@ class Step:
 
     ``follows`` are those of them whose work changes what is to be done: so that is found out just before.
     ``label`` tells its resource from the others of the plan; empty when the key's own text does.
-    ``duplicate_of`` is the id of the twin that stays.
+    ``duplicate_of`` is the id of the twin that stays.  ``losses`` are what an update takes away;
+    ``previewed_later``: the plan could not tell all of it, and says so.
     """
 
     resource: Resource
@@ -136,6 +138,8 @@ class Step:
     reason: str = ""
     label: str = ""
     duplicate_of: str = ""
+    previewed_later: bool = False
+    losses: tuple[Loss, ...] = ()
 
     @property
     def decided_later(self) -> bool:

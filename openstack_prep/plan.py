@@ -26,7 +26,8 @@ class Plan:
     are the deletions that apply would add with ``prune``: of what is managed and no longer in the spec; and what stays
     in any case, because it may be another spec's of the same name.
     ``lease`` is who was at work on the spec when it was made.
-    ``allow_replace`` and ``adopt`` are the consent that it was made with, by which the run judges what it finds.
+    ``allow_replace`` and ``adopt`` are the consent that it was made with.  It covers what the steps show, and what
+    steps that are ``previewed_later`` replace: whatever else a run finds is refused.
     """
 
     spec: str
@@ -67,6 +68,7 @@ class Plan:
             }
             | ({"follows": sorted(map(str, step.follows))} if step.follows else {})
             | ({"duplicate_of": step.duplicate_of} if step.duplicate_of else {})
+            | ({"previewed_later": True} if step.previewed_later else {})
             for step in self.steps
         ]
 

@@ -19,9 +19,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from openstack_prep.consent import to_consent
 from openstack_prep.errors import Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.plan import Plan, differences
-from openstack_prep.planner import to_consent
 from openstack_prep.private_file import write_private_here
 from openstack_prep.spec_files import digest, fingerprints, portable
 from openstack_prep.version import __version__
@@ -155,7 +155,7 @@ def _consented(plan: Plan) -> set[str]:
     """Return the resources, as steps call them, that a plan replaces or takes something from, or may when it runs."""
     needed, labels = to_consent(plan), {step.key: str(step) for step in plan}
     found = {labels[key] for each in needed for key in each.keys} | {each.where for each in needed if not each.keys}
-    return found | {str(step) for step in plan if plan.allow_replace and step.decided_later}
+    return found | {str(step) for step in plan if plan.allow_replace and step.previewed_later}
 
 
 class SavedPlan:

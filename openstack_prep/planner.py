@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
-from openstack_prep import text
+from openstack_prep import consent
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.key import labels
 from openstack_prep.model import Action, Adoptable, Change, Key, Observed, Resource, Step
@@ -36,7 +36,15 @@ def decide(resource: Resource, observed: Observed | None, needs: frozenset[Key] 
         fixed = any(change.field in resource.immutable for change in changes)
         foreign = isinstance(resource, Adoptable) and not observed.ours
         action = Action.REPLACE if fixed else Action.ADOPT if foreign else Action.UPDATE
-    return Step(resource=resource, action=action, observed=observed, changes=changes, needs=needs)
+    step = Step(resource=resource, action=action, observed=observed, changes=changes, needs=needs)
+    return _with_losses(step)
+
+
+def _with_losses(step: Step) -> Step:
+    """Return a step with what it takes away if it is an update."""
+    if step.action not in (Action.UPDATE, Action.ADOPT) or step.observed is None:
+        return step
+    return replace(step, losses=tuple(step.resource.losses(step.observed)))
 
 
 def plan_apply(
@@ -68,10 +76,10 @@ def plan_apply(
             pending[step.key] = step.action
     refusals = list(mistakes)
     if not allow_replace:
-        refusals += to_consent(steps)
-    refusals += to_keep(steps)
+        refusals += consent.to_consent(steps)
+    refusals += consent.to_keep(steps)
     if not adopt:
-        refusals += to_adopt(steps)
+        refusals += consent.to_adopt(steps)
     return Plan(
         spec=spec,
         purpose="apply",
@@ -155,76 +163,21 @@ def _following(step: Step, pending: Set[Key], names: Mapping[Key, str]) -> Step:
     if not follows:
         return step
     action = Action.UPDATE if step.action is Action.KEEP else step.action
-    return replace(
-        step, action=action, follows=follows, reason=f"as {', '.join(sorted(names[key] for key in follows))} will be"
-    )
+    reason = f"as {', '.join(sorted(names[key] for key in follows))} will be"
+    return _with_losses(replace(step, action=action, follows=follows, reason=reason))
 
 
 def _previewed_later(step: Step, pending: Mapping[Key, Action], names: Mapping[Key, str], allow_replace: bool) -> Step:
-    """Return an update that says which resources must be created before the service can preview all of it."""
-    if not step.resource.previewed or step.action not in (Action.UPDATE, Action.ADOPT):
+    """Return an update that says that the service can preview all of it only during the run, and from when on."""
+    if not step.resource.previewed or step.action not in (Action.UPDATE, Action.ADOPT) or step.observed is None:
         return step
     missing = sorted(names[key] for key in step.needs if pending.get(key) in (Action.CREATE, Action.REPLACE))
-    if not missing:
+    if not missing and step.resource.is_foreseen(step.observed):
         return step
-    reason = f"the update is previewed again once {', '.join(missing)} exists"
-    if not allow_replace:
-        reason += ", and refused then if it replaces anything (--allow-replace)"
-    return replace(step, reason=reason)
-
-
-def to_consent(steps: Iterable[Step]) -> list[Mistake]:
-    """Return what steps would delete and make again, as refusals."""
-    steps = tuple(steps)
-    found = [_replacement(step) for step in steps if step.action is Action.REPLACE and not _replaces_another(step)]
-    for step in steps:
-        if step.action in (Action.UPDATE, Action.ADOPT) and step.observed is not None:
-            found += step.resource.losses(step.observed)
-    return found
-
-
-def to_adopt(steps: Iterable[Step]) -> list[Mistake]:
-    """Return what steps would change although it is not managed by the spec, as refusals."""
-    found = []
-    for step in steps:
-        if step.action is Action.ADOPT and isinstance(step.resource, Adoptable) and not step.resource.adopt:
-            what = f"exists and is not managed by this spec, and would be changed: {_changed(step)}"
-            remedy = "choose another name, or allow that: adopt: true in the spec, or --adopt"
-            found.append(Mistake.about(step.key, what, remedy))
-    return found
-
-
-def to_keep(steps: Iterable[Step]) -> list[Mistake]:
-    """Return what steps would replace although it is not managed by the spec, as refusals that no consent covers."""
-    return [_foreign(step) for step in steps if _replaces_another(step)]
-
-
-def _replaces_another(step: Step) -> bool:
-    """Whether a step would delete what is not managed by the spec, which no consent covers."""
-    foreign = step.observed is not None and not step.observed.ours
-    return step.action is Action.REPLACE and foreign and isinstance(step.resource, Adoptable)
-
-
-def _foreign(step: Step) -> Mistake:
-    what = f"exists and is not managed by this spec, and cannot be changed in place: {_changed(step)}"
-    return Mistake.about(step.key, what, "choose another name, or declare it as it is")
-
-
-def _changed(step: Step) -> str:
-    return ", ".join(map(text.change_text, step.changes))
-
-
-def _replacement(step: Step) -> Mistake:
-    differences = ", ".join(
-        f"{change.field} {change.before!r} -> {change.after!r}"
-        for change in step.changes
-        if change.field in step.resource.immutable
-    )
-    return Mistake.about(
-        step.key,
-        f"exists and differs in what cannot be changed in place: {differences}",
-        "give it another name, or consent to deleting and making it again (--allow-replace)",
-    )
+    when = f"once {', '.join(missing)} exists" if missing else "right before it is sent"
+    reason = f"the update is previewed again {when}, and "
+    reason += "may replace anything in it" if allow_replace else "refused then if it replaces anything"
+    return replace(step, reason=f"{reason} (--allow-replace)", previewed_later=True)
 
 
 def plan_destroy(

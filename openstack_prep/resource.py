@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar, cast
 
-from openstack_prep.errors import Mistake
+from openstack_prep.errors import Loss, Mistake
 from openstack_prep.key import Key
 from openstack_prep.observed import Change, Observed
 from openstack_prep.raw import Values
@@ -182,12 +182,17 @@ class Resource:
         """
         return ()
 
-    def losses(self, observed: Observed) -> Iterable[Mistake]:
+    def losses(self, observed: Observed) -> Iterable[Loss]:
         """Yield what an update would take from those who use it; each refuses the plan without --allow-replace.
 
-        Pure: judges by what ``find`` has read.  Replacements need not be yielded; the planner knows them.
+        Pure: judges by what ``find`` has read.  Replacements need not be yielded; the planner knows them.  A run
+        refuses those that its plan has not shown, by ``Loss.things``.
         """
         return ()
+
+    def is_foreseen(self, observed: Observed) -> bool:
+        """Return whether ``find`` could tell all that an update would take away; only asked of ``previewed`` kinds."""
+        return True
 
     def settle(self, site: Site, observed: Observed) -> bool:
         """Wait for work that is in progress on it, before an update is decided; return whether there was any."""

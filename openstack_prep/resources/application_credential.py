@@ -21,7 +21,7 @@ from typing import ClassVar, Self
 
 from openstack_prep import clouds_yaml
 from openstack_prep.cloud import Cloud
-from openstack_prep.errors import CloudError, Mistake
+from openstack_prep.errors import CloudError, Loss, Mistake
 from openstack_prep.fields import Count, File, Name, Timestamp, timestamp
 from openstack_prep.model import Change, Key, Observed, Resource
 from openstack_prep.private_file import PRIVATE, mode
@@ -233,11 +233,12 @@ class ApplicationCredential(InCloudsYaml):
                 what = f"the cloud in use, {cloud.name}, logs in with this credential"
                 yield self.mistake(what, "choose another entry of clouds.yaml: --os-cloud, or clouds: in the spec")
 
-    def losses(self, observed: Observed) -> Iterable[Mistake]:
+    def losses(self, observed: Observed) -> Iterable[Loss]:
         """Yield that one by which a cluster may live is to be deleted, for nobody here knows its secret."""
         lost = ", ".join(f"{each.name} ({each.id})" for each in observed.recorded(Credentials).lost)
         if lost:
-            yield self.mistake(
+            yield Loss.about(
+                self.key,
                 f"{lost}, by which a cluster may live, would be deleted, for its secret is not in {self.clouds_yaml}",
                 f"copy the entry {self.cloud} from where the spec was applied, or consent to that (--allow-replace)",
             )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
 
-from openstack_prep.errors import Mistake, SpecError
+from openstack_prep.errors import Loss, Mistake, SpecError
 from openstack_prep.fields import File, Name
 from openstack_prep.model import Change, Context, Key, Mark, Observed, Resolved, Resource
 from openstack_prep.raw import Raw, Values
@@ -166,15 +166,15 @@ class RkeCluster(OnStack, Cluster):
         for path in self.files(site.mark).of_others(names) if self.scene.has_a_folder_of_its_own(self.name) else ():
             yield self.mistake(f"{path} is somebody else's", "name another directory, or remove it")
 
-    def losses(self, observed: Observed) -> Iterable[Mistake]:
+    def losses(self, observed: Observed) -> Iterable[Loss]:
         for name in NETWORKS:
             before, after = observed.values.get(name), getattr(self, name)
             if after and before != after:
                 what = f"{name} {before} -> {after}, and a cluster that runs cannot change it"
                 remedy = f"write {name}: {before} into the spec, or consent when there is no such cluster"
-                yield self.mistake(what, f"{remedy} (--allow-replace)")
+                yield Loss.about(self.key, what, f"{remedy} (--allow-replace)")
         for each in rke_roles.losses(observed.values.get("roles", ())):
-            yield self.mistake(f"{each.where}: {each.what}", f"{each.remedy} (--allow-replace)")
+            yield Loss.about(self.key, f"{each.where}: {each.what}", f"{each.remedy} (--allow-replace)")
 
     # --- the verbs ------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
-from openstack_prep.errors import CloudError, Mistake
+from openstack_prep.errors import CloudError, Loss, Mistake
 from openstack_prep.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import stack_checks
@@ -152,8 +152,12 @@ class Stack(Inputs):
     def _differs(self, observed: Observed) -> bool:
         return any(observed.values.get(name) != value for name, value in self.desired().items() if name != "pending")
 
-    def losses(self, observed: Observed) -> Iterable[Mistake]:
+    def losses(self, observed: Observed) -> Iterable[Loss]:
         return stack_checks.losses(self, observed)
+
+    def is_foreseen(self, observed: Observed) -> bool:
+        record = observed.recorded(StackRecord)
+        return record.asked and not record.refused
 
     # --- the verbs ---------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from openstack_prep.errors import Mistake, PrepError
+from openstack_prep.errors import Loss, Mistake, PrepError
 from openstack_prep.model import Observed
 from openstack_prep.resources.heat_preview import MAYBE, STATELESS, Refused
 from openstack_prep.resources.stack_inputs import Inputs
@@ -38,7 +38,7 @@ def against(stack: Inputs, site: Site, observed: Observed | None) -> Iterator[Mi
         yield stack.mistake(f"Heat refuses {what}: {refused}", "correct that")
 
 
-def losses(stack: Inputs, observed: Observed) -> Iterator[Mistake]:
+def losses(stack: Inputs, observed: Observed) -> Iterator[Loss]:
     """Yield what an update would delete and make again or wipe, but for what holds nothing."""
     record = observed.recorded(StackRecord)
     standing = record.stack.made.keys() - record.missing.keys()
@@ -48,22 +48,26 @@ def losses(stack: Inputs, observed: Observed) -> Iterator[Mistake]:
     wiped = [f"{each.place} ({each.type})" for each in touched if each.verb in ("rebuild", "restore")]
     unknown = [f"{each.place} ({each.type})" for each in touched if each.verb == MAYBE]
     if record.cut_off:
-        yield stack.mistake(
+        yield Loss.about(
+            stack.key,
             f"{', '.join(sorted(record.cut_off))} have no port any more, and would be deleted and made again",
             "save what is on their disks, and consent to that (--allow-replace)",
         )
     if lost:
-        yield stack.mistake(
+        yield Loss.about(
+            stack.key,
             f"the update would delete and make again {', '.join(sorted(lost))}",
             "take back what changes them, or consent to that (--allow-replace)",
         )
     if unknown:
-        yield stack.mistake(
+        yield Loss.about(
+            stack.key,
             f"the update may replace or wipe the members of {', '.join(sorted(unknown))}: Heat cannot preview it",
             "change the size of groups in an apply of its own, or consent to that (--allow-replace)",
         )
     if wiped:
-        yield stack.mistake(
+        yield Loss.about(
+            stack.key,
             f"the update would wipe the disks of {', '.join(sorted(wiped))}: Heat rebuilds servers and restores "
             "volumes in place",
             "take back what changes them, or consent to that (--allow-replace)",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from openstack_prep.errors import CloudError, Mistake, NotAllowed
+from openstack_prep.errors import CloudError, Loss, Mistake, NotAllowed
 from openstack_prep.fields import Name
 from openstack_prep.model import DIFFERS, Adoptable, Change, Condition, Key, Mark, Observed, Resource
 from openstack_prep.raw import Raw, Values
@@ -127,10 +127,10 @@ class User(Adoptable):
                 "correct the password, take it out, or choose another name",
             )
 
-    def losses(self, observed: Observed) -> Iterable[Mistake]:
+    def losses(self, observed: Observed) -> Iterable[Loss]:
         """Yield that a password, by which others may log in, is to be generated a second time."""
         if observed.ours and observed.values.get("password") is DIFFERS and self.password and not self.password.ready:
-            yield Mistake.about(
+            yield Loss.about(
                 self.key,
                 f"its password would be replaced by a new one, because {self.password.path} is not there",
                 "copy it from where the spec was applied, or consent to that (--allow-replace)",

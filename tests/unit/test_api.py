@@ -251,9 +251,4 @@ def test_a_plan_that_is_made_again_keeps_its_consent(cloud: Cloud, flavors: Flav
     plan = prep.plan(cloud, SPEC, allow_replace=consent)
     prep.apply(cloud, plan).raise_for_failures()
     stale = prep.plan(cloud, SPEC, allow_replace=consent)
-    assert (
-        api._made_again(
-            cloud, stale, 1, lambda *_: None, agreed=True, allow_replace=False, adopt=False, prune=False
-        ).allow_replace
-        is consent
-    )
+    assert api._made_again(cloud, stale, 1, lambda *_: None, agreed=True, prune=False).allow_replace is consent

@@ -5,16 +5,16 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pytest
 
 from openstack_prep import executor
-from openstack_prep.errors import ApplyFailed, CloudError, Mistake, NotAllowed, NotUnique, PlanRefused
+from openstack_prep.errors import ApplyFailed, CloudError, Loss, Mistake, NotAllowed, NotUnique, PlanRefused
 from openstack_prep.executor import Event
 from openstack_prep.interrupts import SIGNALS, Interrupted
-from openstack_prep.model import INTERRUPT, Action, Key, Observed, Resource, Result, Status
+from openstack_prep.model import INTERRUPT, Action, Adoptable, Key, Observed, Resource, Result, Status
 from openstack_prep.plan import Plan, Report
 from openstack_prep.planner import plan_apply, plan_destroy
 from openstack_prep.site import Site
@@ -469,22 +469,88 @@ class Crate(Box):
     kind: ClassVar[str] = "crate"
     previewed: ClassVar[bool] = True
 
-    def losses(self, observed: Observed) -> Iterable[Mistake]:
-        if observed.values.get("material") == "full":
-            yield Mistake(str(self.key), "the contents would go", "--allow-replace")
+    def losses(self, observed: Observed) -> Iterable[Loss]:
+        if observed.values.get("material") in ("full", "fuller"):
+            contents = ("nails", "screws") if observed.values["material"] == "fuller" else ("nails",)
+            yield Loss(str(self.key), "the contents would go", "--allow-replace", lost=contents)
+
+
+@pytest.mark.parametrize(
+    ("consent", "shown", "after"),
+    [
+        (False, "", "full"),
+        (True, "", "full"),
+        (True, "full", "fuller"),
+        (True, "full", "full"),
+        (True, "fuller", "full"),
+    ],
+)
+def test_consent_to_a_loss_covers_what_the_plan_has_shown(shelf: Shelf, consent: bool, shown: str, after: str) -> None:
+    """Only that step fails; the rest of the run is done."""
+    shelf.boxes["c"] = {"colour": "red", "material": shown}
+    made = plan(shelf, Crate(name="c", colour="blue"), Box(name="other"), consent=consent)
+    assert not made.refusals
+    shelf.boxes["c"]["material"] = after
+    report = run(shelf, made)
+    covered = len(after) <= len(shown)
+    assert shelf.boxes["c"]["colour"] == ("blue" if covered else "red")
+    assert result(report, "other").status is Status.DONE
+    error = result(report, "c").error
+    assert isinstance(error, PlanRefused) is not covered
+    assert ("plan again" in str(error)) is (consent and not covered)
 
 
 @pytest.mark.parametrize("consent", [False, True])
-def test_a_loss_that_the_plan_could_not_see_needs_consent_too(shelf: Shelf, consent: bool) -> None:
-    """Only that step fails; the rest of the run is done."""
+def test_a_plan_that_says_what_it_cannot_tell_covers_that_too(shelf: Shelf, consent: bool) -> None:
+    """Its update can only be previewed once the same run has created something."""
     shelf.boxes["c"] = {"colour": "red"}
-    made = plan(shelf, Crate(name="c", colour="blue"), Box(name="other"), consent=consent)
-    assert not made.refusals
+    crate = Crate(name="c", colour="blue", on=("new",))
+    made = plan(shelf, crate, Box(name="new"), consent=consent)
+    step = next(each for each in made if each.resource == crate)
+    assert step.previewed_later
+    assert ("may replace anything in it" in step.reason) is consent
     shelf.boxes["c"]["material"] = "full"
     report = run(shelf, made)
     assert shelf.boxes["c"]["colour"] == ("blue" if consent else "red")
-    assert result(report, "other").status is Status.DONE
     assert isinstance(result(report, "c").error, PlanRefused) is not consent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chest(Crate, Adoptable):
+    """A box that somebody else may have made."""
+
+    kind: ClassVar[str] = "chest"
+
+
+@pytest.mark.parametrize("declared", [False, True])
+@pytest.mark.parametrize("shown", [None, {"colour": "red"}, {"colour": "red", "ours": False}])
+def test_consent_to_adopt_covers_what_the_plan_has_shown(
+    shelf: Shelf, shown: dict[str, object] | None, declared: bool
+) -> None:
+    """Foreign by the time it is written; ``adopt: true`` covers whatever turns up."""
+    if shown is not None:
+        shelf.boxes["c"] = dict(shown)
+    chest = Chest(name="c", colour="blue", adopt=declared)
+    observed, _ = executor.examine(shelf.site(), [chest])
+    made = plan_apply("lab", [chest], observed, adopt=True)
+    assert not made.refusals
+    if shown is None:
+        shelf.before["create c"] = [CloudError("409", retryable=True)]
+    shelf.before["find"] = [lambda: shelf.boxes.update(c={"colour": "red", "ours": False})]
+    report = run(shelf, made)
+    covered = declared or bool(shown and "ours" in shown)
+    assert shelf.boxes["c"]["colour"] == ("blue" if covered else "red")
+    assert isinstance(result(report, "c").error, PlanRefused) is not covered
+
+
+def test_consent_to_adopt_is_for_the_one_that_was_shown(shelf: Shelf) -> None:
+    shelf.boxes["c"] = {"colour": "red", "ours": False}
+    chest = Chest(name="c", colour="blue")
+    observed, _ = executor.examine(shelf.site(), [chest])
+    another = {chest.key: replace(observed[chest.key], id="another")}
+    report = run(shelf, plan_apply("lab", [chest], another, adopt=True))
+    assert isinstance(result(report, "c").error, PlanRefused)
+    assert shelf.boxes["c"]["colour"] == "red"
 
 
 def test_a_loss_that_a_second_attempt_finds_needs_consent(shelf: Shelf) -> None:

@@ -19,7 +19,7 @@ LAYERS = [
     ["progress", "api", "export", "plan_file", "verify"],
     ["executor", "exclusive", "scan", "spec", "spec_files", "openshift", "check", "tools"],
     ["planner", "resources", "names"],
-    ["twin", "lease"],
+    ["consent", "twin", "lease"],
     ["site", "clouds_yaml", "install_config", "rke"],
     ["cloud", "yaml_places", "yaml_text"],
     ["service", "plan", "cloud_entries"],

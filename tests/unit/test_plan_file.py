@@ -4,8 +4,9 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import requests_mock
@@ -154,13 +155,21 @@ def test_consent_to_a_loss_is_kept_with_it(keep: Keep, tmp_path: Path) -> None:
     assert saved.content.allow_replace == (str(user.key),)
 
 
-@pytest.mark.parametrize(("consent", "named"), [(True, ("box/b",)), (False, ())])
+@dataclass(frozen=True, kw_only=True)
+class Crate(Box):
+    """A box of which only the service can tell what an update does."""
+
+    kind: ClassVar[str] = "crate"
+    previewed: ClassVar[bool] = True
+
+
+@pytest.mark.parametrize(("consent", "named"), [(True, ("crate/b",)), (False, ())])
 def test_consent_to_what_only_the_run_finds_out_is_kept_with_it(
     keep: Keep, consent: bool, named: tuple[str, ...]
 ) -> None:
-    """It follows another, and is decided right before it is done."""
-    boxes = Box(name="a", size=2), Box(name="b", behind=(Key("box", "a"),))
-    observed = {each.key: Observed(id=each.name, ours=True) for each in boxes}
+    """It needs another, which the same run creates."""
+    boxes = Box(name="a", size=2), Crate(name="b", size=1, on=("a",)), Crate(name="c", size=1)
+    observed = {each.key: Observed(id=each.name, ours=True) for each in boxes[1:]}
     saved = SavedPlan(keep(plan_apply("lab", boxes, observed, allow_replace=consent)))
     assert (saved.content.allow_replace, saved.allow_replace) == (named, consent)
 

@@ -2,15 +2,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
+from openstack_prep.consent import beyond_plan
 from openstack_prep.errors import Mistake, SpecError
-from openstack_prep.model import Action, Change, Key, Observed
+from openstack_prep.model import DIFFERS, Action, Change, Key, Observed
 from openstack_prep.plan import Plan
 from openstack_prep.planner import plan_apply, plan_destroy, plan_removals
-from openstack_prep.resources import Flavor, Network
+from openstack_prep.resources import Flavor, Network, User
+from openstack_prep.secret import Secret
 from tests.unit.box import Box
 
 A = Box(name="a", size=2, colour="red", material="oak")
@@ -256,10 +259,25 @@ def test_an_update_that_cannot_be_previewed_yet_says_so(consent: bool) -> None:
     (step,) = [each for each in plan if each.key == crate.key]
     assert "box/new" in step.reason
     assert "box/old" not in step.reason
-    assert ("--allow-replace" in step.reason) is not consent
+    assert ("may replace anything in it" in step.reason) is consent
     assert step.reason in plan.table
     assert plan.allow_replace is consent
 
 
 def seen_as(name: str) -> dict[Key, Observed]:
     return {Key("box", name): Observed(id=name)}
+
+
+@pytest.mark.parametrize("generated", [True, False])
+def test_a_plan_of_the_same_steps_may_take_more_than_the_one_shown(tmp_path: Path, generated: bool) -> None:
+    """The password differs in both; that nobody can get the old one any more shows in the losses alone."""
+    password = tmp_path / "u.password"
+    password.write_text("x")
+    user = User(name="u", password=Secret(fetch=lambda: "x", path=str(password)))
+    observed = {user.key: Observed(id="u1", ours=True, values={"password": DIFFERS})}
+    shown = plan_apply("lab", [user], observed, allow_replace=True)
+    losses = beyond_plan(shown, shown)
+    if generated:
+        password.unlink()
+        losses = beyond_plan(shown, plan_apply("lab", [user], observed, allow_replace=True))
+    assert [each.keys for each in losses] == ([(user.key,)] if generated else [])
