@@ -1,23 +1,23 @@
 """What Heat says that it would make, and what an update would do.
 
 Heat compares properties, so it may say update where nothing will come of it.  What an update does to
-disks in place is asked about by a second preview (``heat_in_place``).  What it cannot foretell is
-called "maybe replace".
+disks in place is asked about by a second preview (``heat_in_place``), and what happens to the members of
+groups is computed (``heat_groups``).  What nobody can foretell is called "maybe replace".
 
 Source: Orchestration API v1, "Preview stack", "Preview stack update" (show_nested).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from openstack_prep.errors import CloudError
 from openstack_prep.raw import Raw, Values
-from openstack_prep.resources import heat_in_place
+from openstack_prep.resources import heat_groups, heat_in_place
 from openstack_prep.resources.heat import HeatStack
+from openstack_prep.resources.heat_groups import MAYBE, ROLLED, Foreseen, Parameters
 from openstack_prep.secret import Secret
 from openstack_prep.service import Service
 
@@ -27,30 +27,10 @@ STATELESS = (
     *("OS::Heat::WaitCondition", "OS::Heat::WaitConditionHandle"),
 )
 """Types of which a new one in the old one's place is no loss."""
-GROUP, SCALING = "OS::Heat::ResourceGroup", "OS::Heat::AutoScalingGroup"
-ROLLED = (SCALING, "OS::Heat::InstanceGroup", "AWS::AutoScaling::AutoScalingGroup")
-"""Groups that give each member the new definition, one after the other, where a preview invents other members.
-
-Source: Heat 27.0.1, heat/engine/resources/openstack/heat/autoscaling_group.py, _try_rolling_update;
-instance_group.py, _create_template, which reads the members of a group that a preview does not know.
-"""
-MAYBE = "maybe replace"
 
 
 class Refused(Exception):
     """Heat will not have it; the text is Heat's."""
-
-
-@dataclass(frozen=True, order=True)
-class Foreseen:
-    """One resource that an update would touch: what happens to it, where it is, what it is."""
-
-    verb: str
-    place: str
-    type: str
-
-    def __str__(self) -> str:
-        return f"{self.verb} {self.place}"
 
 
 def preview(heat: Service, name: str, body: Raw, secrets: Sequence[Secret]) -> list[Values]:
@@ -97,9 +77,14 @@ def foresee(
         moved = pinned.keys() & {each.place for each in found if each.verb in ("replace", "delete")}
         if not moved:
             found = _with_wiped(found, stack, asked, secrets, before, names)
-            changed = {name for name in names if before.get(name) != body["environment"]["parameters"][name]}
-            return [_perhaps_rolled(each, template, changed if same_template else None) for each in found]
+            return heat_groups.completed(found, stack, template, _parameters(asked, before, names, same_template))
         pinned = {name: each for name, each in pinned.items() if name not in moved}
+
+
+def _parameters(body: Raw, before: Raw, names: Sequence[str], same_template: bool = False) -> Parameters:
+    given = (body.get("environment") or {}).get("parameters") or {}
+    changed = {name for name in names if before.get(name) != given[name]} if same_template else None
+    return Parameters(given, body["template"].get("parameters") or {}, changed)
 
 
 def _with_wiped(
@@ -123,31 +108,6 @@ def _with_wiped(
     ]
 
 
-def _perhaps_rolled(foreseen: Foreseen, template: Raw, changed: Set[str] | None) -> Foreseen:
-    """Return what happens to a group, as "maybe replace" when its members may get another definition.
-
-    ``changed`` are the parameters that are, None when the template is another.
-    """
-    if foreseen.type not in ROLLED or foreseen.verb != "update":
-        return foreseen
-    group = (template.get("resources") or {}).get(foreseen.place) or {}
-    member = (group.get("properties") or {}).get("resource")
-    if changed is None or foreseen.type != SCALING or member is None or _depends(member, changed):
-        return replace(foreseen, verb=MAYBE)
-    return foreseen
-
-
-def _depends(value: object, changed: Set[str]) -> bool:
-    """Whether a part of a template is made of parameters that changed, or of other resources."""
-    if isinstance(value, Mapping):
-        named = value.get("get_param")
-        named = named[0] if isinstance(named, list | tuple) and named else named
-        if named in changed or value.keys() & {"get_attr", "get_resource"}:
-            return True
-        return any(_depends(each, changed) for each in value.values())
-    return isinstance(value, list | tuple) and any(_depends(each, changed) for each in value)
-
-
 def _pinned(value: object, ids: Mapping[str, str]) -> object:
     """Return a part of a template with ids in the place of references."""
     if isinstance(value, Mapping):
@@ -167,14 +127,14 @@ def _foresee(
     """Ask for all that happens.
 
     Heat does not tell what happens in nested stacks when a group of them is to grow (it answers
-    400).  Then it is asked with the groups' present sizes; and when a group within a group is to grow,
+    400).  Then it is asked with the present sizes of those that grow; and when a group within a group is to grow,
     about the template alone, and about each parameter of ``names`` alone that is not as ``before``.
     """
     try:
         return _preview(stack, body, secrets, nested=True)
     except Refused:
         found = set(_preview(stack, body, secrets, nested=False))
-    body = {**body, "template": _of_present_size(stack, body["template"])}
+    body = {**body, "template": heat_groups.not_growing(stack, body["template"], _parameters(body, before, names))}
     after = body["environment"]["parameters"]
     unchanged = {**before, **{name: value for name, value in after.items() if name not in names}}
     alone = [unchanged | {name: after[name]} for name in names if before.get(name) != after[name]]
@@ -191,16 +151,6 @@ def _foresee(
     if unchanged in refused or len(refused) > 1:  # more is hidden than the one parameter by which a group grows
         found = {replace(each, verb=MAYBE) if f"{each.place}." in stack.places.values() else each for each in found}
     return sorted(found)
-
-
-def _of_present_size(stack: HeatStack, template: Raw) -> Values:
-    """Return a template whose groups have as many members as they have now."""
-    members = Counter(place.rpartition(".")[0] for place in stack.made)
-    resources = dict(template.get("resources") or {})
-    for name, each in resources.items():
-        if each.get("type") == GROUP and members[name]:
-            resources[name] = {**each, "properties": {**each["properties"], "count": members[name]}}
-    return {**template, "resources": resources}
 
 
 def _preview(stack: HeatStack, body: Raw, secrets: Sequence[Secret], *, nested: bool) -> list[Foreseen]:

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from openstack_prep.resources.heat import HeatStack
+from openstack_prep.resources.heat_groups import Foreseen
 from openstack_prep.resources.heat_need import Need, shape
-from openstack_prep.resources.heat_preview import Foreseen
 
 
 def standing(stack: HeatStack, missing: Collection[str], preview: Iterable[Foreseen]) -> dict[str, list[Need]]:

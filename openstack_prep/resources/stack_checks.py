@@ -5,17 +5,21 @@ Source: Orchestration API v1, "Preview stack" and "Preview stack update".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from openstack_prep.errors import Loss, Mistake, PrepError
 from openstack_prep.model import Observed
-from openstack_prep.resources.heat_preview import MAYBE, STATELESS, Refused
+from openstack_prep.resources.heat import SERVER, HeatResource, HeatStack
+from openstack_prep.resources.heat_groups import MAYBE
+from openstack_prep.resources.heat_preview import STATELESS, Refused
 from openstack_prep.resources.stack_inputs import Inputs
 from openstack_prep.resources.stack_quota import planned
 from openstack_prep.resources.stack_record import StackRecord
 from openstack_prep.site import Site
 
 TAG_LENGTH = 80  # characters that Heat takes
+WIPES = ("rebuild", "restore")
 
 
 def against(stack: Inputs, site: Site, observed: Observed | None) -> Iterator[Mistake]:
@@ -38,37 +42,65 @@ def against(stack: Inputs, site: Site, observed: Observed | None) -> Iterator[Mi
         yield stack.mistake(f"Heat refuses {what}: {refused}", "correct that")
 
 
+CONSENT = "or allow that (--allow-replace)"
+TAKE_BACK = f"take back what changes them, {CONSENT}"
+WORDS = {
+    "replace": ("the update would delete and make again {}", TAKE_BACK),
+    "delete": (
+        "the update would delete {}",
+        "move away what they hold and allow that (--allow-replace), or declare them again",
+    ),
+    MAYBE: (
+        "the update may delete, replace or wipe the members of {}: Heat cannot preview it",
+        f"change the size of groups in an apply of its own, {CONSENT}",
+    ),
+    "wipe": (
+        "the update would wipe the disks of {}: Heat rebuilds servers and restores volumes in place",
+        TAKE_BACK,
+    ),
+}
+"""What is lost by which verb of a preview, and what to do about it."""
+
+
 def losses(stack: Inputs, observed: Observed) -> Iterator[Loss]:
-    """Yield what an update would delete and make again or wipe, but for what holds nothing."""
+    """Yield what an update would delete, make again or wipe, but for what holds nothing."""
     record = observed.recorded(StackRecord)
-    standing = record.stack.made.keys() - record.missing.keys()
-    touched = [each for each in record.preview if each.place in standing]
-    replaced = [each for each in touched if each.verb == "replace"]
-    lost = [f"{each.place} ({each.type})" for each in replaced if each.type not in STATELESS]
-    wiped = [f"{each.place} ({each.type})" for each in touched if each.verb in ("rebuild", "restore")]
-    unknown = [f"{each.place} ({each.type})" for each in touched if each.verb == MAYBE]
-    if record.cut_off:
-        yield Loss.about(
-            stack.key,
-            f"{', '.join(sorted(record.cut_off))} have no port any more, and would be deleted and made again",
-            "save what is on their disks, and consent to that (--allow-replace)",
-        )
-    if lost:
-        yield Loss.about(
-            stack.key,
-            f"the update would delete and make again {', '.join(sorted(lost))}",
-            "take back what changes them, or consent to that (--allow-replace)",
-        )
-    if unknown:
-        yield Loss.about(
-            stack.key,
-            f"the update may replace or wipe the members of {', '.join(sorted(unknown))}: Heat cannot preview it",
-            "change the size of groups in an apply of its own, or consent to that (--allow-replace)",
-        )
-    if wiped:
-        yield Loss.about(
-            stack.key,
-            f"the update would wipe the disks of {', '.join(sorted(wiped))}: Heat rebuilds servers and restores "
-            "volumes in place",
-            "take back what changes them, or consent to that (--allow-replace)",
-        )
+    heat = record.stack
+    standing = {place: each for place, each in heat.made.items() if place not in record.missing}
+    if record.status == "DELETE_FAILED":
+        yield from _of_failed_delete(stack, heat, standing)
+    if cut_off := sorted(record.cut_off):
+        what = f"{', '.join(cut_off)} have no port any more, and would be deleted and made again"
+        yield _loss(stack, what, "save what is on their disks, and allow that (--allow-replace)", cut_off)
+    touched = [each for each in record.preview if each.place in standing and each.type not in STATELESS]
+    for verb, (what, remedy) in WORDS.items():
+        lost = [each.place for each in touched if verb == ("wipe" if each.verb in WIPES else each.verb)]
+        if lost:
+            named = _named(heat, {place: standing[place] for place in lost})
+            yield _loss(stack, what.format(named), remedy, lost)
+
+
+def _of_failed_delete(stack: Inputs, heat: HeatStack, standing: Mapping[str, HeatResource]) -> Iterator[Loss]:
+    """Yield what is left of a stack whose deletion failed, which an update would delete before it creates the stack."""
+    left = {
+        place: each
+        for place, each in standing.items()
+        if each.status != "DELETE_COMPLETE" and each.type not in STATELESS and f"{place}." not in heat.places.values()
+    }
+    if left:
+        what = f"its deletion failed; an update would first delete what is left: {_named(heat, left)}"
+        yield _loss(stack, what, "allow that (--allow-replace) if nobody needs it any more", sorted(left))
+
+
+def _named(heat: HeatStack, resources: Mapping[str, HeatResource]) -> str:
+    """Return resources by place and type, servers by name also."""
+    names = {each["id"]: each["name"] for each in heat.servers} if SERVER in heat.types else {}
+    found = []
+    for place, each in sorted(resources.items()):
+        name = names.get(each.id)
+        found.append(f"{place} ({each.type}{f' {name}' if name else ''})")
+    return ", ".join(found)
+
+
+def _loss(stack: Inputs, what: str, remedy: str, lost: Iterable[str]) -> Loss:
+    return replace(Loss.about(stack.key, what, remedy), lost=tuple(lost))

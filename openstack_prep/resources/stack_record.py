@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from openstack_prep.resources.heat import HeatResource, HeatStack
-from openstack_prep.resources.heat_preview import Foreseen
+from openstack_prep.resources.heat_groups import Foreseen
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -184,4 +184,4 @@ def test_an_update_that_wipes_a_disk_in_place_is_told_apart(services: Any, stack
     services.put(f"{STACK}/preview", json=answer)
     template = {"resources": {"server": {"type": "OS::Nova::Server", "properties": {"image": "new"}}}}
     found = foresee(stack, {"template": template, "environment": {"parameters": {}}}, [], {}, [])
-    assert list(map(str, found)) == ["update other", "rebuild server"]
+    assert list(map(str, found)) == ["rebuild server", "update other"]
