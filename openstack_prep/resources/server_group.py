@@ -22,7 +22,7 @@ Policy = Literal["affinity", "anti-affinity", "soft-affinity", "soft-anti-affini
 
 @dataclass(frozen=True, kw_only=True)
 class ServerGroup(ByTenant):
-    """A server group.  It has no room for a mark: it is ours when its project is."""
+    """A server group.  It has no room for an ownership tag: the only one with the name is ours when its project is."""
 
     kind: ClassVar[str] = "server_group"
     has_tag: ClassVar[bool] = False
@@ -56,10 +56,13 @@ class ServerGroup(ByTenant):
         return found
 
     def _choose(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Observed | None:
-        """Return the one meant.  Of several, those as declared are twins; any other makes the name ambiguous."""
+        """Return the one meant.  Of several, those as declared are twins; any other makes the name ambiguous.
+
+        Nothing tells which of several this spec has created, so none of them is ours to delete.
+        """
         named = [raw for raw in listed if raw["name"] == self.name]
         if len(named) > 1 and all(self._like(raw) for raw in named):
-            return choose(self._observed(site, raw) for raw in named)
+            return choose(replace(self._observed(site, raw), ours=False) for raw in named)
         raw = only_one(named, str(self.key))
         return self._observed(site, raw) if raw is not None else None
 

@@ -102,15 +102,15 @@ class _Blind:
 
 
 def test_twins_of_every_kind_go_and_the_older_stay(lab: Lab) -> None:
-    """Made by hand as two runs would that never met: network, subnet, router, pool, group, address, server group."""
-    all_of_them = (NETWORK, NODES, ROUTER, POOL, GROUP, ADDRESS, SPREAD)
+    """Made by hand as two runs would that never met: network, subnet, router, pool, group, address."""
+    all_of_them = (NETWORK, NODES, ROUTER, POOL, GROUP, ADDRESS)
     lab.apply(*all_of_them)
     once = counted(lab)
-    second(lab, NETWORK, NODES, ROUTER, GROUP, ADDRESS, SPREAD)
+    second(lab, NETWORK, NODES, ROUTER, GROUP, ADDRESS)
     plan = lab.plan(*all_of_them)
     assert not plan.refusals
     found = twins(plan)
-    assert found.keys() == {"network", "router", "security_group", "floating_ip", "server_group"}
+    assert found.keys() == {"network", "router", "security_group", "floating_ip"}
     assert {action for action, _, _ in found.values()} == {Action.DELETE}
     assert "duplicate_of" in str(plan.data())
     lab.apply(*all_of_them)
@@ -118,7 +118,7 @@ def test_twins_of_every_kind_go_and_the_older_stay(lab: Lab) -> None:
 
 
 def test_destroy_removes_both(lab: Lab) -> None:
-    all_of_them = (NETWORK, NODES, ROUTER, GROUP, ADDRESS, SPREAD)
+    all_of_them = (NETWORK, NODES, ROUTER, GROUP, ADDRESS)
     lab.apply(*all_of_them)
     second(lab, *all_of_them)
     lab.destroy()
@@ -134,6 +134,19 @@ def test_a_foreign_namesake_is_left_alone(lab: Lab) -> None:
     assert lab.admin.network.get_network(network).id == network.id
     lab.admin.network.delete_network(network)
     lab.admin.network.delete_security_group(group)
+
+
+def test_of_two_server_groups_alike_none_is_deleted(lab: Lab) -> None:
+    """They have no ownership tag: somebody else may have created one of them."""
+    lab.apply(SPREAD)
+    second(lab, SPREAD)
+    assert twins(lab.plan(SPREAD))["server_group"][0] is Action.KEEP
+    lab.apply(SPREAD)
+    lab.destroy(SPREAD)
+    assert counted(lab)["server group masters"] == 2
+    for each in lab.admin.compute.server_groups(all_projects=True):
+        if each.project_id == lab.project_id:
+            lab.admin.compute.delete_server_group(each)
 
 
 def test_a_twin_in_use_is_kept_and_its_users_are_named(lab: Lab) -> None:

@@ -7,9 +7,11 @@ import requests_mock
 
 from openstack_prep import executor, planner
 from openstack_prep.errors import PlanRefused
+from openstack_prep.model import Action, Observed
 from openstack_prep.plan import Plan
 from openstack_prep.resources.server_group import ServerGroup
 from openstack_prep.site import Site
+from openstack_prep.twin import latecomers
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, sent
 
 NOVA = ENDPOINTS["compute"]
@@ -70,6 +72,31 @@ def test_two_of_one_name(site: Site, listed: list[Any]) -> None:
     listed += [answer(), answer(id="g2", policy="affinity")]
     with pytest.raises(PlanRefused, match="g1, g2"):
         plan(site, GROUP)
+
+
+@pytest.fixture
+def in_our_project(services: requests_mock.Mocker, listed: list[Any]) -> ServerGroup:
+    """Two groups of one name and policy, in a project that carries our tag."""
+    project = {"id": "p1", "enabled": True, "tags": ["openstack-prep:lab"]}
+    services.get(f"{IDENTITY}/projects", json={"projects": [project]})
+    listed += [answer(project_id="p1"), answer(id="g2", project_id="p1")]
+    return ServerGroup(name="masters", policy="soft-anti-affinity", project="lab")
+
+
+def test_of_two_alike_none_is_deleted(site: Site, in_our_project: ServerGroup) -> None:
+    """Somebody else may have created one of them: neither apply nor destroy takes it, and both name it."""
+    made = plan(site, in_our_project)
+    destruction = planner.plan_destroy("lab", [in_our_project], executor.observe(site, [in_our_project]))
+    for each in (made, destruction):
+        assert {step.action for step in each} == {Action.KEEP}
+        assert "duplicate g2" in str(each)
+    assert "delete it by hand" in str(made)
+
+
+def test_one_that_appears_at_the_end_of_a_run_is_left_alone(site: Site, in_our_project: ServerGroup) -> None:
+    """This run has created g2; the other one is somebody's."""
+    site.known[in_our_project.key] = Observed(id="g2", ours=True)
+    assert latecomers(site, [in_our_project]) == []
 
 
 def test_a_number_a_host_goes_with_anti_affinity(site: Site, listed: list[Any]) -> None:
