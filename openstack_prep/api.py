@@ -15,6 +15,7 @@ from openstack_prep.model import Action, Key, Mark, Observed, Resource
 from openstack_prep.plan import Plan, Report, differences
 from openstack_prep.resources import ApplicationCredential, Project, RkeCluster, RoleAssignment, User
 from openstack_prep.resources.credential_rotation import RotatedCredential
+from openstack_prep.resources.default_group import LeftGroup
 from openstack_prep.site import Actor, Site
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from
@@ -79,6 +80,8 @@ def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs:
         observed = executor.observe(site, spec.resources, jobs=jobs)
         site.known.update(observed)
         left = scan.undeclared(site, spec.resources, observed, jobs=jobs) if spec.is_whole else []
+        if any(isinstance(each, Project) for each in spec.resources):
+            left += scan.everything(site, (), [LeftGroup], jobs=jobs)
     made = planner.plan_destroy(spec.name, spec.resources, observed, left)
     refusals = spec.placed(executor.examine_deletes(site, made, jobs=jobs))
     return replace(made, refusals=tuple(refusals), wanted=spec, site=site, made=time.monotonic(), lease=seen)

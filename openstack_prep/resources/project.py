@@ -16,7 +16,7 @@ from openstack_prep.fields import Name
 from openstack_prep.installer import naming
 from openstack_prep.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
 from openstack_prep.model import Adoptable, Change, Key, Mark, Observed, Resource
-from openstack_prep.resources import home
+from openstack_prep.resources import default_group, home
 from openstack_prep.site import Site, only_one, query
 
 
@@ -156,11 +156,13 @@ class Project(Adoptable):
         blockers = tuple(self.check_delete(site, observed, frozenset()))
         if blockers:
             raise PlanRefused(blockers)
-        groups = site.admin.network.list("/security-groups", "security_groups", project_id=observed.id)
+        listed = site.admin.network.list("/security-groups", "security_groups", project_id=observed.id)
+        groups = [group["id"] for group in listed if group["name"] == "default"]
+        for each in groups:
+            default_group.announce(site, each)
         site.admin.identity.delete(f"/projects/{observed.id}")
-        for group in groups:
-            if group["name"] == "default":
-                site.admin.network.delete(f"/security-groups/{group['id']}")
+        for each in groups:
+            site.admin.network.delete(f"/security-groups/{each}")
 
 
 def foreign_tags(site: Site, tags: Iterable[str]) -> set[str]:

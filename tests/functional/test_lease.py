@@ -178,3 +178,18 @@ def test_apply_against_destroy(spec: Prep, name: str, devcloud: Devcloud, tmp_pa
         assert run.returncode == 0, said
     assert set(made(devcloud, name).values()) <= {1}
     spec.apply()
+
+
+def test_the_group_that_an_interrupted_destroy_leaves_goes_with_the_next_one(
+    spec: Prep, name: str, devcloud: Devcloud
+) -> None:
+    """As a run does that is killed after it has deleted the project."""
+    spec.apply()
+    group = group_of(devcloud, name)
+    broken = Fault("neutron", method="DELETE", path_regex=f"/security-groups/{group.id}", status=400, times=20)
+    with devcloud.faults(broken):
+        spec.run("destroy", "--yes", "spec.yaml", code=1)
+    assert devcloud.admin.identity.find_project(f"{name}-project") is None
+    assert devcloud.admin.network.get_security_group(group.id)
+    assert f"default_group/{group.id}" in spec.destroy().stdout
+    assert devcloud.admin.network.find_security_group(group.id) is None

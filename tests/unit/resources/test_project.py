@@ -9,6 +9,7 @@ from openstack_prep import executor, planner
 from openstack_prep.errors import PlanRefused
 from openstack_prep.model import Action, Mark
 from openstack_prep.plan import Plan
+from openstack_prep.resources.default_group import LeftGroup
 from openstack_prep.resources.project import Project
 from openstack_prep.site import Site
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, failure
@@ -101,10 +102,32 @@ def _version(number: str, address: str) -> dict[str, Any]:
 
 def test_destroy_takes_the_default_group_along(site: Site, empty: requests_mock.Mocker, listed: list[Any]) -> None:
     listed.append(answer())
-    deleted = [empty.delete("http://neutron/v2.0/security-groups/g1"), empty.delete(f"{IDENTITY}/projects/p1")]
+    asked = [
+        empty.put("http://neutron/v2.0/security-groups/g1/tags/openstack-prep%3Alab~default"),
+        empty.delete(f"{IDENTITY}/projects/p1"),
+        empty.delete("http://neutron/v2.0/security-groups/g1"),
+    ]
     observed = executor.observe(site, [LAB])
     executor.run(planner.plan_destroy("lab", [LAB], observed), site).raise_for_failures()
-    assert all(each.called_once for each in deleted)
+    assert all(each.called_once for each in asked)
+    writes = [each for each in empty.request_history if each.method in ("PUT", "DELETE")]
+    assert [each.path.split("/")[2] for each in writes] == ["security-groups", "projects", "security-groups"]
+
+
+def test_a_group_that_a_killed_destroy_left_behind_is_found_once_its_project_is_gone(
+    site: Site, services: requests_mock.Mocker
+) -> None:
+    groups = [{"id": f"g{n}", "name": "default", "project_id": f"p{n}"} for n in (1, 2)]
+    listed = services.get("http://neutron/v2.0/security-groups", json={"security_groups": groups})
+    services.get(f"{IDENTITY}/projects/p1", status_code=404)
+    services.get(f"{IDENTITY}/projects/p2", json={"project": {"id": "p2"}})
+    left = dict(LeftGroup.scan(site, None))
+    assert listed.last_request.qs["tags"] == ["openstack-prep:lab~default"]
+    assert [each.name for each in left] == ["g1"]
+    observed = {each.key: found for each, found in left.items()}
+    deleted = services.delete("http://neutron/v2.0/security-groups/g1")
+    executor.run(planner.plan_destroy("lab", list(left), observed), site).raise_for_failures()
+    assert deleted.called_once
 
 
 def test_destroy_refuses_to_orphan_what_others_made(site: Site, empty: requests_mock.Mocker, listed: list[Any]) -> None:
