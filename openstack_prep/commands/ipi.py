@@ -80,6 +80,7 @@ def _around(options: argparse.Namespace) -> int:
             wait=options.wait,
             check=not options.no_check,
             hosts=options.hosts or HOSTS,
+            lock_timeout=options.lock_timeout,
         ),
         tell=_tell,
         jobs=options.jobs,

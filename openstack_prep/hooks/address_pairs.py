@@ -10,6 +10,7 @@ from pathlib import Path
 from openstack_prep import api, ranges
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import ConfigError, Mistake, SpecError
+from openstack_prep.lease import LOCK_TIMEOUT
 from openstack_prep.plan import Report
 from openstack_prep.ranges import Range, address_range
 from openstack_prep.raw import Values
@@ -48,18 +49,21 @@ def sync_address_pairs(
     services: str | None = None,
     only: str | None = None,
     tell: Callable[[str], None] = lambda note: None,
+    lock_timeout: float = LOCK_TIMEOUT,
 ) -> Report:
     """Add the pairs that are missing on nodes' ports, and remove ours that are no longer wanted.
 
     ``wanted`` is a spec or its path, of which only address_pools and address_pairs matter, or a Sync.  The
     connection must be scoped to the project.  ``services`` is what ``kubectl get services -A -o json`` prints:
     then of pools only the addresses in use are allowed.  ``only`` names the address pairs that are meant, for
-    Services are of one cluster.  ``tell`` is given notes, such as of addresses left out.
+    Services are of one cluster.  ``tell`` is given notes, such as of addresses left out.  ``lock_timeout``: seconds
+    to wait for another run of the spec, or of the same name, then LeaseHeld is raised.
     Raises SpecError, ConfigError, PlanRefused before anything is changed, CloudError.
     """
     if not isinstance(cloud, Cloud):
         raise ConfigError(f"{cloud!r} is no Cloud; give what openstack_prep.connect(NAME) returns")
-    return api.apply(cloud, to_sync(cloud, wanted, services=services, only=only, tell=tell))
+    spec = to_sync(cloud, wanted, services=services, only=only, tell=tell)
+    return api.apply(cloud, spec, lock_timeout=lock_timeout)
 
 
 def to_sync(

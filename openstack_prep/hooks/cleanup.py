@@ -14,6 +14,7 @@ from openstack_prep import api, exclusive, executor, openshift, planner
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotAllowed
 from openstack_prep.installer.leftovers import Owned, infra_ids
+from openstack_prep.lease import LOCK_TIMEOUT
 from openstack_prep.model import Action, Mark, Step
 from openstack_prep.plan import Plan, Report
 from openstack_prep.raw import Raw, Values
@@ -36,18 +37,20 @@ def cleanup(
     infra_id: str | None = None,
     release: str | None = None,
     jobs: int = executor.JOBS,
+    lock_timeout: float = LOCK_TIMEOUT,
 ) -> Report:
     """Remove what is left of a cluster in the project that the connection is scoped to.
 
     Floating IPs of the user's are taken off the cluster's ports and stay; those that carry the mark of
     the spec ``release``, and serve nothing else, are released.  Raises SpecError, CloudError, and
     PlanRefused when something of somebody else's hangs on the cluster's.  What may not be looked at is
-    logged as a warning.
+    logged as a warning.  ``lock_timeout``: seconds to wait for another run for the same cluster, then LeaseHeld
+    is raised.
     """
     found, warnings = plan_cleanup(cloud, openshift.cluster(metadata, infra_id).infra_id, release=release, jobs=jobs)
     for each in warnings:
         _log.warning("%s", each)
-    return api.apply(cloud, found, jobs=jobs, agreed=False)
+    return api.apply(cloud, found, jobs=jobs, agreed=False, lock_timeout=lock_timeout)
 
 
 def plan_cleanup(

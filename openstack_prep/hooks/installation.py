@@ -23,6 +23,7 @@ from openstack_prep.hooks.folder import Folder, environment, for_installer
 from openstack_prep.hooks.post_ipi import repairs_of, wait_for_ports
 from openstack_prep.hooks.pre_ipi import NotReady, warnings
 from openstack_prep.install_config import Cluster, Given, read
+from openstack_prep.lease import LOCK_TIMEOUT
 from openstack_prep.openshift import Metadata, repairs
 from openstack_prep.plan import Report
 from openstack_prep.raw import Values
@@ -51,6 +52,8 @@ class Wishes:
     """Whether to check before, and not to start when the installation would fail."""
     hosts: Path = HOSTS
     """The hosts file that check looks into."""
+    lock_timeout: float = LOCK_TIMEOUT
+    """Seconds to wait for another run for the same cluster, each time something is attached or allowed."""
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -194,7 +197,7 @@ class Installation:
         spec = repairs_of(self._metadata(), **self._by_us)
         seconds = FOREVER if self.wishes.wait is None else self.wishes.wait
         wait_for_ports(self.cloud, spec, seconds, self._ended)
-        report = api.apply(self.cloud, spec)
+        report = api.apply(self.cloud, spec, lock_timeout=self.wishes.lock_timeout)
         report.raise_for_failures()
         for result in report.changed:
             address = result.observed.outputs["address"] if result.observed else ""
@@ -220,7 +223,8 @@ class Installation:
                 self.tell(f"to go on: {self.place.to_go_on}")
                 self.tell(f"to begin anew: {self.place.to_begin_anew}")
             elif repairs(metadata, **self._wanted()):
-                report = api.apply(self.cloud, repairs_of(metadata, **self._wanted()))
+                spec = repairs_of(metadata, **self._wanted())
+                report = api.apply(self.cloud, spec, lock_timeout=self.wishes.lock_timeout)
                 for line in str(report).splitlines():
                     self.tell(line)
                 report.raise_for_failures()

@@ -11,6 +11,7 @@ from openstack_prep import api, openshift
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.installer.naming import tag
+from openstack_prep.lease import LOCK_TIMEOUT
 from openstack_prep.openshift import Metadata
 from openstack_prep.plan import Report
 from openstack_prep.resources import FloatingIPAttachment
@@ -28,12 +29,14 @@ def post_ipi(
     vips: Sequence[str] = (),
     wait: float = 0,
     move: bool = False,
+    lock_timeout: float = LOCK_TIMEOUT,
 ) -> Report:
     """Put right what the installer leaves undone, in the project that the connection is scoped to.
 
     The cluster is known by its metadata.json or its infraID; floating IPs by address or id.  ``wait``:
     seconds for the virtual ports to appear.  ``move``: consent to take a floating IP from another
-    port.  Nothing is done to what is right already.  Raises SpecError, WaitTimeout, PlanRefused.
+    port.  ``lock_timeout``: seconds to wait for another run for the same cluster, then LeaseHeld is raised.
+    Nothing is done to what is right already.  Raises SpecError, WaitTimeout, PlanRefused.
     """
     spec = repairs_of(
         openshift.cluster(metadata, infra_id),
@@ -43,7 +46,7 @@ def post_ipi(
         move=move,
     )
     wait_for_ports(cloud, spec, wait)
-    return api.apply(cloud, spec)
+    return api.apply(cloud, spec, lock_timeout=lock_timeout)
 
 
 def repairs_of(metadata: Metadata, **wanted: Any) -> Spec:

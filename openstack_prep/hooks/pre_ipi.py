@@ -13,6 +13,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, PrepError, SpecError
 from openstack_prep.executor import Event, silent
 from openstack_prep.hooks.folder import CONFIG, Folder, clouds_file, for_installer
+from openstack_prep.lease import LOCK_TIMEOUT
 from openstack_prep.names.resolver import read_hosts
 from openstack_prep.plan import Report
 from openstack_prep.resources import FloatingIP, InstallConfig
@@ -71,16 +72,20 @@ def pre_ipi(
     jobs: int = 8,
     tell: Callable[[Event], None] = silent,
     hosts: Path = HOSTS,
+    lock_timeout: float = LOCK_TIMEOUT,
 ) -> Ready:
     """Apply a spec that declares an install_config, then check what the installer will be given.
 
     ``cloud`` is the administrator's, who applies; checks are made as the installer's own entry of
-    clouds.yaml.  ``hosts``: the hosts file of the installer's machine.  ``ready.raise_for_problems()``
+    clouds.yaml.  ``hosts``: the hosts file of the installer's machine.  ``lock_timeout``: seconds to wait
+    for another run of the spec, then LeaseHeld is raised.  ``ready.raise_for_problems()``
     stops a script.  Raises SpecError, PlanRefused, ConfigError.
     """
     spec = wanted if isinstance(wanted, Spec) else load_spec(Path(wanted))
     examine(spec, hosts)
-    return checked(spec, api.apply(cloud, spec, jobs=jobs, tell=tell), hosts=hosts, jobs=jobs)
+    return checked(
+        spec, api.apply(cloud, spec, jobs=jobs, tell=tell, lock_timeout=lock_timeout), hosts=hosts, jobs=jobs
+    )
 
 
 def installation_of(spec: Spec) -> InstallConfig:
