@@ -33,8 +33,21 @@ def to_adopt(steps: Iterable[Step]) -> list[Mistake]:
 
 
 def to_keep(steps: Iterable[Step]) -> list[Mistake]:
-    """Return what steps would replace although it is not managed by the spec, as refusals that no consent covers."""
-    return [_foreign(step) for step in steps if _replaces_another(step)]
+    """Return what steps would replace, or take over from another spec, as refusals that no consent covers."""
+    steps = tuple(steps)
+    found = [_foreign(step) for step in steps if _replaces_another(step)]
+    return found + [_of_another(step) for step in steps if _takes_from_another(step)]
+
+
+def _takes_from_another(step: Step) -> bool:
+    owned = step.observed is not None and bool(step.observed.managed_by)
+    return step.action is Action.ADOPT and owned and isinstance(step.resource, Adoptable) and step.resource.takes_over
+
+
+def _of_another(step: Step) -> Mistake:
+    owner = step.observed.managed_by if step.observed else ""
+    what = f"is managed by spec {owner}, which would delete it on its own destroy"
+    return Mistake.about(step.key, what, "remove the ownership tag of that spec first, or say adopt: true")
 
 
 def _replaces_another(step: Step) -> bool:

@@ -17,7 +17,19 @@ import tenacity
 from openstack_prep import consent, interrupts, planner
 from openstack_prep.errors import CloudError, LeaseLost, Mistake, NotUnique, Overtaken, PlanRefused, PrepError, passes
 from openstack_prep.key import labels
-from openstack_prep.model import INTERRUPT, LOST_LEASE, Action, Key, Observed, Resource, Result, Status, Step
+from openstack_prep.model import (
+    INTERRUPT,
+    LOST_LEASE,
+    MANAGED,
+    Action,
+    Adoptable,
+    Key,
+    Observed,
+    Resource,
+    Result,
+    Status,
+    Step,
+)
 from openstack_prep.plan import Plan, Report
 from openstack_prep.site import Site
 from openstack_prep.twin import latecomers
@@ -313,8 +325,12 @@ class _Run:
         if step.action is Action.REPLACE and observed is not None:
             resource.delete(site, observed)
             observed = resource.create(site)
-        elif step.action in (Action.UPDATE, Action.ADOPT) and observed is not None:
+        elif step.action is Action.UPDATE and observed is not None:
             observed = resource.update(site, observed, step.changes)
+        elif step.action is Action.ADOPT and observed is not None and isinstance(resource, Adoptable):
+            changes = tuple(change for change in step.changes if change.field != MANAGED)
+            observed = resource.update(site, observed, changes) if changes else observed
+            observed = resource.take_over(site, observed) if resource.takes_over else observed
         elif step.action is Action.CREATE:
             observed = resource.create(site)
         if observed is not None:

@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote
 from openstack_prep.errors import Loss
 from openstack_prep.key import Key as Key
 from openstack_prep.observed import DIFFERS as DIFFERS
+from openstack_prep.observed import MANAGED as MANAGED
 from openstack_prep.observed import Change as Change
 from openstack_prep.observed import Condition as Condition
 from openstack_prep.observed import Observed as Observed
@@ -65,6 +66,11 @@ class Mark:
     def home_among(self, tags: Iterable[str]) -> str:
         """Return the id of the home project that our tags among some name; empty when they name none."""
         return next((each.partition("~")[2] for each in sorted(tags) if each.startswith(f"{self.tag}~")), "")
+
+    def another_in(self, description: str | None) -> str:
+        """Return the name of the other spec that a description says manages what it describes, or nothing."""
+        found = self.spec_in(description or "")
+        return found if found and found != self.spec else ""
 
     @staticmethod
     def is_tag(tag: str) -> bool:

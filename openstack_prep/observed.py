@@ -23,6 +23,7 @@ class Observed:
     interrupted runs where OpenStack allows a name twice.  ``used_by`` says who uses one of several twins.
     ``home`` is the id of the home project that its ownership tag names, empty when it names none; None for what lies
     in a project, and is told by that from what another spec of the same name manages.
+    ``managed_by`` names another spec whose ownership tag it carries.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Observed:
     used_by: tuple[str, ...] = ()
     created_at: str = ""
     home: str | None = None
+    managed_by: str = ""
 
     @property
     def in_use(self) -> bool:
@@ -65,6 +67,8 @@ class Condition:
     __repr__ = __str__
 
 
+MANAGED = "managed"
+"""The field of a change that gives a thing the ownership tag of the spec."""
 DIFFERS = Condition("(differs)")
 """The field has a value that cannot be shown, and it is not the declared one."""
 

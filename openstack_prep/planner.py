@@ -10,7 +10,7 @@ from dataclasses import replace
 from openstack_prep import consent
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.key import labels
-from openstack_prep.model import Action, Adoptable, Change, Key, Observed, Resource, Step
+from openstack_prep.model import MANAGED, Action, Adoptable, Change, Key, Observed, Resource, Step
 from openstack_prep.plan import Plan
 from openstack_prep.twin import Twin
 
@@ -31,6 +31,8 @@ def decide(resource: Resource, observed: Observed | None, needs: frozenset[Key] 
     if observed is None:
         return Step(resource=resource, action=Action.CREATE, needs=needs)
     changes = diff(resource, observed)
+    if isinstance(resource, Adoptable) and resource.takes_over and not observed.ours:
+        changes += (Change(MANAGED, False, True),)
     action = Action.KEEP
     if changes:
         fixed = any(change.field in resource.immutable for change in changes)

@@ -7,8 +7,8 @@ needs.  The planner and the executor know no kind: they rely on what is written 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, ClassVar, Self, TypeVar, cast
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
 
 from openstack_prep.errors import Loss, Mistake
 from openstack_prep.key import Key
@@ -243,8 +243,29 @@ class Resource:
 class Adoptable(Resource):
     """Base of kinds that an apply changes as a whole: one that exists without our ownership tag only by consent."""
 
-    adopt: bool = False
-    """Allow apply to change it although it exists and is not managed by this spec; destroy still keeps it."""
+    adopt: bool | Literal["permanently"] = False
+    """Allow apply to change it although it exists and is not managed by this spec; destroy still keeps it.
+    permanently: this spec manages it from then on, so that destroy deletes it."""
+
+    if TYPE_CHECKING:  # a field of each kind
+
+        @property
+        def description(self) -> str | None: ...
+
+    @property
+    def takes_over(self) -> bool:
+        """Whether the spec shall manage it although somebody else has created it."""
+        return self.adopt == "permanently"
+
+    def take_over(self, site: Site, observed: Observed) -> Observed:
+        """Give what is not managed by the spec the ownership tag, and return it as ``find`` would.
+
+        The description carries the tag in most kinds; the text in it stays.  Idempotent.
+        """
+        text = observed.values["description"] if self.description is None else self.description
+        change = Change("description", observed.values["description"], text)
+        own = cast(Self, replace(cast(Any, self), description=text))
+        return own.update(site, replace(observed, ours=True), (change,))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -109,6 +109,7 @@ class Flavor(Adoptable):
             id=raw["id"],
             ours=site.mark.owns(raw.get("description")) and home.is_ours(site, named),
             home=named,
+            managed_by=home.another(site, raw.get("description")),
             values=values
             | {
                 "description": site.mark.strip(raw.get("description")),

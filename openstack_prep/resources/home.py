@@ -40,6 +40,14 @@ def is_ours(site: Site, home: str) -> bool:
     return not (home and named) or home in frozenset().union(*_named(site)) or not _exists(site, home)
 
 
+def another(site: Site, description: str | None) -> str:
+    """Return the name of the other spec that manages what a description describes, or nothing."""
+    found = site.mark.another_in(description)
+    if not found and site.mark.owns(description) and not is_ours(site, Mark.home_in(description)):
+        return site.mark.spec  # one of the same name, with a home project of its own
+    return found
+
+
 def _named(site: Site) -> list[frozenset[str]]:
     """Return for each project of the spec its id and that of the home project that its own tag names."""
     named = []

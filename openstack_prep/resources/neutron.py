@@ -123,6 +123,7 @@ class NetworkResource(ByTenant, Adoptable, Generic[R]):
         return Observed(
             id=record.id,
             ours=self.is_ours(site, record),
+            managed_by=site.mark.another_in(record.description),
             values=self.values(site, record) | {"description": site.mark.strip(record.description)},
             outputs=self.outputs(record),
             record=record,

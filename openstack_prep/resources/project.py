@@ -105,6 +105,7 @@ class Project(Adoptable):
         return Observed(
             id=project["id"],
             ours=site.mark.tag in tags,
+            managed_by=", ".join(name for name in Mark.specs_in(tags) if name != site.mark.spec),
             values={
                 "description": project.get("description") or "",
                 "enabled": project["enabled"],
@@ -134,6 +135,11 @@ class Project(Adoptable):
         if "tags" in body:
             body["tags"] = sorted(observed.recorded(ProjectTags).tags | body["tags"])
         answer = site.admin.identity.patch(f"/projects/{observed.id}", {"project": body})
+        return self._observed(site, answer["project"])
+
+    def take_over(self, site: Site, observed: Observed) -> Observed:
+        tags = sorted({*observed.recorded(ProjectTags).tags, *self._mark(site).tags})
+        answer = site.admin.identity.patch(f"/projects/{observed.id}", {"project": {"tags": tags}})
         return self._observed(site, answer["project"])
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:

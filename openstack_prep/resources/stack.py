@@ -187,6 +187,8 @@ class Stack(Inputs):
             raise CloudError(f"Heat refuses the update: {record.refused}; correct that")
         if not record.asked:  # nobody knows what it would take away
             raise CloudError("Heat cannot preview the update, for something that it names is gone; plan again")
+        if not observed.ours and not self.adopt:  # created by somebody else since the plan was made
+            raise CloudError("exists by now and is not managed by this spec; plan again")
         Ledger.of(site, self.owner).afford(site, self, observed)
         stack = record.stack
         for each in record.missing.values():

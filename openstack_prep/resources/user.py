@@ -110,6 +110,7 @@ class User(Adoptable):
             id=user["id"],
             ours=site.mark.owns(user.get("description")) and home.is_ours(site, named_home),
             home=named_home,
+            managed_by=home.another(site, user.get("description")),
             values={
                 "password": password,
                 "description": site.mark.strip(user.get("description")),

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
+import time
+from typing import Any
+
+from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
 
@@ -25,6 +30,68 @@ def test_a_foreign_network_is_adopted_by_consent_and_kept(prep: Prep, devcloud: 
     prep.apply()
     assert network.get_network(found.id).mtu == 1300
     network.delete_network(found)
+
+
+def test_what_is_taken_over_permanently_is_deleted_by_destroy(prep: Prep, devcloud: Devcloud) -> None:
+    """One of each way to carry the ownership tag; the texts of their makers stay until then."""
+    admin: Any = devcloud.admin
+    name = f"taken{secrets.token_hex(3)}"
+    network = admin.network.create_network(name=name, description="by hand", mtu=1440)
+    flavor = admin.compute.create_flavor(name=name, vcpus=1, ram=64, disk=0)
+    user = admin.identity.create_user(name=name, password="s3cret", description="by hand")
+    project = admin.identity.create_project(name=name, tags=["theirs"])
+
+    def spec(adopt: bool | str) -> dict[str, Any]:
+        adopted = {"name": name, "adopt": adopt}
+        return {
+            "name": name,
+            "project": adopted,
+            "flavors": [adopted],
+            "users": [adopted | {"password": {"env": "PREP_PASSWORD"}}],
+        }
+
+    environment = prep.environment | {"PREP_PASSWORD": "s3cret"}
+    prep = Prep(prep.folder, environment)
+    prep.write(spec(True))
+    assert set(prep.plan().values()) == {"keep"}
+    prep.write(spec("permanently"))
+    keys = {f"project/{name}", f"flavor/{name}", f"user/{name}"}
+    assert prep.plan() == dict.fromkeys(keys, "adopt")
+    prep.apply()
+    assert prep.changes() == set()
+    assert admin.identity.get_project(project).tags[0] == f"openstack-prep:{name}"
+    assert admin.identity.get_user(user).description == f"by hand [openstack-prep:{name}/{name}]"
+    prep.write({"name": f"{name}-other", "users": [{"name": name, "adopt": "permanently"}]})
+    said = prep.run("apply", "--yes", prep.spec.name, code=2).stderr
+    assert f"user/{name}: is managed by spec {name}" in said
+    prep.write(spec("permanently"))
+    prep.destroy()
+    assert admin.compute.find_flavor(flavor.id) is None
+    assert admin.identity.find_user(user.id) is None
+    assert admin.identity.find_project(project.id) is None
+
+    prep.write({"name": name, "networks": [{"name": name, "mtu": 1400, "adopt": "permanently"}]})
+    assert prep.apply()[f"network/{name}"]["before"] == {"mtu": 1440, "managed": False}
+    assert prep.changes() == set()
+    assert admin.network.get_network(network).description == f"by hand [openstack-prep:{name}/{name}]"
+    prep.destroy()
+    assert admin.network.find_network(network.id) is None
+
+
+def test_consent_to_adopt_covers_what_the_plan_has_shown(prep: Prep, devcloud: Devcloud) -> None:
+    """Somebody creates the network while apply is under way: the run neither takes nor changes it."""
+    name = f"shown{secrets.token_hex(3)}"
+    prep.write({"name": name, "networks": [{"name": name, "mtu": 1400}]})
+    lost = Fault("neutron", method="POST", path_regex="/networks$", delay=4, status=503)
+    with devcloud.faults(lost):
+        run = prep.start("apply", "--yes", "--adopt", prep.spec.name)
+        time.sleep(0.1)
+        found = devcloud.admin.network.create_network(name=name, mtu=1440)
+        said = "".join(run.communicate(timeout=200))
+    assert run.returncode == 1
+    assert "the plan did not show that; plan again, and apply that plan (--adopt)" in said
+    assert devcloud.admin.network.get_network(found.id).mtu == 1440
+    devcloud.admin.network.delete_network(found)
 
 
 def test_a_floating_ip_is_known_by_its_tag_when_its_description_was_edited(prep: Prep, devcloud: Devcloud) -> None:

@@ -281,3 +281,13 @@ def test_a_plan_of_the_same_steps_may_take_more_than_the_one_shown(tmp_path: Pat
         password.unlink()
         losses = beyond_plan(shown, plan_apply("lab", [user], observed, allow_replace=True))
     assert [each.keys for each in losses] == ([(user.key,)] if generated else [])
+
+
+@pytest.mark.parametrize("owner", ["", "other"])
+def test_what_is_taken_over_permanently_is_shown_and_never_taken_from_another_spec(owner: str) -> None:
+    wanted = Network(name="net", mtu=1500, adopt="permanently")
+    plan = plan_apply("lab", [wanted], {wanted.key: replace(KNOWN, managed_by=owner)}, adopt=True)
+    assert plan.steps[0].action is Action.ADOPT
+    assert "managed" in plan.table
+    assert [each.keys for each in plan.refusals] == ([(wanted.key,)] if owner else [])
+    assert plan_apply("lab", [wanted], {wanted.key: replace(KNOWN, ours=True)}).steps[0].action is Action.KEEP
