@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import secrets
-import time
 from typing import Any
 
+import pytest
+
+from openstack_prep import api
+from openstack_prep.errors import PlanRefused
+from openstack_prep.resources import Network
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
+from tests.functional.lab import Lab
 
 
 def test_a_foreign_network_is_adopted_by_consent_and_kept(prep: Prep, devcloud: Devcloud) -> None:
@@ -78,20 +83,19 @@ def test_what_is_taken_over_permanently_is_deleted_by_destroy(prep: Prep, devclo
     assert admin.network.find_network(network.id) is None
 
 
-def test_consent_to_adopt_covers_what_the_plan_has_shown(prep: Prep, devcloud: Devcloud) -> None:
-    """Somebody creates the network while apply is under way: the run neither takes nor changes it."""
-    name = f"shown{secrets.token_hex(3)}"
-    prep.write({"name": name, "networks": [{"name": name, "mtu": 1400}]})
-    lost = Fault("neutron", method="POST", path_regex="/networks$", delay=4, status=503)
-    with devcloud.faults(lost):
-        run = prep.start("apply", "--yes", "--adopt", prep.spec.name)
-        time.sleep(0.1)
-        found = devcloud.admin.network.create_network(name=name, mtu=1440)
-        said = "".join(run.communicate(timeout=200))
-    assert run.returncode == 1
-    assert "the plan did not show that; plan again, and apply that plan (--adopt)" in said
-    assert devcloud.admin.network.get_network(found.id).mtu == 1440
-    devcloud.admin.network.delete_network(found)
+def test_consent_to_adopt_covers_what_the_plan_has_shown(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody creates the network after the plan: the run neither takes nor changes it."""
+    monkeypatch.setattr(api, "FRESH", 1000.0)
+    lab.apply()
+    plan = api.plan(lab.cloud, lab.spec(Network(name="shown", mtu=1400)), adopt=True)
+    found = lab.admin.network.create_network(name="shown", mtu=1440, project_id=lab.project_id)
+    with lab.devcloud.faults(Fault("neutron", method="POST", path_regex="/networks", status=503)):
+        report = api.apply(lab.cloud, plan)
+    (failed,) = report.failed
+    assert isinstance(failed.error, PlanRefused)
+    assert "the plan did not show that; plan again, and apply that plan (--adopt)" in str(failed.error)
+    assert lab.admin.network.get_network(found.id).mtu == 1440
+    lab.admin.network.delete_network(found)
 
 
 def test_a_floating_ip_is_known_by_its_tag_when_its_description_was_edited(prep: Prep, devcloud: Devcloud) -> None:
