@@ -125,7 +125,8 @@ def apply(
     elif name not in (None, wanted.spec):
         raise SpecError([Mistake("name", f"{name!r} is not that of the plan, {wanted.spec!r}", "leave name out")])
     _refuse_no_cloud(cloud)
-    wanted.raise_for_refusals()
+    if agreed:
+        wanted.raise_for_refusals()
 
     def again(old: Plan) -> Plan:
         return _made_again(cloud, old, jobs, progress, agreed=agreed, prune=prune)
@@ -225,9 +226,9 @@ def _made_again(cloud: Cloud, old: Plan, jobs: int, progress: Progress, *, agree
             jobs=jobs,
             progress=progress,
         )
-    new.raise_for_refusals()
     if not agreed:
         return new
+    new.raise_for_refusals()
     moved = differences(old.data(), new.data())
     refusals = [Mistake(key, "has changed since the plan was made", "plan again") for key in moved]
     refusals = refusals or consent.beyond_plan(old, new)

@@ -40,33 +40,42 @@ def carry_out(
     """Run a plan under the lease of its spec; a plan that has nothing to do needs none.
 
     ``current`` says whether a plan is young enough, ``again`` makes it anew, or raises PlanRefused.  When somebody
-    else may have worked on the spec since the plan was made, it is made again under the lease.  Raises LeaseHeld.
+    else may have worked on the spec since the plan was made, it is made again under the lease.  So a plan with
+    refusals is refused only when nobody else was at work while it was made: half of another run's work looks like a
+    mistake.  Raises LeaseHeld, PlanRefused.
     """
-    if not (plan or current(plan)):
-        plan = again(plan)
     seen, site = plan.lease, plan.site
     assert site is not None
-    if not plan or seen is None:
+
+    def anew() -> Report:
+        return carry_out(again(plan), current=current, again=again, run=run, timeout=timeout)
+
+    if plan.refusals and not (seen and lease.is_outdated(site, seen)):
+        plan.raise_for_refusals()
+    if not (plan or plan.refusals):
+        return _run(plan, run) if current(plan) else anew()
+    if seen is None:
         return _run(plan, run)
     home = _step_of_home(plan)
     first = None
     if home is not None and home.action is Action.CREATE:
         # Keystone's unique names are the first compare-and-swap: the lease lies in the project
-        if not current(plan):
-            return carry_out(again(plan), current=current, again=again, run=run, timeout=timeout)
+        if plan.refusals or not current(plan):
+            return anew()
         first = run(replace(plan, steps=(home,)))
         if first.failed or first.interrupt is not None:
             return _rest_skipped(plan, home, first)
         plan = replace(plan, steps=tuple(_made(step, first) if step is home else step for step in plan))
-    elif not seen.existed:
-        return _run(plan, run)  # a destroy without the project: what is left has unique names
+    elif not seen.existed:  # a destroy without the project: what is left has unique names
+        return anew() if lease.is_outdated(site, seen) else _run(plan, run)
     try:
         with lease.held(site, seen, timeout) as held:
-            if not (held.untouched and current(plan)):
+            if plan.refusals or not (held.untouched and current(plan)):
                 plan = again(plan)
+                plan.raise_for_refusals()
             return _joined(first, _run(_home_last(plan), run, held))
     except lease.Vanished:
-        return carry_out(again(plan), current=current, again=again, run=run, timeout=timeout)
+        return anew()
 
 
 def _run(plan: Plan, run: Callable[[Plan], Report], held: lease.Held | None = None) -> Report:

@@ -57,16 +57,27 @@ def add_lock_timeout(parser: argparse.ArgumentParser) -> None:
 
 
 def carry_out(options: argparse.Namespace, cloud: Cloud, plan: Plan) -> int:
-    """Apply a plan that has no refusals, by consent."""
+    """Apply a plan by consent."""
     consent(options, plan)
     return run_plan(options, cloud, plan)
 
 
-def consent(options: argparse.Namespace, plan: Plan) -> None:
-    """Have a plan that has no refusals agreed to."""
+def consent(
+    options: argparse.Namespace, plan: Plan, question: str = "Apply this plan? Type yes: ", wanted: str = "yes"
+) -> None:
+    """Have a plan agreed to.  One with refusals is refused, with --yes by the run: another one may be at work."""
+    if options.yes:
+        return
+    name_holder(plan)
     plan.raise_for_refusals()
-    if plan and not options.yes:
-        ask(plan, "Apply this plan? Type yes: ", "yes")
+    if plan:
+        ask(plan, question, wanted)
+
+
+def name_holder(plan: Plan) -> None:
+    """Print who was at work on the spec when a plan was made."""
+    if plan.lease and plan.lease.holder:
+        print(f"openstack-prep: spec {plan.spec} is being applied by {plan.lease.holder}", file=sys.stderr)
 
 
 def run_plan(options: argparse.Namespace, cloud: Cloud, plan: Plan) -> int:

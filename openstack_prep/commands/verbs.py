@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.commands import AddCommand
-from openstack_prep.commands.running import add_lock_timeout, ask, carry_out, open_spec, print_result, run_plan
+from openstack_prep.commands.running import (
+    add_lock_timeout,
+    carry_out,
+    consent,
+    name_holder,
+    open_spec,
+    print_result,
+    run_plan,
+)
 from openstack_prep.errors import ConfigError
 from openstack_prep.raw import Values
 
@@ -50,8 +57,7 @@ def _plan(options: argparse.Namespace) -> int:
         cloud, spec, allow_replace=options.allow_replace, adopt=options.adopt, prune=options.prune, jobs=options.jobs
     )
     print_result(options, plan.table, _plan_data(plan))
-    if plan.lease and plan.lease.holder:
-        print(f"openstack-prep: spec {plan.spec} is being applied by {plan.lease.holder}", file=sys.stderr)
+    name_holder(plan)
     plan.raise_for_refusals()
     if options.out:
         plan_file.save(options.out, plan, options.spec, read, cloud)
@@ -107,10 +113,8 @@ def _destroy(options: argparse.Namespace) -> int:
 
     cloud, spec = open_spec(options, options.spec)
     plan = api.plan_destroy(cloud, spec, jobs=options.jobs)
-    plan.raise_for_refusals()
-    if plan and not options.yes:
-        name = next((each.name for each in spec.resources if each.kind == "project"), spec.name)
-        ask(plan, f"Destroy this for good? Type the name {name}: ", name)
+    name = next((each.name for each in spec.resources if each.kind == "project"), spec.name)
+    consent(options, plan, f"Destroy this for good? Type the name {name}: ", name)
     return run_plan(options, cloud, plan)
 
 
