@@ -88,8 +88,7 @@ def _series(rules: Rules, options: argparse.Namespace, environment: dict[str, st
     for number in range(options.rounds):
         folder = Path(tempfile.mkdtemp(prefix="races-"))
         chance = random.Random(f"{options.seed} {rules} {number}")
-        outcome = race(_checkouts(folder, environment, options), admin, rules, chance, before)
-        before = outcome.orphans
+        outcome = race(_checkouts(folder, environment, options), admin, rules, chance)
         print(f"{number:>3} {outcome.seconds:>6.1f} s  {outcome}", flush=True)
         endings.update(map(_ending, outcome.runs))
         if outcome.faults:
@@ -98,6 +97,9 @@ def _series(rules: Rules, options: argparse.Namespace, environment: dict[str, st
         if outcome.faults and options.keep:
             shutil.copytree(folder, options.keep / f"{folder.name}-round{number}", symlinks=True)
         shutil.rmtree(folder, ignore_errors=True)
+    for what in (what for id_, what in orphans(admin).items() if id_ not in before):
+        faults += 1
+        print(f"        {what} has no project", flush=True)
     shown = ", ".join(f"{count} {ending}" for ending, count in sorted(endings.items()))
     print(f"# {options.rounds} rounds, {faults} with faults, {time.monotonic() - started:.0f} s; {shown}", flush=True)
     return faults

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import yaml
 from openstack_prep import api
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import PrepError
+from openstack_prep.plan import Report
 from openstack_prep.spec import Spec, load_spec
 from tests.devcloud.qcow2 import qcow2
 from tests.races.stopped import Stop
@@ -73,7 +74,7 @@ class Run:
 class Checkout:
     """A directory with the spec, and a HOME; ``proc`` stands for /proc when it is to be on a host of its own.
 
-    ``start`` and ``run`` are commands; ``plan`` and ``destroy`` need no race and spare the time of a new process.
+    ``start`` runs a command; the other verbs need no race and spare the time of a new process.
     """
 
     folder: Path
@@ -106,11 +107,6 @@ class Checkout:
         self.runs.append(Run(process, log, stop))
         return self.runs[-1]
 
-    def run(self, verb: str, *words: str) -> Run:
-        started = self.start(verb, *words)
-        started.wait()
-        return started
-
     def plan(self) -> str:
         """Return what a plan would do, or why there is none; nothing when all is as declared."""
         try:
@@ -119,14 +115,19 @@ class Checkout:
             return str(error)
         return str(planned) if planned or planned.refusals else ""
 
+    def apply(self) -> Iterator[str]:
+        """Apply once more; yields what fails."""
+        yield from self._report("apply", api.apply)
+
     def destroy(self) -> Iterator[str]:
-        """Destroy what the spec manages; yields why it cannot."""
+        """Destroy what the spec manages; yields what fails."""
+        yield from self._report("destroy", api.destroy)
+
+    def _report(self, name: str, verb: Callable[[Cloud, Spec], Report]) -> Iterator[str]:
         try:
-            report = api.destroy(self.cloud, self._spec())
+            verb(self.cloud, self._spec()).raise_for_failures()
         except PrepError as error:
-            yield f"destroy: {error}"
-        else:
-            yield from (f"destroy: {result}" for result in report.failed)
+            yield f"{name}: {error}"
 
     def _spec(self) -> Spec:
         return load_spec(self.folder / "spec.yaml")

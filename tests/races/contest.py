@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.races.checkout import Checkout, Run
-from tests.races.estate import left, orphans
+from tests.races.estate import left
 from tests.races.stopped import PHASES, Stop
 
 KILLED = -9
@@ -37,7 +37,6 @@ class Outcome:
     runs: list[Run] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     seconds: float = 0.0
-    orphans: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         words = [" ".join("held" if is_held(run) else str(run.code) for run in self.runs)]
@@ -51,17 +50,13 @@ def is_held(run: Run) -> bool:
     return run.code == 1 and HELD.search(run.said) is not None
 
 
-def race(
-    there: Sequence[Checkout], admin: Any, rules: Rules, chance: random.Random, before: Mapping[str, str]
-) -> Outcome:
-    """Let runs race from these checkouts in turn, then look what they have left, and take it away.
-
-    ``before`` are the orphans of earlier rounds.
-    """
+def race(there: Sequence[Checkout], admin: Any, rules: Rules, chance: random.Random) -> Outcome:
+    """Let runs race from these checkouts in turn, then look what they have left, and take it away."""
     outcome, started = Outcome(), time.monotonic()
     projects = sorted({each.project for each in there})
     if rules.against_destroy:
-        outcome.faults += (fault for each in there[: len(projects)] for fault in _fails(each.run("apply")))
+        for checkout in there[: len(projects)]:
+            outcome.faults += checkout.apply()
     unlucky = chance.randrange(rules.racers) if rules.requests else -1
     for number in range(rules.racers):
         verb = "destroy" if rules.against_destroy and not number else "apply"
@@ -80,18 +75,11 @@ def race(
         outcome.faults += checkout.destroy()
     if any(admin.identity.find_project(each) or admin.identity.find_user(each) for each in projects):
         outcome.faults.append("destroy leaves the project or its user")
-    outcome.orphans = orphans(admin)
-    outcome.faults += sorted(f"{what} has no project" for id_, what in outcome.orphans.items() if id_ not in before)
     return outcome
 
 
 def _stop(requests: int, chance: random.Random) -> Stop:
     return Stop(chance.randint(1, requests), chance.choice(PHASES), chance.uniform(0, 0.3))
-
-
-def _fails(run: Run) -> Iterator[str]:
-    if run.code:
-        yield f"{run.log.name} ends with {run.code}"
 
 
 def _endings(runs: Sequence[Run]) -> Iterator[str]:
@@ -118,7 +106,7 @@ def _left_by(checkout: Checkout, admin: Any, *, killed: bool, gone: bool) -> Ite
 def _converges(checkout: Checkout, admin: Any, *, again: bool) -> Iterator[str]:
     """Yield what a further apply leaves wrong; after runs that all ended well, the plan is empty at once."""
     if again:
-        yield from _fails(checkout.run("apply"))
+        yield from checkout.apply()
         found = left(admin, checkout.project)
         yield from (f"{count} of {what} after a further apply" for what, count in found.items() if count != 1)
     if pending := checkout.plan():
