@@ -124,12 +124,13 @@ class _Wait:
         return group
 
     def _confirm_project(self, group: Group, lease: Lease) -> None:
-        """Raise Vanished when we have made the group of a project anew that another run has just deleted.
+        """Raise Vanished when the group outlives its project, which another run has just deleted.
 
-        Project.delete takes the group after the project; a lease that is the first in an old project is suspect.
+        Project.delete takes the group after the project: a look in between makes the group anew, so a lease that is
+        the first in an old project is suspect; and a run that was killed in between leaves it, with its own lease.
         """
         sight = self.sight
-        if not sight.declared or not sight.existed or group.text.count:
+        if not sight.declared or not sight.existed or (group.text.count and self.untouched):
             return
         project_id = self.site.find_project_id(sight.project)
         if project_id == self.site.admin.project_id:

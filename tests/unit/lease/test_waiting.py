@@ -16,8 +16,9 @@ from openstack_prep.errors import CloudError, LeaseHeld, LeaseLost
 from openstack_prep.lease import lease as keeping
 from openstack_prep.lease import process, waiting
 from openstack_prep.lease.text import Description, Entry, digest
+from openstack_prep.resources import Project
 from openstack_prep.site import Site
-from tests.unit.conftest import LEASE, default_group, failure
+from tests.unit.conftest import IDENTITY, LEASE, default_group, failure
 
 LIST = "http://neutron/v2.0/security-groups?name=default"
 THEIRS = Entry(spec=digest("lab"), run="thei", since=1, place="else", pid=1, start="abc", who="ann@laptop")
@@ -156,6 +157,42 @@ def test_a_live_or_foreign_process_is_not(
     put_in(group, replace(THEIRS, place=digest("here"), start=digest("7", 3)))
     with pytest.raises(LeaseHeld), lease.held(site, lease.look(site, "lab", None), 0):
         pass
+
+
+@pytest.fixture
+def project(services: requests_mock.Mocker) -> Project:
+    row = {"id": "p", "name": "lab", "domain_id": "default", "enabled": True, "tags": []}
+    services.get(f"{IDENTITY}/projects?name=lab", json={"projects": [row]})
+    services.get(f"{IDENTITY}/projects/p", json={"project": row})
+    return Project(name="lab")
+
+
+def dead_holder(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "place", lambda: "here")
+    monkeypatch.setattr(process, "exists", lambda pid: False)
+    put_in(group, replace(THEIRS, place=digest("here")))
+
+
+def test_a_group_that_a_killed_destroy_left_without_its_project_is_no_carrier(
+    services: requests_mock.Mocker, site: Site, group: Group, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group["description"] = "Default security group [openstack-prep 3]"
+    dead_holder(group, monkeypatch)
+    seen = lease.look(site, "lab", project, declared=True)
+    services.get(f"{IDENTITY}/projects/p", **failure(404))
+    deletion = services.delete(LEASE, status_code=204)
+    with pytest.raises(lease.Vanished), lease.held(site, seen, 0):
+        pass
+    assert deletion.called_once
+
+
+def test_a_dead_holder_in_a_project_that_exists_is_followed(
+    site: Site, group: Group, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group["description"] = "Default security group [openstack-prep 3]"
+    dead_holder(group, monkeypatch)
+    with lease.held(site, lease.look(site, "lab", project, declared=True), 0) as held:
+        assert not held.untouched
 
 
 def test_a_lost_answer_is_our_lease(services: requests_mock.Mocker, site: Site, group: Group) -> None:
