@@ -53,38 +53,47 @@ def plan(
     """
     spec, site = open_site(cloud, wanted, jobs, progress, name=name, for_apply=True)
     seen = exclusive.look(site, spec.name, spec.resources)
-    with cloud.reading(ADMINISTRATOR):
-        others = frozenset(each.key for each in spec.resources)
-        observed, found = executor.examine(site, spec.chosen, others=others, jobs=jobs)
-    site.known.update(observed)
-    mistakes = [*spec.unread, *found]
-    made = planner.plan_apply(
-        spec.name, spec.chosen, observed, mistakes=mistakes, allow_replace=allow_replace, adopt=adopt
-    )
-    if prune or spec.is_whole:
-        unchosen = [each for each in spec.resources if not spec.is_chosen(each)]
-        there = observed | (executor.observe(site, unchosen, jobs=jobs) if unchosen else {})
-        left = scan.undeclared(site, spec.resources, there, jobs=jobs)
-        made = planner.plan_removals(made, left, prune=prune)
-        refused = executor.examine_deletes(site, made, jobs=jobs)
-        made = replace(made, refusals=(*made.refusals, *refused))
-    refusals = spec.placed(made.refusals)
-    return replace(made, refusals=tuple(refusals), wanted=spec, site=site, made=time.monotonic(), lease=seen)
+
+    def make() -> Plan:
+        with cloud.reading(ADMINISTRATOR):
+            others = frozenset(each.key for each in spec.resources)
+            observed, found = executor.examine(site, spec.chosen, others=others, jobs=jobs)
+        site.known.update(observed)
+        mistakes = [*spec.unread, *found]
+        made = planner.plan_apply(
+            spec.name, spec.chosen, observed, mistakes=mistakes, allow_replace=allow_replace, adopt=adopt
+        )
+        if prune or spec.is_whole:
+            unchosen = [each for each in spec.resources if not spec.is_chosen(each)]
+            there = observed | (executor.observe(site, unchosen, jobs=jobs) if unchosen else {})
+            left = scan.undeclared(site, spec.resources, there, jobs=jobs)
+            made = planner.plan_removals(made, left, prune=prune)
+            refused = executor.examine_deletes(site, made, jobs=jobs)
+            made = replace(made, refusals=(*made.refusals, *refused))
+        return replace(made, refusals=tuple(spec.placed(made.refusals)))
+
+    made = replace(exclusive.attempt(site, seen, "apply", make), allow_replace=allow_replace, adopt=adopt)
+    return replace(made, wanted=spec, site=site, made=time.monotonic(), lease=seen)
 
 
 def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = JOBS) -> Plan:
     """Return what destroy would delete: only what the spec manages, whether it still declares it or not."""
     spec, site = open_site(cloud, wanted, jobs, name=name)
     seen = exclusive.look(site, spec.name, spec.resources)
-    with cloud.reading(ADMINISTRATOR):
-        observed = executor.observe(site, spec.resources, jobs=jobs)
-        site.known.update(observed)
-        left = scan.undeclared(site, spec.resources, observed, jobs=jobs) if spec.is_whole else []
-        if any(isinstance(each, Project) for each in spec.resources):
-            left += scan.everything(site, (), [LeftGroup], jobs=jobs)
-    made = planner.plan_destroy(spec.name, spec.resources, observed, left)
-    refusals = spec.placed(executor.examine_deletes(site, made, jobs=jobs))
-    return replace(made, refusals=tuple(refusals), wanted=spec, site=site, made=time.monotonic(), lease=seen)
+
+    def make() -> Plan:
+        with cloud.reading(ADMINISTRATOR):
+            observed = executor.observe(site, spec.resources, jobs=jobs)
+            site.known.update(observed)
+            left = scan.undeclared(site, spec.resources, observed, jobs=jobs) if spec.is_whole else []
+            if any(isinstance(each, Project) for each in spec.resources):
+                left += scan.everything(site, (), [LeftGroup], jobs=jobs)
+        made = planner.plan_destroy(spec.name, spec.resources, observed, left)
+        refusals = spec.placed(executor.examine_deletes(site, made, jobs=jobs))
+        return replace(made, refusals=tuple(refusals))
+
+    made = exclusive.attempt(site, seen, "destroy", make)
+    return replace(made, wanted=spec, site=site, made=time.monotonic(), lease=seen)
 
 
 def apply(

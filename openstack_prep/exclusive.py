@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from openstack_prep import lease
+from openstack_prep.errors import CloudError, Mistake, PlanRefused
 from openstack_prep.model import INTERRUPT, Action, Resource, Result, Status, Step
 from openstack_prep.plan import Plan, Report
 from openstack_prep.resources import Project
@@ -17,6 +18,18 @@ def look(site: Site, spec: str, resources: Sequence[Resource]) -> lease.Sight:
     """Return who is at work on a spec, to be asked before anything else is read for a plan."""
     home, declared = _home(resources)
     return lease.look(site, spec, home, declared=declared)
+
+
+def attempt(site: Site, seen: lease.Sight, purpose: str, make: Callable[[], Plan]) -> Plan:
+    """Return a plan, refused when another run changes what is read for it: things go between two requests."""
+    try:
+        return make()
+    except (CloudError, PlanRefused) as error:
+        if not lease.is_outdated(site, seen):
+            raise
+        what = f"cannot be planned while another run works on it: {error}"
+        refusal = Mistake(f"spec {seen.spec}", what, "plan again when that run has ended")
+        return Plan(spec=seen.spec, purpose=purpose, steps=(), refusals=(refusal,))
 
 
 def _home(resources: Sequence[Resource]) -> tuple[Project | None, bool]:

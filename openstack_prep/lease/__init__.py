@@ -6,8 +6,8 @@ Source: Neutron 29.0.0, services/revisions/revision_plugin.py, db/securitygroups
 (``_ensure_default_security_group``: listing a project's groups makes the default one), conf/policies/security_group.py.
 """
 
-from openstack_prep.lease.carrier import Sight, Vanished, is_outdated, look, unlock
+from openstack_prep.lease.carrier import Sight, Vanished, look, unlock
 from openstack_prep.lease.lease import Lease
-from openstack_prep.lease.waiting import LOCK_TIMEOUT, Held, held
+from openstack_prep.lease.waiting import LOCK_TIMEOUT, Held, held, is_outdated
 
 __all__ = ["LOCK_TIMEOUT", "Held", "Lease", "Sight", "Vanished", "held", "is_outdated", "look", "unlock"]

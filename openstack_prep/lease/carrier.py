@@ -107,23 +107,6 @@ def read(site: Site, project: Resource | None) -> Group:
     return _group(cloud, found[0])
 
 
-def is_outdated(site: Site, sight: Sight) -> bool:
-    """Return whether another run has worked on the spec, or may have, since this sight of its lease.
-
-    What was read meanwhile may then be half of that run's work.  One request.
-    """
-    if sight.holder is not None:
-        return True
-    try:
-        if sight.group is not None:
-            return sight.group.again().revision != sight.group.revision
-        return not sight.existed and project_id(site.fresh(), sight.project) is not None
-    except NotFound:  # it went with its project
-        return True
-    except CloudError:
-        return False
-
-
 def unlock(sight: Sight) -> None:
     """Take a lease from the run that was seen to hold it; raises LeaseHeld when another one holds it by now."""
     group, holder = sight.group, sight.holder

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from openstack_prep.errors import CloudError, LeaseHeld, NotAllowed, NotFound
 from openstack_prep.lease import process
-from openstack_prep.lease.carrier import CHANGED, Group, Sight, Vanished, read
+from openstack_prep.lease.carrier import CHANGED, Group, Sight, Vanished, project_id, read
 from openstack_prep.lease.lease import DURATION, SWAPS, Lease, now
 from openstack_prep.lease.text import Description, Entry, digest, plain
 from openstack_prep.site import Site
@@ -65,14 +65,37 @@ def held(site: Site, sight: Sight, timeout: float = LOCK_TIMEOUT) -> Iterator[He
     found.lease.release()
 
 
+def is_outdated(site: Site, sight: Sight) -> bool:
+    """Return whether another run has worked on the spec, or may have, since this sight of its lease.
+
+    What was read meanwhile may then be half of that run's work.  One request.
+    """
+    if sight.holder is not None:
+        return (sight.holder.pid, sight.holder.place) != (os.getpid(), _place())
+    try:
+        if sight.group is not None:
+            return sight.group.again().revision != sight.group.revision
+        return not sight.existed and project_id(site.fresh(), sight.project) is not None
+    except NotFound:  # it went with its project
+        return True
+    except CloudError:
+        return False
+
+
+def _place() -> str:
+    """Return the digest of this host and process namespace; empty when unknown."""
+    place = process.place()
+    return place and digest(place)
+
+
 def _entry_of(spec: str) -> Entry:
     """Return the entry of a new run of this process."""
-    place, pid = process.place(), os.getpid()
+    pid = os.getpid()
     return Entry(
         spec=digest(spec),
         run=secrets.token_urlsafe(3),
         since=int(time.time()),
-        place=place and digest(place),
+        place=_place(),
         pid=pid,
         start=digest(process.started(pid), 3),
         who=plain(process.owner()),
@@ -132,17 +155,17 @@ class _Wait:
         sight = self.sight
         if not sight.declared or not sight.existed or (group.text.count and self.untouched):
             return
-        project_id = self.site.find_project_id(sight.project)
-        if project_id == self.site.admin.project_id:
+        owner = self.site.find_project_id(sight.project)
+        if owner == self.site.admin.project_id:
             return
         try:
-            self.site.admin.identity.get(f"/projects/{project_id}")
+            self.site.admin.identity.get(f"/projects/{owner}")
         except NotFound:
             lease.abandon()
             group.cloud.network.delete(f"/security-groups/{group.id}")
             raise Vanished(f"the project of spec {sight.spec} was deleted by another run") from None
         except CloudError as error:
-            _log.debug("project %s cannot be confirmed: %s", project_id, error)
+            _log.debug("project %s cannot be confirmed: %s", owner, error)
 
     def _try(self, group: Group) -> Lease | None:
         """Write our entry; None when somebody was faster."""

@@ -11,11 +11,12 @@ import requests_mock
 import openstack_prep as prep
 from openstack_prep import api
 from openstack_prep.cloud import Cloud
-from openstack_prep.errors import LeaseHeld, PlanRefused
+from openstack_prep.errors import LeaseHeld, NotAllowed, PlanRefused
+from openstack_prep.lease import process
 from openstack_prep.lease.text import Description, Entry, digest
 from openstack_prep.resources import Flavor
 from openstack_prep.spec import Spec
-from tests.unit.conftest import connection, default_group
+from tests.unit.conftest import ENDPOINTS, connection, default_group, failure
 
 SPEC = Spec("lab", (Flavor(name="master", vcpus=4, ram=16384, disk=25),))
 BIGGER = Spec("lab", (replace(SPEC.resources[0], ram=32768),))
@@ -38,8 +39,8 @@ def taken_and_released(group: Row) -> None:
     group["revision_number"] += 2
 
 
-def held(group: Row) -> None:
-    group["description"] = Description.read(group["description"]).holding(THEIRS).write()
+def held(group: Row, holder: Entry = THEIRS) -> None:
+    group["description"] = Description.read(group["description"]).holding(holder).write()
     group["revision_number"] += 1
 
 
@@ -92,3 +93,45 @@ def test_nobody_has_agreed_to_a_plan_with_refusals(cloud: Cloud, flavors: list[R
     taken_and_released(group)
     with pytest.raises(PlanRefused, match="--allow-replace"):
         prep.apply(cloud, plan)
+
+
+# --- errors while another run is at work ----------------------------------------------------
+
+
+def failing_once(services: requests_mock.Mocker, flavors: list[Row]) -> None:
+    """Let the list of flavors fail once: it names what another run has just deleted."""
+    answers = [failure(404), {"json": lambda *_: {"flavors": flavors}}]
+    services.get(f"{ENDPOINTS['compute']}/flavors/detail", answers)
+
+
+@pytest.mark.parametrize("verb", [prep.apply, prep.destroy])
+def test_what_cannot_be_read_while_another_run_is_at_work_is_planned_again(
+    services: requests_mock.Mocker, cloud: Cloud, flavors: list[Row], verb: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = default_group(services)
+    failing_once(services, flavors)
+    monkeypatch.setattr(process, "place", lambda: "here")
+    monkeypatch.setattr(process, "exists", lambda pid: False)
+    held(group, replace(THEIRS, place=digest("here")))  # and is then killed
+    verb(cloud, SPEC).raise_for_failures()
+
+
+def test_a_plan_says_that_another_run_was_at_work(
+    services: requests_mock.Mocker, cloud: Cloud, flavors: list[Row], group: Row
+) -> None:
+    failing_once(services, flavors)
+    held(group)
+    (refusal,) = prep.plan(cloud, SPEC).refusals
+    assert refusal.where == "spec lab"
+    assert "another run works on it" in refusal.what
+
+
+def test_what_cannot_be_read_under_our_own_lease_is_an_error(
+    services: requests_mock.Mocker, cloud: Cloud, flavors: list[Row], group: Row
+) -> None:
+    plan = prep.plan(cloud, SPEC)
+    taken_and_released(group)
+    services.get(f"{ENDPOINTS['compute']}/flavors/detail", **failure(401))
+    with pytest.raises(NotAllowed):
+        api.apply(cloud, plan, agreed=False)
+    assert group["description"] == "Default security group"
