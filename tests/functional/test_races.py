@@ -19,15 +19,14 @@ ADMIN = "devcloud-admin"
 REQUESTS = 45  # about as many as one apply sends
 
 
-@pytest.mark.parametrize("projects", [1, 2], ids=["one project", "two projects"])
 @pytest.mark.parametrize(
-    ("rules", "lock_timeout"),
+    ("rules", "projects", "lock_timeout"),
     [
-        (Rules(racers=2, requests=REQUESTS), "60"),
-        (Rules(racers=3, stagger=(0.2, 2.0)), "0"),
-        (Rules(racers=2, stagger=(0.0, 1.0), against_destroy=True), "60"),
+        pytest.param(Rules(racers=2, requests=REQUESTS), 1, "60", id="killed"),
+        pytest.param(Rules(racers=2, requests=REQUESTS), 2, "60", id="killed beside another project"),
+        pytest.param(Rules(racers=3, stagger=(0.2, 2.0)), 1, "0", id="leaving at once"),
+        pytest.param(Rules(racers=2, stagger=(0.0, 1.0), against_destroy=True), 1, "60", id="against destroy"),
     ],
-    ids=["killed", "leaving at once", "against destroy"],
 )
 def test_a_round(rules: Rules, lock_timeout: str, projects: int, devcloud: Devcloud, tmp_path: Path) -> None:
     cloud = Cloud(connect(devcloud.clouds_file, ADMIN))
