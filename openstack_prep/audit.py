@@ -104,7 +104,7 @@ def _unmanaged(
 
 def _whose(site: Site, found: Observed) -> str:
     tags, text = (found.record.tags, found.record.description) if isinstance(found.record, NeutronRecord) else ((), "")
-    owner = next(iter(Mark.specs_in(tags)), None) or Mark.spec_in(text)
+    owner = next(iter(Mark.specs_in(tags)), None) or Mark.spec_in(text) or found.managed_by
     return f"is managed by the spec {owner}" if owner and owner != site.mark.spec else "is managed by no spec"
 
 

@@ -126,7 +126,8 @@ class AddressPool(ByTenant):
             declared = cls(name=name, subnet=subnet, addresses=tuple(map(str, addresses)), **cls.placing(owner))
             observed = declared._observe(subnet_id, kept)
             if observed is not None:
-                yield declared, replace(observed, ours=spec == site.mark.spec, record=kept[0])
+                ours = spec == site.mark.spec
+                yield declared, replace(observed, ours=ours, managed_by="" if ours else spec)
 
     def _observe(self, here: str | None, kept: Sequence[PortRecord]) -> Observed | None:
         """Return what its ports on the subnet ``here`` keep, and those elsewhere."""

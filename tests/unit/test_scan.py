@@ -269,7 +269,8 @@ def test_an_entry_is_known_by_its_owner_and_project(cloud: requests_mock.Mocker,
 
     def entry(owner: str, project: str) -> dict[str, Any]:
         auth = {"auth_url": IDENTITY, "username": "ops", "password": "x", "project_name": project}
-        return {"openstack_prep": owner, "auth": auth | {"project_domain_name": "Default"}}
+        domains = {"project_domain_name": "Default", "user_domain_name": "Default"}
+        return {"openstack_prep": owner, "auth": auth | domains}
 
     entries = {"old": entry("lab", "lab"), "other": entry("other", "lab"), "namesake": entry("lab", "their")}
     path.write_text(yaml.safe_dump({"clouds": {"ci": entry("lab", "lab"), **entries}}))

@@ -27,6 +27,8 @@ PORT = {
 }
 ADDRESS = {
     "tags": [],
+    "floating_network_id": "x",
+    "project_id": "p1",
     "id": "f1",
     "floating_ip_address": "192.0.2.5",
     "description": "",

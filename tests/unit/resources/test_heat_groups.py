@@ -6,7 +6,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.resources.heat import HeatStack
-from openstack_prep.resources.heat_groups import GROUP, SCALING, Foreseen, Values, completed, not_growing
+from openstack_prep.resources.heat_groups import GROUP, SCALING, Foreseen, Parameters, completed, not_growing
 from openstack_prep.site import Site
 
 STACK = "http://heat/v1/admin-project/stacks/s/root"
@@ -46,7 +46,7 @@ def group(count: Any, *removed: Any, mode: str = "append") -> dict[str, Any]:
 
 
 def told(stack: HeatStack, nodes: Any, *found: Foreseen, given: Any = None, changed: Any = frozenset()) -> list[str]:
-    values = Values(given or {}, {"list": {"default": []}}, changed)
+    values = Parameters(given or {}, {"list": {"default": []}}, changed)
     template = {"resources": {"nodes": nodes, "agents": group(2)}}
     return list(map(str, completed(list(found), stack, template, values)))
 
@@ -110,7 +110,7 @@ def test_a_nested_stack_that_goes_is_named_by_what_it_consists_of(stack: HeatSta
 def test_groups_that_shrink_are_previewed_so(stack: HeatStack) -> None:
     """Others grow in the same update, which Heat cannot preview."""
     template = {"resources": {"nodes": group({"get_param": "n"}), "agents": group(5), "x": {"type": "y"}}}
-    asked = not_growing(stack, template, Values({"n": "1"}, {}, None))["resources"]
+    asked = not_growing(stack, template, Parameters({"n": "1"}, {}, None))["resources"]
     assert [asked[name]["properties"]["count"] for name in ("nodes", "agents")] == [1, 2]
 
 
