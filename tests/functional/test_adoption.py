@@ -65,7 +65,7 @@ def test_what_is_taken_over_permanently_is_deleted_by_destroy(prep: Prep, devclo
     prep.apply()
     assert prep.changes() == set()
     assert admin.identity.get_project(project).tags[0] == f"openstack-prep:{name}"
-    assert admin.identity.get_user(user).description == f"by hand [openstack-prep:{name}/{name}]"
+    assert admin.identity.get_user(user).description == f"by hand [openstack-prep:{name}/{name}@{project.id}]"
     prep.write({"name": f"{name}-other", "users": [{"name": name, "adopt": "permanently"}]})
     said = prep.run("apply", "--yes", prep.spec.name, code=2).stderr
     assert f"user/{name}: is managed by spec {name}" in said

@@ -134,7 +134,7 @@ def test_fields_of_a_user(lab: Lab) -> None:
     lab.apply(user=lab.user(**fields | {"email": "other@example.org", "description": "the robot"}))
     user = lab.devcloud.admin.identity.find_user(lab.name)
     assert user.email == "other@example.org"
-    assert user.description == f"the robot [openstack-prep:{lab.name}/{lab.name}]"
+    assert user.description == f"the robot [openstack-prep:{lab.name}/{lab.name}@{lab.project_id}]"
     lab.apply(user=lab.user(enabled=False), roles=("member",))
     login = lab.cloud.as_user(username=lab.name, password=Secret("first"), user_domain="Default")
     with pytest.raises(NotAllowed):
