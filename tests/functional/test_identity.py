@@ -258,7 +258,8 @@ def test_a_keypair_belongs_to_its_user(lab: Lab) -> None:
     entry = CloudsEntry(path=str(lab.path), cloud=lab.name, user=lab.name, project=lab.name)
     lab.apply(keypair, entry)
     (seen,) = lab.connect(lab.name).compute.keypairs()
-    assert (seen.name, seen.public_key) == ("key", f"{KEY} me@here openstack-prep:{lab.name}")
+    tags = f"openstack-prep:{lab.name}~{lab.project_id} openstack-prep:{lab.name}"
+    assert (seen.name, seen.public_key) == ("key", f"{KEY} me@here {tags}")
     other = Keypair(name="key", public_key=KEY.replace("FlqgB", "FlqgC"), project=lab.name)
     plan = api.plan(lab.cloud, lab.spec(other, entry))
     assert [step.action.value for step in plan.pending] == ["replace"]
