@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -115,14 +115,14 @@ def completed(found: list[Foreseen], stack: HeatStack, template: Raw, values: Pa
 def _resized(found: list[Foreseen], stack: HeatStack, name: str, properties: Raw, values: Parameters) -> list[Foreseen]:
     """Return what is foreseen, with the deletions in a group as its removal_policies decide."""
     made = {place: each for place, each in stack.made.items() if place.rpartition(".")[0] == name}
-    policies, count = properties.get("removal_policies"), properties.get("count")
+    sized_by = [properties.get(each) for each in ("removal_policies", "removal_policies_mode", "count")]
     not_sized = any(each.place == name for each in found)  # the whole could not be previewed
     try:
         gone = _gone({place.rpartition(".")[2]: each for place, each in made.items()}, properties, values)
         if gone is None and not_sized:
-            values.number(count, 1)
+            values.number(properties.get("count"), 1)
     except Unknown:
-        return [*found, Foreseen(MAYBE, name, GROUP)] if values.may_change([policies, count]) else found
+        return [*found, Foreseen(MAYBE, name, GROUP)] if values.may_change(sized_by) else found
     if gone is None:
         return found
     going = {f"{name}.{one}" for one in gone}
@@ -137,11 +137,9 @@ def _resized(found: list[Foreseen], stack: HeatStack, name: str, properties: Raw
 
 def _gone(members: Mapping[str, HeatResource], properties: Raw, values: Parameters) -> Set[str] | None:
     """Return the members that removal_policies make go; None when a preview tells.  Raises Unknown."""
-    policies = properties.get("removal_policies") or ()
-    listed = [items(values.of((each or {}).get("resource_list")) or ()) for each in policies]
-    wanted = {str(each) for each in itertools.chain.from_iterable(listed)}
+    wanted = set(_listed(properties.get("removal_policies"), values))
     removed = {each for each, resource in members.items() if {each, resource.id} & wanted}
-    overwrites = properties.get("removal_policies_mode") == "update"
+    overwrites = values.of(properties.get("removal_policies_mode")) == "update"
     known = removed | {members[each].id for each in removed}
     if any(not each.isdecimal() for each in wanted - known):
         raise Unknown("an id that a nested template gives its member")
@@ -151,6 +149,18 @@ def _gone(members: Mapping[str, HeatResource], properties: Raw, values: Paramete
     skipped = removed if overwrites else removed | {str(n) for n in range(max(numbers, default=0))} - members.keys()
     names = (each for each in map(str, itertools.count()) if each not in skipped)
     return members.keys() - set(itertools.islice(names, values.number(properties.get("count"), 1)))
+
+
+def _listed(policies: object, values: Parameters) -> Iterator[str]:
+    """Yield the members that removal_policies name; raises Unknown."""
+    policies = policies if isinstance(policies, list | tuple) else values.of(policies) or ()
+    if not isinstance(policies, list | tuple):
+        raise Unknown(policies)
+    for each in policies:
+        policy = each if isinstance(each, Mapping) and not each.keys() - {"resource_list"} else values.of(each)
+        if policy is not None and not isinstance(policy, Mapping):
+            raise Unknown(policy)
+        yield from items(values.of((policy or {}).get("resource_list")) or ())
 
 
 def _perhaps_rolled(foreseen: Foreseen, stack: HeatStack, template: Raw, values: Parameters) -> Foreseen:

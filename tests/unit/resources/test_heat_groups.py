@@ -40,7 +40,7 @@ def stack(services: requests_mock.Mocker, site: Site) -> HeatStack:
     return HeatStack(site.admin, "s", "root")
 
 
-def group(count: Any, *removed: Any, mode: str = "append") -> dict[str, Any]:
+def group(count: Any, *removed: Any, mode: Any = "append") -> dict[str, Any]:
     policies = [{"resource_list": list(removed)}] if removed else []
     return {"type": GROUP, "properties": {"count": count, "removal_policies": policies, "removal_policies_mode": mode}}
 
@@ -80,6 +80,39 @@ def test_they_may_come_from_a_parameter(stack: HeatStack, given: Any) -> None:
     nodes["properties"]["removal_policies"] = [{"resource_list": {"get_param": "list"}}]
     assert told(stack, nodes, DELETE_3, given=given) == ["delete nodes.0"]
     assert told(stack, nodes, DELETE_3) == ["delete nodes.3"], "the default is an empty list"
+
+
+@pytest.mark.parametrize(
+    "policies", [{"get_param": "policies"}, [{"get_param": "first"}], [{"resource_list": {"get_param": "list"}}]]
+)
+def test_all_of_them_may(stack: HeatStack, policies: Any) -> None:
+    nodes = group(2)
+    nodes["properties"]["removal_policies"] = policies
+    given = {"list": ["0"], "first": {"resource_list": ["0"]}, "policies": [{"resource_list": ["0"]}]}
+    assert told(stack, nodes, DELETE_3, given=given) == ["delete nodes.0"]
+
+
+@pytest.mark.parametrize(
+    "policies",
+    [
+        {"if": ["a", [{"resource_list": ["0"]}], []]},
+        [{"if": ["a", {"resource_list": ["0"]}, {}]}],
+        {"get_param": "text"},
+        [{"get_param": "text"}],
+        "text",
+        ["text"],
+    ],
+)
+def test_policies_that_only_heat_can_compute_may_be_a_loss(stack: HeatStack, policies: Any) -> None:
+    nodes = group(3)
+    nodes["properties"]["removal_policies"] = policies
+    assert told(stack, nodes, given={"text": "[]"}, changed=None) == ["maybe replace nodes"]
+
+
+def test_their_mode_may_come_from_a_parameter(stack: HeatStack) -> None:
+    nodes = group(3, mode={"get_param": "mode"})
+    assert told(stack, nodes, given={"mode": "append"}) == []
+    assert told(stack, nodes, UPDATE_2, given={"mode": "update"}) == ["delete nodes.3", "update nodes.2"]
 
 
 @pytest.mark.parametrize(
