@@ -16,7 +16,7 @@ import contextlib
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from openstack_prep.raw import Raw, Values
@@ -53,6 +53,8 @@ class Parameters:
     declared: Raw
     changed: Set[str] | None
     """None: the template itself is another."""
+    conditions: Raw = field(default_factory=dict)
+    """The named conditions of the template."""
 
     def of(self, value: object) -> Any:
         """Return a property's value; raises Unknown for what is a function other than get_param."""
@@ -77,17 +79,42 @@ class Parameters:
 
     def may_change(self, value: object) -> bool:
         """Whether a part of a template is made of parameters that change, or of other resources."""
-        return self.changed is None or _depends(value, self.changed)
+        return self.changed is None or _depends(value, self.changed, self._turned())
+
+    def _turned(self) -> Set[str]:
+        """Return the named conditions that depend on parameters that change, also by way of other conditions."""
+        changed, turned = self.changed or frozenset(), frozenset[str]()
+        while (
+            more := {
+                name
+                for name, each in self.conditions.items()
+                if _mentions(each, turned) or _depends(each, changed, turned)
+            }
+            - turned
+        ):
+            turned |= more
+        return turned
 
 
-def _depends(value: object, changed: Set[str]) -> bool:
+def _depends(value: object, changed: Set[str], turned: Set[str]) -> bool:
     if isinstance(value, Mapping):
         named = value.get("get_param")
         named = named[0] if isinstance(named, list | tuple) and named else named
-        if named in changed or value.keys() & {"get_attr", "get_resource"}:
+        if (isinstance(named, str) and named in changed) or value.keys() & {"get_attr", "get_resource"}:
             return True
-        return any(_depends(each, changed) for each in value.values())
-    return isinstance(value, list | tuple) and any(_depends(each, changed) for each in value)
+        if _mentions([value.get("if"), value.get("condition")], turned):  # a branch of that text counts, too
+            return True
+        return any(_depends(each, changed, turned) for each in value.values())
+    return isinstance(value, list | tuple) and any(_depends(each, changed, turned) for each in value)
+
+
+def _mentions(value: object, names: Set[str]) -> bool:
+    """Whether any text in a part of a template is one of these names; where they may stand depends on the function."""
+    if isinstance(value, Mapping):
+        return any(_mentions(each, names) for each in value.values())
+    if isinstance(value, list | tuple):
+        return any(_mentions(each, names) for each in value)
+    return isinstance(value, str) and value in names
 
 
 def not_growing(stack: HeatStack, template: Raw, values: Parameters) -> Values:
@@ -105,6 +132,7 @@ def not_growing(stack: HeatStack, template: Raw, values: Parameters) -> Values:
 
 def completed(found: list[Foreseen], stack: HeatStack, template: Raw, values: Parameters) -> list[Foreseen]:
     """Return what is foreseen, with what happens to the members of groups besides."""
+    values = replace(values, conditions=template.get("conditions") or {})
     for name, each in (template.get("resources") or {}).items():
         if each.get("type") == GROUP and f"{name}." in stack.places.values():
             found = _resized(found, stack, name, each.get("properties") or {}, values)

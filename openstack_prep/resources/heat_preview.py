@@ -82,9 +82,16 @@ def foresee(
 
 
 def _parameters(body: Raw, before: Raw, names: Sequence[str], same_template: bool = False) -> Parameters:
+    """Return the parameters; of hidden ones nobody knows the former value, and what is given no longer changes too."""
     given = (body.get("environment") or {}).get("parameters") or {}
-    changed = {name for name in names if before.get(name) != given[name]} if same_template else None
-    return Parameters(given, body["template"].get("parameters") or {}, changed)
+    declared = body["template"].get("parameters") or {}
+    if not same_template:
+        return Parameters(given, declared, None)
+    hidden = {name for name, each in declared.items() if each.get("hidden") in (True, "true")}
+    unseen = given.keys() - {*names}
+    gone = before.keys() - given.keys()
+    differing = {name for name in names if before.get(name) != given[name]}
+    return Parameters(given, declared, differing | gone | hidden | unseen)
 
 
 def _with_wiped(

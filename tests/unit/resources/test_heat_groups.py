@@ -163,3 +163,26 @@ def test_a_scaling_group_that_shrinks_loses_members_that_nobody_names(
     member = {"type": SERVER, "properties": {}}
     nodes = {"type": SCALING, "properties": {"resource": member, **properties}}
     assert told(stack, nodes, Foreseen("update", "nodes", SCALING)) == [f"{verb} nodes"]
+
+
+CHANGES = {"equals": [{"get_param": "v"}, "2"]}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "verb"),
+    [
+        ({"new": CHANGES}, "maybe replace"),
+        ({"new": {"not": "x"}, "x": {"and": ["y", True]}, "y": CHANGES}, "maybe replace"),
+        ({"new": {"or": [{"condition": "x"}, False]}, "x": CHANGES}, "maybe replace"),
+        ({"new": {"equals": [{"get_param": "w"}, "2"]}, "x": CHANGES}, "update"),
+        ({"new": {"not": "x"}, "x": {"not": "new"}}, "update"),
+        ({}, "update"),
+    ],
+)
+def test_a_member_depends_on_what_its_named_conditions_depend_on(stack: HeatStack, conditions: Any, verb: str) -> None:
+    member = {"type": SERVER, "properties": {"image": {"if": ["new", "b", "a"]}}}
+    scaling = {"type": SCALING, "properties": {"desired_capacity": 3, "resource": member}}
+    template = {"conditions": conditions, "resources": {"nodes": scaling}}
+    values = Parameters({"v": "2"}, {}, frozenset({"v"}))
+    found = completed([Foreseen("update", "nodes", SCALING)], stack, template, values)
+    assert list(map(str, found)) == [f"{verb} nodes"]

@@ -171,6 +171,31 @@ def test_a_scaling_group_rolls_when_the_definition_of_its_members_changes(
     assert list(map(str, found)) == [f"{verb} nodes"]
 
 
+@pytest.mark.parametrize(
+    ("image", "given", "verb"),
+    [
+        ("token", {"token": "x"}, "maybe replace"),
+        ("default", {}, "maybe replace"),
+        ("plain", {}, "maybe replace"),
+        ("other", {}, "update"),
+    ],
+)
+def test_hidden_parameters_and_those_given_no_longer_count_as_changed(
+    services: Any, stack: HeatStack, image: str, given: dict[str, str], verb: str
+) -> None:
+    """Heat does not show the former value of a hidden one; one that is given no longer has its default again."""
+    services.put(f"{STACK}/preview", json=changes(updated=[change("s", "nodes", SCALING)]))
+    member = {"type": "OS::Nova::Server", "properties": {"image": {"get_param": image}}}
+    group = {"type": SCALING, "properties": {"desired_capacity": 1, "resource": member}}
+    declared: dict[str, Any] = {"default": {"hidden": True, "default": "y"}, "other": {"default": "z"}, "plain": {}}
+    body = {
+        "template": {"parameters": declared, "resources": {"nodes": group}},
+        "environment": {"parameters": {"size": 2, **given}},
+    }
+    found = foresee(stack, body, [], {"size": 1, "plain": "a"}, ["size"], same_template=True)
+    assert list(map(str, found)) == [f"{verb} nodes"]
+
+
 def test_an_update_that_wipes_a_disk_in_place_is_told_apart(services: Any, stack: HeatStack) -> None:
     """Asked a second time, with policies by which Heat would replace instead."""
 
