@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 from openstack_prep.errors import CloudError, Loss, Mistake
-from openstack_prep.model import Change, Context, Key, Observed, Resolved, Resource
+from openstack_prep.model import Change, Context, Key, Mark, Observed, Resolved, Resource
 from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import stack_checks
 from openstack_prep.resources.heat import SERVER, HeatStack
@@ -74,11 +74,13 @@ class Stack(Inputs):
         for raw in stacks_of(site, cloud):
             if raw.get("project") in (None, cloud.project_id) and not raw.get("parent"):
                 stack = HeatStack(cloud, raw["stack_name"], raw["id"])
-                ours = site.mark.tag in (raw.get("tags") or ())
+                tags = raw.get("tags") or ()
+                ours = site.mark.tag in tags
                 declared = cls(name=raw["stack_name"], template="", **cls.placing(owner))
                 holds = stack.holds if ours else NOTHING
                 record = StackRecord(stack=stack, status=raw["stack_status"])
-                yield declared, Observed(id=raw["id"], ours=ours, record=record, holds=holds)
+                owned = _other_specs(site, tags)
+                yield declared, Observed(id=raw["id"], ours=ours, managed_by=owned, record=record, holds=holds)
 
     def _observed(self, site: Site, stack: HeatStack) -> Observed:
         raw = stack.show()
@@ -109,6 +111,7 @@ class Stack(Inputs):
         return Observed(
             id=raw["id"],
             ours=ours,
+            managed_by=_other_specs(site, tags),
             values=values,
             outputs=self._outputs(raw),
             record=record,
@@ -146,8 +149,15 @@ class Stack(Inputs):
         if observed and not observed.ours and not self.adopt and self._differs(observed):
             what = f"{observed.id} has that name, was not made by this spec, and is another"
             yield self.mistake(what, "choose another name, or consent to changing it by adopt: true")
+        elif observed and self._is_taken(observed):
+            what = f"is managed by spec {observed.managed_by}, which would delete it on its own destroy"
+            yield self.mistake(what, "choose another name, or remove the ownership tag of that spec first")
         else:
             yield from Ledger.of(site, self.owner).shortages(site, self)
+
+    def _is_taken(self, observed: Observed) -> bool:
+        """Whether another spec manages what adopt would make ours."""
+        return bool(self.adopt and observed.managed_by and not observed.ours)
 
     def _differs(self, observed: Observed) -> bool:
         return any(observed.values.get(name) != value for name, value in self.desired().items() if name != "pending")
@@ -189,6 +199,8 @@ class Stack(Inputs):
             raise CloudError("Heat cannot preview the update, for something that it names is gone; plan again")
         if not observed.ours and not self.adopt:  # created by somebody else since the plan was made
             raise CloudError("exists by now and is not managed by this spec; plan again")
+        if self._is_taken(observed):
+            raise CloudError(f"is managed by spec {observed.managed_by} by now; plan again")
         Ledger.of(site, self.owner).afford(site, self, observed)
         stack = record.stack
         for each in record.missing.values():
@@ -214,6 +226,11 @@ class Stack(Inputs):
         raw = stack.show()  # the rest is as it was asked for, since Heat says that it went well
         record = StackRecord(stack=stack, status=raw["stack_status"], tags=frozenset(raw.get("tags") or ()))
         return Observed(id=raw["id"], ours=True, values=self.desired(), outputs=self._outputs(raw), record=record)
+
+
+def _other_specs(site: Site, tags: Iterable[str]) -> str:
+    """Return the names of the other specs whose ownership tags are among a stack's tags."""
+    return ", ".join(name for name in Mark.specs_in(tags) if name != site.mark.spec)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,7 +70,8 @@ class Inputs(ByTenant):
     rollback: bool | None = None
     """Whether Heat takes back what failed, nodes that could tell why included; not done by default."""
     adopt: bool | None = None
-    """Consent to change a stack of that name that another made; it is ours from then on."""
+    """Consent to change a stack of that name that another made; it is ours from then on.
+    What another spec manages is refused."""
 
     @property
     def after(self) -> tuple[Resource, ...]:

@@ -7,7 +7,7 @@ import pytest
 import requests_mock
 
 from openstack_prep import executor, planner
-from openstack_prep.errors import NotAllowed
+from openstack_prep.errors import CloudError, NotAllowed
 from openstack_prep.model import Key
 from openstack_prep.resources import Network, Stack
 from openstack_prep.secret import Secret
@@ -70,13 +70,9 @@ def test_what_nobody_can_look_at_is_not_taken_for_absent(services: Any, site: Si
         Stack.find(site, [Stack(name="s", template=template, project="lab")])
 
 
-@pytest.mark.parametrize(
-    ("tag", "adopt", "action"), [("openstack-prep:lab", True, "keep"), ("", True, "update"), ("", None, "keep")]
-)
-def test_adopting_is_a_change_of_its_own_and_no_status(
-    services: requests_mock.Mocker, site: Site, tmp_path: Path, tag: str, adopt: bool | None, action: str
-) -> None:
-    (tmp_path / "bare.yaml").write_text("heat_template_version: wallaby\nresources: {}\n")
+def standing(services: requests_mock.Mocker, folder: Path, tag: str) -> str:
+    """Let a stack stand that is as declared but for its tag; return the path of its template."""
+    (folder / "bare.yaml").write_text("heat_template_version: wallaby\nresources: {}\n")
     row = {"id": "i1", "stack_name": "s", "stack_status": "CREATE_COMPLETE", "tags": [tag] if tag else None}
     services.get(f"{HEAT}/stacks", json={"stacks": [row]})
     path = f"{HEAT}/stacks/s/i1"
@@ -87,8 +83,41 @@ def test_adopting_is_a_change_of_its_own_and_no_status(
     services.get(f"{path}/resources", json={"resources": []})
     nothing: dict[str, list[Any]] = {verb: [] for verb in ("unchanged", "updated", "replaced", "added", "deleted")}
     services.put(f"{path}/preview", json={"resource_changes": nothing})
-    stack = Stack(name="s", template=str(tmp_path / "bare.yaml"), adopt=adopt)
+    return str(folder / "bare.yaml")
+
+
+@pytest.mark.parametrize(
+    ("tag", "adopt", "action"), [("openstack-prep:lab", True, "keep"), ("", True, "update"), ("", None, "keep")]
+)
+def test_adopting_is_a_change_of_its_own_and_no_status(
+    services: requests_mock.Mocker, site: Site, tmp_path: Path, tag: str, adopt: bool | None, action: str
+) -> None:
+    template = standing(services, tmp_path, tag)
+    stack = Stack(name="s", template=template, adopt=adopt)
     observed, mistakes = executor.examine(site, [stack])
     (step,) = planner.plan_apply("lab", [stack], observed, mistakes=mistakes).steps
     assert (step.action, observed[stack.key].values["status"]) == (action, "complete")
     assert [each.field for each in step.changes] == (["adopted"] if action == "update" else [])
+
+
+@pytest.mark.parametrize(("adopt", "refused"), [(True, True), (None, False)])
+def test_what_another_spec_manages_is_not_taken_over(
+    services: requests_mock.Mocker, site: Site, tmp_path: Path, adopt: bool | None, refused: bool
+) -> None:
+    stack = Stack(name="s", template=standing(services, tmp_path, "openstack-prep:theirs"), adopt=adopt)
+    observed, mistakes = executor.examine(site, [stack])
+    assert [each.keys for each in mistakes] == ([(stack.key,)] if refused else [])
+    assert observed[stack.key].managed_by == "theirs"
+    assert [found.managed_by for _, found in Stack.scan(site, None)] == ["theirs"]
+
+
+def test_what_another_spec_has_marked_since_the_plan_is_not_taken_over(
+    services: requests_mock.Mocker, site: Site, tmp_path: Path
+) -> None:
+    stack = Stack(name="s", template=standing(services, tmp_path, ""), adopt=True)
+    planned = planner.plan_apply("lab", [stack], executor.observe(site, [stack]))
+    standing(services, tmp_path, "openstack-prep:theirs")
+    put = services.put(f"{HEAT}/stacks/s/i1")
+    (failed,) = executor.run(planned, site.fresh()).failed
+    assert isinstance(failed.error, CloudError)
+    assert not put.called
