@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from openstack_prep.errors import Mistake
+from openstack_prep.errors import Mistake, ResourceFailed
 from openstack_prep.model import Change, Key, Observed, Resource
 from openstack_prep.resources import glance, image_members, image_upload
 from openstack_prep.resources.glance import ImageRecord
 from openstack_prep.resources.image_fields import ImageFields
-from openstack_prep.resources.image_seal import NAME, PACKED, SPEC, sealed, sums
+from openstack_prep.resources.image_seal import NAME, PACKED, SEALS, SPEC, sealed, sums
 from openstack_prep.resources.image_upload import EVERYBODYS
 from openstack_prep.resources.uses import of_image
 from openstack_prep.site import Site, only_one
@@ -120,6 +120,7 @@ class Image(ImageFields):
         return Observed(
             id=image.id,
             ours=ours,
+            managed_by="" if _is_ours(site, image) else has.get(SPEC, ""),
             values={name: getattr(image, name, None) for name in self.desired()}
             | {
                 "status": "incomplete" if ours and len(family) > 1 else image.status,
@@ -154,6 +155,8 @@ class Image(ImageFields):
         status = observed.values["status"] if observed else "incomplete"
         sums = {name: value for name, value in self.desired().items() if name in ("checksum", "compressed_checksum")}
         other = observed is not None and any(observed.values.get(name) != value for name, value in sums.items())
+        if observed and self.takes_over and not observed.ours and not observed.managed_by:
+            yield from self._check_taking_over(site, observed.recorded(Family).image)
         if status not in ("active", "incomplete"):
             yield self.mistake(f"is there, but {status}", "wait until it is active, reactivate it, or delete it")
         elif other and observed and not observed.ours:
@@ -165,6 +168,14 @@ class Image(ImageFields):
             )
         elif other or status == "incomplete":
             yield from (self.mistake(*each) for each in image_upload.check(self, site))
+
+    def _check_taking_over(self, site: Site, image: ImageRecord) -> Iterable[Mistake]:
+        if image.owner != site.find_project_id(self.owner):
+            yield self.mistake("belongs to another project, and cannot be managed here", "say adopt: true")
+        elif image.status == "active" and not _seals(image):
+            yield self.mistake(
+                "has no sum that Glance knows, so that it could not be told from another", "upload it anew"
+            )
 
     # --- the verbs --------------------------------------------------------------------------
 
@@ -183,6 +194,15 @@ class Image(ImageFields):
         if shared:
             self.share(site, image)
         return self._observed(site, image, [image] if observed.ours else [])
+
+    def take_over(self, site: Site, observed: Observed) -> Observed:
+        """Give it our properties, and a seal of what Glance holds, for what has none counts as left behind."""
+        image = observed.recorded(Family).image
+        if not (seals := _seals(image)):
+            raise ResourceFailed(f"image {image.id} has no sum that Glance knows; upload it anew")
+        said = {SPEC: site.mark.spec, NAME: self.name} | seals
+        image = glance.patch(site, image, [glance.operation(name, value) for name, value in said.items()])
+        return self._observed(site, image, [image])
 
     def share(self, site: Site, image: ImageRecord) -> None:
         """Make the declared projects members of an image."""
@@ -239,3 +259,8 @@ class Image(ImageFields):
 
 def _is_ours(site: Site, image: ImageRecord) -> bool:
     return image.properties.get(SPEC) == site.mark.spec
+
+
+def _seals(image: ImageRecord) -> dict[str, str]:
+    """Return properties that seal an image as it is, by the sums that are known of it."""
+    return {SEALS[algorithm]: value for algorithm, value in sums(image).items() if algorithm in SEALS}

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 
-from openstack_prep.model import Condition, Mark, Observed
+from openstack_prep.model import Adoptable, Condition, Mark, Observed
+from openstack_prep.resources import KINDS
 from openstack_prep.text import plain, show
 
 
@@ -44,3 +47,10 @@ def test_a_mark_may_name_the_home_project() -> None:
     assert Mark("lab").home_among(mark.tags) == "p1"
     assert Mark("lab").home_among(Mark("lab").tags) == ""
     assert Mark.home_in(Mark("lab").describe("a@b")) == ""
+
+
+@pytest.mark.parametrize("kind", [each for each in KINDS.values() if issubclass(each, Adoptable)])
+def test_what_can_be_adopted_can_be_taken_over(kind: type[Adoptable]) -> None:
+    """By its description, or in a way of its own."""
+    described = "description" in {each.name for each in fields(kind)}
+    assert described or kind.take_over is not Adoptable.take_over

@@ -280,3 +280,38 @@ def test_as_a_spec_says_it(tmp_path: Path) -> None:
 def test_mistakes(tmp_path: Path, fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         read(tmp_path, **fields)
+
+
+def test_it_is_taken_over_permanently_with_its_content(site: Site, glance: Glance) -> None:
+    made = glance.image("rhcos", OLD, theirs="x")
+    image = Image(name="rhcos", min_disk=10, adopt="permanently")
+    apply(site, image).raise_for_failures()
+    assert made.items() >= {SPEC: "lab", NAME: "rhcos", "theirs": "x", "min_disk": 10}.items()
+    assert not plan(site, image)
+    found, _ = executor.examine(site.fresh(), [image])
+    assert found[image.key].ours
+    assert not any(asked.startswith(("create", "upload", "delete")) for asked in glance.asked)
+    executor.run(planner.plan_destroy("lab", [image], found), site).raise_for_failures()
+    assert not glance.images
+
+
+def test_what_another_spec_manages_is_not_taken_over(site: Site, glance: Glance) -> None:
+    glance.image("rhcos", OLD, **{SPEC: "theirs", NAME: "rhcos"})
+    made = plan(site, Image(name="rhcos", min_disk=10, adopt="permanently"))
+    assert [step.observed.managed_by for step in made.steps if step.observed] == ["theirs"]
+    with pytest.raises(PlanRefused, match="managed by spec theirs"):
+        made.raise_for_refusals()
+    assert not plan(site, Image(name="rhcos", min_disk=10, adopt=True)).refusals
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [({"owner": "elsewhere", "visibility": "public", "checksum": "0" * 32}, "another project"), ({}, "no sum")],
+)
+def test_what_could_not_be_known_again_is_not_taken_over(
+    site: Site, glance: Glance, fields: dict[str, str], what: str
+) -> None:
+    glance.image("rhcos", **fields)
+    with pytest.raises(PlanRefused, match=what):
+        apply(site, Image(name="rhcos", min_disk=10, adopt="permanently"))
+    assert not glance.asked
