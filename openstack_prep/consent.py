@@ -51,9 +51,12 @@ def _of_another(step: Step) -> Mistake:
 
 
 def _replaces_another(step: Step) -> bool:
-    """Whether a step would delete what is not managed by the spec, which no consent covers."""
+    """Whether a step would delete what is not managed by the spec, which no consent covers.
+
+    What has no room for an ownership tag, as a server group, is told from nobody's: there consent decides.
+    """
     foreign = step.observed is not None and not step.observed.ours
-    return step.action is Action.REPLACE and foreign and isinstance(step.resource, Adoptable)
+    return step.action is Action.REPLACE and foreign and step.resource.has_tag
 
 
 def _foreign(step: Step) -> Mistake:

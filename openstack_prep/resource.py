@@ -232,7 +232,8 @@ class Resource:
     def delete(self, site: Site, observed: Observed) -> None:
         """Delete it, and return when it is gone.
 
-        Called for what is ours, after ``check_delete``; in a replacement also for what is not, by consent.
+        Called for what is ours, after ``check_delete``; in a replacement also for what carries no tag
+        (``has_tag``), by consent.
         Idempotent: what is gone already counts as deleted.  Must leave alone what others have added, unless
         that cannot exist without it.  Raises like ``create``.
         """

@@ -28,7 +28,7 @@ Edit = Callable[..., Path]
 
 
 def plan(consent: bool = False, **there: dict[str, Any]) -> Plan:
-    observed = {Key("box", name): Observed(id=f"id-{name}", values=values) for name, values in there.items()}
+    observed = {Key("box", name): Observed(id=f"id-{name}", values=values, ours=True) for name, values in there.items()}
     return plan_apply("lab", BOXES, observed, allow_replace=consent)
 
 

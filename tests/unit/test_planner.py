@@ -12,7 +12,7 @@ from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.model import DIFFERS, Action, Change, Key, Observed
 from openstack_prep.plan import Plan
 from openstack_prep.planner import plan_apply, plan_destroy, plan_removals
-from openstack_prep.resources import Flavor, Network, User
+from openstack_prep.resources import Flavor, Keypair, Network, ServerGroup, User
 from openstack_prep.secret import Secret
 from tests.unit.box import Box
 
@@ -200,6 +200,21 @@ def test_no_consent_covers_replacing_what_is_not_managed() -> None:
     there = {wanted.key: Observed(id="f1", values={"ram": 1024, "vcpus": 1})}
     plan = plan_apply("lab", [wanted], there, allow_replace=True, adopt=True)
     assert [each.keys for each in plan.refusals] == [(wanted.key,)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "values", "refused"),
+    [
+        (Keypair(name="k", public_key="ssh-ed25519 AAAA"), {"public_key": "ssh-ed25519 BBBB"}, True),
+        (ServerGroup(name="g", policy="affinity"), {"policy": "anti-affinity"}, False),
+    ],
+)
+def test_that_holds_for_all_that_has_room_for_an_ownership_tag(wanted: Any, values: Any, refused: bool) -> None:
+    plan = plan_apply("lab", [wanted], {wanted.key: Observed(id="x", values=values)}, allow_replace=True)
+    assert [each.keys for each in plan.refusals] == ([(wanted.key,)] if refused else [])
+    if not refused:
+        without = plan_apply("lab", [wanted], {wanted.key: Observed(id="x", values=values)})
+        assert [each.keys for each in without.refusals] == [(wanted.key,)]
 
 
 # --- what is no longer in the spec --------------------------------------------------------
