@@ -90,7 +90,7 @@ def beyond(shown: Step, now: Step, *, allow_replace: bool) -> list[Mistake]:
     same = shown.observed is not None and now.observed is not None and shown.observed.id == now.observed.id
     if not (shown.action is Action.ADOPT and same):
         found += [_not_shown(each, "--adopt") for each in to_adopt([now])]
-    if now.action is Action.REPLACE and shown.action is not Action.REPLACE and not found:
+    if now.action is Action.REPLACE and not (shown.action is Action.REPLACE and same) and not found:
         found.append(Mistake.about(now.key, "was changed by somebody else meanwhile", AGAIN))
     if not allow_replace:
         return [*found, *now.losses]

@@ -240,6 +240,17 @@ def test_a_replacement_consented_to_goes_on_after_its_deletion(shelf: Shelf) -> 
     assert shelf.asked == ["delete a", "find", "create a"]
 
 
+def test_consent_to_a_replacement_is_for_the_one_that_was_shown(shelf: Shelf) -> None:
+    """Somebody else has put another in its place before the second attempt."""
+    shelf.boxes["a"] = {"material": "tin"}
+    box = Box(name="a", material="oak")
+    another = {key: replace(found, id="another") for key, found in executor.observe(shelf.site(), [box]).items()}
+    shelf.before["delete a"] = [LOST]
+    report = run(shelf, plan_apply("lab", [box], another, allow_replace=True))
+    assert isinstance(result(report, "a").error, PlanRefused)
+    assert shelf.boxes["a"] == {"material": "tin"}
+
+
 def test_a_deletion_whose_answer_was_lost_is_done(shelf: Shelf) -> None:
     shelf.boxes["a"] = {}
     shelf.after["delete a"] = [LOST]
