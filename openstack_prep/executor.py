@@ -79,7 +79,7 @@ def examine(
 ) -> tuple[dict[Key, Observed], list[Mistake]]:
     """Read what exists and everything that would go wrong: missing references, and each kind's checks.
 
-    ``others`` are what the spec would make besides.
+    ``others`` are what the spec would make besides.  What was found by no more than a name or an id is left out.
     """
     declared = {key for resource in resources for key in (resource.key, *resource.provides())} | site.known.keys()
     outside = {each.key: each for resource in resources for each in resource.references() if each.key not in declared}
@@ -99,7 +99,8 @@ def examine(
         for key, each in outside.items()
         if key not in observed
     ]
-    return observed, mistakes + [mistake for found in checks for mistake in found]
+    described = {key: found for key, found in observed.items() if key not in outside or outside[key].is_described}
+    return described, mistakes + [mistake for found in checks for mistake in found]
 
 
 def examine_deletes(site: Site, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:

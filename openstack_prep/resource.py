@@ -59,6 +59,8 @@ class Resource:
     kind: ClassVar[str]
     identity: ClassVar[frozenset[str]] = frozenset({"name", "project"})
     """Fields that say which one it is; they are never compared."""
+    is_described: ClassVar[bool] = True
+    """Whether what it finds says more than an id, so that it does for whoever else looks for that key."""
     declarable: ClassVar[bool] = True
     """Whether a spec can declare one; others are only referred to."""
     in_each_project: ClassVar[bool] = False

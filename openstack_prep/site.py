@@ -124,10 +124,15 @@ class Site:
     # --- ids ------------------------------------------------------------------------------
 
     def look(self, resource: Resource) -> Observed | None:
-        """Return what stands for a resource, from what is known or by reading."""
+        """Return what stands for a resource, from what is known or by reading.
+
+        Two types may share a key, and what one of them finds need not do for the other: see ``Existing``.
+        """
         found = self.known.get(resource.key)
         if found is None:
-            found = self.once(resource.key, lambda: type(resource).find(self, [resource]).get(resource.key))
+            found = self.once(
+                (type(resource), resource.key), lambda: type(resource).find(self, [resource]).get(resource.key)
+            )
         return found
 
     def find_id(self, resource: Resource) -> str | None:

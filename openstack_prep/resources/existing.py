@@ -24,6 +24,7 @@ class Existing(InProject):
     """Something that a service finds by name or id; its key is that of the kind that makes such things."""
 
     kind: ClassVar[str] = "existing"
+    is_described: ClassVar[bool] = False
 
     of: Kind
     name: str

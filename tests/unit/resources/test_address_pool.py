@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,11 +12,13 @@ import requests_mock
 
 from openstack_prep import executor, planner
 from openstack_prep.plan import Plan, Report
-from openstack_prep.resources import AddressPool
+from openstack_prep.resources import AddressPool, Stack
+from openstack_prep.resources.existing import Existing
 from openstack_prep.site import Site
 from tests.unit.conftest import ENDPOINTS, failure, port_row, resolved
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
+HEAT = "http://heat/v1/admin-project"
 SUBNET = {
     "id": "s1",
     "name": "nodes",
@@ -85,6 +88,30 @@ def test_ports_are_made_some_at_a_time_with_all_that_tells_whose_they_are(site: 
         "device_owner": "openstack-prep:reserved",
     }
     assert not plan(site.fresh())
+
+
+def test_a_subnet_found_by_its_name_alone_does_not_do_for_a_pool(site: Site, neutron: Neutron) -> None:
+    """A stack looks for the subnet of its parameter first."""
+    assert site.look(Existing(of="subnet", name=POOL.subnet)) is not None
+    apply(site).raise_for_failures()
+    assert len(neutron.ports) == 120
+
+
+def test_a_pool_is_made_beside_a_stack_whose_parameter_names_its_subnet(
+    site: Site, services: requests_mock.Mocker, neutron: Neutron, tmp_path: Path
+) -> None:
+    template = tmp_path / "stack.yaml"
+    parameter = "{type: string, constraints: [{custom_constraint: neutron.subnet}]}"
+    template.write_text(f"heat_template_version: wallaby\nparameters: {{subnet: {parameter}}}\nresources: {{}}\n")
+    services.get(f"{HEAT}/stacks", json={"stacks": []})
+    services.post(f"{HEAT}/stacks/preview", json={"stack": {"resources": []}})
+    services.get(re.compile("http://nova/v2.1/flavors.*"), json={"flavors": []})
+    stack = Stack(name="s", template=str(template), parameters={"subnet": POOL.subnet})
+    observed, mistakes = executor.examine(site, [POOL, stack])
+    site.known.update(observed)
+    assert not mistakes
+    executor.run(planner.plan_apply("lab", [POOL], observed), site).raise_for_failures()
+    assert len(neutron.ports) == 120
 
 
 def test_a_pool_that_is_too_big_is_not_counted_for_its_neighbour(
