@@ -60,9 +60,12 @@ class Drift:
 def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> list[Drift]:
     """Return all that stands in the spec's projects and is not as declared, not declared, or managed by nobody.
 
-    Nothing is changed.  What no kind describes (servers, volumes) is not looked at.  Raises SpecError, CloudError.
+    Nothing is changed.  What no kind describes (servers, volumes) is not looked at.  Raises SpecError, CloudError;
+    PlanRefused when another run changes what is read meanwhile.
     """
     plan = api.plan(cloud, wanted, jobs=jobs)
+    if not plan.steps:  # nothing could be compared
+        plan.raise_for_refusals()
     assert plan.site is not None
     assert plan.wanted is not None
     site, homes = plan.site, scan.homes_of(plan.wanted.resources)

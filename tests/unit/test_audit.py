@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -7,10 +8,12 @@ import requests_mock
 
 from openstack_prep.audit import audit
 from openstack_prep.cloud import Cloud
+from openstack_prep.errors import PlanRefused
+from openstack_prep.lease.text import Description, Entry, digest
 from openstack_prep.resources import Flavor, Network, SecurityGroup
 from openstack_prep.resources.security_group_rule import SecurityGroupRule
 from openstack_prep.spec import Spec
-from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, without
+from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, default_group, without
 
 NEUTRON, NOVA = "http://neutron/v2.0", "http://nova/v2.1"
 OURS = "[openstack-prep:lab/x]"
@@ -51,6 +54,15 @@ def test_access_to_a_flavor_that_nobody_declared(cloud: requests_mock.Mocker) ->
     (found,) = audit(Cloud(connection()), Spec("lab", (Flavor(name="small", is_public=False, access=("lab",)),)))
     assert (found.resource, found.code) == ("flavor/small", "access")
     assert "their (p9)" in found.what
+
+
+def test_what_another_run_kept_from_being_planned_is_no_clean_audit(cloud: requests_mock.Mocker) -> None:
+    at_work = Entry(spec=digest("lab"), run="thei", since=int(time.time()), place="else", pid=1, start="abc", who="ann")
+    default_group(cloud, Description(before="d", count=1, entries=(at_work,)).write())
+    networks = [{"id": each, "name": "net", "description": "", "project_id": ADMIN_PROJECT} for each in ("n1", "n2")]
+    cloud.get(f"{NEUTRON}/networks?project_id={ADMIN_PROJECT}", json={"networks": networks})
+    with pytest.raises(PlanRefused, match="spec lab: cannot be planned while another run works on it"):
+        drift(Network(name="net", project="lab"))
 
 
 def test_a_cloud_may_lack_block_storage(cloud: requests_mock.Mocker) -> None:
