@@ -12,7 +12,7 @@ import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, SpecError
@@ -111,7 +111,7 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
     @classmethod
     def in_words(cls, site: Site, record: FloatingIPRecord) -> Values:
         return {
-            "name": site.mark.name_in(record.description) or record.address,
+            "name": name_of(site, record) or site.mark.name_in(record.description) or record.address,
             "external_network": queries.external_network_name(site, record.network_id),
         }
 
@@ -130,14 +130,11 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
 
     def is_ours(self, site: Site, record: FloatingIPRecord) -> bool:
         """Whether it carries our tag and name, in its description or among its tags: people edit the one in Horizon."""
-        return site.mark.owns(record.description, self.name) or self._tag(site) in record.tags
-
-    def _tag(self, site: Site) -> str:
-        return f"{site.mark.tag}~{quote(self.name, safe='')}"
+        return carries(site, record, self.name)
 
     def create(self, site: Site) -> Observed:
         observed = super().create(site)
-        tag = self._tag(site)
+        tag = _tag(site, self.name)
         if len(tag) <= MOST_OF_A_TAG:
             cloud, _ = self.maker(site)
             cloud.network.put(f"/floatingips/{observed.id}/tags/{quote(tag, safe='')}")
@@ -188,6 +185,23 @@ class ResolvedFloatingIP(Resolved, FloatingIP):
     identity: ClassVar[frozenset[str]] = FloatingIP.identity | {"attached"}
 
     attached: frozenset[str] = field(default=frozenset(), repr=False)
+
+
+def carries(site: Site, record: FloatingIPRecord, name: str) -> bool:
+    """Whether a floating IP carries our tag and a name, in its description or among its tags."""
+    return site.mark.owns(record.description, name) or _tag(site, name) in record.tags
+
+
+def name_of(site: Site, record: FloatingIPRecord) -> str | None:
+    """Return the name that this spec has given a floating IP; None when it carries no tag of ours."""
+    if site.mark.owns(record.description):
+        return site.mark.name_in(record.description)
+    ours = _tag(site, "")
+    return next((unquote(tag.removeprefix(ours)) for tag in sorted(record.tags) if tag.startswith(ours)), None)
+
+
+def _tag(site: Site, name: str) -> str:
+    return f"{site.mark.tag}~{quote(name, safe='')}"
 
 
 def given_address(address: str) -> Key:

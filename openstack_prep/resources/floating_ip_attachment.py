@@ -15,7 +15,7 @@ from openstack_prep.fields import Address, Name
 from openstack_prep.installer.naming import foreign_tags
 from openstack_prep.model import Change, Context, Key, Mark, Observed, Resource
 from openstack_prep.raw import Values
-from openstack_prep.resources.floating_ip import AttachedFloatingIP, FloatingIP
+from openstack_prep.resources.floating_ip import AttachedFloatingIP, FloatingIP, carries, name_of
 from openstack_prep.resources.neutron_records import FloatingIPRecord, PortRecord
 from openstack_prep.resources.port import of_another, ports_of
 from openstack_prep.resources.project import ByTenant
@@ -102,9 +102,7 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
     def _floating_ip(self, site: Site) -> FloatingIPRecord | None:
         project_id = site.find_project_id(self.owner)
         listed = FloatingIP.listing(site, project_id) if project_id else []
-        marked = [
-            record for record in listed if self.floating_ip and site.mark.owns(record.description, self.floating_ip)
-        ]
+        marked = [record for record in listed if self.floating_ip and carries(site, record, self.floating_ip)]
         if self.floating_ip_id:
             return next((record for record in listed if record.id == self.floating_ip_id), None)
         if self.address:
@@ -118,7 +116,7 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
     def _observe(self, site: Site, record: FloatingIPRecord) -> Observed:
         port = self._port(site)
         here = port is not None and record.port_id == port.id
-        noted = _attached_mark(site).owns(record.description, self.port) or site.mark.owns(record.description)
+        noted = _attached_mark(site).owns(record.description, self.port) or name_of(site, record) is not None
         return Observed(
             id=record.id,
             ours=here and noted,
@@ -175,11 +173,12 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
         self._put(site, record, None, note.strip(record.description) if mine else record.description)
 
     def _noted(self, site: Site, record: FloatingIPRecord) -> str:
-        """Return a description that says who attached it, unless it carries a spec's mark already."""
+        """Return a description that says who attached it, unless it carries a spec's mark or our tag already."""
         text = record.description
         plain = Mark.strip(text)
         noted = _attached_mark(site).describe(self.port, plain)
         owned = plain != text and f"{ATTACHED}/" not in text.removeprefix(plain)
+        owned = owned or name_of(site, record) is not None
         return text if owned or len(noted) > LONGEST_DESCRIPTION else noted
 
     def _put(self, site: Site, record: FloatingIPRecord, port_id: str | None, description: str) -> FloatingIPRecord:

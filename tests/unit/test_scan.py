@@ -19,6 +19,7 @@ from openstack_prep.resources import (
     ApplicationCredential,
     CloudsEntry,
     Flavor,
+    FloatingIP,
     FloatingIPAttachment,
     Network,
     Project,
@@ -226,6 +227,17 @@ def test_pairs_are_known_by_the_tags_of_their_ports(cloud: requests_mock.Mocker,
     assert prune(LAB, net) == []
     assert changed.last_request.json()["port"]["allowed_address_pairs"] == pairs[1:]
     assert untagged.called_once
+
+
+def test_a_floating_ip_with_an_edited_description_is_known_by_its_tag(cloud: requests_mock.Mocker) -> None:
+    raw = {"id": "f1", "floating_ip_address": "192.0.2.9", "port_id": None, "revision_number": 1}
+    raw |= {"description": "edited", "floating_network_id": "x", "project_id": ADMIN_PROJECT}
+    foreign = raw | {"id": "f2", "floating_ip_address": "192.0.2.10", "tags": ["openstack-prep:other~api"]}
+    raw |= {"tags": ["openstack-prep:lab~a%2Fb"]}
+    cloud.get(f"{NEUTRON}/floatingips", json={"floatingips": [raw, foreign]})
+    cloud.get(f"{NEUTRON}/networks", json={"networks": [{"id": "x", "name": "external"}]})
+    assert left(LAB) == {"floating_ip/a/b": True}
+    assert left(LAB, FloatingIP(name="a/b", external_network="external", project="lab")) == {}
 
 
 def test_an_attachment_is_known_by_its_note(cloud: requests_mock.Mocker) -> None:

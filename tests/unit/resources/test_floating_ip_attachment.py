@@ -113,6 +113,21 @@ def test_412_looks_again(site: Site, neutron: Neutron, services: requests_mock.M
     assert neutron.ips[0]["description"].startswith("theirs [")
 
 
+def test_ours_is_known_by_its_tag_when_somebody_edited_its_description(site: Site, neutron: Neutron) -> None:
+    neutron.ips[0] |= {"description": "edited", "tags": ["openstack-prep:lab~ingress"]}
+    wanted = FloatingIPAttachment(port=PORT, floating_ip="ingress")
+    executor.run(plan(site, wanted), site).raise_for_failures()
+    assert (neutron.ips[0]["port_id"], neutron.ips[0]["description"]) == ("p1", "edited")
+    (step,) = plan(site.fresh(), wanted)
+    assert (step.action, step.observed and step.observed.ours) == (Action.KEEP, True)
+
+
+def test_a_floating_ip_tagged_with_another_name_is_not_taken(site: Site, neutron: Neutron) -> None:
+    neutron.ips[0] |= {"description": "edited", "tags": ["openstack-prep:lab~api"]}
+    report = executor.run(plan(site, FloatingIPAttachment(port=PORT, floating_ip="ingress")), site)
+    assert "the floating IP is gone" in str(report.failed[0].error)
+
+
 def test_no_port_of_a_like_name_will_do(site: Site, neutron: Neutron) -> None:
     neutron.ports[0]["name"] = f"{PORT}-2"
     assert "no port of exactly that name in the project" in refusals(site)
