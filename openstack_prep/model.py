@@ -26,6 +26,9 @@ from openstack_prep.resource import Context as Context
 from openstack_prep.resource import Resolved as Resolved
 from openstack_prep.resource import Resource as Resource
 
+ATTACHED = "~attached"
+"""Ends what stands for SPEC in the mark of a floating IP that a spec put on its port without managing it: a note."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -79,9 +82,9 @@ class Mark:
 
     @classmethod
     def spec_in(cls, description: str) -> str | None:
-        """Return the name of the spec that a description says manages what it describes."""
+        """Return the name of the spec that a description says manages what it describes; a note says that of none."""
         found = cls._PATTERN.search(description)
-        return unquote(found[1]) if found else None
+        return unquote(found[1]) if found and not found[1].endswith(ATTACHED) else None
 
     @staticmethod
     def specs_in(tags: Iterable[str]) -> list[str]:

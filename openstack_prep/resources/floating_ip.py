@@ -110,8 +110,9 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
 
     @classmethod
     def in_words(cls, site: Site, record: FloatingIPRecord) -> Values:
+        theirs = site.mark.another_in(record.description) and site.mark.name_in(record.description)
         return {
-            "name": name_of(site, record) or site.mark.name_in(record.description) or record.address,
+            "name": name_of(site, record) or theirs or record.address,
             "external_network": queries.external_network_name(site, record.network_id),
         }
 

@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 from openstack_prep.errors import Mistake, NotFound, PlanRefused, SpecError
 from openstack_prep.fields import Address, Name
 from openstack_prep.installer.naming import foreign_tags
-from openstack_prep.model import Change, Context, Key, Mark, Observed, Resource
+from openstack_prep.model import ATTACHED, Change, Context, Key, Mark, Observed, Resource
 from openstack_prep.raw import Values
 from openstack_prep.resources.floating_ip import AttachedFloatingIP, FloatingIP, carries, name_of
 from openstack_prep.resources.neutron_records import FloatingIPRecord, PortRecord
@@ -22,7 +22,6 @@ from openstack_prep.resources.project import ByTenant
 from openstack_prep.site import Site, only_one
 
 LONGEST_DESCRIPTION = 255
-ATTACHED = "~attached"
 
 
 @dataclass(frozen=True, kw_only=True)

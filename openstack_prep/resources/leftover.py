@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from openstack_prep.errors import Mistake
-from openstack_prep.model import Key, Mark, Observed, Resource
+from openstack_prep.model import ATTACHED, Key, Mark, Observed, Resource
 from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import leftover_services as services
 from openstack_prep.resources import queries
-from openstack_prep.resources.floating_ip_attachment import ATTACHED
 from openstack_prep.resources.leftover_services import Remains
 from openstack_prep.resources.neutron_records import PortRecord
 from openstack_prep.resources.uses import INTERFACES

@@ -24,6 +24,15 @@ def test_a_tag_holds_nothing_that_keystone_refuses() -> None:
     assert not set(Mark("o,c/p x").tag) & set(",/ ")
 
 
+def test_the_note_of_an_attachment_names_no_spec() -> None:
+    note = Mark("lab~attached").describe("web", "text")
+    assert Mark.spec_in(note) is None
+    assert (Mark("lab").another_in(note), Mark("other").another_in(note)) == ("", "")
+    assert Mark("lab~attached").owns(note, "web")
+    assert Mark.name_in(note) == "web"
+    assert Mark("lab").another_in(Mark("other").describe("web")) == "other"
+
+
 def test_a_record_is_of_the_kind_that_asks_for_it() -> None:
     assert Observed(id="1", record=Mark("lab")).recorded(Mark) == Mark("lab")
     with pytest.raises(TypeError, match="1 has the record None, not a Mark"):

@@ -101,6 +101,18 @@ def test_the_address_wanted_is_adopted_and_stays_theirs(site: Site, listed: list
     assert not step.observed.ours
 
 
+@pytest.mark.parametrize("spec", ["lab", "other"])
+def test_one_that_carries_the_note_of_an_attachment_is_managed_by_no_spec(
+    site: Site, listed: list[Any], spec: str
+) -> None:
+    listed.append(answer(description=f"[openstack-prep:{spec}~attached/web]"))
+    (step,) = plan(site, API)
+    assert step.observed is not None
+    assert step.observed.managed_by == ""
+    ((found, observed),) = FloatingIP.scan(site, None)
+    assert (found.name, observed.managed_by) == ("192.0.2.10", "")
+
+
 def test_one_that_serves_a_port_of_others_is_refused(site: Site, listed: list[Any]) -> None:
     listed.append(answer(description="by hand", port_id="p9"))
     assert "serves port p9" in str(plan(site, API).refusals[0])
