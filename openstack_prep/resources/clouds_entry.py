@@ -14,7 +14,7 @@ from openstack_prep import clouds_yaml
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake
 from openstack_prep.fields import File, Name
-from openstack_prep.model import DIFFERS, Change, Context, Key, Observed, Resource
+from openstack_prep.model import DIFFERS, MANAGED, Change, Context, Key, Observed, Resource
 from openstack_prep.private_file import PRIVATE, mode
 from openstack_prep.resources.project import DEFAULT_DOMAIN, InProject, Project
 from openstack_prep.resources.user import User
@@ -143,7 +143,7 @@ class CloudsEntry(InCloudsYaml):
         return Path(self.path)
 
     def desired(self) -> dict[str, Any]:
-        return super().desired() | {"mode": PRIVATE}
+        return super().desired() | {"mode": PRIVATE, MANAGED: True}
 
     def _user(self) -> User:
         return User(name=self.user, domain=self.user_domain)
@@ -199,7 +199,7 @@ class CloudsEntry(InCloudsYaml):
         return Observed(
             id=f"{self.path}#{self.cloud}",
             ours=self._is_ours(site, found, auth, values),
-            values=values | {"mode": mode(self.file)},
+            values=values | {"mode": mode(self.file), MANAGED: found.get(OWNER) == site.mark.spec},
             outputs={"path": self.path},
         )
 
@@ -208,7 +208,8 @@ class CloudsEntry(InCloudsYaml):
     ) -> bool:
         """Whether this spec manages an entry: it says so, and is for the same user, project and cloud.
 
-        Earlier versions wrote entries that do not say so: such an entry counts when it logs in as ours would.
+        Earlier versions wrote entries that do not say so: such an entry counts when it logs in as ours would, and
+        says so after the next apply.
         """
         same = all(_same(field, values[field], getattr(self, field)) for field in AUTH if field != "password")
         if OWNER in found:

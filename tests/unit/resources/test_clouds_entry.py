@@ -78,6 +78,9 @@ def test_an_entry_without_an_owner_is_that_of_its_user(site: Site, path: Path) -
     del data["clouds"]["lab"]["openstack_prep"]  # as earlier versions wrote it
     path.write_text(yaml.safe_dump(data))
     assert executor.observe(site, [entry])[entry.key].ours
+    executor.run(plan(site, entry), site).raise_for_failures()
+    assert not plan(site, entry)
+    assert not mistakes(site, wanted(site, path, "new"))
 
 
 def test_drift_shows_without_the_secret_and_is_mended(site: Site, path: Path) -> None:
