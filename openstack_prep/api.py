@@ -266,7 +266,7 @@ def open_site(
     tenant = connect(spec.clouds.tenant).allow_parallel(jobs) if spec.clouds.tenant else None
     cloud.allow_parallel(jobs).authenticate()  # before all else: a wrong password has one clear error
     spec = resolve_spec(spec, cloud, for_apply=for_apply)
-    mark, homes = Mark(spec.name), scan.homes_of(spec.resources) or (None,)
+    mark, homes = Mark(spec.name), scan.homes_of(spec.resources)
     project = next((each for each in spec.resources if isinstance(each, Project) and not spec.is_chosen(each)), None)
     if project and tenant is None and project.name == cloud.project_name and project.domain in cloud.domains:
         # who works in the project that others look after needs neither its users nor a look for it

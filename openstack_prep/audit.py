@@ -68,7 +68,7 @@ def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> list[Drift]:
         plan.raise_for_refusals()
     assert plan.site is not None
     assert plan.wanted is not None
-    site, homes = plan.site, scan.homes_of(plan.wanted.resources)
+    site, homes = plan.site, scan.projects_of(plan.wanted.resources)
     kinds = [*(kind for kind in KINDS.values() if kind is not Project), SecurityGroupRules]
     standing = scan.everything(site, homes, kinds, jobs=jobs)
     declared = {each.key: each for each in plan.wanted.resources}

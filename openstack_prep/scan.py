@@ -33,11 +33,27 @@ Standing = tuple[Resource, Observed]
 
 
 def homes_of(resources: Iterable[Resource]) -> tuple[Project | None, ...]:
-    """Return the projects that resources lie in, each once, the home project first; None is that of the connection."""
-    inside = (each.owner for each in resources if isinstance(each, InProject))
-    declared = (Project(name=each.name, domain=each.domain) for each in resources if isinstance(each, Project))
-    found = dict.fromkeys([*declared, *inside])
-    return (*filter(None, found), *([None] if None in found else ()))
+    """Return the projects that a spec names, each once, the home project first; None is that of the connection.
+
+    A project that the spec names only for a role is never the home project: another spec's resources may lie there.
+    """
+    resources = tuple(resources)
+    return tuple(dict.fromkeys([*(_worked_in(resources) or [None]), *projects_of(resources)]))
+
+
+def projects_of(resources: Iterable[Resource]) -> tuple[Project | None, ...]:
+    """Return the projects that resources lie in, each once, those named only for a role last."""
+    resources = tuple(resources)
+    for_roles = (each.owner for each in resources if isinstance(each, RoleAssignment))
+    return tuple(dict.fromkeys([*_worked_in(resources), *for_roles]))
+
+
+def _worked_in(resources: Sequence[Resource]) -> list[Project | None]:
+    """Return the projects that resources declare or lie in; that of the connection comes last."""
+    declared = [Project(name=each.name, domain=each.domain) for each in resources if isinstance(each, Project)]
+    in_projects = (each for each in resources if isinstance(each, InProject))
+    owners = [each.owner for each in in_projects if not isinstance(each, RoleAssignment)]
+    return sorted(dict.fromkeys([*declared, *owners]), key=lambda project: project is None)
 
 
 def everything(
@@ -76,12 +92,12 @@ def undeclared(
         resource, found = standing
         return found.ours and resource.key not in keys and is_new(resource, found, ids)
 
-    homes, family = homes_of(resources), home.family(site)
+    homes, family = projects_of(resources), home.family(site)
     projects = _proven(site, filter(is_left, everything(site, (), [Project], jobs=jobs)), family)
     own = {resource.key: found for resource, found in projects if found.ours}
     site.known.update(own)
     family |= {found.id for found in own.values()}
-    homes = tuple(dict.fromkeys([*homes, *homes_of(each for each, _ in projects if each.key in own)]))
+    homes = tuple(dict.fromkeys([*homes, *projects_of(each for each, _ in projects if each.key in own)]))
     kinds = [*(kind for kind in KINDS.values() if kind.has_tag and kind is not Project), SecurityGroupRules]
     if not _have_networks(site, homes):
         kinds = [kind for kind in kinds if kind not in ON_NETWORKS]

@@ -21,11 +21,12 @@ def mark(site: Site) -> Mark:
 def family(site: Site) -> frozenset[str]:
     """Return the ids of the home project and of all that share it: what lies there is no other spec's.
 
-    A project that the spec only names, such as for a role, may be the home project of a spec with the same name.
+    They are none while the home project does not exist.  A further project that the spec names, such as for a role,
+    may be the home project of a spec with the same name.
     """
-    known: frozenset[str] = frozenset()
+    known = frozenset({_id(site, site.homes[0])} if site.homes else ()) - {""}
     for ids in _named(site):
-        if not known or ids & known:
+        if ids & known:
             known |= ids
     return known
 
@@ -36,8 +37,8 @@ def is_ours(site: Site, home: str) -> bool:
     It is another spec's when that project exists and is none of ours.  A spec that names no project works in that of
     the connection, which may be another one each time: there the name alone decides.
     """
-    named = any(site.homes)
-    return not (home and named) or home in frozenset().union(*_named(site)) or not _exists(site, home)
+    has_home = any(site.homes[:1])
+    return not (home and has_home) or home in frozenset().union(*_named(site)) or not _exists(site, home)
 
 
 def another(site: Site, description: str | None) -> str:

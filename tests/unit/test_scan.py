@@ -53,7 +53,7 @@ def cloud(empty_cloud: requests_mock.Mocker) -> requests_mock.Mocker:
 
 def left(*resources: Resource) -> dict[str, bool]:
     """Return what the resources leave undeclared, each with whether it is the spec's for sure."""
-    site = Site(Cloud(connection()), Mark("lab"), homes=scan.homes_of(resources) or (None,))
+    site = Site(Cloud(connection()), Mark("lab"), homes=scan.homes_of(resources))
     observed = executor.observe(site, resources)
     site.known.update(observed)
     return {str(each.key): found.ours for each, found in scan.undeclared(site, resources, observed, jobs=1)}
@@ -166,6 +166,33 @@ def test_a_project_that_is_only_named_may_be_the_home_of_a_namesake(cloud: reque
         "network/net": False,
         "flavor/small": False,
     }
+
+
+@pytest.fixture
+def shared(cloud: requests_mock.Mocker) -> RoleAssignment:
+    """A role in the home project of another spec named lab, whose network lies there."""
+    cloud.get(f"{IDENTITY}/projects?name=shared", json={"projects": [project("p2", "shared", "openstack-prep:lab")]})
+    cloud.get(f"{IDENTITY}/roles", json={"roles": [{"id": "r1", "name": "reader"}]})
+    network = {"id": "n", "name": "net", "description": OURS, "project_id": "p2"}
+    cloud.get(f"{NEUTRON}/networks?project_id=p2", json={"networks": [network]})
+    return RoleAssignment(role="reader", user="ops", project="shared")
+
+
+def test_a_project_named_for_a_role_does_not_stand_in_for_an_absent_home_project(
+    cloud: requests_mock.Mocker, shared: RoleAssignment
+) -> None:
+    cloud.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
+    assert left(LAB, shared) == {"network/net": False}
+
+
+def test_the_connections_project_is_the_home_project_before_one_named_for_a_role(
+    cloud: requests_mock.Mocker, shared: RoleAssignment
+) -> None:
+    dropped = {"id": "m", "name": "dropped", "description": OURS, "project_id": ADMIN_PROJECT}
+    cloud.get(f"{NEUTRON}/networks?project_id={ADMIN_PROJECT}", json={"networks": [dropped]})
+    assert left(Network(name="mine"), shared) == {"network/dropped": True, "network/net": False}
+    assert left(shared) == {"network/net": False}
+    assert scan.homes_of([shared]) == (None, Project(name="shared"))
 
 
 # --- kinds that a spec may drop altogether --------------------------------------------------
