@@ -41,6 +41,15 @@ def is_ours(site: Site, home: str) -> bool:
     return not (home and has_home) or home in frozenset().union(*_named(site)) or not _exists(site, home)
 
 
+def is_our_project(site: Site, home: str) -> bool:
+    """Whether a project that carries the tag of a spec of our name is ours by the home project that the tag names.
+
+    Only asks for our own home project: ``is_ours`` asks for all projects of the spec, which this may be one of.
+    """
+    has_home = any(site.homes[:1])
+    return not (home and has_home) or home in _shared_by(site, site.homes[0]) or not _exists(site, home)
+
+
 def another(site: Site, description: str | None) -> str:
     """Return the name of the other spec that manages what a description describes, or nothing."""
     found = site.mark.another_in(description)
@@ -51,11 +60,12 @@ def another(site: Site, description: str | None) -> str:
 
 def _named(site: Site) -> list[frozenset[str]]:
     """Return for each project of the spec its id and that of the home project that its own tag names."""
-    named = []
-    for project in site.homes:
-        found = site.look(project) if project else None
-        named.append(frozenset({_id(site, project), (found.home or "") if found else ""}) - {""})
-    return named
+    return [_shared_by(site, project) for project in site.homes]
+
+
+def _shared_by(site: Site, project: Resource | None) -> frozenset[str]:
+    found = site.look(project) if project else None
+    return frozenset({_id(site, project), (found.home or "") if found and found.ours else ""}) - {""}
 
 
 def _id(site: Site, project: Resource | None) -> str:

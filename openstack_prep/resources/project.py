@@ -102,10 +102,11 @@ class Project(Adoptable):
 
     def _observed(self, site: Site, project: Mapping[str, Any]) -> Observed:
         tags = frozenset(project.get("tags", ()))
+        ours = site.mark.tag in tags and (self._is_home(site) or home.is_our_project(site, site.mark.home_among(tags)))
         return Observed(
             id=project["id"],
-            ours=site.mark.tag in tags,
-            managed_by=", ".join(name for name in Mark.specs_in(tags) if name != site.mark.spec),
+            ours=ours,
+            managed_by=", ".join(name for name in Mark.specs_in(tags) if not ours or name != site.mark.spec),
             values={
                 "description": project.get("description") or "",
                 "enabled": project["enabled"],
@@ -127,8 +128,11 @@ class Project(Adoptable):
 
     def _mark(self, site: Site) -> Mark:
         """Return the ownership tag; only a project beside the home project names that one."""
+        return site.mark if self._is_home(site) else home.mark(site)
+
+    def _is_home(self, site: Site) -> bool:
         first = next(iter(site.homes), None)
-        return site.mark if first is None or first.key == self.key else home.mark(site)
+        return first is None or first.key == self.key
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         body = {change.field: change.after for change in changes}

@@ -142,6 +142,16 @@ def test_a_declared_flavor_of_another_specs_home_is_not_managed(
     assert found.ours is ours
 
 
+def test_a_flavor_is_not_managed_by_way_of_a_project_that_another_spec_manages(cloud: requests_mock.Mocker) -> None:
+    theirs = project("p3", "side", "openstack-prep:lab~of-another", "openstack-prep:lab")
+    cloud.get(f"{IDENTITY}/projects?name=side", json={"projects": [theirs]})
+    cloud.get(f"{IDENTITY}/projects/of-another", json={"project": project("of-another", "their")})
+    cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor("of-another")]})
+    site = Site(Cloud(connection()), Mark("lab"), homes=[LAB, Project(name="side")])
+    (found,) = executor.observe(site, [Flavor(name="small")]).values()
+    assert not found.ours
+
+
 def test_an_undeclared_project_is_the_specs_when_it_names_the_home_project(cloud: requests_mock.Mocker) -> None:
     tag = "openstack-prep:lab"
     second, other = project("p2", "second", f"{tag}~{ADMIN_PROJECT}", tag), project("p3", "other", tag)

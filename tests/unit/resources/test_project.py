@@ -162,6 +162,20 @@ def test_a_project_beside_the_home_project_names_it(
     assert made.last_request.json()["project"]["tags"] == ["openstack-prep:lab~p0", "openstack-prep:lab", "blue"]
 
 
+@pytest.mark.parametrize(("named", "ours"), [("p0", True), ("gone", True), ("their", False)])
+def test_a_project_beside_the_home_project_is_managed_unless_it_names_another(
+    services: requests_mock.Mocker, site: Site, listed: list[Any], named: str, ours: bool
+) -> None:
+    services.get(f"{IDENTITY}/projects?name=home", json={"projects": [answer(id="p0", name="home")]})
+    services.get(f"{IDENTITY}/projects/gone", status_code=404)
+    services.get(f"{IDENTITY}/projects/their", json={"project": answer(id="their")})
+    listed.append(answer(tags=[f"openstack-prep:lab~{named}", "openstack-prep:lab"]))
+    home = Project(name="home")
+    found = executor.observe(Site(site.admin, site.mark, homes=[home, LAB]), [home, LAB])
+    assert found[home.key].ours
+    assert (found[LAB.key].ours, found[LAB.key].managed_by) == (ours, "" if ours else "lab")
+
+
 def test_a_clusters_machines_have_a_way_of_their_own(
     site: Site, empty: requests_mock.Mocker, listed: list[Any]
 ) -> None:
