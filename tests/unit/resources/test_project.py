@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -47,11 +48,40 @@ def test_it_is_made_by_one_request_with_our_mark(site: Site, services: requests_
     }
 
 
-def test_tags_of_others_stay(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+def test_a_tag_is_added_alone_so_that_others_stay(
+    site: Site, services: requests_mock.Mocker, listed: list[Any]
+) -> None:
     listed.append(answer(tags=["green"]))
-    changed = services.patch(f"{IDENTITY}/projects/p1", json={"project": answer()})
+    wanted = plan(site, LAB)
+    services.get(f"{IDENTITY}/projects/p1", json={"project": answer(tags=["green", "meanwhile"])})
+    added = services.put(f"{IDENTITY}/projects/p1/tags/blue", status_code=201)
+    executor.run(wanted, site).raise_for_failures()
+    assert added.called_once
+    assert not [each for each in services.request_history if each.method == "PATCH"]
+
+
+def test_other_fields_are_changed_without_the_tags(
+    site: Site, services: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    listed.append(answer(tags=["openstack-prep:lab"], description="old"))
+    changed = services.patch(f"{IDENTITY}/projects/p1", json={"project": answer(tags=["openstack-prep:lab"])})
+    added = services.put(f"{IDENTITY}/projects/p1/tags/blue", status_code=201)
     executor.run(plan(site, LAB), site).raise_for_failures()
-    assert changed.last_request.json() == {"project": {"tags": ["blue", "green"]}}
+    assert changed.last_request.json() == {"project": {"description": "a lab"}}
+    assert added.called_once
+
+
+def test_the_ownership_tags_are_added_alone(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+    services.get(f"{IDENTITY}/projects?name=home", json={"projects": [answer(id="p0", name="home")]})
+    listed.append(answer(tags=["green"]))
+    services.get(f"{IDENTITY}/projects/p1", json={"project": answer(tags=["green", "meanwhile"])})
+    put = services.put(re.compile(f"^{IDENTITY}/projects/p1/tags/"), status_code=201)
+    beside = Site(site.admin, site.mark, homes=[Project(name="home"), LAB])
+    taken = LAB.take_over(beside, executor.observe(beside, [LAB])[LAB.key])
+    assert taken.ours
+    assert taken.home == "p0"
+    sent = [each.path.rpartition("/")[2] for each in put.request_history]
+    assert sent == ["openstack-prep%3alab~p0", "openstack-prep%3alab"]
 
 
 def test_what_is_not_declared_is_left_alone(site: Site, listed: list[Any]) -> None:
