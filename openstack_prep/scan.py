@@ -14,6 +14,7 @@ from openstack_prep.resources import (
     KINDS,
     AddressPairs,
     AddressPool,
+    ApplicationCredential,
     CloudsEntry,
     Network,
     Project,
@@ -23,6 +24,8 @@ from openstack_prep.resources import (
     home,
 )
 from openstack_prep.resources.clouds_entry import InCloudsYaml
+from openstack_prep.resources.left_credential import LeftCredential
+from openstack_prep.resources.left_pairs import LeftPairs
 from openstack_prep.resources.project import InProject
 from openstack_prep.resources.security_group import SecurityGroupRules
 from openstack_prep.site import Site
@@ -104,7 +107,18 @@ def undeclared(
     inside = [*everything(site, homes, kinds, jobs=jobs), *_entries(site, resources)]
     left = [*projects, *_proven(site, filter(is_left, inside), family)]
     one_each = {standing[0].key: standing for standing in reversed(left)}  # of twins the first; then the other
-    return [each for each in reversed(one_each.values()) if not _goes_with_another(each[0], one_each)]
+    alone = [each for each in reversed(one_each.values()) if not _goes_with_another(each[0], one_each)]
+    return [(_found_by_id(*each), each[1]) for each in alone]
+
+
+def _found_by_id(resource: Resource, found: Observed) -> Resource:
+    """Return the resource by which a retried deletion finds the same thing again, where a name does not tell it."""
+    place = InProject.placing(resource.owner) if isinstance(resource, InProject) else {}
+    if isinstance(resource, AddressPairs):
+        return LeftPairs(name=resource.name, port_id=found.id, **place)
+    if isinstance(resource, ApplicationCredential):
+        return LeftCredential(name=resource.name, ids=found.holds, **place)
+    return resource
 
 
 def ids_of(standing: Iterable[Standing]) -> Mapping[str, set[str]]:

@@ -277,6 +277,22 @@ def test_a_floating_ip_with_an_edited_description_is_known_by_its_tag(cloud: req
     assert left(LAB, FloatingIP(name="a/b", external_network="external", project="lab")) == {}
 
 
+@pytest.mark.parametrize("name", ["", "web"])
+def test_pruning_pairs_goes_on_after_a_passing_fault(cloud: requests_mock.Mocker, net: Network, name: str) -> None:
+    pairs = [{"ip_address": "10.0.0.5", "mac_address": "fa:16:3e:00:00:01"}]
+    tags = ["openstack-prep:lab~10.0.0.5"]
+    ports = {each: port(id=each, name=name, tags=tags, allowed_address_pairs=pairs) for each in ("p1", "p2")}
+    cloud.get(f"{NEUTRON}/ports", json={"ports": list(ports.values())})
+    busy = {"status_code": 409, "json": {}}
+    for each, raw in ports.items():
+        without = {"port": raw | {"allowed_address_pairs": []}}
+        cloud.get(f"{NEUTRON}/ports/{each}", json=without)
+        cloud.put(f"{NEUTRON}/ports/{each}", [busy, {"json": without}])
+    untagged = cloud.delete(re.compile(f"^{NEUTRON}/ports/p[12]/tags/"), status_code=204)
+    assert prune(LAB, net) == []
+    assert sorted(each.path.split("/")[3] for each in untagged.request_history) == ["p1", "p2"]
+
+
 def test_an_attachment_is_known_by_its_note(cloud: requests_mock.Mocker) -> None:
     raw = {"id": "f1", "floating_ip_address": "192.0.2.9", "port_id": "p1", "revision_number": 1, "tags": []}
     raw |= {"description": "[openstack-prep:lab~attached/web]", "floating_network_id": "x", "project_id": ADMIN_PROJECT}
@@ -299,6 +315,17 @@ def test_an_application_credential_is_known_by_its_description(cloud: requests_m
     assert left(LAB, ApplicationCredential(name="ci", cloud="lab", clouds_yaml=kept)) == {}
     assert prune(LAB) == []
     assert all(each.called_once for each in deleted)
+
+
+def test_pruning_a_credential_goes_on_after_a_passing_fault(cloud: requests_mock.Mocker) -> None:
+    raw = {"id": "c1", "name": "ci", "description": "[openstack-prep:lab/ci]", "project_id": ADMIN_PROJECT}
+    raw |= {"user_id": "admin-user", "roles": [], "expires_at": None, "unrestricted": False}
+    path = f"{IDENTITY}/users/admin-user/application_credentials"
+    cloud.get(path, json={"application_credentials": [raw, raw | {"id": "c2", "description": None, "name": "mine"}]})
+    busy = {"status_code": 409, "json": {"error": {"message": "busy", "code": 409}}}
+    deleted = cloud.delete(f"{path}/c1", [busy, {"status_code": 204}])
+    assert prune(LAB) == []
+    assert deleted.call_count == 2
 
 
 def test_the_credential_in_use_is_not_pruned(cloud: requests_mock.Mocker) -> None:
