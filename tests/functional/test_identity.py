@@ -134,7 +134,8 @@ def test_fields_of_a_user(lab: Lab) -> None:
     lab.apply(user=lab.user(**fields | {"email": "other@example.org", "description": "the robot"}))
     user = lab.devcloud.admin.identity.find_user(lab.name)
     assert user.email == "other@example.org"
-    assert user.description == f"the robot [openstack-prep:{lab.name}/{lab.name}@{lab.project_id}]"
+    home = lab.devcloud.admin.identity.find_project(lab.name).id
+    assert user.description == f"the robot [openstack-prep:{lab.name}/{lab.name}@{home}]"
     lab.apply(user=lab.user(enabled=False), roles=("member",))
     login = lab.cloud.as_user(username=lab.name, password=Secret("first"), user_domain="Default")
     with pytest.raises(NotAllowed):
@@ -258,7 +259,8 @@ def test_a_keypair_belongs_to_its_user(lab: Lab) -> None:
     entry = CloudsEntry(path=str(lab.path), cloud=lab.name, user=lab.name, project=lab.name)
     lab.apply(keypair, entry)
     (seen,) = lab.connect(lab.name).compute.keypairs()
-    tags = f"openstack-prep:{lab.name}~{lab.project_id} openstack-prep:{lab.name}"
+    home = lab.devcloud.admin.identity.find_project(lab.name).id
+    tags = f"openstack-prep:{lab.name}~{home} openstack-prep:{lab.name}"
     assert (seen.name, seen.public_key) == ("key", f"{KEY} me@here {tags}")
     other = Keypair(name="key", public_key=KEY.replace("FlqgB", "FlqgC"), project=lab.name)
     plan = api.plan(lab.cloud, lab.spec(other, entry))
