@@ -6,11 +6,13 @@ fields with a default of None) may be missing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, Self, TypeVar, cast
 
 from openstack_prep.raw import Raw, Values
 from openstack_prep.resources.route import Route
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +29,15 @@ class NeutronRecord:
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        return cls(**_common(raw))
+        return _record(cls, raw)
+
+
+def _record(kind: type[T], raw: Raw, **others: Any) -> T:
+    """Return a record of the fields that the API tells by the same name, and of ``others``; raises KeyError."""
+    common = _common(raw) if issubclass(kind, NeutronRecord) else {}
+    same = (field for field in fields(cast(Any, kind)) if field.name not in common.keys() | others.keys())
+    values = {field.name: raw[field.name] for field in same if field.default is MISSING or field.name in raw}
+    return kind(**common, **values, **others)
 
 
 def _common(raw: Raw) -> Values:
@@ -48,15 +58,6 @@ class NetworkRecord(NeutronRecord):
     port_security_enabled: bool | None = None
     admin_state_up: bool | None = None
 
-    @classmethod
-    def read(cls, raw: Raw) -> Self:
-        return cls(
-            **_common(raw),
-            mtu=raw.get("mtu"),
-            port_security_enabled=raw.get("port_security_enabled"),
-            admin_state_up=raw.get("admin_state_up"),
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class SubnetRecord(NeutronRecord):
@@ -73,17 +74,12 @@ class SubnetRecord(NeutronRecord):
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        return cls(
-            **_common(raw),
-            network_id=raw["network_id"],
-            cidr=raw["cidr"],
-            gateway_ip=raw["gateway_ip"],
+        return _record(
+            cls,
+            raw,
             allocation_pools=tuple(f"{each['start']}-{each['end']}" for each in raw["allocation_pools"]),
             dns_nameservers=tuple(raw["dns_nameservers"]),
             host_routes=tuple(Route(**route) for route in raw["host_routes"]),
-            enable_dhcp=raw.get("enable_dhcp"),
-            ipv6_ra_mode=raw.get("ipv6_ra_mode"),
-            ipv6_address_mode=raw.get("ipv6_address_mode"),
         )
 
 
@@ -102,15 +98,13 @@ class RouterRecord(NeutronRecord):
     @classmethod
     def read(cls, raw: Raw) -> Self:
         gateway = raw["external_gateway_info"] or {}
-        return cls(
-            **_common(raw),
+        return _record(
+            cls,
+            raw,
             gateway_network_id=gateway.get("network_id"),
             gateway_addresses=tuple(each["ip_address"] for each in gateway.get("external_fixed_ips", ())),
             enable_snat=gateway.get("enable_snat"),
             routes=tuple(Route(**route) for route in raw["routes"]),
-            distributed=raw.get("distributed"),
-            ha=raw.get("ha"),
-            admin_state_up=raw.get("admin_state_up"),
         )
 
 
@@ -132,19 +126,7 @@ class RuleRecord:
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        return cls(
-            direction=raw["direction"],
-            ethertype=raw["ethertype"],
-            protocol=raw["protocol"],
-            port_range_min=raw["port_range_min"],
-            port_range_max=raw["port_range_max"],
-            remote_ip_prefix=raw["remote_ip_prefix"],
-            normalized_cidr=raw.get("normalized_cidr"),
-            remote_group_id=raw.get("remote_group_id"),
-            remote_address_group_id=raw.get("remote_address_group_id"),
-            id=raw.get("id", ""),
-            description=raw.get("description") or "",
-        )
+        return _record(cls, raw, description=raw.get("description") or "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,11 +136,8 @@ class GroupRecord(NeutronRecord):
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        return cls(
-            **_common(raw),
-            stateful=raw.get("stateful"),
-            security_group_rules=tuple(map(RuleRecord.read, raw["security_group_rules"])),
-        )
+        rules = tuple(map(RuleRecord.read, raw["security_group_rules"]))
+        return _record(cls, raw, security_group_rules=rules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,12 +150,7 @@ class FloatingIPRecord(NeutronRecord):
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        return cls(
-            **_common(raw),
-            address=raw["floating_ip_address"],
-            network_id=raw["floating_network_id"],
-            port_id=raw["port_id"],
-        )
+        return _record(cls, raw, address=raw["floating_ip_address"], network_id=raw["floating_network_id"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,12 +178,13 @@ class AddressHolder(NeutronRecord):
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        return cls(**_common(raw), **_holding(raw))
+        fixed = (FixedIP(subnet_id=each["subnet_id"], ip_address=each["ip_address"]) for each in raw["fixed_ips"])
+        return _record(cls, raw, fixed_ips=tuple(fixed), **cls._more(raw))
 
-
-def _holding(raw: Raw) -> Values:
-    fixed = (FixedIP(subnet_id=each["subnet_id"], ip_address=each["ip_address"]) for each in raw["fixed_ips"])
-    return {"device_owner": raw["device_owner"], "fixed_ips": tuple(fixed)}
+    @classmethod
+    def _more(cls, raw: Raw) -> Values:
+        """Return further fields that the API tells in another shape."""
+        return {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,17 +199,11 @@ class PortRecord(AddressHolder):
     port_security_enabled: bool = True
 
     @classmethod
-    def read(cls, raw: Raw) -> Self:
+    def _more(cls, raw: Raw) -> Values:
         pairs = raw.get("allowed_address_pairs") or ()
-        return cls(
-            **_common(raw),
-            **_holding(raw),
-            network_id=raw["network_id"],
-            mac_address=raw["mac_address"],
-            device_id=raw["device_id"],
-            security_groups=tuple(raw.get("security_groups") or ()),
-            allowed_address_pairs=tuple(
+        return {
+            "security_groups": tuple(raw.get("security_groups") or ()),
+            "allowed_address_pairs": tuple(
                 AddressPair(ip_address=each["ip_address"], mac_address=each["mac_address"]) for each in pairs
             ),
-            port_security_enabled=raw.get("port_security_enabled", True),
-        )
+        }
