@@ -1,4 +1,4 @@
-"""What a plan needs consent to, and what a run may do by it: what the plan has shown, and nothing else; pure."""
+"""What a plan needs consent to.  A run may replace, adopt or delete only what its plan has shown; pure."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def _takes_from_another(step: Step) -> bool:
 def _of_another(step: Step) -> Mistake:
     owner = step.observed.managed_by if step.observed else ""
     what = f"is managed by spec {owner}, which would delete it on its own destroy"
-    return Mistake.about(step.key, what, "remove the ownership tag of that spec first, or say adopt: true")
+    return Mistake.about(step.key, what, "remove the ownership tag of that spec first, or set adopt: true")
 
 
 def _replaces_another(step: Step) -> bool:
     """Whether a step would delete what is not managed by the spec, which no consent covers.
 
-    What has no room for an ownership tag, as a server group, is told from nobody's: there consent decides.
+    A kind without an ownership tag, such as a server group, may be anybody's: there --allow-replace decides.
     """
     foreign = step.observed is not None and not step.observed.ours
     return step.action is Action.REPLACE and foreign and step.resource.has_tag

@@ -223,7 +223,7 @@ def plan_destroy(
 def _of_namesake(spec: str) -> str:
     """Return why what carries the name of a spec stays although the spec does not declare it."""
     return (
-        f"{UNDECLARED}, kept: nothing shows that it is not of another spec named {spec}; "
+        f"{UNDECLARED}, kept: it may belong to another spec named {spec}; "
         "to delete it, run destroy with a spec that declares it"
     )
 

@@ -171,10 +171,10 @@ class Image(ImageFields):
 
     def _check_taking_over(self, site: Site, image: ImageRecord) -> Iterable[Mistake]:
         if image.owner != site.find_project_id(self.owner):
-            yield self.mistake("belongs to another project, and cannot be managed here", "say adopt: true")
+            yield self.mistake("belongs to another project, and cannot be managed here", "set adopt: true")
         elif image.status == "active" and not _seals(image):
             yield self.mistake(
-                "has no sum that Glance knows, so that it could not be told from another", "upload it anew"
+                "has no checksum in Glance, so its content cannot be verified later", "upload the image again"
             )
 
     # --- the verbs --------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class Image(ImageFields):
         """Give it our properties, and a seal of what Glance holds, for what has none counts as left behind."""
         image = observed.recorded(Family).image
         if not (seals := _seals(image)):
-            raise ResourceFailed(f"image {image.id} has no sum that Glance knows; upload it anew")
+            raise ResourceFailed(f"image {image.id} has no checksum in Glance; upload the image again")
         said = {SPEC: site.mark.spec, NAME: self.name} | seals
         image = glance.patch(site, image, [glance.operation(name, value) for name, value in said.items()])
         return self._observed(site, image, [image])

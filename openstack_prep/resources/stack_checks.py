@@ -43,20 +43,20 @@ def against(stack: Inputs, site: Site, observed: Observed | None) -> Iterator[Mi
 
 
 CONSENT = "or allow that (--allow-replace)"
-TAKE_BACK = f"take back what changes them, {CONSENT}"
+UNDO = f"undo the change that causes this, {CONSENT}"
 WORDS = {
-    "replace": ("the update would delete and make again {}", TAKE_BACK),
+    "replace": ("the update would delete and make again {}", UNDO),
     "delete": (
         "the update would delete {}",
-        "move away what they hold and allow that (--allow-replace), or declare them again",
+        "move their data elsewhere and allow that (--allow-replace), or declare them again",
     ),
     MAYBE: (
         "the update may delete, replace or wipe the members of {}: Heat cannot preview it",
-        f"change the size of groups in an apply of its own, {CONSENT}",
+        f"change the size of groups in a separate apply, {CONSENT}",
     ),
     "wipe": (
         "the update would wipe the disks of {}: Heat rebuilds servers and restores volumes in place",
-        TAKE_BACK,
+        UNDO,
     ),
 }
 """What is lost by which verb of a preview, and what to do about it."""
