@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 from urllib.parse import quote
 
-from openstack_prep.errors import CloudError, NotFound
+from openstack_prep.errors import CloudError
 from openstack_prep.model import Key, Mark, Observed, Resource
+from openstack_prep.resources import home
 from openstack_prep.site import Site
 
 
@@ -53,16 +54,8 @@ class LeftGroup(Resource):
         if not site.admin.has("network"):
             return
         for raw in site.admin.network.list("/security-groups", "security_groups", tags=tag_of(site.mark)):
-            if raw["name"] == "default" and _is_gone(site, raw["project_id"]):
+            if raw["name"] == "default" and not home.exists(site, raw["project_id"]):
                 yield cls(name=raw["id"]), Observed(id=raw["id"], ours=True)
 
     def delete(self, site: Site, observed: Observed) -> None:
         site.admin.network.delete(f"/security-groups/{observed.id}")
-
-
-def _is_gone(site: Site, project_id: str) -> bool:
-    try:
-        site.admin.identity.get(f"/projects/{project_id}")
-    except NotFound:
-        return True
-    return False

@@ -38,7 +38,7 @@ def is_ours(site: Site, home: str) -> bool:
     the connection, which may be another one each time: there the name alone decides.
     """
     has_home = any(site.homes[:1])
-    return not (home and has_home) or home in frozenset().union(*_named(site)) or not _exists(site, home)
+    return not (home and has_home) or home in frozenset().union(*_named(site)) or not exists(site, home)
 
 
 def is_our_project(site: Site, home: str) -> bool:
@@ -47,7 +47,7 @@ def is_our_project(site: Site, home: str) -> bool:
     Only asks for our own home project: ``is_ours`` asks for all projects of the spec, which this may be one of.
     """
     has_home = any(site.homes[:1])
-    return not (home and has_home) or home in _shared_by(site, site.homes[0]) or not _exists(site, home)
+    return not (home and has_home) or home in _shared_by(site, site.homes[0]) or not exists(site, home)
 
 
 def another(site: Site, description: str | None) -> str:
@@ -74,11 +74,12 @@ def _id(site: Site, project: Resource | None) -> str:
 
 
 @query
-def _exists(site: Site, project_id: str) -> bool:
+def exists(site: Site, project_id: str) -> bool:
+    """Whether there is a project of that id, as far as we may ask."""
     try:
         site.admin.identity.get(f"/projects/{project_id}")
     except NotFound:
         return False
-    except NotAllowed:
+    except NotAllowed:  # it may be there
         return True
     return True
