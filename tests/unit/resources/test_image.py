@@ -306,7 +306,7 @@ def test_what_another_spec_manages_is_not_taken_over(site: Site, glance: Glance)
 
 @pytest.mark.parametrize(
     ("fields", "what"),
-    [({"owner": "elsewhere", "visibility": "public", "checksum": "0" * 32}, "another project"), ({}, "no sum")],
+    [({"owner": "elsewhere", "visibility": "public", "checksum": "0" * 32}, "another project"), ({}, "no checksum")],
 )
 def test_what_could_not_be_known_again_is_not_taken_over(
     site: Site, glance: Glance, fields: dict[str, str], what: str
