@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -171,6 +172,7 @@ def test_a_twin_of_an_image_goes(lab: Lab, image: Image) -> None:
     lab.apply(image)
     (made,) = lab.admin.image.images(owner=lab.project_id)
     marks = {name: value for name, value in made.properties.items() if name.startswith("openstack_prep")}
+    time.sleep(1.1)  # Glance dates by the second; of two with one date the lower id stays
     raw = lab.admin.image.create_image(
         "disk", filename=image.source, disk_format="qcow2", container_format="bare", owner=lab.project_id, **marks
     )
