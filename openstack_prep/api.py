@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from openstack_prep import consent, exclusive, executor, planner, scan
@@ -55,18 +56,19 @@ def plan(
     seen = exclusive.look(site, spec.name, spec.resources)
 
     def make() -> Plan:
-        with cloud.reading(ADMINISTRATOR):
-            others = frozenset(each.key for each in spec.resources)
+        others = frozenset(each.key for each in spec.resources)
+        with cloud.reading(ADMINISTRATOR), ThreadPoolExecutor(1) as pool:
+            standing = pool.submit(scan.look, site, spec.resources, jobs=jobs) if prune or spec.is_whole else None
             observed, found = executor.examine(site, spec.chosen, others=others, jobs=jobs)
         site.known.update(observed)
         mistakes = [*spec.unread, *found]
         made = planner.plan_apply(
             spec.name, spec.chosen, observed, mistakes=mistakes, allow_replace=allow_replace, adopt=adopt
         )
-        if prune or spec.is_whole:
+        if standing is not None:
             unchosen = [each for each in spec.resources if not spec.is_chosen(each)]
             there = observed | (executor.observe(site, unchosen, jobs=jobs) if unchosen else {})
-            left = scan.undeclared(site, spec.resources, there, jobs=jobs)
+            left = scan.undeclared(site, standing.result(), spec.resources, there, jobs=jobs)
             made = planner.plan_removals(made, left, prune=prune)
             refused = executor.examine_deletes(site, made, jobs=jobs)
             made = replace(made, refusals=(*made.refusals, *refused))
@@ -82,10 +84,11 @@ def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs:
     seen = exclusive.look(site, spec.name, spec.resources)
 
     def make() -> Plan:
-        with cloud.reading(ADMINISTRATOR):
+        with cloud.reading(ADMINISTRATOR), ThreadPoolExecutor(1) as pool:
+            standing = pool.submit(scan.look, site, spec.resources, jobs=jobs) if spec.is_whole else None
             observed = executor.observe(site, spec.resources, jobs=jobs)
             site.known.update(observed)
-            left = scan.undeclared(site, spec.resources, observed, jobs=jobs) if spec.is_whole else []
+            left = scan.undeclared(site, standing.result(), spec.resources, observed, jobs=jobs) if standing else []
             if any(isinstance(each, Project) for each in spec.resources):
                 left += scan.everything(site, (), [LeftGroup], jobs=jobs)
         made = planner.plan_destroy(spec.name, spec.resources, observed, left)

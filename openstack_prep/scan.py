@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 from openstack_prep.errors import NotAllowed
@@ -80,8 +80,26 @@ def _scan(site: Site, kind: type[Resource], home: Project | None) -> list[Standi
         return []
 
 
+@dataclass(frozen=True)
+class Sight:
+    """What stands in the projects of a spec, and which projects carry its name, before anything is judged."""
+
+    projects: Sequence[Standing]
+    homes: tuple[Project | None, ...]
+    inside: Sequence[Standing]
+
+
+def look(site: Site, resources: Sequence[Resource], *, jobs: int) -> Sight:
+    """Read what ``undeclared`` judges."""
+    homes = projects_of(resources)
+    with ThreadPoolExecutor(1) as pool:
+        projects = pool.submit(everything, site, (), [Project], jobs=jobs)
+        inside = everything(site, homes, _tagged_kinds(site, homes), jobs=jobs)
+        return Sight(projects.result(), homes, [*inside, *_entries(site, resources)])
+
+
 def undeclared(
-    site: Site, resources: Sequence[Resource], observed: Mapping[Key, Observed], *, jobs: int
+    site: Site, seen: Sight, resources: Sequence[Resource], observed: Mapping[Key, Observed], *, jobs: int
 ) -> list[Standing]:
     """Return what carries the ownership tag of this spec although the spec declares it no longer.
 
@@ -95,20 +113,25 @@ def undeclared(
         resource, found = standing
         return found.ours and resource.key not in keys and is_new(resource, found, ids)
 
-    homes, family = projects_of(resources), home.family(site)
-    projects = _proven(site, filter(is_left, everything(site, (), [Project], jobs=jobs)), family)
+    family = home.family(site)
+    projects = _proven(site, filter(is_left, seen.projects), family)
     own = {resource.key: found for resource, found in projects if found.ours}
     site.known.update(own)
     family |= {found.id for found in own.values()}
-    homes = tuple(dict.fromkeys([*homes, *projects_of(each for each, _ in projects if each.key in own)]))
-    kinds = [*(kind for kind in KINDS.values() if kind.has_tag and kind is not Project), SecurityGroupRules]
-    if not _have_networks(site, homes):
-        kinds = [kind for kind in kinds if kind not in ON_NETWORKS]
-    inside = [*everything(site, homes, kinds, jobs=jobs), *_entries(site, resources)]
+    dropped = tuple(each for each in projects_of(each for each, _ in projects if each.key in own))
+    further = tuple(each for each in dropped if each not in seen.homes)
+    kinds = [kind for kind in _tagged_kinds(site, further) if kind.in_each_project]
+    inside = [*seen.inside, *everything(site, further, kinds, jobs=jobs)]
     left = [*projects, *_proven(site, filter(is_left, inside), family)]
     one_each = {standing[0].key: standing for standing in reversed(left)}  # of twins the first; then the other
     alone = [each for each in reversed(one_each.values()) if not _goes_with_another(each[0], one_each)]
     return [(_found_by_id(*each), each[1]) for each in alone]
+
+
+def _tagged_kinds(site: Site, homes: Iterable[Project | None]) -> list[type[Resource]]:
+    """Return the kinds besides projects that can show whose they are and that may stand in these projects."""
+    kinds = [*(kind for kind in KINDS.values() if kind.has_tag and kind is not Project), SecurityGroupRules]
+    return kinds if _have_networks(site, homes) else [kind for kind in kinds if kind not in ON_NETWORKS]
 
 
 def _found_by_id(resource: Resource, found: Observed) -> Resource:

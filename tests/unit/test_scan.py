@@ -56,14 +56,17 @@ def left(*resources: Resource) -> dict[str, bool]:
     site = Site(Cloud(connection()), Mark("lab"), homes=scan.homes_of(resources))
     observed = executor.observe(site, resources)
     site.known.update(observed)
-    return {str(each.key): found.ours for each, found in scan.undeclared(site, resources, observed, jobs=1)}
+    return {
+        str(each.key): found.ours
+        for each, found in scan.undeclared(site, scan.look(site, resources, jobs=1), resources, observed, jobs=1)
+    }
 
 
 def prune(*resources: Resource) -> list[str]:
     """Delete what the resources leave undeclared; return what forbids it."""
     site = Site(Cloud(connection()), Mark("lab"), homes=scan.homes_of(resources))
     observed = executor.observe(site, resources)
-    found = scan.undeclared(site, resources, observed, jobs=1)
+    found = scan.undeclared(site, scan.look(site, resources, jobs=1), resources, observed, jobs=1)
     plan = planner.plan_removals(planner.plan_apply("lab", [], {}), found, prune=True)
     refusals = [str(each) for each in executor.examine_deletes(site, plan)]
     if not refusals:
