@@ -268,7 +268,7 @@ class AddressPool(ByTenant):
     def _settle(self, site: Site, kept: Sequence[PortRecord]) -> Observed:
         """Delete what is not wanted, make what is missing."""
         room = self.room(site)
-        if room is None or room.id is None:
+        if room is None or room.id is None or room.network_id is None:
             raise NotFound(f"{self.key}: subnet {self.subnet} is not there")
         wrong = [mistake.what for mistake in self.misfits(room)]
         if wrong:
@@ -277,7 +277,14 @@ class AddressPool(ByTenant):
         reserved_ports.remove(site, self.owner, going)
         gone = {port.id for port in going}
         left = [port for port in kept if port.id not in gone]
-        left += reserved_ports.make(site, self.owner, self.name, room, self._missing(room, left))
+        left += reserved_ports.make(
+            site,
+            self.owner,
+            self.name,
+            network_id=room.network_id,
+            subnet_id=room.id,
+            addresses=self._missing(room, left),
+        )
         observed = self._observe(room.id, left)
         assert observed is not None
         return observed

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from openstack_prep.errors import NotAllowed, NotFound, ResourceFailed
 from openstack_prep.model import Mark, Resource
-from openstack_prep.resources.address_room import Room
 from openstack_prep.resources.neutron_records import AddressHolder, PortRecord
 from openstack_prep.site import Site
 
@@ -32,16 +31,18 @@ class PoolPorts:
     ports: tuple[PortRecord, ...] = ()
 
 
-def make(site: Site, project: Resource | None, name: str, room: Room, addresses: Sequence[str]) -> list[PortRecord]:
+def make(
+    site: Site, project: Resource | None, name: str, *, network_id: str, subnet_id: str, addresses: Sequence[str]
+) -> list[PortRecord]:
     """Make a port for each address, some by one request, all or none of these; raises CloudError."""
     cloud, owner = site.worker(project)
     bodies = [
         {
             **owner,
-            "network_id": room.network_id,
+            "network_id": network_id,
             "name": f"{name}-{address}",
             "description": site.mark.describe(name),
-            "fixed_ips": [{"subnet_id": room.id, "ip_address": address}],
+            "fixed_ips": [{"subnet_id": subnet_id, "ip_address": address}],
             "admin_state_up": False,
             "security_groups": [],
             "device_owner": OWNER,
