@@ -152,8 +152,13 @@ class Step:
 
     @property
     def decided_later(self) -> bool:
-        """Whether only the run finds out what it does, right before it does it."""
-        return bool(self.follows) or (self.resource.previewed and self.action in (Action.UPDATE, Action.ADOPT))
+        """Whether only the run finds out what it does, right before it does it.
+
+        What it takes over may carry another spec's ownership tag by then, and most services would overwrite that.
+        """
+        taken = self.action is Action.ADOPT and isinstance(self.resource, Adoptable) and self.resource.takes_over
+        previewed = self.resource.previewed and self.action in (Action.UPDATE, Action.ADOPT)
+        return taken or previewed or bool(self.follows)
 
     @property
     def key(self) -> Key:

@@ -9,7 +9,7 @@ import pytest
 
 from openstack_prep import api
 from openstack_prep.errors import PlanRefused
-from openstack_prep.resources import Network
+from openstack_prep.resources import Flavor, Network, User
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
@@ -96,6 +96,32 @@ def test_consent_to_adopt_covers_what_the_plan_has_shown(lab: Lab, monkeypatch: 
     assert "the plan did not show that; plan again, and apply that plan (--adopt)" in str(failed.error)
     assert lab.admin.network.get_network(found.id).mtu == 1440
     lab.admin.network.delete_network(found)
+
+
+def test_what_another_spec_has_tagged_since_the_plan_is_not_taken_over(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "FRESH", 1000.0)
+    lab.apply()
+    admin: Any = lab.admin
+    name, theirs = f"late{secrets.token_hex(3)}", "[openstack-prep:theirs/late]"
+    user = admin.identity.create_user(name=name)
+    flavor = admin.compute.create_flavor(name=name, vcpus=1, ram=64, disk=0)
+    network = admin.network.create_network(name=name, project_id=lab.project_id)
+    wanted = [kind(name=name, adopt="permanently") for kind in (User, Flavor, Network)]
+    plan = api.plan(lab.cloud, lab.spec(*wanted))
+    admin.identity.update_user(user, description=theirs)
+    admin.compute.update_flavor(flavor, description=theirs)
+    admin.network.update_network(network, description=theirs)
+    failed = api.apply(lab.cloud, plan).failed
+    assert {each.step.resource.kind for each in failed} == {"user", "flavor", "network"}
+    assert all("is managed by spec theirs" in str(each.error) for each in failed)
+    assert admin.identity.get_user(user).description == theirs
+    assert admin.compute.get_flavor(flavor).description == theirs
+    assert admin.network.get_network(network).description == theirs
+    admin.identity.delete_user(user)
+    admin.compute.delete_flavor(flavor)
+    admin.network.delete_network(network)
 
 
 def test_a_floating_ip_is_known_by_its_tag_when_its_description_was_edited(prep: Prep, devcloud: Devcloud) -> None:
