@@ -26,7 +26,7 @@ from openstack_prep.resources.stack_record import StackRecord
 from openstack_prep.secret import HIDDEN
 from openstack_prep.site import Site
 
-COMPARED = ("template", "parameters", "environment", "tags", "status", "adopted")
+COMPARED = ("template", "parameters", "environment", "tags", "status")
 DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE")
 NOTHING: frozenset[str] = frozenset()
 
@@ -89,7 +89,7 @@ class Stack(Inputs):
         status = "complete" if raw["stack_status"] in DONE else raw["stack_status"]
         missing = {} if in_progress(raw) else stack.missing()
         cut_off = stack.cut_off() if not in_progress(raw) and SERVER in stack.types else {}
-        values: Values = {"status": status, "tags": tags & frozenset(self.tags or ()), "adopted": ours}
+        values: Values = {"status": status, "tags": tags & frozenset(self.tags or ())}
         record = StackRecord(
             stack=stack,
             status=raw["stack_status"],
@@ -104,7 +104,7 @@ class Stack(Inputs):
             given = environment.get("parameters") or {}
             values["parameters"] = self.package.visible({k: v for k, v in given.items() if k not in self.hidden})
             if not record.in_progress and not record.deleting:
-                record = self._foresee(site, record, values)
+                record = self._foresee(site, record, values, ours)
         said = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " has no port")
         values["missing"] = frozenset(f"{place} {record.missing[place].id}{what}" for place, what in said.items())
         values["pending"] = frozenset(map(str, record.preview))
@@ -118,13 +118,13 @@ class Stack(Inputs):
             holds=stack.holds,
         )
 
-    def _foresee(self, site: Site, record: StackRecord, values: Raw) -> StackRecord:
+    def _foresee(self, site: Site, record: StackRecord, values: Raw, ours: bool) -> StackRecord:
         """Ask Heat what an update would do, when there is one to do and all that it names is there."""
         wanted = self.desired()
         same = all(values.get(name) == wanted[name] for name in COMPARED if name in wanted) and not record.missing
-        if same or not isinstance(self.package, Package) or not self.askable(site):
+        if (same and (ours or not self.takes_over)) or not isinstance(self.package, Package) or not self.askable(site):
             return record
-        body, secrets = self.body(site, record.tags)
+        body, secrets = self.body(record.tags)
         before, names = values["parameters"], sorted(self.given.keys() - self.package.hidden)
         same_template = all(values[name] == wanted[name] for name in ("template", "environment"))
         try:
@@ -146,18 +146,7 @@ class Stack(Inputs):
 
     def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
         yield from stack_checks.against(self, site, observed)
-        if observed and not observed.ours and not self.adopt and self._differs(observed):
-            what = f"{observed.id} has that name, was not made by this spec, and is another"
-            yield self.mistake(what, "choose another name, or consent to changing it by adopt: true")
-        elif observed and self._is_taken(observed):
-            what = f"is managed by spec {observed.managed_by}, which would delete it on its own destroy"
-            yield self.mistake(what, "choose another name, or remove the ownership tag of that spec first")
-        else:
-            yield from Ledger.of(site, self.owner).shortages(site, self)
-
-    def _is_taken(self, observed: Observed) -> bool:
-        """Whether another spec manages what adopt would make ours."""
-        return bool(self.adopt and observed.managed_by and not observed.ours)
+        yield from Ledger.of(site, self.owner).shortages(site, self)
 
     def _differs(self, observed: Observed) -> bool:
         return any(observed.values.get(name) != value for name, value in self.desired().items() if name != "pending")
@@ -182,7 +171,7 @@ class Stack(Inputs):
     def create(self, site: Site) -> Observed:
         Ledger.of(site, self.owner).afford(site, self, None)
         cloud = site.tenant(self.owner)
-        body, secrets = self.body(site, ())
+        body, secrets = self.body((site.mark.tag,))
         made = cloud.orchestration.post("/stacks", {"stack_name": self.name, **body}, secrets=secrets)["stack"]
         return self._finished(site, HeatStack(cloud, self.name, made["id"]))
 
@@ -191,23 +180,24 @@ class Stack(Inputs):
         if record.deleting:
             self.delete(site, observed)
             return self.create(site)
-        if not self._differs(observed):
+        tagged = observed.ours or self.takes_over
+        if tagged == observed.ours and not self._differs(observed):
             return observed
         if record.refused:
             raise CloudError(f"Heat refuses the update: {record.refused}; correct that")
         if not record.asked:  # nobody knows what it would take away
             raise CloudError("Heat cannot preview the update, for something that it names is gone; plan again")
-        if not observed.ours and not self.adopt:  # created by somebody else since the plan was made
-            raise CloudError("exists by now and is not managed by this spec; plan again")
-        if self._is_taken(observed):
-            raise CloudError(f"is managed by spec {observed.managed_by} by now; plan again")
         Ledger.of(site, self.owner).afford(site, self, observed)
         stack = record.stack
         for each in record.missing.values():
             stack.mark_unhealthy(each)
-        body, secrets = self.body(site, record.tags)
+        body, secrets = self.body(record.tags | ({site.mark.tag} if tagged else NOTHING))
         stack.cloud.orchestration.request("PUT", stack.path, json=body, secrets=secrets, once=True)
         return self._finished(site, stack)
+
+    def take_over(self, site: Site, observed: Observed) -> Observed:
+        """Give it the ownership tag, unless the update of what differed has done so."""
+        return observed if observed.ours else self.update(site, observed, ())
 
     def delete(self, site: Site, observed: Observed) -> None:
         record = observed.recorded(StackRecord)
@@ -225,7 +215,8 @@ class Stack(Inputs):
         waiting.raise_for_failure(waiting.end(self.timeout))
         raw = stack.show()  # the rest is as it was asked for, since Heat says that it went well
         record = StackRecord(stack=stack, status=raw["stack_status"], tags=frozenset(raw.get("tags") or ()))
-        return Observed(id=raw["id"], ours=True, values=self.desired(), outputs=self._outputs(raw), record=record)
+        ours = site.mark.tag in record.tags
+        return Observed(id=raw["id"], ours=ours, values=self.desired(), outputs=self._outputs(raw), record=record)
 
 
 def _other_specs(site: Site, tags: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from annotated_types import Ge, Le
 
 from openstack_prep.errors import PrepError
 from openstack_prep.fields import File, Name
-from openstack_prep.model import Context, Key, Resource
+from openstack_prep.model import Adoptable, Context, Key, Resource
 from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import heat_package, heat_parameters
 from openstack_prep.resources.existing import Existing
@@ -47,7 +47,7 @@ class OnStack(InProject):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inputs(ByTenant):
+class Inputs(ByTenant, Adoptable):
     """What is declared of a stack; Stack adds what is done with it."""
 
     kind: ClassVar[str] = "stack"
@@ -69,9 +69,6 @@ class Inputs(ByTenant):
     """Minutes for Heat to make or change it; Heat's own is 60."""
     rollback: bool | None = None
     """Whether Heat takes back what failed, nodes that could tell why included; not done by default."""
-    adopt: bool | None = None
-    """Consent to change a stack of that name that another made; it is ours from then on.
-    What another spec manages is refused."""
 
     @property
     def after(self) -> tuple[Resource, ...]:
@@ -102,7 +99,6 @@ class Inputs(ByTenant):
     def desired(self) -> Values:
         if isinstance(self.package, PrepError):
             return {}
-        adopted = {"adopted": True} if self.adopt else {}
         return {
             "template": digest(self.package.template, self.package.files),
             "parameters": self.package.visible(self.given),
@@ -111,24 +107,24 @@ class Inputs(ByTenant):
             "status": "complete",
             "missing": frozenset(),
             "pending": frozenset(),
-            **adopted,
         }
 
-    def body(self, site: Site, tags: Iterable[str]) -> tuple[Values, list[Secret]]:
-        """Return what Heat is sent, and what of it nobody may see."""
+    def body(self, tags: Iterable[str]) -> tuple[Values, list[Secret]]:
+        """Return what Heat is sent, and what of it nobody may see; ``tags`` are those to have besides the declared."""
         package = self.package
         if isinstance(package, PrepError):
             raise package
         in_files = {name: Secret(str(self.given[name])) for name in package.hidden & self.given.keys()}
         secrets = in_files | dict(self.secret_parameters or {})
         values = self.given | {name: secret.reveal() for name, secret in secrets.items()}
-        body = {
+        body: Values = {
             "template": package.template,
             "files": dict(package.files),
             "environment": {**package.environment, "parameters": values},
-            "tags": ",".join(sorted({site.mark.tag, *(self.tags or ()), *tags})),
             "disable_rollback": not self.rollback,
         }
+        if all_tags := {*(self.tags or ()), *tags}:
+            body["tags"] = ",".join(sorted(all_tags))
         return body | ({"timeout_mins": self.timeout} if self.timeout else {}), list(secrets.values())
 
     # --- what it needs -----------------------------------------------------------------------

@@ -31,7 +31,7 @@ def planned(site: Site, stack: Inputs, suffix: str = "") -> list[Values]:
     """Return the resources that Heat would make out of its inputs, asked once a run; raises Refused."""
 
     def ask() -> list[Values]:
-        body, secrets = stack.body(site, ())
+        body, secrets = stack.body(())
         return preview(site.tenant(stack.owner).orchestration, stack.name + suffix, body, secrets)
 
     return site.once((planned, stack.key, suffix), ask)  # by the key: what it is made from has no hash

@@ -16,6 +16,7 @@ import pytest
 
 from openstack_prep import api
 from openstack_prep.errors import ApplyFailed, PlanRefused
+from openstack_prep.model import Action
 from openstack_prep.resources import Flavor, Network, Quota, Stack, Subnet
 from openstack_prep.secret import Secret
 from openstack_prep.spec import Spec
@@ -370,10 +371,17 @@ def test_a_stack_of_another_is_changed_by_consent_only(lab: Lab, folder: Path) -
     assert not lab.plan(made)  # as it should be: it may stand
     (folder / "port.yaml").write_text(PORT.replace("port: {type", "gate: {type"))
     changed = Stack(name="port", template=str(folder / "port.yaml"), parameters={"network": "nodes"})
-    with pytest.raises(PlanRefused, match="was not made by this spec"):
+    with pytest.raises(PlanRefused, match="exists and is not managed by this spec"):
         lab.run(changed)
-    adopted = Stack(name="port", template=str(folder / "port.yaml"), parameters={"network": "nodes"}, adopt=True)
-    assert lab.apply(adopted, allow_replace=True) == {"stack/port": "update"}  # the port gets another name
+    assert lab.apply(replace(changed, adopt=True), allow_replace=True) == {"stack/port": "adopt"}  # another port
+    assert "stack/port" not in goes_with_destroy(lab, changed)
+    assert lab.apply(replace(changed, adopt="permanently")) == {"stack/port": "adopt"}
+    assert "stack/port" in goes_with_destroy(lab, changed)
+
+
+def goes_with_destroy(lab: Lab, stack: Stack) -> set[str]:
+    steps = api.plan_destroy(lab.cloud, lab.spec(stack)).steps
+    return {str(step.key) for step in steps if step.action is Action.DELETE}
 
 
 def hangs(folder: Path, name: str, **parameters: Any) -> Stack:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,8 @@ import pytest
 import requests_mock
 
 from openstack_prep import executor, planner
-from openstack_prep.errors import CloudError, NotAllowed
-from openstack_prep.model import Key
+from openstack_prep.errors import NotAllowed, PlanRefused
+from openstack_prep.model import MANAGED, Key
 from openstack_prep.resources import Network, Stack
 from openstack_prep.secret import Secret
 from openstack_prep.site import Site
@@ -59,9 +60,9 @@ def test_hidden_parameters_have_a_place_of_their_own(site: Site, template: str) 
     assert "password is hidden in the template" in said[0]
     assert "network is not hidden in the template" in said[1]
     assert "seen" not in str(open_.desired())
-    body, secrets = Stack(name="s", template=template, secret_parameters={"password": Secret("x")}).body(site, ())
+    body, secrets = Stack(name="s", template=template, secret_parameters={"password": Secret("x")}).body(("mine",))
     assert (body["environment"]["parameters"], [each.reveal() for each in secrets]) == ({"password": "x"}, ["x"])
-    assert body["tags"] == "openstack-prep:lab"
+    assert body["tags"] == "mine"
 
 
 def test_what_nobody_can_look_at_is_not_taken_for_absent(services: Any, site: Site, template: str) -> None:
@@ -73,7 +74,7 @@ def test_what_nobody_can_look_at_is_not_taken_for_absent(services: Any, site: Si
 def standing(services: requests_mock.Mocker, folder: Path, tag: str) -> str:
     """Let a stack stand that is as declared but for its tag; return the path of its template."""
     (folder / "bare.yaml").write_text("heat_template_version: wallaby\nresources: {}\n")
-    row = {"id": "i1", "stack_name": "s", "stack_status": "CREATE_COMPLETE", "tags": [tag] if tag else None}
+    row = {"id": "i1", "stack_name": "s", "stack_status": "CREATE_COMPLETE", "tags": tag.split(",") if tag else None}
     services.get(f"{HEAT}/stacks", json={"stacks": [row]})
     path = f"{HEAT}/stacks/s/i1"
     services.get(path, json={"stack": row})
@@ -87,37 +88,67 @@ def standing(services: requests_mock.Mocker, folder: Path, tag: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("tag", "adopt", "action"), [("openstack-prep:lab", True, "keep"), ("", True, "update"), ("", None, "keep")]
+    ("tag", "adopt", "action"),
+    [
+        ("openstack-prep:lab", "permanently", "keep"),
+        ("", "permanently", "adopt"),
+        ("", True, "keep"),
+        ("", False, "keep"),
+    ],
 )
-def test_adopting_is_a_change_of_its_own_and_no_status(
-    services: requests_mock.Mocker, site: Site, tmp_path: Path, tag: str, adopt: bool | None, action: str
+def test_taking_over_is_a_change_of_its_own_and_no_status(
+    services: requests_mock.Mocker, site: Site, tmp_path: Path, tag: str, adopt: Any, action: str
 ) -> None:
     template = standing(services, tmp_path, tag)
     stack = Stack(name="s", template=template, adopt=adopt)
     observed, mistakes = executor.examine(site, [stack])
     (step,) = planner.plan_apply("lab", [stack], observed, mistakes=mistakes).steps
     assert (step.action, observed[stack.key].values["status"]) == (action, "complete")
-    assert [each.field for each in step.changes] == (["adopted"] if action == "update" else [])
+    assert [each.field for each in step.changes] == ([MANAGED] if action == "adopt" else [])
 
 
-@pytest.mark.parametrize(("adopt", "refused"), [(True, True), (None, False)])
+@pytest.mark.parametrize(("adopt", "refused"), [("permanently", True), (True, False), (False, False)])
 def test_what_another_spec_manages_is_not_taken_over(
-    services: requests_mock.Mocker, site: Site, tmp_path: Path, adopt: bool | None, refused: bool
+    services: requests_mock.Mocker, site: Site, tmp_path: Path, adopt: Any, refused: bool
 ) -> None:
     stack = Stack(name="s", template=standing(services, tmp_path, "openstack-prep:theirs"), adopt=adopt)
     observed, mistakes = executor.examine(site, [stack])
-    assert [each.keys for each in mistakes] == ([(stack.key,)] if refused else [])
+    assert not mistakes
+    planned = planner.plan_apply("lab", [stack], observed)
+    assert [each.keys for each in planned.refusals] == ([(stack.key,)] if refused else [])
     assert observed[stack.key].managed_by == "theirs"
     assert [found.managed_by for _, found in Stack.scan(site, None)] == ["theirs"]
+
+
+@pytest.mark.parametrize(
+    ("adopt", "tags"), [(True, {"a", "theirs"}), ("permanently", {"a", "theirs", "openstack-prep:lab"})]
+)
+def test_one_update_changes_it_and_only_taking_over_adds_the_ownership_tag(
+    services: requests_mock.Mocker, site: Site, tmp_path: Path, adopt: Any, tags: set[str]
+) -> None:
+    stack = Stack(name="s", template=standing(services, tmp_path, "theirs"), tags=("a",), adopt=adopt)
+    planned = planner.plan_apply("lab", [stack], executor.observe(site, [stack]))
+    assert not planned.refusals
+
+    def put(request: Any, context: Any) -> str:
+        standing(services, tmp_path, request.json()["tags"])
+        context.status_code = 202
+        return ""
+
+    put_ = services.put(f"{HEAT}/stacks/s/i1", text=put)
+    services.get(re.compile(f"{HEAT}/stacks/s/i1/events"), json={"events": []})
+    executor.run(planned, site.fresh()).raise_for_failures()
+    assert [set(each.json()["tags"].split(",")) for each in put_.request_history] == [tags]
 
 
 def test_what_another_spec_has_marked_since_the_plan_is_not_taken_over(
     services: requests_mock.Mocker, site: Site, tmp_path: Path
 ) -> None:
-    stack = Stack(name="s", template=standing(services, tmp_path, ""), adopt=True)
+    stack = Stack(name="s", template=standing(services, tmp_path, ""), adopt="permanently")
     planned = planner.plan_apply("lab", [stack], executor.observe(site, [stack]))
     standing(services, tmp_path, "openstack-prep:theirs")
     put = services.put(f"{HEAT}/stacks/s/i1")
     (failed,) = executor.run(planned, site.fresh()).failed
-    assert isinstance(failed.error, CloudError)
+    assert isinstance(failed.error, PlanRefused)
+    assert "theirs" in str(failed.error)
     assert not put.called
