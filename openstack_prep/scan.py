@@ -36,12 +36,11 @@ Standing = tuple[Resource, Observed]
 
 
 def homes_of(resources: Iterable[Resource]) -> tuple[Project | None, ...]:
-    """Return the projects that a spec names, each once, the home project first; None is that of the connection.
+    """Return the projects that a spec works in, each once, the home project first; None is that of the connection.
 
-    A project that the spec names only for a role is never the home project: another spec's resources may lie there.
+    A project that the spec names only for a role is none of them: it may be the home project of a namesake.
     """
-    resources = tuple(resources)
-    return tuple(dict.fromkeys([*(_worked_in(resources) or [None]), *projects_of(resources)]))
+    return tuple(_worked_in(tuple(resources)) or [None])
 
 
 def projects_of(resources: Iterable[Resource]) -> tuple[Project | None, ...]:
@@ -175,9 +174,10 @@ def _proven(site: Site, standing: Iterable[Standing], family: frozenset[str]) ->
 
 def _entries(site: Site, resources: Iterable[Resource]) -> Iterator[Standing]:
     """Yield the entries of the spec in the clouds.yaml files that it still names."""
+    resources = tuple(resources)
     files = {each.file.resolve(): each for each in resources if isinstance(each, InCloudsYaml)}
     for each in files.values():
-        yield from CloudsEntry.in_file(site, each.file, each.auth_url)
+        yield from CloudsEntry.in_file(site, each.file, each.auth_url, projects_of(resources))
 
 
 def _have_networks(site: Site, homes: Iterable[Project | None]) -> bool:

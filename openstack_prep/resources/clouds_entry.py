@@ -174,12 +174,14 @@ class CloudsEntry(InCloudsYaml):
         return {each.key: each._observed(site, found) for each, found in pairs if found is not None}
 
     @classmethod
-    def in_file(cls, site: Site, path: Path, auth_url: str | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield the entries of a file that this spec manages.
+    def in_file(
+        cls, site: Site, path: Path, auth_url: str | None, projects: Iterable[Project | None]
+    ) -> Iterator[tuple[Self, Observed]]:
+        """Yield the entries of a file that this spec manages, of the projects that it names.
 
-        One of a project that the spec does not work in may belong to another spec of the same name.
+        One of another project may belong to another spec of the same name.
         """
-        homes = {(home.name, home.domain) for home in site.homes if isinstance(home, Project)}
+        homes = {(project.name, project.domain) for project in projects if project is not None}
         for cloud, entry in clouds_yaml.read(path).items():
             auth = entry.get("auth") if isinstance(entry, dict) and entry.get(OWNER) == site.mark.spec else None
             if not isinstance(auth, dict) or auth.get(AUTH["auth_url"]) != auth_url:

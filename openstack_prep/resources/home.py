@@ -21,8 +21,8 @@ def mark(site: Site) -> Mark:
 def family(site: Site) -> frozenset[str]:
     """Return the ids of the home project and of all that share it: what lies there is no other spec's.
 
-    They are none while the home project does not exist.  A further project that the spec names, such as for a role,
-    may be the home project of a spec with the same name.
+    They are none while the home project does not exist.  A further project that the spec works in may be the home
+    project of a spec with the same name.
     """
     known = frozenset({_id(site, site.homes[0])} if site.homes else ()) - {""}
     for ids in _named(site):
@@ -34,8 +34,9 @@ def family(site: Site) -> frozenset[str]:
 def is_ours(site: Site, home: str) -> bool:
     """Whether what carries the tag of a spec of our name is ours by the home project that the tag names.
 
-    It is another spec's when that project exists and is none of ours.  A spec that names no project works in that of
-    the connection, which may be another one each time: there the name alone decides.
+    It is another spec's when that project exists and the spec does not work in it: to name it for a role is not
+    enough.  A spec that names no project works in that of the connection, which may be another one each time: there
+    the name alone decides.
     """
     has_home = any(site.homes[:1])
     return not (home and has_home) or home in frozenset().union(*_named(site)) or not exists(site, home)
@@ -44,7 +45,7 @@ def is_ours(site: Site, home: str) -> bool:
 def is_our_project(site: Site, home: str) -> bool:
     """Whether a project that carries the tag of a spec of our name is ours by the home project that the tag names.
 
-    Only asks for our own home project: ``is_ours`` asks for all projects of the spec, which this may be one of.
+    Only asks for our own home project: ``is_ours`` asks for all that the spec works in, which this may be one of.
     """
     has_home = any(site.homes[:1])
     return not (home and has_home) or home in _shared_by(site, site.homes[0]) or not exists(site, home)
@@ -59,7 +60,7 @@ def another(site: Site, description: str | None) -> str:
 
 
 def _named(site: Site) -> list[frozenset[str]]:
-    """Return for each project of the spec its id and that of the home project that its own tag names."""
+    """Return for each project that the spec works in its id and that of the home project that its own tag names."""
     return [_shared_by(site, project) for project in site.homes]
 
 

@@ -106,6 +106,24 @@ def test_a_project_that_a_spec_of_the_same_name_may_have_is_named_and_stays(prep
     assert prep.changes() == set()
 
 
+def test_a_flavor_of_a_namesake_stays_although_a_role_in_its_project_is_declared(
+    prep: Prep, devcloud: Devcloud
+) -> None:
+    shared = {"flavors": [{"name": "prune-shared", "ram": 512, "vcpus": 1}]}
+    prep.write(REMAINING | shared)
+    prep.apply()
+    roles = [{"user": "prune6", "role": "member"}, {"user": "prune6", "role": "reader", "project": "prune"}]
+    users = [{"name": "prune6", "password": {"env": "PREP_PASSWORD"}}]
+    prep.write({"name": "prune", "project": {"name": "prune-6"}, "users": users, "role_assignments": roles} | shared)
+    prep.apply()
+    assert "not managed by this spec" in prep.run("show", prep.spec.name).stdout
+    prep.destroy()
+    assert devcloud.admin.compute.find_flavor("prune-shared") is not None
+    prep.write(REMAINING | shared)
+    prep.destroy()
+    assert devcloud.admin.compute.find_flavor("prune-shared") is None
+
+
 def test_the_second_project_of_a_list_is_pruned_with_what_is_in_it(devcloud: Devcloud) -> None:
     cloud = openstack_prep.connect(connection=devcloud.admin)
     home, second = openstack_prep.Project(name="prune-home"), openstack_prep.Project(name="prune-second")

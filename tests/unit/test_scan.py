@@ -175,10 +175,7 @@ def test_a_project_that_is_only_named_may_be_the_home_of_a_namesake(cloud: reque
     cloud.get(f"{NEUTRON}/networks?project_id=p2", json={"networks": [network]})
     cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor("p2")]})
     cloud.get(f"{IDENTITY}/roles", json={"roles": [{"id": "r1", "name": "reader"}]})
-    assert left(LAB, RoleAssignment(role="reader", user="ops", project="shared")) == {
-        "network/net": False,
-        "flavor/small": False,
-    }
+    assert left(LAB, RoleAssignment(role="reader", user="ops", project="shared")) == {"network/net": False}
 
 
 @pytest.fixture
@@ -205,7 +202,34 @@ def test_the_connections_project_is_the_home_project_before_one_named_for_a_role
     cloud.get(f"{NEUTRON}/networks?project_id={ADMIN_PROJECT}", json={"networks": [dropped]})
     assert left(Network(name="mine"), shared) == {"network/dropped": True, "network/net": False}
     assert left(shared) == {"network/net": False}
-    assert scan.homes_of([shared]) == (None, Project(name="shared"))
+    assert scan.homes_of([shared]) == (None,)
+
+
+def test_a_flavor_is_managed_by_way_of_a_project_that_the_spec_works_in(
+    cloud: requests_mock.Mocker, shared: RoleAssignment
+) -> None:
+    """Not by way of one that it names for a role: that may be the home project of a namesake, whose flavor it is."""
+    cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor("p2")]})
+    small = Flavor(name="small")
+
+    def is_ours(*resources: Resource) -> bool:
+        site = Site(Cloud(connection()), Mark("lab"), homes=scan.homes_of([LAB, small, *resources]))
+        (found,) = executor.observe(site, [small]).values()
+        return found.ours
+
+    assert not is_ours(shared)
+    assert is_ours(Network(name="net", project="shared"))
+
+
+def test_an_entry_for_a_project_that_is_named_for_a_role_is_named(
+    cloud: requests_mock.Mocker, shared: RoleAssignment, tmp_path: Path
+) -> None:
+    auth = {"auth_url": IDENTITY, "username": "ops", "project_name": "shared"}
+    auth |= {"user_domain_name": "Default", "project_domain_name": "Default"}
+    path = tmp_path / "clouds.yaml"
+    path.write_text(yaml.safe_dump({"clouds": {"old": {"auth": auth, "openstack_prep": "lab"}}}))
+    entry = CloudsEntry(path=str(path), cloud="new", user="ops", project="lab", auth_url=IDENTITY)
+    assert left(LAB, entry, shared)["clouds_entry/clouds.yaml#old"] is False
 
 
 # --- kinds that a spec may drop altogether --------------------------------------------------
