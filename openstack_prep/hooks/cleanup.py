@@ -18,7 +18,9 @@ from openstack_prep.lease import LOCK_TIMEOUT
 from openstack_prep.model import Action, Mark, Step
 from openstack_prep.plan import Plan, Report
 from openstack_prep.raw import Raw, Values
+from openstack_prep.resources.floating_ip import name_of
 from openstack_prep.resources.leftover import LISTED, Leftover, listed
+from openstack_prep.resources.neutron_records import FloatingIPRecord
 from openstack_prep.site import Site
 from openstack_prep.spec import Spec
 
@@ -61,7 +63,7 @@ def plan_cleanup(
     site = Site(cloud, Mark(infra_id))
     seen = exclusive.look(site, infra_id, ())
     lists, warnings = _read(site, infra_id, jobs)
-    if release and not any(Mark(release).owns(raw["description"]) for raw in lists["floating_ip"]):
+    if release and not any(_is_of(release, raw) for raw in lists["floating_ip"]):
         warnings.append(f"no floating IP in project {cloud.project_name} carries the mark of a spec {release}")
     leftovers = _named(list(_leftovers(lists, infra_id, release)))
     observed = {each.key: each.observe(raw) for each, raw in leftovers}
@@ -101,7 +103,7 @@ def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[tup
             yield _leftover(thing, raw, infra_id), raw
     ports = {raw["id"] for raw in mine["port"]}
     for raw in lists["floating_ip"]:
-        marked = release is not None and Mark(release).owns(raw["description"])
+        marked = release is not None and _is_of(release, raw)
         if raw in mine["floating_ip"]:
             continue
         if marked and (raw["port_id"] is None or raw["port_id"] in ports):
@@ -113,6 +115,11 @@ def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[tup
         if tag in raw["tags"] and raw not in mine["network"]:
             touched = _leftover("tag", raw, infra_id)
             yield replace(touched, label=f"{tag} on {touched.label}", detail=tag), raw
+
+
+def _is_of(spec: str, floating_ip: Raw) -> bool:
+    """Whether a floating IP carries the ownership tag of a spec."""
+    return name_of(Mark(spec), FloatingIPRecord.read(floating_ip)) is not None
 
 
 def _leftover(thing: str, raw: Raw, infra_id: str) -> Leftover:

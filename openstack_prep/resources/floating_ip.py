@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.fields import Address, Name
-from openstack_prep.model import Context, Key, Observed, Resolved, Resource
+from openstack_prep.model import Context, Key, Mark, Observed, Resolved, Resource
 from openstack_prep.raw import Raw, Values
 from openstack_prep.resources import queries
 from openstack_prep.resources.network import ExternalNetwork
@@ -112,7 +112,7 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
     def in_words(cls, site: Site, record: FloatingIPRecord) -> Values:
         theirs = site.mark.another_in(record.description) and site.mark.name_in(record.description)
         return {
-            "name": name_of(site, record) or theirs or record.address,
+            "name": name_of(site.mark, record) or theirs or record.address,
             "external_network": queries.external_network_name(site, record.network_id),
         }
 
@@ -131,11 +131,11 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
 
     def is_ours(self, site: Site, record: FloatingIPRecord) -> bool:
         """Whether it carries our tag and name, in its description or among its tags: people edit the one in Horizon."""
-        return carries(site, record, self.name)
+        return carries(site.mark, record, self.name)
 
     def create(self, site: Site) -> Observed:
         observed = super().create(site)
-        tag = _tag(site, self.name)
+        tag = _tag(site.mark, self.name)
         if len(tag) <= MOST_OF_A_TAG:
             cloud, _ = self.maker(site)
             cloud.network.put(f"/floatingips/{observed.id}/tags/{quote(tag, safe='')}")
@@ -188,21 +188,21 @@ class ResolvedFloatingIP(Resolved, FloatingIP):
     attached: frozenset[str] = field(default=frozenset(), repr=False)
 
 
-def carries(site: Site, record: FloatingIPRecord, name: str) -> bool:
-    """Whether a floating IP carries our tag and a name, in its description or among its tags."""
-    return site.mark.owns(record.description, name) or _tag(site, name) in record.tags
+def carries(mark: Mark, record: FloatingIPRecord, name: str) -> bool:
+    """Whether a floating IP carries an ownership tag with a name, in its description or among its tags."""
+    return mark.owns(record.description, name) or _tag(mark, name) in record.tags
 
 
-def name_of(site: Site, record: FloatingIPRecord) -> str | None:
-    """Return the name that this spec has given a floating IP; None when it carries no tag of ours."""
-    if site.mark.owns(record.description):
-        return site.mark.name_in(record.description)
-    ours = _tag(site, "")
+def name_of(mark: Mark, record: FloatingIPRecord) -> str | None:
+    """Return the name that a spec has given a floating IP; None when it carries no ownership tag of the spec."""
+    if mark.owns(record.description):
+        return mark.name_in(record.description)
+    ours = _tag(mark, "")
     return next((unquote(tag.removeprefix(ours)) for tag in sorted(record.tags) if tag.startswith(ours)), None)
 
 
-def _tag(site: Site, name: str) -> str:
-    return f"{site.mark.tag}~{quote(name, safe='')}"
+def _tag(mark: Mark, name: str) -> str:
+    return f"{mark.tag}~{quote(name, safe='')}"
 
 
 def given_address(address: str) -> Key:

@@ -101,7 +101,7 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
     def _floating_ip(self, site: Site) -> FloatingIPRecord | None:
         project_id = site.find_project_id(self.owner)
         listed = FloatingIP.listing(site, project_id) if project_id else []
-        marked = [record for record in listed if self.floating_ip and carries(site, record, self.floating_ip)]
+        marked = [record for record in listed if self.floating_ip and carries(site.mark, record, self.floating_ip)]
         if self.floating_ip_id:
             return next((record for record in listed if record.id == self.floating_ip_id), None)
         if self.address:
@@ -115,7 +115,7 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
     def _observe(self, site: Site, record: FloatingIPRecord) -> Observed:
         port = self._port(site)
         here = port is not None and record.port_id == port.id
-        noted = _attached_mark(site).owns(record.description, self.port) or name_of(site, record) is not None
+        noted = _attached_mark(site).owns(record.description, self.port) or name_of(site.mark, record) is not None
         return Observed(
             id=record.id,
             ours=here and noted,
@@ -177,7 +177,7 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
         plain = Mark.strip(text)
         noted = _attached_mark(site).describe(self.port, plain)
         owned = plain != text and f"{ATTACHED}/" not in text.removeprefix(plain)
-        owned = owned or name_of(site, record) is not None
+        owned = owned or name_of(site.mark, record) is not None
         return text if owned or len(noted) > LONGEST_DESCRIPTION else noted
 
     def _put(self, site: Site, record: FloatingIPRecord, port_id: str | None, description: str) -> FloatingIPRecord:

@@ -116,9 +116,9 @@ LOST = [
 def test_it_converges(trouble: Literal["killed", "lost"], devcloud: Devcloud, tenant: Tenant, here: Prep) -> None:
     """Killed after its first, third ... write; or with answers lost and services that fail."""
     connection = tenant.connect()
-    ours = connection.network.create_ip(
-        floating_network_id=connection.network.find_network("external").id, description="[openstack-prep:lab/api]"
-    )
+    external = connection.network.find_network("external").id
+    ours = connection.network.create_ip(floating_network_id=external, description="edited in Horizon")
+    connection.network.set_tags(ours, ["openstack-prep:lab~api"])
     yours = float_ip(connection)
     before = {each for each in inventory(connection) if ours.id not in each}
     more = {"api_floating_ip": ours.floating_ip_address, "ingress_floating_ip": yours, "masters": 1, "workers": 1}

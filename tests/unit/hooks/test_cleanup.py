@@ -32,6 +32,7 @@ def floating(address: str, **more: Any) -> dict[str, Any]:
     return {
         "id": f"id-of-{address}",
         "floating_ip_address": address,
+        "floating_network_id": "external",
         "port_id": None,
         "description": "",
         "tags": [],
@@ -120,6 +121,8 @@ def test_one_list_a_kind(there: Lists, services: requests_mock.Mocker) -> None:
     ("ip", "release", "key"),
     [
         ({"description": "[openstack-prep:lab/api]"}, "lab", "floating_ip/192.0.2.5"),
+        ({"description": "edited", "tags": ["openstack-prep:lab~api"]}, "lab", "floating_ip/192.0.2.5"),
+        ({"description": "edited", "tags": ["openstack-prep:other~api"]}, "lab", None),
         ({"description": "[openstack-prep:lab/api]"}, None, None),
         ({"description": "[openstack-prep:other/api]"}, "lab", None),
         ({"description": "[openstack-prep:lab/api]", "port_id": "mine"}, "lab", None),
