@@ -224,20 +224,7 @@ def show(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = J
 
 def _made_again(cloud: Cloud, old: Plan, jobs: int, progress: Progress, *, agreed: bool, prune: bool) -> Plan:
     """Return the plan as it would be now, with its consent; raises PlanRefused when that is not what was agreed to."""
-    assert old.wanted is not None
-    if old.purpose == "destroy":
-        new = plan_destroy(cloud, old.wanted, jobs=jobs)
-    else:
-        prune = prune or any(step.action is Action.DELETE and not step.duplicate_of for step in old)
-        new = plan(
-            cloud,
-            old.wanted,
-            allow_replace=old.allow_replace,
-            adopt=old.adopt,
-            prune=prune,
-            jobs=jobs,
-            progress=progress,
-        )
+    new = _anew(cloud, old, jobs, progress, prune=prune)
     if not agreed:
         return new
     new.raise_for_refusals()
@@ -247,6 +234,24 @@ def _made_again(cloud: Cloud, old: Plan, jobs: int, progress: Progress, *, agree
     if refusals:
         raise PlanRefused(refusals)
     return new
+
+
+def _anew(cloud: Cloud, old: Plan, jobs: int, progress: Progress, *, prune: bool) -> Plan:
+    if old.remake is not None:
+        return old.remake()
+    assert old.wanted is not None
+    if old.purpose == "destroy":
+        return plan_destroy(cloud, old.wanted, jobs=jobs)
+    prune = prune or any(step.action is Action.DELETE and not step.duplicate_of for step in old)
+    return plan(
+        cloud,
+        old.wanted,
+        allow_replace=old.allow_replace,
+        adopt=old.adopt,
+        prune=prune,
+        jobs=jobs,
+        progress=progress,
+    )
 
 
 def open_site(

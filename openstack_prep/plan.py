@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ class Plan:
     ``purpose`` is "apply" or "destroy"; ``refusals`` are why it may not be carried out.  ``undeclared``
     are the deletions that apply would add with ``prune``: of what is managed and no longer in the spec; and what stays
     in any case, because it may be another spec's of the same name.
-    ``lease`` is who was at work on the spec when it was made.
+    ``lease`` is who was at work on the spec when it was made.  ``remake`` makes it anew; None: the verbs do.
     ``allow_replace`` and ``adopt`` are the consent that it was made with.  It covers what the steps show, and what
     steps that are ``previewed_later`` replace: whatever else a run finds is refused.
     """
@@ -41,6 +41,7 @@ class Plan:
     site: Site | None = field(default=None, repr=False, compare=False)
     made: float = field(default=0.0, repr=False, compare=False)
     lease: Sight | None = field(default=None, repr=False, compare=False)
+    remake: Callable[[], Plan] | None = field(default=None, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)

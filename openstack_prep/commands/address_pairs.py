@@ -64,8 +64,8 @@ def _run(options: argparse.Namespace) -> int:
         cloud = connect(options.os_cloud)
     spec = to_sync(cloud, wanted, services=services, only=options.pairs, tell=_warn)
     plan = api.plan(cloud, spec, jobs=options.jobs)
-    plan.raise_for_refusals()
     if options.dry_run:
+        plan.raise_for_refusals()
         print_result(options, plan.table, plan.data())
         return 0
     return run_plan(options, cloud, plan)

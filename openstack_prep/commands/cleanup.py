@@ -8,7 +8,7 @@ from pathlib import Path
 
 from openstack_prep.commands import AddCommand
 from openstack_prep.commands.of_cluster import add_cluster_options, chosen_cluster, cloud_of
-from openstack_prep.commands.running import add_lock_timeout, ask, print_result, run_plan
+from openstack_prep.commands.running import add_lock_timeout, consent, print_result, run_plan
 
 
 def add(command: AddCommand) -> None:
@@ -34,16 +34,14 @@ def _run(options: argparse.Namespace) -> int:
     if options.plan:
         data = {"infra_id": metadata.infra_id, "steps": plan.data(), "refusals": [str(each) for each in plan.refusals]}
         print_result(options, plan.table, data)
-    plan.raise_for_refusals()
-    if options.plan:
+        plan.raise_for_refusals()
         return 0
-    if not plan:
+    if not (plan or plan.refusals):
         where = f"project {cloud.project_name} ({cloud.project_id}) of cloud {cloud.name}"
         print_result(options, f"nothing of {metadata.infra_id} in {where}", {"seconds": 0, "steps": []})
         # looked for in another cloud it may live on, and its metadata.json is needed
         return _cleared(options, 0) if metadata.cloud in (None, cloud.name) else 0
-    if not options.yes:
-        ask(plan, f"Remove this for good? Type the infraID {metadata.infra_id}: ", metadata.infra_id)
+    consent(options, plan, f"Remove this for good? Type the infraID {metadata.infra_id}: ", metadata.infra_id)
     return _cleared(options, run_plan(options, cloud, plan))
 
 

@@ -22,7 +22,6 @@ from openstack_prep.resources.floating_ip import name_of
 from openstack_prep.resources.leftover import LISTED, Leftover, listed
 from openstack_prep.resources.neutron_records import FloatingIPRecord
 from openstack_prep.site import Site
-from openstack_prep.spec import Spec
 
 OPTIONAL = ("container", "load_balancer", "volume", "volume_snapshot")
 """What a project's user may have no right to list; then a cluster by these credentials has none."""
@@ -58,21 +57,30 @@ def cleanup(
 def plan_cleanup(
     cloud: Cloud, infra_id: str, *, release: str | None = None, jobs: int = executor.JOBS
 ) -> tuple[Plan, list[str]]:
-    """Return the plan that removes what is left of a cluster, and what could not be looked at or found."""
+    """Return the plan that removes what is left of a cluster, and what could not be looked at or found.
+
+    Under the lease it is made anew if another run may have been at work, from what the cluster has left by then.
+    """
     cloud.allow_parallel(jobs).authenticate()
-    site = Site(cloud, Mark(infra_id))
+    site, warnings = Site(cloud, Mark(infra_id)), list[str]()
     seen = exclusive.look(site, infra_id, ())
-    lists, warnings = _read(site, infra_id, jobs)
-    if release and not any(_is_of(release, raw) for raw in lists["floating_ip"]):
-        warnings.append(f"no floating IP in project {cloud.project_name} carries the mark of a spec {release}")
-    leftovers = _named(list(_leftovers(lists, infra_id, release)))
-    observed = {each.key: each.observe(raw) for each, raw in leftovers}
-    spec = Spec(infra_id, tuple(each for each, _ in leftovers), checked=True)
-    made = planner.plan_destroy(infra_id, spec.resources, observed)
-    refusals = tuple(executor.examine_deletes(site, made, jobs=jobs))
-    steps = tuple(map(_explained, made.steps))
-    whole = replace(made, steps=steps, refusals=refusals, wanted=spec, site=site, made=time.monotonic(), lease=seen)
-    return whole, warnings
+
+    def make() -> Plan:
+        lists, unread = _read(site, infra_id, jobs)
+        warnings.extend(unread)
+        if release and not any(_is_of(release, raw) for raw in lists["floating_ip"]):
+            warnings.append(f"no floating IP in project {cloud.project_name} carries the mark of a spec {release}")
+        leftovers = _named(list(_leftovers(lists, infra_id, release)))
+        observed = {each.key: each.observe(raw) for each, raw in leftovers}
+        made = planner.plan_destroy(infra_id, [each for each, _ in leftovers], observed)
+        refusals = tuple(executor.examine_deletes(site, made, jobs=jobs))
+        return replace(made, steps=tuple(map(_explained, made.steps)), refusals=refusals)
+
+    def remake() -> Plan:
+        return plan_cleanup(cloud, infra_id, release=release, jobs=jobs)[0]
+
+    made = exclusive.attempt(site, seen, "destroy", make)
+    return replace(made, site=site, made=time.monotonic(), lease=seen, remake=remake), warnings
 
 
 def _read(site: Site, infra_id: str, jobs: int) -> tuple[Lists, list[str]]:
@@ -107,7 +115,7 @@ def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[tup
         if raw in mine["floating_ip"]:
             continue
         if marked and (raw["port_id"] is None or raw["port_id"] in ports):
-            yield _leftover("floating_ip", raw, infra_id), raw
+            yield replace(_leftover("floating_ip", raw, infra_id), detail=raw["port_id"] or "", released=True), raw
         elif raw["port_id"] in ports:
             yield replace(_leftover("floating_ip_attachment", raw, infra_id), detail=raw["port_id"]), raw
     tag = f"{infra_id}-primaryClusterNetwork"

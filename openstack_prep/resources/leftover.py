@@ -59,7 +59,9 @@ class Leftover(Resource):
     """Its name, or address; with its id when two have it."""
     infra_id: str
     detail: str = ""
-    """Of a floating IP's attachment the port's id; of a tag the tag."""
+    """Of a floating IP or its attachment the port's id; of a tag the tag."""
+    released: bool = False
+    """Whether it is a spec's floating IP, which stays if it serves another port by the time of the write."""
 
     @property
     def name(self) -> str:
@@ -101,6 +103,8 @@ class Leftover(Resource):
     def _is_there(self, raw: Raw) -> bool:
         if self.thing == "floating_ip_attachment":
             return bool(raw["port_id"] == self.detail)
+        if self.released:
+            return raw["port_id"] in (None, self.detail)
         return self.thing != "tag" or self.detail in raw["tags"]
 
     # --- what would be orphaned, or holds it ----------------------------------------------

@@ -6,7 +6,7 @@ Sources: Compute, Networking, Image, Block Storage, Object Store and Load Balanc
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -130,17 +130,22 @@ def remove(cloud: Cloud, thing: str, left: Remains) -> None:
     if special:
         special(cloud, left)
     elif thing in NETWORK:
-        _of_neutron(cloud, f"/{NETWORK[thing]}/{left.id}")
+        _of_neutron(cloud, f"/{NETWORK[thing]}/{left.id}", _unchanged(left) if thing == "floating_ip" else {})
     elif thing == "image":
         cloud.image.delete(f"/images/{left.id}")
     else:
         cloud.compute.delete(f"/os-server-groups/{left.id}")
 
 
-def _of_neutron(cloud: Cloud, path: str) -> None:
+def _unchanged(left: Remains) -> Mapping[str, str]:
+    """Return the condition that nobody has changed it since we looked; 412 is read again by the executor."""
+    return {"If-Match": f"revision_number={left.revision_number}"}
+
+
+def _of_neutron(cloud: Cloud, path: str, condition: Mapping[str, str] | None = None) -> None:
     """Delete; Neutron also says 403 of what another request is removing at this moment."""
     try:
-        cloud.network.delete(path)
+        cloud.network.delete(path, headers=condition or {})
     except NotAllowed as error:
         raise CloudError(str(error), retryable=True, status=error.status) from error
 
@@ -192,9 +197,8 @@ def detach(cloud: Cloud, left: Remains, note: Mark) -> None:
     """Take a floating IP from its port; our note that we put it there goes, the user's own text stays."""
     text = left.description
     body = {"port_id": None, "description": note.strip(text) if note.owns(text) else text}
-    condition = {"If-Match": f"revision_number={left.revision_number}"}
     with contextlib.suppress(NotFound):
-        cloud.network.put(f"/floatingips/{left.id}", {"floatingip": body}, headers=condition)
+        cloud.network.put(f"/floatingips/{left.id}", {"floatingip": body}, headers=_unchanged(left))
 
 
 def untag(cloud: Cloud, collection: str, left: Remains, tag: str) -> None:

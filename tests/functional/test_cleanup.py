@@ -10,6 +10,11 @@ from typing import Any, Literal
 
 import pytest
 
+from openstack_prep import exclusive
+from openstack_prep.cloud import Cloud
+from openstack_prep.lease import held
+from openstack_prep.model import Mark
+from openstack_prep.site import Site
 from tests import standin
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
@@ -97,6 +102,23 @@ def test_all_of_one_cluster_and_nothing_of_another(tenant: Tenant, here: Prep) -
     assert inventory(connection) == before
     assert {(each.port_id, each.description) for each in connection.network.ips()} == {(None, "")}
     assert here.run("cleanup", "--infra-id", DEV, "--yes").stdout.startswith(f"nothing of {DEV} in project")
+
+
+def test_what_comes_while_it_waits_for_another_run_goes_too(tenant: Tenant, here: Prep) -> None:
+    connection = tenant.connect()
+    before = inventory(connection)
+    connection.network.create_security_group(name=f"{DEV}-master")
+    site = Site(Cloud(connection), Mark(DEV))
+    with held(site, exclusive.look(site, DEV, ())):
+        process = here.start("cleanup", "--infra-id", DEV, "--yes")
+        assert process.stderr
+        while "waiting" not in process.stderr.readline():
+            assert process.poll() is None
+        connection.network.create_security_group(name=f"{DEV}-worker")
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "2 done, 0 failed" in out
+    assert inventory(connection) == before
 
 
 LOST = [

@@ -7,7 +7,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.cli import main
-from tests.unit.conftest import failure, sent
+from tests.unit.conftest import default_group, failure, sent
 from tests.unit.hooks.test_cleanup import ID, NEUTRON, SWIFT, Lists, there
 
 __all__ = ["there"]
@@ -57,6 +57,25 @@ def test_it_goes_by_consent(
     services.delete(f"{NEUTRON}/subnets/sub", status_code=204)
     assert main([*WORDS, "--yes"]) == 0
     assert f"- subnet/{ID}-nodes" in capsys.readouterr().out
+
+
+def test_half_of_another_runs_work_is_no_refusal(
+    clouds_yaml: Path, there: Lists, services: requests_mock.Mocker
+) -> None:
+    for name in there:
+        there[name] = there[name] if name == "networks" else []
+    group = default_group(services)
+
+    def networks(request: requests_mock.request._RequestObjectProxy, context: object) -> dict[str, object]:
+        """Name somebody's subnet once; then the other run has deleted it."""
+        group["revision_number"] += there["networks"][0]["subnets"] != []
+        there["networks"], before = [{**there["networks"][0], "subnets": []}], there["networks"]
+        return {"networks": before}
+
+    services.get(f"{NEUTRON}/networks", json=networks)
+    services.delete(f"{NEUTRON}/networks/net", status_code=204)
+    assert main([*WORDS, "--yes"]) == 0
+    assert "DELETE /v2.0/networks/net" in sent(services)
 
 
 def test_nothing_is_left(clouds_yaml: Path, there: Lists, capsys: pytest.CaptureFixture[str]) -> None:

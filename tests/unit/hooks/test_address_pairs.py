@@ -13,7 +13,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.errors import ConfigError, PlanRefused, SpecError
 from openstack_prep.hooks.address_pairs import Sync, sync_address_pairs, to_sync
 from openstack_prep.resources import AddressPairs
-from tests.unit.conftest import ENDPOINTS, connection, port_row, sent
+from tests.unit.conftest import ENDPOINTS, connection, default_group, port_row, sent
 from tests.unit.rke.test_services import said, service
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
@@ -145,6 +145,33 @@ def test_a_pool_that_apply_would_refuse_is_not_opened(cloud: Cloud, spec: Path, 
     with pytest.raises(PlanRefused, match=r"address_pool/lb: 10.1.0.1 is the gateway of subnet nodes; leave it out"):
         sync_address_pairs(cloud, spec)
     assert not [each for each in sent(services) if not each.startswith("GET")]
+
+
+def test_half_of_another_runs_work_is_no_refusal(clouds_yaml: Path, spec: Path, services: requests_mock.Mocker) -> None:
+    port = node(services, fixed_ips=[{"subnet_id": "s1", "ip_address": "10.1.0.7"}], port_security_enabled=True)
+    group = default_group(services)
+    subnet = {"id": "s1", "name": "nodes", "network_id": "n1", "cidr": "10.1.0.0/24", "gateway_ip": "10.1.0.200"}
+    subnet |= {"allocation_pools": [], "ipv6_address_mode": None, "description": "", "dns_nameservers": []}
+
+    def subnets(request: Any, context: Any) -> dict[str, Any]:
+        """Name a gateway among the addresses once; then the other run has moved it."""
+        answer = {"subnets": [{**subnet, "host_routes": [], "revision_number": 1}]}
+        group["revision_number"] += subnet["gateway_ip"] == "10.1.0.200"
+        subnet["gateway_ip"] = "10.1.0.1"
+        return answer
+
+    services.get(f"{NEUTRON}/subnets", json=subnets)
+    services.get(f"{NEUTRON}/ports/p1", json=lambda *_: {"port": port})
+
+    def put(request: Any, context: Any) -> dict[str, Any]:
+        pairs = request.json()["port"]["allowed_address_pairs"]
+        port["allowed_address_pairs"] = [{"mac_address": "m"} | each for each in pairs]
+        return {"port": port}
+
+    services.put(f"{NEUTRON}/ports/p1", json=put)
+    services.put(re.compile(f"{NEUTRON}/ports/p1/tags"), status_code=201, json={"tags": []})
+    assert main(["address-pairs", "sync", "--os-cloud", "lab", str(spec)]) == 0
+    assert "PUT /v2.0/ports/p1" in sent(services)
 
 
 def test_services_alone_do_not_say_what_is_allowed(cloud: Cloud) -> None:

@@ -11,7 +11,7 @@ from openstack_prep.cloud import Cloud
 from openstack_prep.errors import NotAllowed, PlanRefused, SpecError
 from openstack_prep.hooks import cleanup
 from openstack_prep.hooks.cleanup import plan_cleanup
-from tests.unit.conftest import ENDPOINTS, connection, failure, port_row, sent
+from tests.unit.conftest import ENDPOINTS, connection, default_group, failure, port_row, sent
 
 NEUTRON, NOVA, GLANCE = ENDPOINTS["network"] + "/v2.0", ENDPOINTS["compute"], ENDPOINTS["image"] + "/v2"
 CINDER, SWIFT = ENDPOINTS["block-storage"], ENDPOINTS["object-store"]
@@ -241,6 +241,45 @@ def test_a_plan_that_was_looked_at_for_long_is_made_again(
     gone = services.delete(f"{NEUTRON}/subnets/sub", status_code=204)
     api.apply(Cloud(connection()), again).raise_for_failures()
     assert gone.called_once
+
+
+def test_what_another_run_has_added_until_the_lease_is_ours_goes_too(
+    there: Lists, services: requests_mock.Mocker
+) -> None:
+    """And what it has attached is judged by where it serves now."""
+    ours = {"description": "[openstack-prep:lab/api]"}
+    for name in there:
+        there[name] = there[name] if name == "subnets" else []
+    there["floatingips"] = [floating("192.0.2.5", **ours)]
+    group = default_group(services)
+    made, _ = plan_cleanup(Cloud(connection()), ID, release="lab")
+    assert len(made.pending) == 2
+    group["revision_number"] += 2
+    there["server_groups"] = [{"id": "late", "name": f"{ID}-master"}]
+    there["floatingips"] = [floating("192.0.2.5", port_id="elsewhere", **ours)]
+    services.delete(re.compile(f"^{NEUTRON}/subnets/"), status_code=204)
+    services.delete(re.compile(f"^{NOVA}/os-server-groups/"), status_code=204)
+    report = api.apply(Cloud(connection()), made, agreed=False)
+    report.raise_for_failures()
+    assert {str(each.step.key) for each in report.changed} == {f"subnet/{ID}-nodes", f"server_group/{ID}-master"}
+
+
+def test_a_floating_ip_that_serves_something_else_by_now_is_not_released(
+    there: Lists, services: requests_mock.Mocker
+) -> None:
+    there |= {name: [] for name in there}
+    ours = {"description": "[openstack-prep:lab/api]"}
+    there["floatingips"] = [floating("192.0.2.5", **ours)]
+
+    def refuse(request: Any, context: Any) -> str:
+        assert request.headers["If-Match"] == "revision_number=1"
+        there["floatingips"] = [floating("192.0.2.5", port_id="elsewhere", **ours) | {"revision_number": 2}]
+        context.status_code = 412
+        return ""
+
+    deleted = services.delete(re.compile(f"^{NEUTRON}/floatingips/"), text=refuse)
+    cleanup(Cloud(connection()), infra_id=ID, release="lab").raise_for_failures()
+    assert deleted.call_count == 1
 
 
 def test_an_infra_id_that_is_none(services: requests_mock.Mocker) -> None:
