@@ -99,7 +99,7 @@ class Plan:
 
 def _changes(step: Step) -> Iterable[Change]:
     if step.action is Action.CREATE:
-        return [Change(name, None, value) for name, value in step.resource.desired().items()]
+        return [Change(name, None, value) for name, value in text.fields_of_new(step.resource).items()]
     return step.changes
 
 

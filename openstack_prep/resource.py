@@ -69,6 +69,8 @@ class Resource:
     """Whether it carries the ownership tag itself; what does not is never found to be no longer in the spec."""
     immutable: ClassVar[frozenset[str]] = frozenset()
     """Fields that the API cannot change: another value means a replacement, by consent only."""
+    implied: ClassVar[frozenset[str]] = frozenset()
+    """Fields that no spec can give and that all that is created has: a plan shows them only where they differ."""
     previewed: ClassVar[bool] = False
     """Whether only the service can tell what an update does: then it is asked again right before each update."""
 

@@ -7,7 +7,7 @@ from dataclasses import is_dataclass
 
 from openstack_prep.errors import PrepError
 from openstack_prep.key import Key, labels
-from openstack_prep.model import Action, Change, Observed, Result, Status, Step
+from openstack_prep.model import Action, Change, Observed, Resource, Result, Status, Step
 from openstack_prep.raw import Values
 
 WHOLE = frozenset({"next", "then", "warning"})
@@ -48,10 +48,15 @@ def plain(value: object) -> object:
     return str(value)
 
 
+def fields_of_new(resource: Resource) -> Values:
+    """Return the fields with which a resource is created, without those that everything new of its kind has."""
+    return {name: value for name, value in resource.desired().items() if name not in resource.implied}
+
+
 def step_line(step: Step, width: int) -> str:
     details = step.reason
     if step.action is Action.CREATE:
-        wanted = step.resource.desired().items()
+        wanted = fields_of_new(step.resource).items()
         details = ", ".join(f"{name} {show(value)}" for name, value in wanted if value not in (None, frozenset()))
     elif step.action is Action.DELETE and step.reason:
         details = step.reason

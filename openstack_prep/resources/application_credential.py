@@ -51,6 +51,7 @@ class ApplicationCredential(InCloudsYaml):
 
     kind: ClassVar[str] = "application_credential"
     identity: ClassVar[frozenset[str]] = InCloudsYaml.identity | {"clouds_yaml", "cloud", "renew_before"}
+    implied: ClassVar[frozenset[str]] = frozenset({"secret", "mode"})
 
     name: Name
     """Name of the credential; after a renewal, in turns, NAME-new."""

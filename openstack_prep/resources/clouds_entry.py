@@ -120,6 +120,7 @@ class CloudsEntry(InCloudsYaml):
 
     kind: ClassVar[str] = "clouds_entry"
     identity: ClassVar[frozenset[str]] = frozenset({"path", "cloud"})
+    implied: ClassVar[frozenset[str]] = frozenset({"mode", MANAGED})
 
     path: File
     """The clouds.yaml to write it into; other entries stay as they are."""

@@ -33,6 +33,7 @@ class EnvFile(Resource):
     """
 
     kind: ClassVar[str] = "env_file"
+    implied: ClassVar[frozenset[str]] = frozenset({"mode"})
 
     path: File
     """The file to write."""

@@ -32,6 +32,7 @@ class ImageFields(ByTenant, Adoptable, Coherent):
     kind: ClassVar[str] = "image"
     identity: ClassVar[frozenset[str]] = InProject.identity | HOW | {"shared_with_domain"}
     immutable: ClassVar[frozenset[str]] = frozenset({"disk_format", "container_format"})
+    implied: ClassVar[frozenset[str]] = frozenset({"status"})
 
     name: Name
     """Name of the image, unique in its project."""

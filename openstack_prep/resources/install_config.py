@@ -50,6 +50,7 @@ class InstallConfig(InProject, Cluster):
     """
 
     kind: ClassVar[str] = "install_config"
+    implied: ClassVar[frozenset[str]] = frozenset({"others", "mode", "kept"})
 
     path: File
     """The file to write; its folder is the one to give the installer by --dir."""

@@ -52,6 +52,7 @@ class Inputs(ByTenant, Adoptable):
 
     kind: ClassVar[str] = "stack"
     identity: ClassVar[frozenset[str]] = InProject.identity
+    implied: ClassVar[frozenset[str]] = frozenset({"status"})
 
     name: Name
     """Name of the stack, unique in its project."""

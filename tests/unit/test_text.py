@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,10 +12,10 @@ import pytest
 
 from openstack_prep import text
 from openstack_prep.errors import CloudError, Mistake
-from openstack_prep.model import Change, Key, Observed, Result, Status, Step
+from openstack_prep.model import Change, Key, Observed, Resource, Result, Status, Step
 from openstack_prep.plan import Plan, Report
 from openstack_prep.planner import plan_apply, plan_destroy
-from openstack_prep.resources import FloatingIP, Project, Quota, User
+from openstack_prep.resources import ApplicationCredential, CloudsEntry, FloatingIP, Image, Project, Quota, User
 from openstack_prep.secret import HIDDEN, Secret
 from tests.unit.box import Box
 
@@ -52,6 +53,25 @@ def report() -> Report:
         ),
         seconds=2.04,
     )
+
+
+@pytest.mark.parametrize(
+    ("new", "fields"),
+    [
+        (
+            CloudsEntry(path="/x", cloud="c", user="u", project="p"),
+            {"project", "project_domain", "user", "user_domain"},
+        ),
+        (ApplicationCredential(name="n", clouds_yaml="/x", cloud="c", lifetime=9), {"roles", "lifetime"}),
+        (Image(name="i", min_disk=1), {"min_disk"}),
+    ],
+)
+def test_what_everything_new_has_is_not_shown(new: Resource, fields: set[str]) -> None:
+    """Such as that its file is private, or that it is managed."""
+    made = plan_apply("lab", [new], {})
+    ((step,), line) = made.data(), made.table.splitlines()[0]
+    assert {each["field"] for each in step["changes"]} == fields
+    assert not re.search(r"\b(mode|managed|status|secret)\b", line)
 
 
 # --- whole texts --------------------------------------------------------------------------
