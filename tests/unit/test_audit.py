@@ -10,7 +10,7 @@ from openstack_prep.audit import audit
 from openstack_prep.cloud import Cloud
 from openstack_prep.errors import PlanRefused
 from openstack_prep.lease.text import Description, Entry, digest
-from openstack_prep.resources import Flavor, Network, SecurityGroup
+from openstack_prep.resources import Flavor, Network, Quota, SecurityGroup, ServerGroup
 from openstack_prep.resources.security_group_rule import SecurityGroupRule
 from openstack_prep.spec import Spec
 from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, default_group, without
@@ -54,6 +54,24 @@ def test_access_to_a_flavor_that_nobody_declared(cloud: requests_mock.Mocker) ->
     (found,) = audit(Cloud(connection()), Spec("lab", (Flavor(name="small", is_public=False, access=("lab",)),)))
     assert (found.resource, found.code) == ("flavor/small", "access")
     assert "their (p9)" in found.what
+
+
+def test_a_server_group_that_the_spec_has_dropped_is_named(cloud: requests_mock.Mocker) -> None:
+    """A plan cannot: a server group has no room for an ownership tag."""
+    group = {
+        "id": "g1",
+        "name": "spread",
+        "policy": "affinity",
+        "rules": {},
+        "members": [],
+        "project_id": ADMIN_PROJECT,
+    }
+    cloud.get(f"{NOVA}/os-server-groups", json={"server_groups": [group]})
+    left = Quota(project="lab", cores=4)
+    assert ("server_group/spread", "unmanaged") in drift(left)
+    assert ("server_group/spread", "unmanaged") not in drift(
+        left, ServerGroup(name="spread", policy="affinity", project="lab")
+    )
 
 
 def test_what_another_run_kept_from_being_planned_is_no_clean_audit(cloud: requests_mock.Mocker) -> None:
