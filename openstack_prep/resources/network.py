@@ -13,10 +13,10 @@ from openstack_prep.errors import Mistake
 from openstack_prep.fields import Count, Name
 from openstack_prep.model import Key, Observed, Resource
 from openstack_prep.raw import Raw
-from openstack_prep.resources import in_use, queries
+from openstack_prep.resources import queries
 from openstack_prep.resources.neutron import NetworkResource
 from openstack_prep.resources.neutron_records import NetworkRecord
-from openstack_prep.resources.uses import Use, clear, of_network
+from openstack_prep.resources.uses import Use, blockers_of_network, clear, of_network
 from openstack_prep.site import Site, only_one
 
 
@@ -42,7 +42,7 @@ class Network(NetworkResource[NetworkRecord]):
         return NetworkRecord.read(raw)
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        for user in in_use.on_network(site, observed.id, going):
+        for user in blockers_of_network(site, observed.id, going):
             yield self.mistake(f"{user} is on it", "delete that port or server first")
 
     def use(self, site: Site, record: NetworkRecord) -> Use:

@@ -14,12 +14,11 @@ from openstack_prep.fields import Name
 from openstack_prep.lease import text
 from openstack_prep.model import Change, Context, Key, Mark, Observed, Resource
 from openstack_prep.raw import Raw, Values
-from openstack_prep.resources import in_use
 from openstack_prep.resources.neutron import NetworkResource
 from openstack_prep.resources.neutron_records import GroupRecord, RuleRecord
 from openstack_prep.resources.project import ByTenant
 from openstack_prep.resources.security_group_rule import SELF, SecurityGroupRule, declared_rule, in_words
-from openstack_prep.resources.uses import Use, of_group
+from openstack_prep.resources.uses import Use, blockers_of_group, of_group
 from openstack_prep.site import Site
 
 
@@ -48,7 +47,7 @@ class SecurityGroup(NetworkResource[GroupRecord]):
         return GroupRecord.read(raw)
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        for user in in_use.in_group(site, observed.recorded(GroupRecord).project_id, observed.id, going):
+        for user in blockers_of_group(site, observed.recorded(GroupRecord), going):
             yield self.mistake(f"{user} is in it", "take the group off that port first")
 
     @classmethod

@@ -15,12 +15,12 @@ from openstack_prep.errors import Mistake
 from openstack_prep.fields import Address, Cidr, Name, Reads, address
 from openstack_prep.model import Observed, Resource
 from openstack_prep.raw import Raw, Values
-from openstack_prep.resources import in_use, queries
+from openstack_prep.resources import queries
 from openstack_prep.resources.network import Network
 from openstack_prep.resources.neutron import NetworkResource
 from openstack_prep.resources.neutron_records import SubnetRecord
 from openstack_prep.resources.route import Route as Route
-from openstack_prep.resources.uses import Use, clear, of_subnet
+from openstack_prep.resources.uses import Use, blockers_of_subnet, clear, of_subnet
 from openstack_prep.site import Site
 
 
@@ -173,10 +173,10 @@ class Subnet(NetworkResource[SubnetRecord]):
             yield from self._check_others(site, observed, ipaddress.ip_network(self.cidr))
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        network_id = observed.recorded(SubnetRecord).network_id
-        if network_id in going:
+        subnet = observed.recorded(SubnetRecord)
+        if subnet.network_id in going:
             return  # the network says so
-        for user in in_use.on_subnet(site, network_id, observed.id, going):
+        for user in blockers_of_subnet(site, subnet, going):
             yield self.mistake(f"{user} has an address of it", "delete that port, or take it out of the subnet, first")
 
     def _check_ranges(self, whole: _Network) -> Iterable[Mistake]:

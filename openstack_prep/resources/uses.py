@@ -1,4 +1,4 @@
-"""Who uses a network, subnet, router, group, floating IP or image of which there are twins; read only then.
+"""Who uses what is to be deleted: what a spec declares no longer or destroys, and twins; read only then.
 
 Source: Networking API v2.0, "Ports", "Floating IPs".  A network's DHCP and metadata ports go with it
 (neutron/db/db_base_plugin_v2.py, AUTO_DELETE_PORT_OWNERS); a router's interfaces and the ports that
@@ -7,7 +7,7 @@ reserve addresses go when their owner carries our tag.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from openstack_prep.cloud import Cloud
@@ -62,16 +62,13 @@ def of_network(site: Site, network: NetworkRecord) -> Use:
 
 def of_subnet(site: Site, subnet: SubnetRecord) -> Use:
     """Return the use of a subnet: the ports that have addresses there."""
-    ports = queries.ports_on(site, subnet.network_id)
-    here = [port for port in ports if any(each.subnet_id == subnet.id for each in port.fixed_ips)]
-    return _of_ports(site, subnet, here)
+    return _of_ports(site, subnet, _in_subnet(site, subnet))
 
 
 def of_group(site: Site, group: GroupRecord) -> Use:
     """Return the use of a security group: ports, and rules of ours."""
-    ports = [port for port in ports_of(site, group.project_id) if group.id in port.security_groups]
     rules = [rule for rule in group.security_group_rules if site.mark.owns(rule.description)]
-    return Use(tuple(map(_shown, ports)), rules=tuple(rules))
+    return Use(tuple(map(_shown, _in_group(site, group))), rules=tuple(rules))
 
 
 def of_router(site: Site, router: RouterRecord, own_subnets: Iterable[str]) -> Use:
@@ -97,6 +94,21 @@ def of_image(site: Site, image_id: str) -> Use:
     return Use(tuple(f"server {raw['name']} {raw['id']}" for raw in found))
 
 
+def blockers_of_network(site: Site, network_id: str, going: frozenset[str]) -> Iterator[str]:
+    """Yield the ports on a network that stay when ``going`` goes: Neutron would refuse to lose them."""
+    return _staying(queries.ports_on(site, network_id), going)
+
+
+def blockers_of_subnet(site: Site, subnet: SubnetRecord, going: frozenset[str]) -> Iterator[str]:
+    """Yield the ports with an address of a subnet that stay when ``going`` goes."""
+    return _staying(_in_subnet(site, subnet), going)
+
+
+def blockers_of_group(site: Site, group: GroupRecord, going: frozenset[str]) -> Iterator[str]:
+    """Yield the ports of its project in a security group that stay when ``going`` goes."""
+    return _staying(_in_group(site, group), going)
+
+
 def clear(cloud: Cloud, use: Use, what: str) -> None:
     """Delete what carries our tag from a network or subnet; refuse when others use it by now."""
     if use.others:
@@ -109,6 +121,21 @@ def clear(cloud: Cloud, use: Use, what: str) -> None:
             cloud.network.delete(f"/ports/{port.id}", headers=headers)
     for subnet in use.subnets:
         cloud.network.delete(f"/subnets/{subnet.id}")
+
+
+def _staying(ports: Iterable[PortRecord], going: frozenset[str]) -> Iterator[str]:
+    for port in ports:
+        if port.device_owner not in AUTOMATIC and not {port.id, port.device_id} & going:
+            yield _shown(port)
+
+
+def _in_subnet(site: Site, subnet: SubnetRecord) -> list[PortRecord]:
+    ports = queries.ports_on(site, subnet.network_id)
+    return [port for port in ports if any(each.subnet_id == subnet.id for each in port.fixed_ips)]
+
+
+def _in_group(site: Site, group: GroupRecord) -> list[PortRecord]:
+    return [port for port in ports_of(site, group.project_id) if group.id in port.security_groups]
 
 
 def _of_ports(site: Site, within: NeutronRecord, ports: Sequence[PortRecord]) -> Use:
