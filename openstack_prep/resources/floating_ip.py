@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 from urllib.parse import quote, unquote
 
@@ -133,6 +133,10 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
         """Whether it carries our tag and name, in its description or among its tags: people edit the one in Horizon."""
         return carries(site.mark, record, self.name)
 
+    def observe(self, site: Site, record: FloatingIPRecord) -> Observed:
+        seen = super().observe(site, record)
+        return replace(seen, managed_by="" if seen.ours else seen.managed_by or _tagged_by(record))
+
     def create(self, site: Site) -> Observed:
         observed = super().create(site)
         tag = _tag(site.mark, self.name)
@@ -203,6 +207,12 @@ def name_of(mark: Mark, record: FloatingIPRecord) -> str | None:
 
 def _tag(mark: Mark, name: str) -> str:
     return f"{mark.tag}~{quote(name, safe='')}"
+
+
+def _tagged_by(record: FloatingIPRecord) -> str:
+    """Return the name of a spec whose ownership tag is among the tags of a floating IP, or nothing."""
+    specs = (tag.partition(":")[2].partition("~") for tag in sorted(record.tags) if Mark.is_tag(tag))
+    return next((unquote(spec) for spec, named, _ in specs if spec and named), "")
 
 
 def given_address(address: str) -> Key:

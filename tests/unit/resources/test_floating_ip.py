@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -52,6 +53,25 @@ def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
 def plan(site: Site, *wanted: FloatingIP) -> Plan:
     observed, mistakes = executor.examine(site, wanted)
     return planner.plan_apply("lab", wanted, observed, mistakes=mistakes)
+
+
+@pytest.mark.parametrize(
+    ("fields", "owner"),
+    [
+        ({"description": "[openstack-prep:theirs/api]"}, "theirs"),
+        ({"description": "edited", "tags": ["openstack-prep:their%20s~api"]}, "their s"),
+        ({"description": "edited", "tags": ["openstack-prep:lab~api"]}, ""),
+        ({"description": "[openstack-prep:lab/api]", "tags": ["openstack-prep:theirs~api"]}, ""),
+        ({"description": "edited", "tags": ["of~somebody"]}, ""),
+    ],
+)
+def test_another_specs_is_known_by_either_and_not_taken_over(
+    site: Site, listed: list[Any], fields: dict[str, Any], owner: str
+) -> None:
+    listed.append(answer(**fields))
+    made = plan(site, replace(API, adopt="permanently"))
+    assert [step.observed.managed_by for step in made if step.observed] == [owner]
+    assert [each.keys for each in made.refusals] == ([(API.key,)] if owner else [])
 
 
 def test_the_request_that_allocates_it_carries_our_mark(
