@@ -244,13 +244,7 @@ def _anew(cloud: Cloud, old: Plan, jobs: int, progress: Progress, *, prune: bool
         return plan_destroy(cloud, old.wanted, jobs=jobs)
     prune = prune or any(step.action is Action.DELETE and not step.duplicate_of for step in old)
     return plan(
-        cloud,
-        old.wanted,
-        allow_replace=old.allow_replace,
-        adopt=old.adopt,
-        prune=prune,
-        jobs=jobs,
-        progress=progress,
+        cloud, old.wanted, allow_replace=old.allow_replace, adopt=old.adopt, prune=prune, jobs=jobs, progress=progress
     )
 
 
