@@ -8,10 +8,13 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from openstack_prep.ranges import Ip, Net, Range
 from openstack_prep.resources.neutron_records import SubnetRecord
-from openstack_prep.resources.subnet import Subnet
+
+if TYPE_CHECKING:
+    from openstack_prep.resources.subnet import Subnet
 
 COMPUTED = ("slaac", "dhcpv6-stateless")
 """Modes in which a port's address comes from its MAC address, whatever the allocation pools say."""

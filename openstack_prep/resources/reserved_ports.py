@@ -10,12 +10,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from openstack_prep.errors import NotAllowed, NotFound, ResourceFailed
 from openstack_prep.model import Mark, Resource
-from openstack_prep.resources.address_room import Room
 from openstack_prep.resources.neutron_records import AddressHolder, PortRecord
 from openstack_prep.site import Site
+
+if TYPE_CHECKING:
+    from openstack_prep.resources.address_room import Room
 
 BULK = 50
 """Ports made by one request: some seconds of Neutron's work."""
