@@ -11,7 +11,6 @@ from itertools import product
 from openstack_prep.errors import NotAllowed
 from openstack_prep.model import Key, Observed, Resource
 from openstack_prep.resources import (
-    KINDS,
     AddressPairs,
     AddressPool,
     ApplicationCredential,
@@ -88,6 +87,8 @@ def undeclared(
     ``observed`` is what stands for the resources.  A project that is no longer declared is looked into as well.
     ``ours`` is false for what carries no more than the spec's name, which another spec may have.
     """
+    from openstack_prep.resources import SCANNED
+
     keys = {key for each in resources for key in (each.key, *each.provides())}
     ids = ids_of((each, observed[each.key]) for each in resources if each.key in observed)
 
@@ -101,7 +102,7 @@ def undeclared(
     site.known.update(own)
     family |= {found.id for found in own.values()}
     homes = tuple(dict.fromkeys([*homes, *projects_of(each for each, _ in projects if each.key in own)]))
-    kinds = [*(kind for kind in KINDS.values() if kind.has_tag and kind is not Project), SecurityGroupRules]
+    kinds = [*(kind for kind in SCANNED.values() if kind.has_tag and kind is not Project), SecurityGroupRules]
     if not _have_networks(site, homes):
         kinds = [kind for kind in kinds if kind not in ON_NETWORKS]
     inside = [*everything(site, homes, kinds, jobs=jobs), *_entries(site, resources)]
