@@ -15,7 +15,7 @@ from openstack_prep.model import Resource
 from openstack_prep.raw import Raw
 from openstack_prep.resources import Project, RoleAssignment
 from openstack_prep.resources.project import InProject
-from openstack_prep.spec.sections import Clouds, Sections, adapter
+from openstack_prep.spec.sections import Clouds, Sections, read
 from openstack_prep.yaml_places import Document
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def spec_of(data: Raw, place: str, base: Path) -> Spec:
     return _read(data, _Elsewhere(place), base, ())
 
 
-def _read(data: object, document: Document | _Elsewhere, base: Path, repeated: Sequence[Mistake]) -> Spec:
+def _read(data: Raw, document: Document | _Elsewhere, base: Path, repeated: Sequence[Mistake]) -> Spec:
     from pydantic import ValidationError
 
     from openstack_prep.spec.mistakes import mistakes
@@ -126,7 +126,7 @@ def _read(data: object, document: Document | _Elsewhere, base: Path, repeated: S
     context = {"base": base, "warn": warnings.append}
     try:
         text = json.dumps(data, default=str)  # YAML's dates are texts to us
-        sections = adapter().validate_json(text, context=context)
+        sections = read(text, data, context)
     except ValidationError as error:
         raise SpecError([*repeated, *mistakes(document, error.errors(include_url=False))]) from None
     return _assemble(document, sections, warnings, repeated)
