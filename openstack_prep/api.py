@@ -14,8 +14,7 @@ from openstack_prep.executor import JOBS, Event, silent
 from openstack_prep.lease import LOCK_TIMEOUT, Sight
 from openstack_prep.model import Action, Key, Mark, Observed, Resource
 from openstack_prep.plan import Plan, Report, differences
-from openstack_prep.resources import ApplicationCredential, Project, RkeCluster, RoleAssignment, User
-from openstack_prep.resources.credential_rotation import RotatedCredential
+from openstack_prep.resources import Project, RoleAssignment, User
 from openstack_prep.resources.default_group import LeftGroup
 from openstack_prep.site import Actor, Site
 from openstack_prep.spec import Spec
@@ -175,6 +174,9 @@ def plan_rotation(
 
     One that is not in use yet, or whose secret is lost, is planned as by ``plan``.
     """
+    from openstack_prep.resources import ApplicationCredential
+    from openstack_prep.resources.credential_rotation import RotatedCredential
+
     chosen = spec_from(spec).limited_to("application_credential", credential)
     found = show(cloud, chosen, jobs=jobs)
     resources = tuple(
@@ -191,6 +193,8 @@ def render_clusters(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> dict[s
 
     Their stacks must stand.  To write them, apply a spec ``limited_to("rke_cluster")``.  Raises SpecError.
     """
+    from openstack_prep.resources import RkeCluster
+
     spec, site = open_site(cloud, wanted, jobs)
     with cloud.reading(ADMINISTRATOR):
         return {each.name: each.render(site) for each in spec.chosen if isinstance(each, RkeCluster)}

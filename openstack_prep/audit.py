@@ -16,7 +16,7 @@ from openstack_prep.fields import block
 from openstack_prep.key import labels
 from openstack_prep.model import Key, Mark, Observed, Resource
 from openstack_prep.plan import Plan
-from openstack_prep.resources import KINDS, Flavor, Image, Project, SecurityGroup, glance, image_members
+from openstack_prep.resources import SCANNED, Flavor, Image, Project, SecurityGroup, glance, image_members
 from openstack_prep.resources.neutron_records import NeutronRecord
 from openstack_prep.resources.port import ports_of
 from openstack_prep.resources.project import project_name
@@ -69,7 +69,7 @@ def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> list[Drift]:
     assert plan.site is not None
     assert plan.wanted is not None
     site, homes = plan.site, scan.projects_of(plan.wanted.resources)
-    kinds = [*(kind for kind in KINDS.values() if kind is not Project), SecurityGroupRules]
+    kinds = [*(kind for kind in SCANNED.values() if kind is not Project), SecurityGroupRules]
     standing = scan.everything(site, homes, kinds, jobs=jobs)
     declared = {each.key: each for each in plan.wanted.resources}
     return [

@@ -11,7 +11,6 @@ from itertools import product
 from openstack_prep.errors import NotAllowed
 from openstack_prep.model import Key, Observed, Resource
 from openstack_prep.resources import (
-    KINDS,
     AddressPairs,
     AddressPool,
     ApplicationCredential,
@@ -129,7 +128,9 @@ def undeclared(
 
 def _tagged_kinds(site: Site, homes: Iterable[Project | None]) -> list[type[Resource]]:
     """Return the kinds besides projects that can show whose they are and that may stand in these projects."""
-    kinds = [*(kind for kind in KINDS.values() if kind.has_tag and kind is not Project), SecurityGroupRules]
+    from openstack_prep.resources import SCANNED
+
+    kinds = [*(kind for kind in SCANNED.values() if kind.has_tag and kind is not Project), SecurityGroupRules]
     return kinds if _have_networks(site, homes) else [kind for kind in kinds if kind not in ON_NETWORKS]
 
 

@@ -28,7 +28,8 @@ def open_spec(options: argparse.Namespace, path: Path) -> tuple[Cloud, Spec]:
         from openstack_prep.cloud import connect
         from openstack_prep.spec import load_spec
 
-        spec = load_spec(path)
+        with _no_plugins():
+            spec = load_spec(path)
         for warning in spec.warnings:
             print(f"openstack-prep: warning: {path}: {warning}", file=sys.stderr)
         return connect(options.os_cloud or spec.clouds.admin), spec
@@ -43,6 +44,22 @@ def no_garbage() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@contextlib.contextmanager
+def _no_plugins() -> Iterator[None]:
+    """Have pydantic use no plugins: to find some it reads the metadata of all installed packages, and they see secrets.
+
+    Source: pydantic's documentation, "Plugins".
+    """
+    if (name := "PYDANTIC_DISABLE_PLUGINS") in os.environ:
+        yield
+        return
+    os.environ[name] = "true"
+    try:
+        yield
+    finally:
+        del os.environ[name]
 
 
 def add_lock_timeout(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,7 @@ from openstack_prep.commands.running import (
     carry_out,
     consent,
     name_holder,
+    no_garbage,
     open_spec,
     print_result,
     run_plan,
@@ -49,9 +50,13 @@ def add(command: AddCommand) -> None:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from openstack_prep import api, plan_file
+    with no_garbage():
+        from openstack_prep import api
 
-    read = plan_file.content_of(options.spec) if options.out else b""
+    if options.out:
+        from openstack_prep import plan_file
+
+        read = plan_file.content_of(options.spec)
     cloud, spec = open_spec(options, options.spec)
     plan = api.plan(
         cloud, spec, allow_replace=options.allow_replace, adopt=options.adopt, prune=options.prune, jobs=options.jobs
@@ -76,12 +81,13 @@ def _plan_data(plan: Plan) -> Values:
 
 
 def _apply(options: argparse.Namespace) -> int:
-    from openstack_prep import api
-
     if options.plan:
         return _apply_saved(options)
     if options.spec is None:
         raise ConfigError("apply: give a SPEC, or --plan FILE")
+    with no_garbage():
+        from openstack_prep import api
+
     cloud, spec = open_spec(options, options.spec)
     plan = api.plan(
         cloud, spec, allow_replace=options.allow_replace, adopt=options.adopt, prune=options.prune, jobs=options.jobs
@@ -90,8 +96,9 @@ def _apply(options: argparse.Namespace) -> int:
 
 
 def _apply_saved(options: argparse.Namespace) -> int:
-    from openstack_prep import api
-    from openstack_prep.plan_file import SavedPlan
+    with no_garbage():
+        from openstack_prep import api
+        from openstack_prep.plan_file import SavedPlan
 
     given = {"--allow-replace": options.allow_replace, "--adopt": options.adopt, "--prune": options.prune}
     for added in (name for name, value in given.items() if value):
@@ -109,7 +116,8 @@ def _apply_saved(options: argparse.Namespace) -> int:
 
 
 def _destroy(options: argparse.Namespace) -> int:
-    from openstack_prep import api
+    with no_garbage():
+        from openstack_prep import api
 
     cloud, spec = open_spec(options, options.spec)
     plan = api.plan_destroy(cloud, spec, jobs=options.jobs)
@@ -119,7 +127,8 @@ def _destroy(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from openstack_prep import api, text
+    with no_garbage():
+        from openstack_prep import api, text
 
     cloud, spec = open_spec(options, options.spec)
     found = api.show(cloud, spec, jobs=options.jobs)

@@ -1,69 +1,54 @@
-"""One file per kind; KINDS is the explicit table of them."""
+"""One file per kind, imported when the kind is first used: a spec has few of them, and all together take a while."""
 
-from openstack_prep.model import Resource
-from openstack_prep.resources.access_rule import AccessRule
-from openstack_prep.resources.address_pairs import AddressPairs
-from openstack_prep.resources.address_pool import AddressPool
-from openstack_prep.resources.application_credential import ApplicationCredential
-from openstack_prep.resources.clouds_entry import CloudsEntry
-from openstack_prep.resources.env_file import EnvFile
-from openstack_prep.resources.flavor import Flavor
-from openstack_prep.resources.floating_ip import FloatingIP
-from openstack_prep.resources.floating_ip_attachment import FloatingIPAttachment
-from openstack_prep.resources.image import Image
-from openstack_prep.resources.install_config import InstallConfig
-from openstack_prep.resources.keypair import Keypair
-from openstack_prep.resources.network import ExternalNetwork, Network
-from openstack_prep.resources.object_store import ObjectStore
-from openstack_prep.resources.project import Domain, Project
-from openstack_prep.resources.quota import Quota, VolumeTypeQuota
-from openstack_prep.resources.rhcos_source import Rhcos
-from openstack_prep.resources.rke_cluster import RkeCluster
-from openstack_prep.resources.role_assignment import RoleAssignment
-from openstack_prep.resources.router import Router
-from openstack_prep.resources.security_group import SecurityGroup
-from openstack_prep.resources.security_group_rule import SecurityGroupRule
-from openstack_prep.resources.server_group import ServerGroup
-from openstack_prep.resources.stack import Stack
-from openstack_prep.resources.subnet import Subnet
-from openstack_prep.resources.user import User
+from __future__ import annotations
 
-KINDS: dict[str, type[Resource]] = {
-    kind.kind: kind
-    for kind in (
-        Project,
-        User,
-        RoleAssignment,
-        Quota,
-        Flavor,
-        Image,
-        Keypair,
-        Network,
-        Subnet,
-        Router,
-        SecurityGroup,
-        ServerGroup,
-        FloatingIP,
-        FloatingIPAttachment,
-        AddressPool,
-        AddressPairs,
-        ObjectStore,
-        Stack,
-        RkeCluster,
-        ApplicationCredential,
-        CloudsEntry,
-        EnvFile,
-        InstallConfig,
-    )
-}
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from openstack_prep.model import Resource
+    from openstack_prep.resources.access_rule import AccessRule
+    from openstack_prep.resources.address_pairs import AddressPairs
+    from openstack_prep.resources.address_pool import AddressPool
+    from openstack_prep.resources.application_credential import ApplicationCredential
+    from openstack_prep.resources.clouds_entry import CloudsEntry
+    from openstack_prep.resources.env_file import EnvFile
+    from openstack_prep.resources.flavor import Flavor
+    from openstack_prep.resources.floating_ip import FloatingIP
+    from openstack_prep.resources.floating_ip_attachment import FloatingIPAttachment
+    from openstack_prep.resources.image import Image
+    from openstack_prep.resources.install_config import InstallConfig
+    from openstack_prep.resources.keypair import Keypair
+    from openstack_prep.resources.network import ExternalNetwork, Network
+    from openstack_prep.resources.object_store import ObjectStore
+    from openstack_prep.resources.project import Domain, Project
+    from openstack_prep.resources.quota import Quota, VolumeTypeQuota
+    from openstack_prep.resources.rhcos_source import Rhcos
+    from openstack_prep.resources.rke_cluster import RkeCluster
+    from openstack_prep.resources.role_assignment import RoleAssignment
+    from openstack_prep.resources.router import Router
+    from openstack_prep.resources.security_group import SecurityGroup
+    from openstack_prep.resources.security_group_rule import SecurityGroupRule
+    from openstack_prep.resources.server_group import ServerGroup
+    from openstack_prep.resources.stack import Stack
+    from openstack_prep.resources.subnet import Subnet
+    from openstack_prep.resources.user import User
+    from openstack_prep.rke.networks import ClusterNetworks
+
+    KINDS: dict[str, type[Resource]]
+    """All kinds that a spec declares, by ``Resource.kind``."""
+    SCANNED: dict[str, type[Resource]]
+    """Those of them that a scan finds."""
 
 __all__ = [
     "KINDS",
+    "SCANNED",
     "AccessRule",
     "AddressPairs",
     "AddressPool",
     "ApplicationCredential",
     "CloudsEntry",
+    "ClusterNetworks",
     "Domain",
     "EnvFile",
     "ExternalNetwork",
@@ -89,3 +74,86 @@ __all__ = [
     "User",
     "VolumeTypeQuota",
 ]
+
+_MODULES = {
+    "AccessRule": "openstack_prep.resources.access_rule",
+    "AddressPairs": "openstack_prep.resources.address_pairs",
+    "AddressPool": "openstack_prep.resources.address_pool",
+    "ApplicationCredential": "openstack_prep.resources.application_credential",
+    "CloudsEntry": "openstack_prep.resources.clouds_entry",
+    "ClusterNetworks": "openstack_prep.rke.networks",
+    "Domain": "openstack_prep.resources.project",
+    "EnvFile": "openstack_prep.resources.env_file",
+    "ExternalNetwork": "openstack_prep.resources.network",
+    "Flavor": "openstack_prep.resources.flavor",
+    "FloatingIP": "openstack_prep.resources.floating_ip",
+    "FloatingIPAttachment": "openstack_prep.resources.floating_ip_attachment",
+    "Image": "openstack_prep.resources.image",
+    "InstallConfig": "openstack_prep.resources.install_config",
+    "Keypair": "openstack_prep.resources.keypair",
+    "Network": "openstack_prep.resources.network",
+    "ObjectStore": "openstack_prep.resources.object_store",
+    "Project": "openstack_prep.resources.project",
+    "Quota": "openstack_prep.resources.quota",
+    "Rhcos": "openstack_prep.resources.rhcos_source",
+    "RkeCluster": "openstack_prep.resources.rke_cluster",
+    "RoleAssignment": "openstack_prep.resources.role_assignment",
+    "Router": "openstack_prep.resources.router",
+    "SecurityGroup": "openstack_prep.resources.security_group",
+    "SecurityGroupRule": "openstack_prep.resources.security_group_rule",
+    "ServerGroup": "openstack_prep.resources.server_group",
+    "Stack": "openstack_prep.resources.stack",
+    "Subnet": "openstack_prep.resources.subnet",
+    "User": "openstack_prep.resources.user",
+    "VolumeTypeQuota": "openstack_prep.resources.quota",
+}
+_IN_CLOUD = (
+    "Project",
+    "User",
+    "RoleAssignment",
+    "Quota",
+    "Flavor",
+    "Image",
+    "Keypair",
+    "Network",
+    "Subnet",
+    "Router",
+    "SecurityGroup",
+    "ServerGroup",
+    "FloatingIP",
+    "FloatingIPAttachment",
+    "AddressPool",
+    "AddressPairs",
+    "ObjectStore",
+    "Stack",
+    "ApplicationCredential",
+)
+"""The kinds that a spec declares and a scan finds."""
+_IN_FILES = ("RkeCluster", "CloudsEntry", "EnvFile", "InstallConfig")
+"""Those that a spec declares and no scan finds, because they lie in no project."""
+
+
+def __getattr__(name: str) -> object:
+    found: object
+    if name == "KINDS":
+        found = _by_kind(*_IN_CLOUD, *_IN_FILES)
+    elif name == "SCANNED":
+        found = _by_kind(*_IN_CLOUD)
+    elif name in _MODULES:
+        found = _load(name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _load(name: str) -> Any:
+    return getattr(importlib.import_module(_MODULES[name]), name)
+
+
+def _by_kind(*names: str) -> dict[str, type[Resource]]:
+    return {kind.kind: kind for kind in map(_load, names)}

@@ -7,16 +7,19 @@ import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.key import Key, labels
 from openstack_prep.model import Resource
 from openstack_prep.raw import Raw
-from openstack_prep.resources import Project, RkeCluster, RoleAssignment, Stack
+from openstack_prep.resources import Project, RoleAssignment
 from openstack_prep.resources.project import InProject
-from openstack_prep.rke.networks import ClusterNetworks
-from openstack_prep.spec.sections import Clouds, Sections, adapter
+from openstack_prep.spec.sections import Clouds, Sections, read
 from openstack_prep.yaml_places import Document
+
+if TYPE_CHECKING:
+    from openstack_prep.resources import ClusterNetworks, Stack
 
 _PARAMETER = re.compile(r"parameters: (?:the template has no )?(\w+)")
 
@@ -114,7 +117,7 @@ def spec_of(data: Raw, place: str, base: Path) -> Spec:
     return _read(data, _Elsewhere(place), base, ())
 
 
-def _read(data: object, document: Document | _Elsewhere, base: Path, repeated: Sequence[Mistake]) -> Spec:
+def _read(data: Raw, document: Document | _Elsewhere, base: Path, repeated: Sequence[Mistake]) -> Spec:
     from pydantic import ValidationError
 
     from openstack_prep.spec.mistakes import mistakes
@@ -123,7 +126,7 @@ def _read(data: object, document: Document | _Elsewhere, base: Path, repeated: S
     context = {"base": base, "warn": warnings.append}
     try:
         text = json.dumps(data, default=str)  # YAML's dates are texts to us
-        sections = adapter().validate_json(text, context=context)
+        sections = read(text, data, context)
     except ValidationError as error:
         raise SpecError([*repeated, *mistakes(document, error.errors(include_url=False))]) from None
     return _assemble(document, sections, warnings, repeated)
@@ -143,8 +146,8 @@ def _assemble(
             what = f"{resource.key} stands here and at {places[resource.key]}"
             mistakes.append(Mistake(place, what, "give each a name of its own"))
         places.setdefault(resource.key, place)
-        if isinstance(resource, Stack):
-            for name in resource.parameters or ():
+        if resource.kind == "stack":
+            for name in cast("Stack", resource).parameters or ():
                 parameters[resource.key, name] = document.place((*where, "parameters", name))
         resources.append(resource)
     if mistakes:
@@ -154,6 +157,10 @@ def _assemble(
 
 def _on_networks(resource: Resource, networks: ClusterNetworks | None) -> Resource:
     """Have the networks of a cluster drawn from those of the spec, unless it has its own."""
+    if networks is None:
+        return resource
+    from openstack_prep.resources import RkeCluster
+
     if isinstance(resource, RkeCluster) and resource.networks is None:
         return replace(resource, networks=networks)
     return resource

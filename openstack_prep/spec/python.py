@@ -18,7 +18,6 @@ from typing import Any
 
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.model import Resource
-from openstack_prep.resources import KINDS
 from openstack_prep.secret import Secret
 from openstack_prep.spec.loading import Spec
 from openstack_prep.spec.sections import Sections
@@ -79,6 +78,8 @@ def _name(resources: Sequence[Resource], name: str | None) -> str:
 
 def _checked(spec: Spec) -> Spec:
     """Return the spec with every value in its one form; raises SpecError that lists every mistake."""
+    from openstack_prep.resources import KINDS
+
     mistakes: list[Mistake] = []
     warnings: list[str] = []
     resources = []
@@ -159,7 +160,7 @@ def _adapter(kind: Any) -> Any:
 def _section(kind: Any) -> tuple[str | int, ...]:
     """Return where a spec declares such resources, for the keys that are known there."""
     for section in fields(Sections):
-        words = str(section.type).replace("[", " ").replace(",", " ").split()
+        words = str(section.type).replace("[", " ").replace(",", " ").replace(".", " ").split()
         if kind.__name__ in words:
             return (section.name, 0) if "tuple" in words else (section.name,)
     return ()

@@ -11,9 +11,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from openstack_prep.install_config import Pool
 from openstack_prep.raw import Raw, Values
-from openstack_prep.resources import KINDS
 from openstack_prep.spec import sections
 
 
@@ -24,6 +22,9 @@ def _bare_schema() -> Any:
 
 def schema() -> Values:
     """Return the JSON Schema (2020-12) of a spec, for editors."""
+    from openstack_prep.install_config import Pool
+    from openstack_prep.resources import KINDS
+
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **deepcopy(_bare_schema())}
     docstrings = _docstrings()
     kinds: dict[str, type[object]] = {kind.__name__: kind for kind in (*KINDS.values(), Pool)}

@@ -2,39 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from functools import cache
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, make_dataclass
+from functools import cache, lru_cache
 from typing import Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
+from openstack_prep import resources
 from openstack_prep.fields import Name
 from openstack_prep.model import Resource
-from openstack_prep.resources import (
-    AddressPairs,
-    AddressPool,
-    ApplicationCredential,
-    CloudsEntry,
-    EnvFile,
-    Flavor,
-    FloatingIP,
-    FloatingIPAttachment,
-    Image,
-    InstallConfig,
-    Keypair,
-    Network,
-    ObjectStore,
-    Project,
-    Quota,
-    RkeCluster,
-    RoleAssignment,
-    Router,
-    SecurityGroup,
-    ServerGroup,
-    Stack,
-    Subnet,
-    User,
-)
-from openstack_prep.rke.networks import ClusterNetworks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,53 +32,53 @@ class Sections:
     """Name of the cluster; marks everything made from this spec, so do not change it later."""
     clouds: Clouds = Clouds()
     """Which entries of clouds.yaml to work with."""
-    project: Project | None = None
+    project: resources.Project | None = None
     """The project; without it everything is made in the one that the cloud entry is scoped to."""
-    users: tuple[User, ...] = ()
+    users: tuple[resources.User, ...] = ()
     """Users; the first with a password and a role in the project does the project's own work."""
-    role_assignments: tuple[RoleAssignment, ...] = ()
+    role_assignments: tuple[resources.RoleAssignment, ...] = ()
     """Who may do what where."""
-    quota: Quota | None = None
+    quota: resources.Quota | None = None
     """Limits of the project."""
-    flavors: tuple[Flavor, ...] = ()
+    flavors: tuple[resources.Flavor, ...] = ()
     """Sizes of servers."""
-    images: tuple[Image, ...] = ()
+    images: tuple[resources.Image, ...] = ()
     """Images to upload."""
-    keypairs: tuple[Keypair, ...] = ()
+    keypairs: tuple[resources.Keypair, ...] = ()
     """SSH public keys."""
-    networks: tuple[Network, ...] = ()
+    networks: tuple[resources.Network, ...] = ()
     """Networks."""
-    subnets: tuple[Subnet, ...] = ()
+    subnets: tuple[resources.Subnet, ...] = ()
     """Subnets."""
-    routers: tuple[Router, ...] = ()
+    routers: tuple[resources.Router, ...] = ()
     """Routers."""
-    security_groups: tuple[SecurityGroup, ...] = ()
+    security_groups: tuple[resources.SecurityGroup, ...] = ()
     """Security groups and their rules."""
-    server_groups: tuple[ServerGroup, ...] = ()
+    server_groups: tuple[resources.ServerGroup, ...] = ()
     """Server groups."""
-    floating_ips: tuple[FloatingIP, ...] = ()
+    floating_ips: tuple[resources.FloatingIP, ...] = ()
     """Floating IPs."""
-    floating_ip_attachments: tuple[FloatingIPAttachment, ...] = ()
+    floating_ip_attachments: tuple[resources.FloatingIPAttachment, ...] = ()
     """Floating IPs on ports that exist already."""
-    address_pools: tuple[AddressPool, ...] = ()
+    address_pools: tuple[resources.AddressPool, ...] = ()
     """Addresses that are kept free of servers, for load balancers of clusters."""
-    address_pairs: tuple[AddressPairs, ...] = ()
+    address_pairs: tuple[resources.AddressPairs, ...] = ()
     """Addresses that ports may use besides their own."""
-    stacks: tuple[Stack, ...] = ()
+    stacks: tuple[resources.Stack, ...] = ()
     """Stacks of Heat's."""
-    cluster_networks: ClusterNetworks | None = None
+    cluster_networks: resources.ClusterNetworks | None = None
     """Where networks of pods and Services are drawn from, so that no two clusters have the same."""
-    rke_clusters: tuple[RkeCluster, ...] = ()
+    rke_clusters: tuple[resources.RkeCluster, ...] = ()
     """RKE and RKE2 clusters on the nodes of stacks."""
-    object_store: ObjectStore | None = None
+    object_store: resources.ObjectStore | None = None
     """The project's account in the object store."""
-    application_credentials: tuple[ApplicationCredential, ...] = ()
+    application_credentials: tuple[resources.ApplicationCredential, ...] = ()
     """Application credentials, each with the clouds.yaml entry that keeps its secret."""
-    clouds_yaml: tuple[CloudsEntry, ...] = ()
+    clouds_yaml: tuple[resources.CloudsEntry, ...] = ()
     """Entries to write into clouds.yaml files."""
-    env_file: EnvFile | None = None
+    env_file: resources.EnvFile | None = None
     """A file of shell variables to write."""
-    install_config: InstallConfig | None = None
+    install_config: resources.InstallConfig | None = None
     """An install-config.yaml to write."""
 
     def placed(self) -> Iterator[tuple[tuple[str | int, ...], Resource]]:
@@ -141,7 +116,24 @@ def section_of(kind: type[Resource]) -> Section:
 
 @cache
 def adapter() -> Any:
-    """Return what pydantic made of the sections; it takes a while."""
+    """Return what pydantic makes of all sections, for the schema."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(Sections)
+
+
+def read(text: str, given: Collection[str], context: Mapping[str, object]) -> Sections:
+    """Return the sections that a JSON text holds; ``given`` are their names.  Raises pydantic's ValidationError."""
+    names = tuple(each.name for each in fields(Sections) if each.name in given or each.name == "name")
+    return Sections(**vars(_adapter_of(names).validate_json(text, context=context)))
+
+
+@lru_cache(maxsize=16)
+def _adapter_of(names: Sequence[str]) -> Any:
+    """Return what pydantic makes of some sections; for all of them it takes three times as long."""
+    from pydantic import TypeAdapter
+
+    chosen = [(each.name, each.type) for each in fields(Sections) if each.name in names]
+    # pydantic looks the types up in the module, and has the settings from the class
+    namespace = {"__module__": __name__, "__pydantic_config__": Sections.__pydantic_config__}
+    return TypeAdapter(make_dataclass(Sections.__name__, chosen, namespace=namespace, kw_only=True))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ HEIGHT = {name: -depth for depth, layer in enumerate(LAYERS) for name in layer}
 
 ROOT = Path(openstack_prep.__path__[0])
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
-HEAVY = ["openstack", "keystoneauth1", "requests", "pydantic", "rich"]
+HEAVY = ["openstack", "keystoneauth1", "requests", "pydantic", "rich", "yaml", "tenacity"]
 
 
 def room(path: Path) -> str:
@@ -85,12 +86,59 @@ def test_the_layers_name_only_what_there_is() -> None:
     assert set(HEIGHT) == {room(path) for path in MODULES}
 
 
-@pytest.mark.parametrize("start", ["import openstack_prep", "from openstack_prep.cli import main; main(['--version'])"])
-def test_nothing_heavy_is_loaded_at_the_start(start: str) -> None:
-    script = f"""
+def loaded_at_the_import(body: list[ast.stmt]) -> Iterator[str]:
+    """Yield the full names of all that a module imports when it is imported itself."""
+    for node in body:
+        if isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.If | ast.Try | ast.With) and not for_checkers_only(node):
+            yield from loaded_at_the_import(node.body)
+
+
+def test_any_module_can_be_imported_first() -> None:
+    """Since a kind is imported when it is used, nothing tells which of the modules of a cycle comes first."""
+    modules = {
+        ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in MODULES
+    }
+    graph = {}
+    for module, path in modules.items():
+        names = loaded_at_the_import(ast.parse(path.read_text()).body)
+        graph[module] = {name if name in modules else name.rpartition(".")[0] for name in names} & modules.keys() - {
+            module
+        }
+    TopologicalSorter(graph).prepare()  # raises CycleError
+
+
+def loaded_by(script: str, names: Sequence[str]) -> list[str]:
+    """Return which modules of these names, or in packages of these names, a script loads in a process of its own."""
+    report = """
 import atexit, sys
-atexit.register(lambda: print(sorted(set({HEAVY}) & set(sys.modules))))
-{start}
+atexit.register(lambda: print(sorted(sys.modules)))
 """
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines()[-1] == "[]"
+    said = subprocess.run([sys.executable, "-c", report + script], capture_output=True, text=True, check=True).stdout
+    modules = ast.literal_eval(said.splitlines()[-1])
+    return [each for each in modules if any(each == name or each.startswith(f"{name}.") for name in names)]
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "import openstack_prep",
+        "from openstack_prep.cli import main; main(['--version'])",
+        "from openstack_prep.cli import main; main(['--help'])",
+    ],
+)
+def test_nothing_heavy_is_loaded_at_the_start(start: str) -> None:
+    assert loaded_by(start, [*HEAVY, "openstack_prep.api", "openstack_prep.resources"]) == []
+
+
+def test_a_spec_loads_only_what_it_declares() -> None:
+    spec = ROOT.parent / "install_configs" / "openshift-lab.yaml"
+    script = f"import openstack_prep as prep; prep.load_spec({str(spec)!r}); prep.plan"
+    kinds = [f"openstack_prep.resources.{name}" for name in ("install_config", "rke_cluster", "stack", "flavor")]
+    others = ["check", "commands", "export", "hooks", "install_config", "mesh", "plan_file", "rke", "tools", "verify"]
+    loaded = loaded_by(script, [*kinds, *(f"openstack_prep.{name}" for name in others), "openstack"])
+    assert loaded == ["openstack_prep.resources.flavor"]

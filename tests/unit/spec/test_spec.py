@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -8,11 +9,13 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from pydantic import ValidationError
 
 from openstack_prep.errors import Mistake, SpecError
 from openstack_prep.model import Key
 from openstack_prep.resources import KINDS, Project, RoleAssignment
-from openstack_prep.spec import Clouds, Sections, Spec, load_spec, schema
+from openstack_prep.spec import Clouds, Sections, Spec, load_spec, schema, sections
+from openstack_prep.yaml_places import Document
 
 INSTALL_CONFIGS = Path(__file__).parents[3] / "install_configs"
 SHIPPED = sorted(INSTALL_CONFIGS.glob("*.yaml"))
@@ -238,6 +241,25 @@ def test_a_mistake_names_its_line_field_value_and_remedy(refused: Refused, text:
     found = refused(text)
     assert len(found) == len(mistakes)
     assert all(said.startswith(expected) for said, expected in zip(found, mistakes, strict=True)), found
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, (text, _) in MISTAKES.items() if isinstance(yaml.safe_load(text), dict)]
+)
+def test_some_sections_are_read_as_if_all_were_there(name: str, tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text(MISTAKES[name][0])
+    data = Document(tmp_path / "spec.yaml").data
+    text, context = json.dumps(data, default=str), {"base": tmp_path, "warn": print}
+
+    def findings(read: Callable[[], object]) -> list[tuple[object, ...]]:
+        try:
+            read()
+        except ValidationError as error:
+            return [(each["type"], each["loc"], each["msg"], each["input"]) for each in error.errors()]
+        return []
+
+    some = findings(lambda: sections.read(text, data, context))
+    assert some == findings(lambda: sections.adapter().validate_json(text, context=context))
 
 
 def test_a_bad_network(refused: Refused) -> None:
