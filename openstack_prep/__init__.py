@@ -12,22 +12,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from openstack_prep.plan import Plan, Report
 from openstack_prep.version import __version__
 
 if TYPE_CHECKING:
     from openstack_prep import hooks as hooks
-    from openstack_prep.api import (
-        apply,
-        destroy,
-        plan,
-        plan_destroy,
-        plan_rotation,
-        render_clusters,
-        show,
-    )
-    from openstack_prep.cloud import Cloud, connect
-    from openstack_prep.errors import (
+    from openstack_prep.base.errors import (
         ApplyFailed,
         CloudError,
         ConfigError,
@@ -44,50 +33,39 @@ if TYPE_CHECKING:
         ResourceFailed,
         SpecError,
     )
-    from openstack_prep.executor import Event
+    from openstack_prep.base.secret import Secret
+    from openstack_prep.cloud.connection import Cloud, connect
+    from openstack_prep.core.executor import Event
+    from openstack_prep.core.model import Action, Change, Key, Observed, Resource, Result, Status, Step
+    from openstack_prep.core.plan import Plan, Report
     from openstack_prep.hooks.address_pairs import sync_address_pairs
-    from openstack_prep.model import (
-        Action,
-        Change,
-        Key,
-        Observed,
-        Resource,
-        Result,
-        Status,
-        Step,
-    )
-    from openstack_prep.resources import (
-        AddressPairs,
-        AddressPool,
-        ApplicationCredential,
-        CloudsEntry,
-        Domain,
-        EnvFile,
-        ExternalNetwork,
-        Flavor,
-        FloatingIP,
-        FloatingIPAttachment,
-        Image,
-        InstallConfig,
-        Keypair,
-        Network,
-        ObjectStore,
-        Project,
-        Quota,
-        Rhcos,
-        RkeCluster,
-        RoleAssignment,
-        Router,
-        SecurityGroup,
-        SecurityGroupRule,
-        ServerGroup,
-        Stack,
-        Subnet,
-        User,
-        VolumeTypeQuota,
-    )
-    from openstack_prep.secret import Secret
+    from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
+    from openstack_prep.openshift.install_config_file import InstallConfig
+    from openstack_prep.resources.addresses.address_pairs import AddressPairs
+    from openstack_prep.resources.addresses.address_pool import AddressPool
+    from openstack_prep.resources.addresses.floating_ip import FloatingIP
+    from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
+    from openstack_prep.resources.compute.flavor import Flavor
+    from openstack_prep.resources.compute.keypair import Keypair
+    from openstack_prep.resources.compute.quota import Quota, VolumeTypeQuota
+    from openstack_prep.resources.compute.server_group import ServerGroup
+    from openstack_prep.resources.files.clouds_entry import CloudsEntry
+    from openstack_prep.resources.files.env_file import EnvFile
+    from openstack_prep.resources.identity.application_credential import ApplicationCredential
+    from openstack_prep.resources.identity.project import Domain, Project
+    from openstack_prep.resources.identity.role_assignment import RoleAssignment
+    from openstack_prep.resources.identity.user import User
+    from openstack_prep.resources.image.image import Image
+    from openstack_prep.resources.image.rhcos_source import Rhcos
+    from openstack_prep.resources.network.network import ExternalNetwork, Network
+    from openstack_prep.resources.network.router import Router
+    from openstack_prep.resources.network.security_group import SecurityGroup
+    from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
+    from openstack_prep.resources.network.subnet import Subnet
+    from openstack_prep.resources.orchestration.stack import Stack
+    from openstack_prep.resources.storage.object_store import ObjectStore
     from openstack_prep.spec import Spec, load_spec
+    from openstack_prep.verbs.api import apply, destroy, plan, plan_destroy, plan_rotation, render_clusters, show
 
 __all__ = [
     "Action",
@@ -161,70 +139,72 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Action": "model",
-    "AddressPairs": "resources",
-    "AddressPool": "resources",
-    "ApplicationCredential": "resources",
-    "ApplyFailed": "errors",
-    "Change": "model",
-    "Cloud": "cloud",
-    "CloudError": "errors",
-    "CloudsEntry": "resources",
-    "ConfigError": "errors",
-    "Domain": "resources",
-    "DownloadError": "errors",
-    "EnvFile": "resources",
-    "Event": "executor",
-    "ExternalNetwork": "resources",
-    "Flavor": "resources",
-    "FloatingIP": "resources",
-    "FloatingIPAttachment": "resources",
-    "Image": "resources",
-    "InstallConfig": "resources",
-    "Key": "model",
-    "Keypair": "resources",
-    "LeaseHeld": "errors",
-    "LeaseLost": "errors",
-    "Mistake": "errors",
-    "Network": "resources",
-    "NotAllowed": "errors",
-    "NotFound": "errors",
-    "NotUnique": "errors",
-    "ObjectStore": "resources",
-    "Observed": "model",
-    "PlanRefused": "errors",
-    "PrepError": "errors",
-    "Project": "resources",
-    "Quota": "resources",
-    "QuotaExceeded": "errors",
-    "Resource": "model",
-    "ResourceFailed": "errors",
-    "Result": "model",
-    "Rhcos": "resources",
-    "RkeCluster": "resources",
-    "RoleAssignment": "resources",
-    "Router": "resources",
-    "Secret": "secret",
-    "SecurityGroup": "resources",
-    "SecurityGroupRule": "resources",
-    "ServerGroup": "resources",
+    "Action": "core.model",
+    "AddressPairs": "resources.addresses.address_pairs",
+    "AddressPool": "resources.addresses.address_pool",
+    "ApplicationCredential": "resources.identity.application_credential",
+    "ApplyFailed": "base.errors",
+    "Change": "core.model",
+    "Cloud": "cloud.connection",
+    "CloudError": "base.errors",
+    "CloudsEntry": "resources.files.clouds_entry",
+    "ConfigError": "base.errors",
+    "Domain": "resources.identity.project",
+    "DownloadError": "base.errors",
+    "EnvFile": "resources.files.env_file",
+    "Event": "core.executor",
+    "ExternalNetwork": "resources.network.network",
+    "Flavor": "resources.compute.flavor",
+    "FloatingIP": "resources.addresses.floating_ip",
+    "FloatingIPAttachment": "resources.addresses.floating_ip_attachment",
+    "Image": "resources.image.image",
+    "InstallConfig": "openshift.install_config_file",
+    "Key": "core.model",
+    "Keypair": "resources.compute.keypair",
+    "LeaseHeld": "base.errors",
+    "LeaseLost": "base.errors",
+    "Mistake": "base.errors",
+    "Network": "resources.network.network",
+    "NotAllowed": "base.errors",
+    "NotFound": "base.errors",
+    "NotUnique": "base.errors",
+    "ObjectStore": "resources.storage.object_store",
+    "Observed": "core.model",
+    "Plan": "core.plan",
+    "PlanRefused": "base.errors",
+    "PrepError": "base.errors",
+    "Project": "resources.identity.project",
+    "Quota": "resources.compute.quota",
+    "QuotaExceeded": "base.errors",
+    "Report": "core.plan",
+    "Resource": "core.model",
+    "ResourceFailed": "base.errors",
+    "Result": "core.model",
+    "Rhcos": "resources.image.rhcos_source",
+    "RkeCluster": "kubernetes.cluster.rke_cluster",
+    "RoleAssignment": "resources.identity.role_assignment",
+    "Router": "resources.network.router",
+    "Secret": "base.secret",
+    "SecurityGroup": "resources.network.security_group",
+    "SecurityGroupRule": "resources.network.security_group_rule",
+    "ServerGroup": "resources.compute.server_group",
     "Spec": "spec",
-    "SpecError": "errors",
-    "Stack": "resources",
-    "Status": "model",
-    "Step": "model",
-    "Subnet": "resources",
-    "User": "resources",
-    "VolumeTypeQuota": "resources",
-    "apply": "api",
-    "connect": "cloud",
-    "destroy": "api",
+    "SpecError": "base.errors",
+    "Stack": "resources.orchestration.stack",
+    "Status": "core.model",
+    "Step": "core.model",
+    "Subnet": "resources.network.subnet",
+    "User": "resources.identity.user",
+    "VolumeTypeQuota": "resources.compute.quota",
+    "apply": "verbs.api",
+    "connect": "cloud.connection",
+    "destroy": "verbs.api",
     "load_spec": "spec",
-    "plan": "api",
-    "plan_destroy": "api",
-    "plan_rotation": "api",
-    "render_clusters": "api",
-    "show": "api",
+    "plan": "verbs.api",
+    "plan_destroy": "verbs.api",
+    "plan_rotation": "verbs.api",
+    "render_clusters": "verbs.api",
+    "show": "verbs.api",
     "sync_address_pairs": "hooks.address_pairs",
 }
 """The module of each name, imported when the name is first used: all of them together take a while."""
@@ -246,8 +226,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-# Python makes a submodule an attribute of its package when it is first imported.  The module ``plan`` would replace
-# the function of that name at any later time; therefore it is imported above, and ``__getattr__`` returns the function.
-del globals()["plan"]

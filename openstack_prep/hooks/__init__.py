@@ -14,7 +14,7 @@ from openstack_prep.hooks.ipi import ipi
 from openstack_prep.hooks.post_ipi import post_ipi
 from openstack_prep.hooks.pre_ipi import NotReady, Ready, pre_ipi
 from openstack_prep.hooks.wait_for import wait_for
-from openstack_prep.verify import verify
+from openstack_prep.openshift.verify import verify
 
 __all__ = [
     "NotReady",

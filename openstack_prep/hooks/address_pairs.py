@@ -7,16 +7,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from openstack_prep import api, ranges
-from openstack_prep.cloud import Cloud
-from openstack_prep.errors import ConfigError, Mistake, SpecError
-from openstack_prep.lease import LOCK_TIMEOUT
-from openstack_prep.plan import Report
-from openstack_prep.ranges import Range, address_range
-from openstack_prep.raw import Values
-from openstack_prep.resources import AddressPairs, AddressPool
-from openstack_prep.rke import services as kubernetes
+from openstack_prep.base import ranges
+from openstack_prep.base.errors import ConfigError, Mistake, SpecError
+from openstack_prep.base.ranges import Range, address_range
+from openstack_prep.base.raw import Values
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.lease import LOCK_TIMEOUT
+from openstack_prep.core.plan import Report
+from openstack_prep.kubernetes.rke1 import services as kubernetes
+from openstack_prep.resources.addresses.address_pairs import AddressPairs
+from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.spec import Spec, load_spec
+from openstack_prep.verbs import api
 
 SECTIONS = ("name", "clouds", "project", "address_pools", "address_pairs")
 """All that is read of a spec: no secret, nothing that is generated."""

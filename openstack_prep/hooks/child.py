@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from openstack_prep.errors import ConfigError
-from openstack_prep.interrupts import SIGNALS, exit_code
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.core.interrupts import SIGNALS, exit_code
 
 LOOK_UP = 1.0  # seconds
 NOT_EXECUTABLE, NOT_FOUND = 126, 127

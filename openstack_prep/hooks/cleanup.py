@@ -10,18 +10,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from openstack_prep import api, exclusive, executor, openshift, planner
-from openstack_prep.cloud import Cloud
-from openstack_prep.errors import NotAllowed
-from openstack_prep.installer.leftovers import Owned, infra_ids
-from openstack_prep.lease import LOCK_TIMEOUT
-from openstack_prep.model import Action, Mark, Step
-from openstack_prep.plan import Plan, Report
-from openstack_prep.raw import Raw, Values
-from openstack_prep.resources.floating_ip import name_of
-from openstack_prep.resources.leftover import LISTED, Leftover, listed
-from openstack_prep.resources.neutron_records import FloatingIPRecord
-from openstack_prep.site import Site
+from openstack_prep.base.errors import NotAllowed
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.lease import LOCK_TIMEOUT
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor, planner
+from openstack_prep.core.model import Action, Mark, Step
+from openstack_prep.core.plan import Plan, Report
+from openstack_prep.openshift import cluster as openshift
+from openstack_prep.openshift.installer.leftovers import Owned, infra_ids
+from openstack_prep.openshift.leftover import LISTED, Leftover, listed
+from openstack_prep.resources.addresses.floating_ip import name_of
+from openstack_prep.resources.network.neutron_records import FloatingIPRecord
+from openstack_prep.verbs import api, exclusive
 
 OPTIONAL = ("container", "load_balancer", "volume", "volume_snapshot")
 """What a project's user may have no right to list; then a cluster by these credentials has none."""

@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from openstack_prep.check.entry import places
-from openstack_prep.errors import ConfigError
-from openstack_prep.install_config import Given
-from openstack_prep.install_config.cluster_of import CLOUD
-from openstack_prep.installer.traces import infra_id_in, to_destroy
-from openstack_prep.openshift import METADATA, Metadata, read_metadata
-from openstack_prep.private_file import write_private
-from openstack_prep.resources.install_config import KEPT
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.private_file import write_private
+from openstack_prep.openshift.check.entry import places
+from openstack_prep.openshift.cluster import METADATA, Metadata, read_metadata
+from openstack_prep.openshift.install_config import Given
+from openstack_prep.openshift.install_config.cluster_of import CLOUD
+from openstack_prep.openshift.install_config_file import KEPT
+from openstack_prep.openshift.installer.traces import infra_id_in, to_destroy
 
 CONFIG, STATE = "install-config.yaml", ".openshift_install_state.json"
 UNREADABLE = "unreadable"

@@ -11,23 +11,24 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from openstack_prep import api, interrupts
-from openstack_prep.check import Scene
-from openstack_prep.check.preflight import HOSTS, preflight
-from openstack_prep.check.scene import READER
-from openstack_prep.check.topology import virtual_addresses
-from openstack_prep.cloud import Cloud, connect
-from openstack_prep.errors import ConfigError, PrepError, WaitTimeout
+from openstack_prep.base.errors import ConfigError, PrepError, WaitTimeout
+from openstack_prep.base.raw import Values
+from openstack_prep.cloud.connection import Cloud, connect
+from openstack_prep.cloud.lease import LOCK_TIMEOUT
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import interrupts
+from openstack_prep.core.plan import Report
 from openstack_prep.hooks import child
 from openstack_prep.hooks.folder import Folder, environment, for_installer
 from openstack_prep.hooks.post_ipi import repairs_of, wait_for_ports
 from openstack_prep.hooks.pre_ipi import NotReady, warnings
-from openstack_prep.install_config import Cluster, Given, read
-from openstack_prep.lease import LOCK_TIMEOUT
-from openstack_prep.openshift import Metadata, repairs
-from openstack_prep.plan import Report
-from openstack_prep.raw import Values
-from openstack_prep.site import Site
+from openstack_prep.openshift.check import Scene
+from openstack_prep.openshift.check.network.topology import virtual_addresses
+from openstack_prep.openshift.check.preflight import HOSTS, preflight
+from openstack_prep.openshift.check.scene import READER
+from openstack_prep.openshift.cluster import Metadata, repairs
+from openstack_prep.openshift.install_config import Cluster, Given, read
+from openstack_prep.verbs import api
 
 PAUSE = 0.5  # seconds between two looks for metadata.json
 AGAIN = 10.0  # seconds before attaching is tried again, while the installer runs

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from openstack_prep.errors import ConfigError, PrepError
+from openstack_prep.base.errors import ConfigError, PrepError
+from openstack_prep.download.installer_program import release_of
 from openstack_prep.hooks import child
 from openstack_prep.hooks.folder import Folder, clouds_file, environment
 from openstack_prep.hooks.installation import Installation, Outcome, Wishes
 from openstack_prep.hooks.pre_ipi import Ready
-from openstack_prep.install_config import releases
-from openstack_prep.installer.program import release_of
+from openstack_prep.openshift.install_config import releases
 
 PROGRAM = "openshift-install"
 WITH_VALUE = ("--dir", "--log-level")

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from openstack_prep import api, openshift
-from openstack_prep.cloud import Cloud
-from openstack_prep.errors import Mistake, SpecError
-from openstack_prep.installer.naming import tag
-from openstack_prep.lease import LOCK_TIMEOUT
-from openstack_prep.openshift import Metadata
-from openstack_prep.plan import Report
-from openstack_prep.resources import FloatingIPAttachment
-from openstack_prep.resources.port import wait_for_port
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.lease import LOCK_TIMEOUT
+from openstack_prep.core.plan import Report
+from openstack_prep.openshift import cluster as openshift
+from openstack_prep.openshift.cluster import Metadata
+from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
+from openstack_prep.resources.network.installer_names import tag
+from openstack_prep.resources.network.port import wait_for_port
 from openstack_prep.spec import Spec
+from openstack_prep.verbs import api
 
 
 def post_ipi(

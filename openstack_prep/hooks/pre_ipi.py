@@ -6,19 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from openstack_prep import api
-from openstack_prep.check import Finding
-from openstack_prep.check.preflight import HOSTS, preflight
-from openstack_prep.cloud import Cloud
-from openstack_prep.errors import Mistake, PrepError, SpecError
-from openstack_prep.executor import Event, silent
+from openstack_prep.base.errors import Mistake, PrepError, SpecError
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.lease import LOCK_TIMEOUT
+from openstack_prep.core.executor import Event, silent
+from openstack_prep.core.plan import Report
 from openstack_prep.hooks.folder import CONFIG, Folder, clouds_file, for_installer
-from openstack_prep.lease import LOCK_TIMEOUT
-from openstack_prep.names.resolver import read_hosts
-from openstack_prep.plan import Report
-from openstack_prep.resources import FloatingIP, InstallConfig
-from openstack_prep.resources.clouds_entry import InCloudsYaml
+from openstack_prep.openshift.check import Finding
+from openstack_prep.openshift.check.preflight import HOSTS, preflight
+from openstack_prep.openshift.install_config_file import InstallConfig
+from openstack_prep.openshift.names.resolver import read_hosts
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.files.clouds_entry import InCloudsYaml
 from openstack_prep.spec import Spec, load_spec
+from openstack_prep.verbs import api
 
 
 class NotReady(PrepError):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from openstack_prep.cloud import Cloud
-from openstack_prep.installer import naming
-from openstack_prep.openshift import Metadata
-from openstack_prep.raw import Raw
-from openstack_prep.resources.port import wait_for_port
+from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.openshift.cluster import Metadata
+from openstack_prep.resources.network import installer_names as naming
+from openstack_prep.resources.network.port import wait_for_port
 
 Which = Literal["ingress-port", "api-port"]
 NAMES = {"ingress-port": naming.ingress_port, "api-port": naming.api_port}

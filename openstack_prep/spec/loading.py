@@ -9,17 +9,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from openstack_prep.errors import Mistake, SpecError
-from openstack_prep.key import Key, labels
-from openstack_prep.model import Resource
-from openstack_prep.raw import Raw
-from openstack_prep.resources import Project, RoleAssignment
-from openstack_prep.resources.project import InProject
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.key import Key, labels
+from openstack_prep.base.raw import Raw
+from openstack_prep.base.yaml_places import Document
+from openstack_prep.core.model import Resource
+from openstack_prep.resources.identity.project import InProject, Project
+from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.spec.sections import Clouds, Sections, read
-from openstack_prep.yaml_places import Document
 
 if TYPE_CHECKING:
-    from openstack_prep.resources import ClusterNetworks, Stack
+    from openstack_prep.kubernetes.networks import ClusterNetworks
+    from openstack_prep.resources.orchestration.stack import Stack
 
 _PARAMETER = re.compile(r"parameters: (?:the template has no )?(\w+)")
 
@@ -159,7 +160,7 @@ def _on_networks(resource: Resource, networks: ClusterNetworks | None) -> Resour
     """Have the networks of a cluster drawn from those of the spec, unless it has its own."""
     if networks is None:
         return resource
-    from openstack_prep.resources import RkeCluster
+    from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
 
     if isinstance(resource, RkeCluster) and resource.networks is None:
         return replace(resource, networks=networks)

@@ -8,8 +8,8 @@ import re
 from collections.abc import Hashable, Sequence
 from typing import Protocol
 
-from openstack_prep.errors import Mistake
-from openstack_prep.raw import Raw
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.raw import Raw
 from openstack_prep.spec.schema import known_keys
 
 

@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import Any
 
-from openstack_prep.errors import Mistake, SpecError
-from openstack_prep.model import Resource
-from openstack_prep.secret import Secret
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.secret import Secret
+from openstack_prep.core.model import Resource
 from openstack_prep.spec.loading import Spec
 from openstack_prep.spec.sections import Sections
 
@@ -78,7 +78,7 @@ def _name(resources: Sequence[Resource], name: str | None) -> str:
 
 def _checked(spec: Spec) -> Spec:
     """Return the spec with every value in its one form; raises SpecError that lists every mistake."""
-    from openstack_prep.resources import KINDS
+    from openstack_prep.kinds import KINDS
 
     mistakes: list[Mistake] = []
     warnings: list[str] = []

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from openstack_prep.cloud import Cloud
-from openstack_prep.errors import Mistake, PrepError, SpecError
-from openstack_prep.model import Context, Resource
+from openstack_prep.base.errors import Mistake, PrepError, SpecError
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.model import Context, Resource
 from openstack_prep.spec.loading import Spec
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from openstack_prep.raw import Raw, Values
+from openstack_prep.base.raw import Raw, Values
 from openstack_prep.spec import sections
 
 
@@ -22,8 +22,8 @@ def _bare_schema() -> Any:
 
 def schema() -> Values:
     """Return the JSON Schema (2020-12) of a spec, for editors."""
-    from openstack_prep.install_config import Pool
-    from openstack_prep.resources import KINDS
+    from openstack_prep.kinds import KINDS
+    from openstack_prep.openshift.install_config import Pool
 
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **deepcopy(_bare_schema())}
     docstrings = _docstrings()
@@ -41,11 +41,11 @@ def _docstrings() -> dict[tuple[str, str], dict[str, str]]:
 
     pydantic can read them too, but parses a module anew for each class, and passes over base classes.
     """
-    places = ("openstack_prep.resources.", "openstack_prep.install_config.model", "openstack_prep.rke.")
+    places = ("openstack_prep.resources.", "openstack_prep.openshift.", "openstack_prep.kubernetes.")
     modules = {
         name: module
         for name, module in sys.modules.items()
-        if name.startswith(places) or name == "openstack_prep.resource"
+        if name.startswith(places) or name == "openstack_prep.core.resource"
     }
     modules[sections.__name__] = sections
     parsed = [(name, ast.parse(inspect.getsource(module))) for name, module in modules.items()]

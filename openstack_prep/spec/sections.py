@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields, make_dataclass
 from functools import cache, lru_cache
 from typing import Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
-from openstack_prep import resources
-from openstack_prep.fields import Name
-from openstack_prep.model import Resource
+from openstack_prep import kinds
+from openstack_prep.base.fields import Name
+from openstack_prep.core.model import Resource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,53 +32,53 @@ class Sections:
     """Name of the cluster; marks everything made from this spec, so do not change it later."""
     clouds: Clouds = Clouds()
     """Which entries of clouds.yaml to work with."""
-    project: resources.Project | None = None
+    project: kinds.Project | None = None
     """The project; without it everything is made in the one that the cloud entry is scoped to."""
-    users: tuple[resources.User, ...] = ()
+    users: tuple[kinds.User, ...] = ()
     """Users; the first with a password and a role in the project does the project's own work."""
-    role_assignments: tuple[resources.RoleAssignment, ...] = ()
+    role_assignments: tuple[kinds.RoleAssignment, ...] = ()
     """Who may do what where."""
-    quota: resources.Quota | None = None
+    quota: kinds.Quota | None = None
     """Limits of the project."""
-    flavors: tuple[resources.Flavor, ...] = ()
+    flavors: tuple[kinds.Flavor, ...] = ()
     """Sizes of servers."""
-    images: tuple[resources.Image, ...] = ()
+    images: tuple[kinds.Image, ...] = ()
     """Images to upload."""
-    keypairs: tuple[resources.Keypair, ...] = ()
+    keypairs: tuple[kinds.Keypair, ...] = ()
     """SSH public keys."""
-    networks: tuple[resources.Network, ...] = ()
+    networks: tuple[kinds.Network, ...] = ()
     """Networks."""
-    subnets: tuple[resources.Subnet, ...] = ()
+    subnets: tuple[kinds.Subnet, ...] = ()
     """Subnets."""
-    routers: tuple[resources.Router, ...] = ()
+    routers: tuple[kinds.Router, ...] = ()
     """Routers."""
-    security_groups: tuple[resources.SecurityGroup, ...] = ()
+    security_groups: tuple[kinds.SecurityGroup, ...] = ()
     """Security groups and their rules."""
-    server_groups: tuple[resources.ServerGroup, ...] = ()
+    server_groups: tuple[kinds.ServerGroup, ...] = ()
     """Server groups."""
-    floating_ips: tuple[resources.FloatingIP, ...] = ()
+    floating_ips: tuple[kinds.FloatingIP, ...] = ()
     """Floating IPs."""
-    floating_ip_attachments: tuple[resources.FloatingIPAttachment, ...] = ()
+    floating_ip_attachments: tuple[kinds.FloatingIPAttachment, ...] = ()
     """Floating IPs on ports that exist already."""
-    address_pools: tuple[resources.AddressPool, ...] = ()
+    address_pools: tuple[kinds.AddressPool, ...] = ()
     """Addresses that are kept free of servers, for load balancers of clusters."""
-    address_pairs: tuple[resources.AddressPairs, ...] = ()
+    address_pairs: tuple[kinds.AddressPairs, ...] = ()
     """Addresses that ports may use besides their own."""
-    stacks: tuple[resources.Stack, ...] = ()
+    stacks: tuple[kinds.Stack, ...] = ()
     """Stacks of Heat's."""
-    cluster_networks: resources.ClusterNetworks | None = None
+    cluster_networks: kinds.ClusterNetworks | None = None
     """Where networks of pods and Services are drawn from, so that no two clusters have the same."""
-    rke_clusters: tuple[resources.RkeCluster, ...] = ()
+    rke_clusters: tuple[kinds.RkeCluster, ...] = ()
     """RKE and RKE2 clusters on the nodes of stacks."""
-    object_store: resources.ObjectStore | None = None
+    object_store: kinds.ObjectStore | None = None
     """The project's account in the object store."""
-    application_credentials: tuple[resources.ApplicationCredential, ...] = ()
+    application_credentials: tuple[kinds.ApplicationCredential, ...] = ()
     """Application credentials, each with the clouds.yaml entry that keeps its secret."""
-    clouds_yaml: tuple[resources.CloudsEntry, ...] = ()
+    clouds_yaml: tuple[kinds.CloudsEntry, ...] = ()
     """Entries to write into clouds.yaml files."""
-    env_file: resources.EnvFile | None = None
+    env_file: kinds.EnvFile | None = None
     """A file of shell variables to write."""
-    install_config: resources.InstallConfig | None = None
+    install_config: kinds.InstallConfig | None = None
     """An install-config.yaml to write."""
 
     def placed(self) -> Iterator[tuple[tuple[str | int, ...], Resource]]:

@@ -10,22 +10,13 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.check import (
-    Finding,
-    Scene,
-    external_network,
-    floating_ips,
-    names,
-    networks,
-    ovn,
-    own_subnet,
-    vips,
-)
-from openstack_prep.check.scene import READER
-from openstack_prep.cloud import Cloud
-from openstack_prep.install_config import Cluster, Contents
-from openstack_prep.names.hosts import Names, hosts_lines
-from openstack_prep.site import Site
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.openshift.check import Finding, Scene, names
+from openstack_prep.openshift.check.network import external_network, floating_ips, networks, ovn, own_subnet, vips
+from openstack_prep.openshift.check.scene import READER
+from openstack_prep.openshift.install_config import Cluster, Contents
+from openstack_prep.openshift.names.hosts import Names, hosts_lines
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
 from tests.functional.client import carry_out

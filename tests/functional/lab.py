@@ -7,14 +7,16 @@ from typing import Any
 
 from openstack.connection import Connection
 
-from openstack_prep import api
-from openstack_prep.cloud import Cloud
-from openstack_prep.model import Key, Resource, Status
-from openstack_prep.plan import Plan, Report
-from openstack_prep.resources import Project, RoleAssignment, User
-from openstack_prep.secret import Secret
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.model import Key, Resource, Status
+from openstack_prep.core.plan import Plan, Report
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.identity.role_assignment import RoleAssignment
+from openstack_prep.resources.identity.user import User
 from openstack_prep.spec import Spec
 from openstack_prep.spec.loading import place_in
+from openstack_prep.verbs import api
 from tests.devcloud.pytest_devcloud import Devcloud
 
 

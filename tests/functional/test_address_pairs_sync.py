@@ -15,10 +15,15 @@ import pytest
 import yaml
 
 from openstack_prep import sync_address_pairs
-from openstack_prep.cloud import Cloud
-from openstack_prep.errors import PlanRefused, SpecError
+from openstack_prep.base.errors import PlanRefused, SpecError
+from openstack_prep.cloud.connection import Cloud
 from openstack_prep.hooks.address_pairs import Sync
-from openstack_prep.resources import AddressPairs, AddressPool, Keypair, Network, Stack, Subnet
+from openstack_prep.resources.addresses.address_pairs import AddressPairs
+from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.compute.keypair import Keypair
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.resources.orchestration.stack import Stack
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2

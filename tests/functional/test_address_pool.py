@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
-from openstack_prep import api
-from openstack_prep.errors import PlanRefused
-from openstack_prep.resources import AddressPool, Network, Quota, Subnet
+from openstack_prep.base.errors import PlanRefused
+from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.compute.quota import Quota
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.verbs import api
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
@@ -163,7 +166,8 @@ def test_what_somebody_uses_is_kept(lab: Lab) -> None:
     lab.admin.network.update_port(kept, device_id="", device_owner="")
 
 
-SMALL_BULKS = "from openstack_prep import cli; from openstack_prep.resources import reserved_ports"
+SMALL_BULKS = "from openstack_prep.cli import main as cli"
+SMALL_BULKS += "; from openstack_prep.resources.addresses import reserved_ports"
 SMALL_BULKS += "; reserved_ports.BULK = 4; raise SystemExit(cli.main())"
 
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from openstack_prep import api
-from openstack_prep.errors import PlanRefused
-from openstack_prep.resources import Flavor, Network, User
+from openstack_prep.base.errors import PlanRefused
+from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.identity.user import User
+from openstack_prep.resources.network.network import Network
+from openstack_prep.verbs import api
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep

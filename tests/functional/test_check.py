@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.check.preflight import preflight
-from openstack_prep.install_config import Cluster, Contents, Machines, Pool, RootVolume, dump
-from openstack_prep.install_config.document import document
-from openstack_prep.names.hosts import Names, hosts_lines
-from openstack_prep.secret import Secret
+from openstack_prep.base.secret import Secret
+from openstack_prep.openshift.check.preflight import preflight
+from openstack_prep.openshift.install_config import Cluster, Contents, Machines, Pool, RootVolume, dump
+from openstack_prep.openshift.install_config.document import document
+from openstack_prep.openshift.names.hosts import Names, hosts_lines
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2

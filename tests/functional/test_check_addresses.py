@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from openstack_prep.install_config import Contents, document, dump
-from openstack_prep.names.hosts import hosts_lines
+from openstack_prep.openshift.install_config import Contents, document, dump
+from openstack_prep.openshift.names.hosts import hosts_lines
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.check_room import PLATFORM, Room, _shared, room, second_external, shared
 from tests.functional.conftest import COMMAND, Prep

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from openstack.exceptions import ForbiddenException
 
-from openstack_prep.install_config import Reference
+from openstack_prep.openshift.install_config import Reference
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.check_room import PLATFORM, Room, _shared, room, shared
 from tests.functional.conftest import Prep

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import pytest
 
-from openstack_prep import exclusive
-from openstack_prep.cloud import Cloud
-from openstack_prep.lease import held
-from openstack_prep.model import Mark
-from openstack_prep.site import Site
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.lease import held
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Mark
+from openstack_prep.verbs import exclusive
 from tests import standin
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud

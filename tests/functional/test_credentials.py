@@ -12,14 +12,17 @@ import openstack
 import pytest
 import yaml
 
-from openstack_prep import api, clouds_yaml
-from openstack_prep.cloud import Cloud
-from openstack_prep.errors import PlanRefused
-from openstack_prep.model import Resource
-from openstack_prep.resources import ApplicationCredential, Project, RoleAssignment, User
-from openstack_prep.resources.user import REVOKED_FOR
-from openstack_prep.secret import Secret
+from openstack_prep.base.errors import PlanRefused
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud import clouds_yaml
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.model import Resource
+from openstack_prep.resources.identity.application_credential import ApplicationCredential
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.identity.role_assignment import RoleAssignment
+from openstack_prep.resources.identity.user import REVOKED_FOR, User
 from openstack_prep.spec import Spec
+from openstack_prep.verbs import api
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
 

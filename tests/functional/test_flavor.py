@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from openstack_prep.errors import PlanRefused
-from openstack_prep.resources import Flavor
+from openstack_prep.base.errors import PlanRefused
+from openstack_prep.resources.compute.flavor import Flavor
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.lab import Lab

@@ -17,7 +17,11 @@ import requests
 import yaml
 from openstack.connection import Connection
 
-from openstack_prep.resources import Keypair, Network, Router, Stack, Subnet
+from openstack_prep.resources.compute.keypair import Keypair
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.router import Router
+from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.resources.orchestration.stack import Stack
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant

@@ -14,22 +14,21 @@ from typing import Any
 import openstack
 import pytest
 
-from openstack_prep import api, clouds_yaml
-from openstack_prep.cloud import Cloud
-from openstack_prep.errors import NotAllowed, PlanRefused
-from openstack_prep.model import Resource
-from openstack_prep.resources import (
-    AccessRule,
-    ApplicationCredential,
-    CloudsEntry,
-    EnvFile,
-    Keypair,
-    Project,
-    RoleAssignment,
-    User,
-)
-from openstack_prep.secret import Secret
+from openstack_prep.base.errors import NotAllowed, PlanRefused
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud import clouds_yaml
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.model import Resource
+from openstack_prep.resources.compute.keypair import Keypair
+from openstack_prep.resources.files.clouds_entry import CloudsEntry
+from openstack_prep.resources.files.env_file import EnvFile
+from openstack_prep.resources.identity.access_rule import AccessRule
+from openstack_prep.resources.identity.application_credential import ApplicationCredential
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.identity.role_assignment import RoleAssignment
+from openstack_prep.resources.identity.user import User
 from openstack_prep.spec import Spec
+from openstack_prep.verbs import api
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.content import download
-from openstack_prep.resources import Image
+from openstack_prep.download import fetching as download
+from openstack_prep.resources.image.image import Image
 from tests.devcloud import processes
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud

@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.errors import PlanRefused
-from openstack_prep.resources import Image, Project
+from openstack_prep.base.errors import PlanRefused
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.image.image import Image
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep

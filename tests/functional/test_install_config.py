@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from openstack_prep.install_config import findings
+from openstack_prep.openshift.install_config import findings
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.cloud import Cloud
+from openstack_prep.cloud.connection import Cloud
 from openstack_prep.hooks import pre_ipi
-from openstack_prep.names.hosts import Names, hosts_lines
+from openstack_prep.openshift.names.hosts import Names, hosts_lines
 from tests import standin
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.cloud import Cloud
-from openstack_prep.resources import Network
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.resources.network.network import Network
 from openstack_prep.spec import Spec
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
@@ -156,7 +156,7 @@ def test_foreign_text_stays(spec: Prep, name: str, devcloud: Devcloud) -> None:
 
 
 def test_a_plain_member_holds_it(tenant: Tenant, name: str) -> None:
-    from openstack_prep import api
+    from openstack_prep.verbs import api
 
     cloud, seen = Cloud(tenant.connect()), []
     network = Spec(name, (Network(name=f"{name}-net"),))

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.check import Finding
-from openstack_prep.cloud import Cloud
-from openstack_prep.mesh import Examination, Nodes, examine, read
-from openstack_prep.rke.cilium import Cilium, Member
-from openstack_prep.rke.model import Cluster
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.kubernetes.cilium import Cilium, Member
+from openstack_prep.kubernetes.mesh import Examination, Nodes, examine, read
+from openstack_prep.kubernetes.model import Cluster
+from openstack_prep.openshift.check import Finding
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
 from tests.functional.client import carry_out

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from openstack_prep import api
-from openstack_prep.errors import PlanRefused
-from openstack_prep.resources import Network, Router, Subnet
-from openstack_prep.resources.subnet import Route
+from openstack_prep.base.errors import PlanRefused
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.router import Router
+from openstack_prep.resources.network.subnet import Route, Subnet
 from openstack_prep.spec import Spec
+from openstack_prep.verbs import api
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.lab import Lab

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import requests
 
-from openstack_prep import api
-from openstack_prep.cloud import Cloud
-from openstack_prep.errors import NotAllowed, SpecError
-from openstack_prep.resources import ObjectStore
-from openstack_prep.secret import Secret
+from openstack_prep.base.errors import NotAllowed, SpecError
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.resources.storage.object_store import ObjectStore
 from openstack_prep.spec import Spec
+from openstack_prep.verbs import api
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
 from tests.functional.conftest import Prep

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from openstack_prep import api
-from openstack_prep.cloud import Cloud
-from openstack_prep.errors import PlanRefused
+from openstack_prep.base.errors import PlanRefused
+from openstack_prep.cloud.connection import Cloud
 from openstack_prep.hooks import post_ipi
-from openstack_prep.resources import AddressPairs, FloatingIP, FloatingIPAttachment
+from openstack_prep.resources.addresses.address_pairs import AddressPairs
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.spec import Spec
+from openstack_prep.verbs import api
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep.cloud import Cloud
+from openstack_prep.cloud.connection import Cloud
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import connect
 from tests.races import checkout

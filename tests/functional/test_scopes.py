@@ -8,12 +8,17 @@ from collections.abc import Iterator
 import pytest
 from openstack.connection import Connection
 
-from openstack_prep import api
-from openstack_prep.cloud import Cloud
-from openstack_prep.model import Resource
-from openstack_prep.resources import Network, Project, RoleAssignment, SecurityGroup, Subnet, User
-from openstack_prep.secret import Secret
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.model import Resource
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.identity.role_assignment import RoleAssignment
+from openstack_prep.resources.identity.user import User
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.security_group import SecurityGroup
+from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.spec import Spec
+from openstack_prep.verbs import api
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
 

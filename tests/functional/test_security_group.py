@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.resources import SecurityGroup
-from openstack_prep.resources.security_group_rule import SecurityGroupRule as Rule
+from openstack_prep.resources.network.security_group import SecurityGroup
+from openstack_prep.resources.network.security_group_rule import SecurityGroupRule as Rule
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.lab import Lab

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from openstack_prep.errors import PlanRefused
-from openstack_prep.resources import ServerGroup
+from openstack_prep.base.errors import PlanRefused
+from openstack_prep.resources.compute.server_group import ServerGroup
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.lab import Lab

@@ -14,12 +14,16 @@ from typing import Any
 
 import pytest
 
-from openstack_prep import api
-from openstack_prep.errors import ApplyFailed, PlanRefused
-from openstack_prep.model import Action
-from openstack_prep.resources import Flavor, Network, Quota, Stack, Subnet
-from openstack_prep.secret import Secret
+from openstack_prep.base.errors import ApplyFailed, PlanRefused
+from openstack_prep.base.secret import Secret
+from openstack_prep.core.model import Action
+from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.compute.quota import Quota
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec
+from openstack_prep.verbs import api
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2

@@ -12,11 +12,14 @@ from typing import Any
 
 import pytest
 
-from openstack_prep import api
-from openstack_prep.errors import PlanRefused
-from openstack_prep.model import Status
-from openstack_prep.resources import Flavor, Network, Stack, Subnet
+from openstack_prep.base.errors import PlanRefused
+from openstack_prep.core.model import Status
+from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec
+from openstack_prep.verbs import api
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.functional.conftest import Prep

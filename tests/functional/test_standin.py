@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from openstack_prep.cloud import Cloud
-from openstack_prep.verify import verify
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.openshift.verify import verify
 from tests import standin
 from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant

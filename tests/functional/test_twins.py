@@ -11,21 +11,20 @@ from typing import Any
 
 import pytest
 
-from openstack_prep import api, executor, twin
-from openstack_prep.cloud import Cloud
-from openstack_prep.model import Action, Resource, Step
-from openstack_prep.plan import Plan, Report
-from openstack_prep.resources import (
-    AddressPool,
-    FloatingIP,
-    Image,
-    Network,
-    Router,
-    SecurityGroup,
-    SecurityGroupRule,
-    ServerGroup,
-    Subnet,
-)
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core import executor, twin
+from openstack_prep.core.model import Action, Resource, Step
+from openstack_prep.core.plan import Plan, Report
+from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.compute.server_group import ServerGroup
+from openstack_prep.resources.image.image import Image
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.router import Router
+from openstack_prep.resources.network.security_group import SecurityGroup
+from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
+from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.verbs import api
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2

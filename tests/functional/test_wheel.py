@@ -19,9 +19,9 @@ INFO = f"openstack_prep-{__version__}.dist-info"
 MUST = {
     "openstack_prep/__init__.py",
     "openstack_prep/py.typed",
-    "openstack_prep/cli.py",
-    "openstack_prep/resources/__init__.py",
-    "openstack_prep/resources/project.py",
+    "openstack_prep/cli/main.py",
+    "openstack_prep/kinds.py",
+    "openstack_prep/resources/identity/project.py",
     "openstack_prep/heat_templates/__init__.py",
     "openstack_prep/install_configs/__init__.py",
     "openstack_prep/install_configs/minimal.yaml",
@@ -91,7 +91,7 @@ def test_the_source_distribution_holds_what_builds_and_describes_it(sdist: Path)
 
 SHIPPED = """
 import importlib.resources, importlib.util, openstack_prep
-from openstack_prep.cli import main
+from openstack_prep.cli.main import main
 print(openstack_prep.__file__)
 print((importlib.resources.files("openstack_prep.heat_templates") / "__init__.py").is_file())
 print([name for name in ("tests", "heat_templates", "install_configs") if importlib.util.find_spec(name)])

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from openstack_prep.cloud import Cloud
+from openstack_prep.cloud.connection import Cloud
 from tests.devcloud.layout import Layout, default_root
 from tests.devcloud.tenant import connect
 from tests.races import checkout

@@ -13,11 +13,11 @@ from typing import Any
 
 import yaml
 
-from openstack_prep import api
-from openstack_prep.cloud import Cloud
-from openstack_prep.errors import PrepError
-from openstack_prep.plan import Report
+from openstack_prep.base.errors import PrepError
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.plan import Report
 from openstack_prep.spec import Spec, load_spec
+from openstack_prep.verbs import api
 from tests.devcloud.qcow2 import qcow2
 from tests.races.stopped import Stop
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, cast
 
-from openstack_prep.cloud import Cloud
-from openstack_prep.errors import CloudError
-from openstack_prep.model import Change, Key, Mark, Observed, Resource
-from openstack_prep.site import Site
+from openstack_prep.base.errors import CloudError
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Change, Key, Mark, Observed, Resource
 
 LOST = CloudError("the answer was lost", retryable=True)
 BROKEN = CloudError("400 no such colour", status=400)

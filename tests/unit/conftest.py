@@ -14,11 +14,12 @@ import pytest
 import requests_mock
 from openstack.connection import Connection
 
-from openstack_prep import cloud, executor
-from openstack_prep.cloud import Cloud
-from openstack_prep.model import Context, Mark, Resource
-from openstack_prep.resources import user
-from openstack_prep.site import Site
+from openstack_prep.cloud import connection as cloud
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor
+from openstack_prep.core.model import Context, Mark, Resource
+from openstack_prep.resources.identity import user
 
 IDENTITY = "http://keystone/v3"
 ENDPOINTS = {

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import openstack_prep
-from openstack_prep import resources
-from openstack_prep.resource import Resource
+from openstack_prep import kinds
+from openstack_prep.core.resource import Resource
 
 
-@pytest.mark.parametrize("package", [openstack_prep, resources], ids=lambda each: str(each.__name__))
+@pytest.mark.parametrize("package", [openstack_prep, kinds], ids=lambda each: str(each.__name__))
 def test_names_are_what_type_checkers_see(package: object) -> None:
     path = Path(vars(package)["__file__"])
     imports = [each for each in ast.walk(ast.parse(path.read_text())) if isinstance(each, ast.ImportFrom)]
@@ -26,34 +26,25 @@ def test_names_are_what_type_checkers_see(package: object) -> None:
     assert set(vars(package)["__all__"]) <= set(dir(package))
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        "from openstack_prep import plan",
-        "import openstack_prep.plan; from openstack_prep import plan",
-        "from openstack_prep.plan import Plan; from openstack_prep import plan",
-        "from openstack_prep import apply; from openstack_prep import plan",
-        "import openstack_prep.api; from openstack_prep import plan",
-        "from openstack_prep.hooks import pre_ipi; from openstack_prep import plan",
-        "from openstack_prep import *",
-    ],
-)
-def test_plan_is_the_verb_and_not_the_module(script: str) -> None:
-    check = "import openstack_prep, openstack_prep.api; assert plan is openstack_prep.plan is openstack_prep.api.plan"
-    subprocess.run([sys.executable, "-c", f"{script}; {check}"], check=True)
-
-
 def test_submodules_need_no_import_of_their_own() -> None:
-    script = "import openstack_prep; openstack_prep.hooks.post_ipi; openstack_prep.errors.PrepError"
+    script = "import openstack_prep; openstack_prep.hooks.post_ipi; openstack_prep.base.errors.PrepError"
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-@pytest.mark.parametrize("package", [openstack_prep, resources], ids=lambda each: str(each.__name__))
+@pytest.mark.parametrize("package", [openstack_prep, kinds], ids=lambda each: str(each.__name__))
 def test_an_unknown_name_is_an_attribute_error(package: object) -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nonesuch'"):
         _ = package.nonesuch  # type: ignore[attr-defined]
 
 
 def test_a_scan_finds_all_kinds_but_files() -> None:
-    without_scan = {kind for kind in resources.KINDS.values() if kind.scan.__func__ is Resource.scan.__func__}  # type: ignore[attr-defined]
-    assert without_scan == set(resources.KINDS.values()) - set(resources.SCANNED.values())
+    without_scan = {kind for kind in kinds.KINDS.values() if kind.scan.__func__ is Resource.scan.__func__}  # type: ignore[attr-defined]
+    assert without_scan == set(kinds.KINDS.values()) - set(kinds.SCANNED.values())
+
+
+def test_kinds_stay_where_they_were() -> None:
+    import openstack_prep.resources
+
+    assert openstack_prep.resources.Network is kinds.Network
+    with pytest.raises(AttributeError, match="has no attribute 'nonesuch'"):
+        _ = openstack_prep.resources.nonesuch

@@ -8,13 +8,17 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep import executor
-from openstack_prep.errors import PlanRefused
-from openstack_prep.model import Action, Resource
-from openstack_prep.planner import plan_apply
-from openstack_prep.resources import Flavor, Image, Network, Project, User
-from openstack_prep.resources.image_seal import SPEC
-from openstack_prep.site import Site
+from openstack_prep.base.errors import PlanRefused
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor
+from openstack_prep.core.model import Action, Resource
+from openstack_prep.core.planner import plan_apply
+from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.identity.user import User
+from openstack_prep.resources.image.image import Image
+from openstack_prep.resources.image.image_seal import SPEC
+from openstack_prep.resources.network.network import Network
 from tests.unit.conftest import IDENTITY
 
 THEIRS = "[openstack-prep:theirs/x]"

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.cli import main
-from openstack_prep.cloud import Cloud
-from openstack_prep.errors import ConfigError, PlanRefused, SpecError
+from openstack_prep.base.errors import ConfigError, PlanRefused, SpecError
+from openstack_prep.cli.main import main
+from openstack_prep.cloud.connection import Cloud
 from openstack_prep.hooks.address_pairs import Sync, sync_address_pairs, to_sync
-from openstack_prep.resources import AddressPairs
+from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from tests.unit.conftest import ENDPOINTS, connection, default_group, port_row, sent
-from tests.unit.rke.test_services import said, service
+from tests.unit.kubernetes.rke1.test_services import said, service
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 SPEC = """

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from openstack_prep.core.interrupts import SIGNALS
 from openstack_prep.hooks import child
 from openstack_prep.hooks.child import NoSuchProgram, find_program
-from openstack_prep.interrupts import SIGNALS
 
 SHELL = "/bin/sh"
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep import api
-from openstack_prep.cloud import Cloud
-from openstack_prep.errors import NotAllowed, PlanRefused, SpecError
+from openstack_prep.base.errors import NotAllowed, PlanRefused, SpecError
+from openstack_prep.cloud.connection import Cloud
 from openstack_prep.hooks import cleanup
 from openstack_prep.hooks.cleanup import plan_cleanup
+from openstack_prep.verbs import api
 from tests.unit.conftest import ENDPOINTS, connection, default_group, failure, port_row, sent
 
 NEUTRON, NOVA, GLANCE = ENDPOINTS["network"] + "/v2.0", ENDPOINTS["compute"], ENDPOINTS["image"] + "/v2"

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.cli import main
-from openstack_prep.errors import ConfigError, PrepError, SpecError
+from openstack_prep.base.errors import ConfigError, PrepError, SpecError
+from openstack_prep.cli.main import main
+from openstack_prep.core.plan import Report
 from openstack_prep.hooks import Outcome, Wishes, installation, ipi
 from openstack_prep.hooks.ipi import Command
 from openstack_prep.hooks.pre_ipi import checked
-from openstack_prep.plan import Report
-from openstack_prep.resources import port as ports
+from openstack_prep.resources.network import port as ports
 from openstack_prep.spec import load_spec
 from tests.unit.conftest import ENDPOINTS, port_row, sent
 
@@ -196,7 +196,7 @@ def test_nor_by_a_second_interrupt_while_a_request_hangs(folder: Path, services:
 def test_nor_by_a_pipe_that_nobody_reads() -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    script = "from openstack_prep.commands.ipi import _tell; _tell('a'); _tell('b'); raise SystemExit(6)"
+    script = "from openstack_prep.cli.openshift.ipi import _tell; _tell('a'); _tell('b'); raise SystemExit(6)"
     assert subprocess.run([sys.executable, "-c", script], stderr=writer, check=False).returncode == 6
     os.close(writer)
 

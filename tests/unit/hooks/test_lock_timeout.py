@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.cloud import Cloud
-from openstack_prep.errors import LeaseHeld
+from openstack_prep.base.errors import LeaseHeld
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.lease.text import Description, Entry, digest
+from openstack_prep.core.plan import Report
 from openstack_prep.hooks import Wishes, cleanup, post_ipi
 from openstack_prep.hooks.address_pairs import Sync, sync_address_pairs
-from openstack_prep.lease.text import Description, Entry, digest
-from openstack_prep.plan import Report
 from tests.unit.conftest import ENDPOINTS, connection, default_group
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"

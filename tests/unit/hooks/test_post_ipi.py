@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.cli import main
-from openstack_prep.cloud import Cloud
-from openstack_prep.errors import NotUnique, PlanRefused, SpecError, WaitTimeout
+from openstack_prep.base.errors import NotUnique, PlanRefused, SpecError, WaitTimeout
+from openstack_prep.cli.main import main
+from openstack_prep.cloud.connection import Cloud
 from openstack_prep.hooks import post_ipi
-from openstack_prep.resources import port as ports
+from openstack_prep.resources.network import port as ports
 from tests.unit.conftest import ENDPOINTS, connection, port_row, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"

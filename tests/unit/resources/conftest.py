@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import requests_mock
 
-from openstack_prep.resources.image import Image
+from openstack_prep.resources.image.image import Image
 from tests.unit.resources.glance import NEW, Glance, sha256
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import requests_mock
 
-from openstack_prep import executor, planner
-from openstack_prep.model import Observed
-from openstack_prep.plan import Plan, Report
-from openstack_prep.resources.image import Image
-from openstack_prep.resources.image_seal import NAME, SEALS, SPEC
-from openstack_prep.site import Site
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor, planner
+from openstack_prep.core.model import Observed
+from openstack_prep.core.plan import Plan, Report
+from openstack_prep.resources.image.image import Image
+from openstack_prep.resources.image.image_seal import NAME, SEALS, SPEC
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS
 
 SEAL = SEALS["sha256"]

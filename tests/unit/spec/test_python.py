@@ -6,28 +6,23 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.errors import SpecError
-from openstack_prep.model import Resource
-from openstack_prep.resources import (
-    Domain,
-    Flavor,
-    Image,
-    Keypair,
-    Network,
-    Project,
-    Quota,
-    Rhcos,
-    RoleAssignment,
-    Router,
-    SecurityGroup,
-    SecurityGroupRule,
-    Stack,
-    Subnet,
-    User,
-    VolumeTypeQuota,
-)
-from openstack_prep.resources.subnet import Route
-from openstack_prep.secret import Secret
+from openstack_prep.base.errors import SpecError
+from openstack_prep.base.secret import Secret
+from openstack_prep.core.model import Resource
+from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.compute.keypair import Keypair
+from openstack_prep.resources.compute.quota import Quota, VolumeTypeQuota
+from openstack_prep.resources.identity.project import Domain, Project
+from openstack_prep.resources.identity.role_assignment import RoleAssignment
+from openstack_prep.resources.identity.user import User
+from openstack_prep.resources.image.image import Image
+from openstack_prep.resources.image.rhcos_source import Rhcos
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.router import Router
+from openstack_prep.resources.network.security_group import SecurityGroup
+from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
+from openstack_prep.resources.network.subnet import Route, Subnet
+from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec, load_spec
 from openstack_prep.spec.python import spec_from
 

@@ -8,21 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep.errors import SpecError
-from openstack_prep.model import Context, Key, Resolved, Resource
-from openstack_prep.resources import (
-    AddressPairs,
-    AddressPool,
-    FloatingIP,
-    Image,
-    Network,
-    Rhcos,
-    RkeCluster,
-    SecurityGroup,
-    SecurityGroupRule,
-    Stack,
-)
-from openstack_prep.site import Site
+from openstack_prep.base.errors import SpecError
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Context, Key, Resolved, Resource
+from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
+from openstack_prep.resources.addresses.address_pairs import AddressPairs
+from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.image.image import Image
+from openstack_prep.resources.image.rhcos_source import Rhcos
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.security_group import SecurityGroup
+from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
+from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec, load_spec
 from openstack_prep.spec.resolving import resolve_spec
 

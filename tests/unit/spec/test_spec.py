@@ -11,11 +11,13 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from openstack_prep.errors import Mistake, SpecError
-from openstack_prep.model import Key
-from openstack_prep.resources import KINDS, Project, RoleAssignment
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.yaml_places import Document
+from openstack_prep.core.model import Key
+from openstack_prep.kinds import KINDS
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.spec import Clouds, Sections, Spec, load_spec, schema, sections
-from openstack_prep.yaml_places import Document
 
 INSTALL_CONFIGS = Path(__file__).parents[3] / "install_configs"
 SHIPPED = sorted(INSTALL_CONFIGS.glob("*.yaml"))

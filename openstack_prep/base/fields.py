@@ -1,0 +1,292 @@
+"""Types of fields: what a spec may say, and the one form it is kept in.
+
+Each is an ``Annotated`` standard type, so a dataclass made in Python takes plain values, while the
+spec reader validates and normalises by the same declaration.  pydantic is imported when a spec is
+read, not before.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
+
+from annotated_types import Ge, Gt, Le, Len
+
+from openstack_prep.base.raw import Values
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
+
+_UNITS = {"": None, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+_PATTERN = r"^\s*-?\d+(\.\d+)?\s*(([KkMmGgTt][Ii])?[Bb])?\s*$"
+_SIZE = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,9})?)\s*([a-zA-Z]*)\s*")
+
+
+@dataclass(frozen=True)
+class Reads:
+    """Marks a field whose text is read by a function; that raises ValueError with the remedy."""
+
+    read: Callable[[object], object]
+    schema: Values | None = None
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_before_validator_function(self.read, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(schema) if self.schema is None else self.schema
+
+    def __hash__(self) -> int:
+        return hash(self.read)
+
+
+@dataclass(frozen=True)
+class ReadsBeside:
+    """Marks a field that may name a file: its function is also given the folder of the spec."""
+
+    read: Callable[[object, Path], object]
+    schema: Values | None = None
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import core_schema
+
+        def read(value: Any, info: Any) -> Any:
+            return self.read(value, info.context["base"])
+
+        return core_schema.with_info_before_validator_function(read, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(schema) if self.schema is None else self.schema
+
+    def __hash__(self) -> int:
+        return hash(self.read)
+
+
+def size(unit: str) -> Callable[[object], object]:
+    """Return a reader of sizes that gives whole numbers of a unit ("MiB" or "GiB")."""
+    one = _UNITS[unit.lower()]
+    assert one
+
+    def read(value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        found = _SIZE.fullmatch(value)
+        if not found or found[2].lower() not in _UNITS:
+            raise ValueError(f"is not a size; write a number of {unit}, or one with a unit such as 16{unit}")
+        factor = _UNITS[found[2].lower()]
+        number = float(found[1]) * (factor or one) / one
+        if number != int(number) or (factor and number < 0):
+            raise ValueError(f"is not a whole number of {unit}")
+        return int(number)
+
+    return read
+
+
+@dataclass(frozen=True)
+class Size:
+    """Marks a number of a unit, which may also be written as a text with another."""
+
+    unit: str
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_before_validator_function(size(self.unit), handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        number = handler(schema) | {"description": f"a number of {self.unit}"}
+        return {"anyOf": [number, {"type": "string", "pattern": _PATTERN, "description": f"such as 16{self.unit}"}]}
+
+
+def address(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return str(ipaddress.ip_address(value))
+    except ValueError:
+        raise ValueError("is not an IP address; write one such as 192.0.2.10 or 2001:db8::10") from None
+
+
+def is_address(text: str) -> bool:
+    """Whether it is an IP address, of either version."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def cidr(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return str(ipaddress.ip_network(value))
+    except ValueError as error:
+        raise ValueError(f"is not a network in CIDR form ({error}); write one such as 192.0.2.0/24") from None
+
+
+def block(value: object) -> object:
+    """Read an address or a network; a network of one address becomes that address."""
+    if not isinstance(value, str):
+        return value
+    try:
+        found = ipaddress.ip_network(value)
+    except ValueError as error:
+        raise ValueError(f"is no address and no network ({error}); write 192.0.2.10 or 192.0.2.0/24") from None
+    return str(found[0] if found.num_addresses == 1 else found)
+
+
+def mac(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if not re.fullmatch("([0-9a-f]{2}:){5}[0-9a-f]{2}", value.lower()):
+        raise ValueError("is not a MAC address; write one such as fa:16:3e:00:00:01")
+    return value.lower()
+
+
+def file_path(value: Any, base: Path) -> Any:
+    """Return the absolute path of a file named in a spec."""
+    if not isinstance(value, str):
+        return value
+    if not value:
+        raise ValueError("is no path; name a file")
+    try:
+        return os.path.normpath(base / Path(value).expanduser())
+    except RuntimeError:
+        raise ValueError("names a home that is not there; write the whole path") from None
+
+
+def public_key(value: object, base: Path) -> object:
+    """Read an SSH public key, or ``{file: PATH}`` that holds one."""
+    if isinstance(value, dict) and list(value) == ["file"] and isinstance(value["file"], str):
+        path = file_path(value["file"], base)
+        try:
+            value = Path(path).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"cannot be read: {error}; name a public key such as ~/.ssh/id_ed25519.pub") from None
+    if not isinstance(value, str):
+        return value
+    if "PRIVATE KEY" in value:
+        raise ValueError("is a private key; give the public one, whose file ends in .pub")
+    words = value.split(None, 2)
+    if len(words) < 2 or "\n" in value.strip() or not _key_type(words[1]) == words[0]:
+        raise ValueError("is not an SSH public key; give one line such as: ssh-ed25519 AAAAC3... me@here")
+    return value.strip()
+
+
+def is_public_key(line: str) -> bool:
+    """Whether a line is an SSH public key as in authorized_keys: options if any, type, base64, comment."""
+    return any(_key_type(data) == name for name, data in pairwise(line.split()))
+
+
+def _key_type(text: str) -> str | None:
+    """Return the type that an SSH key's data begins with."""
+    try:
+        data = base64.b64decode(text, validate=True)
+    except ValueError:
+        return None
+    length = int.from_bytes(data[:4], "big")
+    return data[4 : 4 + length].decode("ascii", "replace") if len(data) > 4 + length else None
+
+
+def is_url(text: str) -> bool:
+    """Whether it is an http or https URL that names a host, or a file URL."""
+    if not text.startswith(("http://", "https://")):
+        return text.startswith("file:///")
+    try:
+        parts = urlsplit(text)
+        return bool(parts.hostname) and parts.port != 0  # the port is read here, and may be none
+    except ValueError:
+        return False
+
+
+def source(value: object, base: Path) -> object:
+    """Read where a file comes from: a URL, or a path relative to the spec."""
+    if not isinstance(value, str) or is_url(value):
+        return value
+    if "://" in value:
+        raise ValueError("is no source; write an http, https or file URL, or a path")
+    return file_path(value, base)
+
+
+_HEX_DIGITS = {32: "md5", 64: "sha256", 128: "sha512"}
+
+
+def checksum(value: object) -> object:
+    """Read a sum, ``sha256:HEX`` and the like; the algorithm of a bare one shows in its length."""
+    if not isinstance(value, str):
+        return value
+    algorithm, _, digits = value.strip().lower().rpartition(":")
+    known = _HEX_DIGITS.get(len(digits)) if re.fullmatch("[0-9a-f]+", digits) else None
+    if known is None or algorithm not in ("", known):
+        raise ValueError("is not a checksum; write sha256:, sha512: or md5: and its hexadecimal digits")
+    return f"{known}:{digits}"
+
+
+def timestamp(text: str) -> str:
+    """Read a moment; without an offset it is UTC, which it becomes."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError("is not a time; write one such as 2027-01-31T12:00:00Z") from None
+    moment = moment.astimezone(UTC) if moment.tzinfo else moment
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _timestamp(value: object) -> object:
+    return timestamp(value) if isinstance(value, str) else value
+
+
+def words(value: object) -> object:
+    """Read a text that YAML took for a number or a truth value."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+_PUBLIC_KEY = {
+    "anyOf": [
+        {"type": "string", "description": "the key: type, base64, comment"},
+        {
+            "type": "object",
+            "properties": {"file": {"type": "string"}},
+            "required": ["file"],
+            "additionalProperties": False,
+        },
+    ]
+}
+
+# The ceilings are far above any cloud and far below a slipped unit (bytes written where MiB are meant).
+MiB = Annotated[int, Ge(0), Le(2**30), Size("MiB")]
+GiB = Annotated[int, Ge(0), Le(2**22), Size("GiB")]
+Bytes = Annotated[int, Ge(0), Le(2**60), Size("B")]
+LimitMiB = Annotated[int, Ge(-1), Le(2**30), Size("MiB")]
+LimitGiB = Annotated[int, Ge(-1), Le(2**30), Size("GiB")]
+Limit = Annotated[int, Ge(-1), Le(2**31 - 1)]
+Count = Annotated[int, Gt(0), Le(2**31 - 1)]
+Memory = Annotated[int, Gt(0), Le(2**30), Size("MiB")]
+Vcpus = Annotated[int, Gt(0), Le(2**16)]
+Text = Annotated[str, Reads(words, {"type": ["string", "number", "boolean"]})]
+Name = Annotated[str, Len(1, 255)]
+File = Annotated[str, ReadsBeside(file_path)]
+Source = Annotated[str, ReadsBeside(source)]
+Checksum = Annotated[str, Reads(checksum)]
+PublicKey = Annotated[str, ReadsBeside(public_key, _PUBLIC_KEY)]
+Timestamp = Annotated[str, Reads(_timestamp)]
+Address = Annotated[str, Reads(address)]
+Cidr = Annotated[str, Reads(cidr)]
+Block = Annotated[str, Reads(block)]
+Mac = Annotated[str, Reads(mac)]
+Port = Annotated[int, Ge(1), Le(65535)]

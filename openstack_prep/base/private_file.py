@@ -1,0 +1,115 @@
+"""Writing a file whole or not at all; one that holds secrets is 0600 from its first byte."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from openstack_prep.base.errors import PrepError
+
+PRIVATE = "0600"
+
+
+def mode(path: Path) -> str:
+    """Return a file's mode as in ``chmod``; all that only its owner can read count as 0600."""
+    found = path.stat().st_mode & 0o777
+    return f"{found:04o}" if found & 0o077 else PRIVATE
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, replacing an old one in one step.
+
+    The text goes into a new file of the same folder, which then takes the old one's place, so a full
+    disk or a kill leaves the old one as it was.  A link is followed: what it points to is replaced.
+    A mode stricter than 0600 stays.  Raises PrepError.
+    """
+    _replace(Path(os.path.realpath(path)), text, _keep_stricter_mode)  # resolve() fails on a link to itself
+
+
+def write_private_here(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, at this very place: a link there is replaced, not followed.
+
+    For a file in a folder where others may have planted the link, such as /tmp.  The folder must exist.
+    Raises PrepError.
+    """
+    if not path.parent.is_dir():
+        raise PrepError(f"{path} cannot be written: {path.parent} is not a folder; create it, or name another")
+    _replace(path, text, lambda path, handle: None)
+
+
+def write_shared(path: Path, text: str) -> None:
+    """Write a file that others read, in the same way; mode and owner of an old one stay, a new one is 0644.
+
+    Raises PrepError, also when its owner is another and we may not give files away.
+    """
+    _replace(Path(os.path.realpath(path)), text, _keep_mode_and_owner)
+
+
+def _keep_stricter_mode(path: Path, handle: int) -> None:
+    if path.exists() and not path.stat().st_mode & 0o177:
+        os.fchmod(handle, path.stat().st_mode & 0o777)
+
+
+def _keep_mode_and_owner(path: Path, handle: int) -> None:
+    if not path.exists():
+        os.fchmod(handle, 0o644)
+        return
+    old, new = path.stat(), os.fstat(handle)
+    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+        os.fchown(handle, old.st_uid, old.st_gid)
+    os.fchmod(handle, old.st_mode & 0o7777)  # chown may have taken bits away
+
+
+def _replace(path: Path, text: str, prepare: Callable[[Path, int], None]) -> None:
+    if path.exists() and not path.is_file() and not path.is_symlink():  # root may well give /dev/null another's place
+        raise PrepError(f"{path} cannot be written: it is no regular file; name another")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # made with 0600
+    except OSError as error:
+        raise PrepError(f"{path} cannot be written: {error}") from error
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
+            prepare(path, handle)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        _take_the_place(name, path)
+    except BaseException as error:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+        if isinstance(error, OSError):
+            raise PrepError(f"{path} cannot be written: {error}; it is as it was before") from error
+        raise
+
+
+def _take_the_place(name: str, path: Path) -> None:
+    """Rename a file to another's name, or write into that where a container has it mounted, as it has /etc/hosts."""
+    try:
+        os.replace(name, path)
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        shutil.copymode(name, path)
+        _write_over(path, Path(name).read_bytes())
+        os.unlink(name)
+
+
+def _write_over(path: Path, content: bytes) -> None:
+    """Write into a file, for which there must be room before its first byte changes."""
+    with path.open("r+b") as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            os.posix_fallocate(file.fileno(), 0, max(1, len(content)))
+        except OSError:
+            file.truncate(size)
+            raise
+        file.write(content)
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,180 @@
+"""Values that must not be seen: they come out by reveal() alone, never by str, repr, format or pickle."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import re
+import secrets
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.fields import file_path
+from openstack_prep.base.raw import Values
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
+
+HIDDEN = "********"
+SOURCES = "{env: NAME}, {file: PATH}, {prompt: true} or {generate: PATH}"
+
+_QUOTED = re.compile(r"""(alias|anchor|tag|handle|base \d+:) ('[^']*'|"[^"]*")""")
+
+
+def without_values(said: str) -> str:
+    """Return what PyYAML says of a file without the words that it took from it: an unquoted *password is an alias."""
+    return _QUOTED.sub(rf"\1 {HIDDEN}", said)
+
+
+class Secret:
+    """A secret, given or fetched when first asked for.
+
+    ``path`` is the file that a generated one is kept in, and that is written when it is fetched.
+    Equality compares the values, in constant time.
+    """
+
+    __slots__ = ("_fetch", "_lock", "_value", "path")
+
+    def __init__(
+        self, value: str | None = None, *, fetch: Callable[[], str] | None = None, path: str | None = None
+    ) -> None:
+        if (value is None) == (fetch is None):
+            raise TypeError("give a Secret either its value or a way to fetch it")
+        self._value = value
+        self._fetch = fetch
+        self.path = path
+        self._lock = threading.Lock()
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is a value already: one that is yet to be generated is nobody's so far."""
+        return self._value is not None or self.path is None or os.path.exists(self.path)
+
+    def reveal(self) -> str:
+        """Return the value; the caller must not log, print or store it beyond its purpose."""
+        with self._lock:
+            if self._value is None:
+                assert self._fetch is not None
+                self._value = self._fetch()
+            return self._value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return self is other or hmac.compare_digest(self.reveal().encode(), other.reveal().encode())
+
+    def __hash__(self) -> int:
+        return hash(Secret)
+
+    def __repr__(self) -> str:
+        return HIDDEN
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Secret is not written anywhere")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import PydanticCustomError, core_schema
+
+        def read(value: Any, info: Any) -> Secret:
+            context = dict(info.context)
+            given = context.pop("given", lambda value: None)(value)  # of resources that were made in Python
+            if given is not None:
+                return cast(Secret, given)
+            try:
+                return from_spec(value, **context)
+            except ValueError as error:  # its own type, for the value must not be repeated
+                raise PydanticCustomError("secret", "{said}", {"said": str(error)}) from None
+
+        return core_schema.with_info_plain_validator_function(read)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        def source(name: str, kind: str | list[str], description: str) -> Values:
+            value = {"type": kind, "description": description}
+            return {"type": "object", "properties": {name: value}, "required": [name], "additionalProperties": False}
+
+        return {
+            "anyOf": [
+                source("env", "string", "environment variable that holds it"),
+                source("file", "string", "file whose first line it is"),
+                source("prompt", ["boolean", "string"], "ask for it on the terminal, by these words if any"),
+                source("generate", "string", "file (0600) to keep it in; made at random when there is none yet"),
+                {"type": "string", "description": "the secret itself; anybody who reads the spec has it"},
+            ]
+        }
+
+
+def from_spec(value: object, *, base: Path, warn: Callable[[str], None] = lambda text: None) -> Secret:
+    """Return the secret that a spec points to; paths are relative to ``base``.
+
+    Raises ValueError that says what to write instead.
+    """
+    if isinstance(value, str):
+        warn(f"a secret stands in the spec as plain text; better write {SOURCES}")
+        return Secret(value)
+    if not isinstance(value, dict) or len(value) != 1:
+        raise ValueError(f"is not a secret's source; write one of {SOURCES}")
+    ((source, where),) = value.items()
+    readers: dict[str, Callable[[Any, Path], Secret]] = {
+        "env": _from_environment,
+        "file": _from_file,
+        "prompt": _from_prompt,
+        "generate": _generated,
+    }
+    if source not in readers or (source != "prompt" and not isinstance(where, str)):
+        raise ValueError(f"is not a secret's source; write one of {SOURCES}")
+    return readers[source](where, base)
+
+
+def _from_environment(name: str, base: Path) -> Secret:
+    if not os.environ.get(name):
+        raise ValueError(f"the environment variable {name} is not set; export it")
+    return Secret(os.environ[name])
+
+
+def _from_file(name: str, base: Path) -> Secret:
+    path = Path(file_path(name, base))
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read: {error}; write the secret into it") from None
+    if not lines or not lines[0]:
+        raise ValueError(f"{path} is empty; write the secret into its first line")
+    return Secret(lines[0])
+
+
+def _from_prompt(wanted: object, base: Path) -> Secret:
+    import getpass
+    import sys
+
+    if wanted is not True and not (isinstance(wanted, str) and wanted):
+        raise ValueError("write {prompt: true}, or {prompt: WHAT TO ASK FOR}")
+    if not sys.stdin.isatty():
+        raise ValueError(f"there is no terminal to ask on; write {SOURCES.replace('{prompt: true} or ', '')}")
+    return Secret(getpass.getpass("Password: " if wanted is True else f"{wanted}: "))
+
+
+_generating = threading.Lock()  # two secrets may name one file
+
+
+def _generated(name: str, base: Path) -> Secret:
+    path = file_path(name, base)
+
+    def fetch() -> str:
+        from openstack_prep.base.private_file import write_private
+
+        with _generating:
+            if not os.path.exists(path):
+                write_private(Path(path), secrets.token_urlsafe(24) + "\n")
+        try:
+            return _from_file(path, base).reveal()
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+
+    return Secret(fetch=fetch, path=path)

@@ -1,0 +1,122 @@
+"""YAML that remembers where everything stood.
+
+Source: YAML 1.1 as PyYAML reads it, but for dates, which stay texts, and truth values, which are those
+of YAML 1.2.  A key given twice, which YAML forbids and PyYAML lets pass, is a mistake here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.secret import HIDDEN, without_values
+
+MOST_PARTS = 100_000  # of a document with its aliases written out; a spec has hundreds
+
+
+class _Loader(yaml.SafeLoader):
+    """Leaves dates as the texts they are, and says where a scalar is not what it claims to be."""
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        try:
+            if isinstance(node, yaml.ScalarNode):
+                node.value.encode()  # half a surrogate pair is no character, and no output takes it
+            return super().construct_object(node, deep)
+        except ValueError as error:
+            raise yaml.MarkedYAMLError(problem=str(error), problem_mark=node.start_mark) from None
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":bool"))]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+# as YAML 1.2 has it: NO is a country, and on a word
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("true|True|TRUE|false|False|FALSE"), list("tTfF"))
+
+
+def _parts(node: Any, known: dict[int, int]) -> int:
+    """Count the parts of a document; raises MarkedYAMLError when aliases make it boundless."""
+    if id(node) not in known:
+        known[id(node)] = MOST_PARTS + 1  # what it counts for within itself
+        inner: list[object] = []
+        if isinstance(node, yaml.MappingNode):
+            inner = [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            inner = node.value
+        known[id(node)] = 1 + sum(_parts(part, known) for part in inner)
+    if known[id(node)] > MOST_PARTS:
+        raise yaml.MarkedYAMLError(problem="its aliases make it boundless", problem_mark=node.start_mark)
+    return known[id(node)]
+
+
+class Document:
+    """One YAML document: its ``data`` and the line of each part of it."""
+
+    def __init__(self, path: Path) -> None:
+        """Read a file; raises SpecError when it cannot be read or is not one YAML document."""
+        self.path = path
+        try:
+            loader = _Loader(path.read_text(encoding="utf-8"))
+            self._root = loader.get_single_node()
+            _parts(self._root, {})
+            self.repeated = list(self._repeated(self._root))  # before construction fills merge keys in
+            self.data: object = loader.construct_document(self._root) if self._root else None
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise SpecError([Mistake(str(path), f"cannot be read: {why}", "name a readable YAML file")]) from None
+        except yaml.MarkedYAMLError as error:
+            line = error.problem_mark.line + 1 if error.problem_mark else 1
+            said = without_values(", ".join(filter(None, (error.context, error.problem))))
+            remedy = "quote a value that begins with *, & or !" if HIDDEN in said else "mend it there"
+            raise SpecError([Mistake(f"{path}:{line}", f"is not YAML: {said}", remedy)]) from None
+        except yaml.YAMLError as error:
+            raise SpecError([Mistake(str(path), f"is not YAML: {error}", "save it as UTF-8 text")]) from None
+        except RecursionError:
+            raise SpecError([Mistake(str(path), "is nested too deep", "write a spec")]) from None
+
+    def _repeated(self, node: object) -> list[Mistake]:
+        found: list[Mistake] = []
+        if isinstance(node, yaml.MappingNode):
+            first: dict[str, int] = {}
+            for key, value in node.value:
+                line = key.start_mark.line + 1
+                if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+                    if key.value in first:
+                        what = f"{key.value} stands here and in line {first[key.value]}"
+                        found.append(Mistake(f"{self.path}:{line}", what, "keep one of them"))
+                    first.setdefault(key.value, line)
+                found += self._repeated(value)
+        elif isinstance(node, yaml.SequenceNode):
+            for value in node.value:
+                found += self._repeated(value)
+        return found
+
+    def place(self, where: Sequence[str | int]) -> str:
+        """Return "file:line" of a part, or of the innermost thing around it that exists."""
+        return f"{self.path}:{self._found(where)[0]}"
+
+    def part(self, where: Sequence[str | int]) -> int:
+        """Return where in the text that part begins: the same however many aliases lead there."""
+        node = self._found(where)[1]
+        return node.start_mark.index if node else 0
+
+    def _found(self, where: Sequence[str | int]) -> tuple[int, Any]:
+        """Return the line of a part and its node, or those of the innermost thing around it that exists."""
+        node, line = self._root, 1
+        for step in where:
+            if isinstance(node, yaml.MappingNode):
+                pair = next(((key, value) for key, value in reversed(node.value) if key.value == str(step)), None)
+                if pair is None:
+                    break
+                line, node = pair[0].start_mark.line + 1, pair[1]
+            elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+                node = node.value[step]
+                line = node.start_mark.line + 1
+            else:
+                break
+        return line, node

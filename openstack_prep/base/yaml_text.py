@@ -1,0 +1,41 @@
+"""YAML for programs of today and of yesterday: plain, in the order given, without anchors.
+
+Source: YAML 1.1 as Go's yaml.v2 reads it; PyYAML writes some texts without quotes that Go takes for truth
+values or numbers (y, 1e3, 0o17).
+"""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from openstack_prep.base.raw import Raw
+from openstack_prep.base.secret import Secret
+
+_TAKEN_FOR_OTHERS = re.compile(r"[yYnN]|[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?|0o[0-7]+")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes what has several lines as a block, a secret as what it is, and no anchors."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    style = "|" if "\n" in value else "'" if _TAKEN_FOR_OTHERS.fullmatch(value) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(Secret, lambda dumper, value: _text(dumper, value.reveal()))
+
+
+def dump(*documents: Raw) -> str:
+    """Return the text of a file, which holds the documents' secrets openly; several have a line --- between."""
+    texts = (
+        yaml.dump(dict(each), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=float("inf"))
+        for each in documents
+    )
+    return "---\n".join(texts)

@@ -1,0 +1,26 @@
+"""``rke mesh``: what must get through between clusters that Cilium joins, and what stands in the way."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.running import no_garbage, open_spec, print_result
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    text = "what must get through between the clusters of a mesh: looked at, and how to mend it. 1: something does not"
+    parser = command("rke mesh", _run, text)
+    parser.add_argument("spec", type=Path, metavar="SPEC", help="YAML file")
+
+
+def _run(options: argparse.Namespace) -> int:
+    with no_garbage():
+        from openstack_prep.kubernetes import mesh
+
+    cloud, spec = open_spec(options, options.spec)
+    found = mesh.look(cloud, spec, path=str(options.spec), jobs=options.jobs)
+    print_result(options, found, found.data())
+    return 0 if found.ok else 1

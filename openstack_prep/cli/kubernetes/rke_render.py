@@ -1,0 +1,98 @@
+"""``rke render``: the files of clusters whose stacks stand, of a spec or of one stack."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.raw import Values
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.running import add_lock_timeout, no_garbage, open_spec, print_result, run_plan
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
+    from openstack_prep.spec import Spec
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("rke render", _run, "write a spec's cluster.yml and what goes with it, or make one for any stack")
+    parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="YAML file; its stacks must stand")
+    parser.add_argument("--cluster", metavar="NAME", help="only this cluster of the spec")
+    parser.add_argument(
+        "--allow-replace", action="store_true", help="consent to other networks in files that are there"
+    )
+    parser.add_argument("--stack", metavar="NAME", help="instead of a spec: the stack of the nodes")
+    parser.add_argument("--distribution", choices=("rke", "rke2"), default="rke", help="with --stack: which one (rke)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="with --stack: a field of rke_clusters, such as network_plugin=calico or config.ingress.provider=none",
+    )
+    parser.add_argument(
+        "--output", type=Path, metavar="FOLDER", help="with --stack: write the files there (print them)"
+    )
+    add_lock_timeout(parser)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from openstack_prep.verbs import api
+
+    if (options.spec is None) == (options.stack is None):
+        raise ConfigError("rke render: give either a SPEC or --stack NAME")
+    if options.stack is None:
+        cloud, spec = open_spec(options, options.spec)
+        spec = spec.limited_to("rke_cluster", options.cluster)
+    else:
+        cloud, spec = _of_stack(options)
+        if options.output is None:
+            files = api.render_clusters(cloud, spec, jobs=options.jobs)[options.stack]
+            print_result(options, _shown(files), files)
+            return 0
+    plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
+    plan.raise_for_refusals()
+    if plan and options.format == "text":
+        print(plan.table)
+    return run_plan(options, cloud, plan)
+
+
+def _of_stack(options: argparse.Namespace) -> tuple[Cloud, Spec]:
+    with no_garbage():
+        from openstack_prep.cloud.connection import connect
+        from openstack_prep.spec import spec_of
+
+        cluster = {"name": options.stack, "stack": options.stack, "distribution": options.distribution}
+        cluster |= {"directory": str(options.output or options.stack)}
+        for each in options.set:
+            _put(cluster, each)
+        place = f"rke render --stack {options.stack}"
+        spec = spec_of({"name": options.stack, "rke_clusters": [cluster]}, place, Path.cwd())
+        return connect(options.os_cloud), spec.limited_to("rke_cluster")
+
+
+def _put(cluster: Values, given: str) -> None:
+    """Put the value of KEY=VALUE, read as YAML, at a dotted key."""
+    import yaml
+
+    path, equals, text = given.partition("=")
+    *parents, last = path.split(".")
+    inner: object = cluster
+    for name in parents:
+        inner = inner.setdefault(name, {}) if isinstance(inner, dict) else None
+    if not equals or not all((*parents, last)) or not isinstance(inner, dict):
+        raise ConfigError(f"--set {given}: is not KEY=VALUE; write such as network_plugin=calico")
+    try:
+        inner[last] = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"--set {path}: its value is not YAML: {' '.join(str(error).split())}") from None
+
+
+def _shown(files: dict[str, str]) -> str:
+    """Return one file as it is, several each after a line with its name."""
+    if len(files) == 1:
+        return next(iter(files.values())).rstrip("\n")
+    return "\n".join(f"# --- {name}\n{text}" for name, text in files.items()).rstrip("\n")

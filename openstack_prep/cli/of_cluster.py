@@ -1,0 +1,69 @@
+"""Which cluster a command is about, and where it is: metadata.json or the infraID."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openstack_prep.base.errors import ConfigError
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
+    from openstack_prep.openshift.cluster import Metadata
+
+LONGEST = 10**6  # seconds; eleven days
+
+
+def add_cluster_options(parser: argparse.ArgumentParser) -> None:
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--metadata", type=Path, metavar="PATH", help="the installer's metadata.json, or the folder of it (.)"
+    )
+    which.add_argument("--infra-id", metavar="ID", help="instead of a metadata.json that is lost")
+    parser.epilog = "The cloud is that of --os-cloud, else the one that metadata.json names, else that of OS_CLOUD."
+
+
+def seconds(text: str) -> float:
+    """Return a time to wait, as argparse reads it."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= LONGEST:
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds from 0 to {LONGEST}")
+    return found
+
+
+def metadata_file(options: argparse.Namespace) -> Path | None:
+    """Return the metadata.json that is meant, saying so of a copy; None beside --infra-id.  Raises ConfigError."""
+    from openstack_prep.openshift.cluster import METADATA, find_metadata
+
+    if options.infra_id is not None:
+        return None
+    found = find_metadata(options.metadata or Path())
+    if options.metadata is None and not found.exists():
+        raise ConfigError("there is no metadata.json here; give --metadata PATH or --infra-id ID")
+    if found.name != METADATA and found != options.metadata:
+        print(f"openstack-prep: there is no {found.with_suffix('')}; taking its copy {found}", file=sys.stderr)
+    return found
+
+
+def chosen_cluster(options: argparse.Namespace) -> Metadata:
+    """Return the cluster that the options name; raises ConfigError, SpecError."""
+    from openstack_prep.openshift.cluster import cluster
+
+    return cluster(metadata_file(options), options.infra_id)
+
+
+def cloud_of(options: argparse.Namespace, metadata: Metadata) -> Cloud:
+    """Return the cluster's cloud: that of --os-cloud, of metadata.json, of OS_CLOUD.  Raises ConfigError."""
+    from openstack_prep.cloud.connection import connect
+
+    if options.os_cloud or metadata.cloud is None:
+        return connect(options.os_cloud)
+    try:
+        return connect(metadata.cloud)
+    except ConfigError as error:
+        raise ConfigError(f"{error}; the name comes from metadata.json, and --os-cloud overrides it") from error

@@ -1,0 +1,115 @@
+"""``check``: what stands in the way of an installation, looked at before thirty minutes are lost."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openstack_prep.base.errors import ConfigError, PrepError
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.running import no_garbage, print_result
+
+if TYPE_CHECKING:
+    from openstack_prep.openshift.check.preflight import Verdict
+    from openstack_prep.openshift.install_config import Given
+
+CONFIG = Path("install-config.yaml")
+INSTALLER = "openshift-install"
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("check", _run, "look for what stands in the way of an installation")
+    parser.add_argument(
+        "path", type=Path, nargs="?", default=CONFIG, metavar="INSTALL_CONFIG", help=f"file or its folder (./{CONFIG})"
+    )
+    parser.add_argument("--release", metavar="4.N", help="OpenShift's release; default: what the installer says")
+    parser.add_argument("--installer", type=Path, metavar="FILE", help="openshift-install; beside the file, or on PATH")
+    parser.add_argument("--hosts", type=Path, metavar="FILE", help="the installer's machine's hosts file (/etc/hosts)")
+
+
+def _run(options: argparse.Namespace) -> int:
+    with no_garbage():
+        from openstack_prep.openshift.check.preflight import HOSTS, preflight
+    path = _there(options.path)
+    if options.installer and not options.installer.is_file():
+        raise ConfigError(f"--installer: {options.installer} is no file; name the openshift-install")
+    installer = options.installer or _beside(path)
+    release = options.release or _release(installer)
+    verdict = preflight(path, release, installer=installer, hosts=options.hosts or HOSTS, jobs=options.jobs)
+    verdict = _with_choice(verdict, options.os_cloud)
+    print_result(options, _told(verdict), verdict.data())
+    return 1 if verdict.errors else 0
+
+
+def _there(path: Path) -> Path:
+    """Return the file, or the copy that is kept of one which the installer has eaten; a folder is the installer's."""
+    path = path / CONFIG if path.is_dir() else path
+    kept = path.with_name(f"{path.name}.kept")
+    if path.exists() or not kept.exists():
+        return path
+    return kept
+
+
+def _beside(path: Path) -> Path | None:
+    """Return the installer in the file's folder, in the one around it, or on PATH."""
+    folder = path.resolve().parent
+    near = (each / INSTALLER for each in (folder, folder.parent))
+    found = next((each for each in near if each.is_file()), None) or shutil.which(INSTALLER)
+    return Path(found) if found else None
+
+
+def _release(installer: Path | None) -> str:
+    from openstack_prep.download.installer_program import release_of
+
+    if installer is None:
+        what = f"no {INSTALLER} on PATH or beside the file to ask which release it installs"
+        raise ConfigError(f"{what}; give --release 4.N, or --installer FILE")
+    try:
+        release = release_of(installer)
+    except PrepError as error:
+        raise ConfigError(f"{str(error).rstrip(': ')}; give --release 4.N, or another --installer FILE") from error
+    if release is None:
+        raise ConfigError(f"{installer} does not tell which release it installs; give --release 4.N")
+    return release
+
+
+def _with_choice(verdict: Verdict, chosen: str | None) -> Verdict:
+    """Return it with a word on an --os-cloud that the installer will not follow."""
+    from openstack_prep.openshift.check import Finding, by_weight
+
+    if chosen is None or chosen == verdict.cloud:
+        return verdict
+    finding = Finding(
+        where="--os-cloud",
+        what=f"is {chosen!r}, while the installer takes {verdict.cloud!r}, which was checked",
+        why="the installer follows install-config.yaml, and OS_CLOUD only where that names no cloud",
+        remedy=f"write platform.openstack.cloud: {chosen}, or leave --os-cloud out",
+        level="warning",
+    )
+    return replace(verdict, findings=tuple(by_weight([*verdict.findings, finding])))
+
+
+def _told(verdict: Verdict) -> str:
+    """Return the findings for people, with the file's lines."""
+    from openstack_prep.openshift.install_config import Given
+
+    given = Given(verdict.path)
+    lines = [str(replace(each, where=_placed(given, each.where))) for each in verdict.findings]
+    subject = f"{verdict.path} for {verdict.release} in cloud {verdict.cloud!r}"
+    counts = ", ".join(_counted(n, word) for n, word in ((verdict.errors, "error"), (verdict.warnings, "warning")))
+    return "\n".join([*lines, f"{subject}: {counts}" if lines else f"{subject}: nothing stands in the way"])
+
+
+def _placed(given: Given, where: str) -> str:
+    """Return a field with its line, if it stands in the file; anything else as it is."""
+    path = re.sub(r"\[\d*\]", "", where)
+    return where if given.value(path) is None else given.place(path).removesuffix(path) + where
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

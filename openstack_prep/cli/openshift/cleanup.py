@@ -1,0 +1,57 @@
+"""``cleanup``: list what is left of a cluster, and remove it by consent."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_cluster import add_cluster_options, chosen_cluster, cloud_of
+from openstack_prep.cli.running import add_lock_timeout, consent, print_result, run_plan
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("cleanup", _run, "after openshift-install destroy, or instead: remove what is left of a cluster")
+    add_cluster_options(parser)
+    parser.add_argument("--plan", action="store_true", help="list what would go, and change nothing")
+    parser.add_argument("--release", metavar="SPEC", help="release floating IPs, too, that the spec of this name made")
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    add_lock_timeout(parser)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from openstack_prep.hooks.cleanup import plan_cleanup
+
+    metadata = chosen_cluster(options)
+    cloud = cloud_of(options, metadata)
+    plan, warnings = plan_cleanup(cloud, metadata.infra_id, release=options.release, jobs=options.jobs)
+    if metadata.cloud not in (None, cloud.name):
+        warnings.append(f"metadata.json names the cloud {metadata.cloud}; this is {cloud.name}")
+    for each in warnings:
+        print(f"openstack-prep: warning: {each}", file=sys.stderr)
+    if options.plan:
+        data = {"infra_id": metadata.infra_id, "steps": plan.data(), "refusals": [str(each) for each in plan.refusals]}
+        print_result(options, plan.table, data)
+        plan.raise_for_refusals()
+        return 0
+    if not (plan or plan.refusals):
+        where = f"project {cloud.project_name} ({cloud.project_id}) of cloud {cloud.name}"
+        print_result(options, f"nothing of {metadata.infra_id} in {where}", {"seconds": 0, "steps": []})
+        # looked for in another cloud it may live on, and its metadata.json is needed
+        return _cleared(options, 0) if metadata.cloud in (None, cloud.name) else 0
+    consent(options, plan, f"Remove this for good? Type the infraID {metadata.infra_id}: ", metadata.infra_id)
+    return _cleared(options, run_plan(options, cloud, plan))
+
+
+def _cleared(options: argparse.Namespace, code: int) -> int:
+    """Say what is in the way of another installation, once nothing is left of this one; return the exit code."""
+    from openstack_prep.hooks.folder import Folder
+    from openstack_prep.openshift.cluster import find_metadata
+
+    if code == 0 and options.infra_id is None and options.format == "text":
+        folder = Folder(find_metadata(options.metadata or Path()).parent)
+        if folder.traces:
+            print(f"before another installation from {folder.path}: {folder.to_clear}")
+    return code

@@ -1,0 +1,74 @@
+"""``pre-ipi``: before ``openshift-install``, the spec applied and its install-config checked."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.running import add_lock_timeout, code_of, consent, execute, open_spec, print_result
+
+if TYPE_CHECKING:
+    from openstack_prep.hooks import Ready
+
+CREATE = ("openshift-install", "create", "cluster")
+
+
+def add(command: AddCommand) -> None:
+    parser = command("pre-ipi", _run, "before openshift-install: apply the spec and check its install-config")
+    parser.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file with an install_config")
+    add_preparation(parser)
+
+
+def add_preparation(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--hosts", type=Path, metavar="FILE", help="the installer's machine's hosts file (/etc/hosts)")
+    parser.add_argument("--allow-replace", action="store_true", help="consent to delete and make again what differs")
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    add_lock_timeout(parser)
+
+
+def _run(options: argparse.Namespace) -> int:
+    ready = prepare(options)
+    data = ready.report.data() | {"findings": [vars(each) for each in ready.findings]}
+    print_result(options, "\n".join([ready.report.summary, *map(str, ready.findings)]), data)
+    code = code_of(ready.report)
+    if ready.ok and options.format == "text":
+        print("\n".join(_there(ready) if ready.installed else _next(options, ready)))
+    return code or (0 if ready.ok else 1)
+
+
+def _there(ready: Ready) -> Iterator[str]:
+    """Yield what to do beside a cluster, whose folder takes no other."""
+    from openstack_prep.hooks.folder import Folder
+
+    folder = Folder(ready.folder)
+    yield f"{ready.installed} was installed from {folder.path}, or is being installed: {folder.metadata} is there"
+    yield f"to go on: {folder.to_go_on}"
+    yield f"to begin anew: {folder.to_begin_anew}"
+
+
+def _next(options: argparse.Namespace, ready: Ready) -> Iterator[str]:
+    given = {"--os-cloud": options.os_cloud, "--hosts": options.hosts}
+    said = [word for option, value in given.items() if value for word in (option, str(value))]
+    yield "next: " + shlex.join(["openstack-prep", "ipi", *said, "--spec", str(options.spec), "--", *CREATE])
+    variables = {"OS_CLOUD": ready.cloud, "OS_CLIENT_CONFIG_FILE": str(ready.clouds_file)}
+    words = (f"{name}={shlex.quote(value)}" for name, value in variables.items())
+    yield " ".join(["or, without us:", *words, shlex.join([*CREATE, "--dir", str(ready.folder)])])
+
+
+def prepare(options: argparse.Namespace, *, look: bool = True) -> Ready:
+    """Apply the spec by consent, and look at what the installer will be given."""
+    from openstack_prep.hooks.pre_ipi import checked, examine
+    from openstack_prep.openshift.check.preflight import HOSTS
+    from openstack_prep.verbs import api
+
+    cloud, spec = open_spec(options, options.spec)
+    hosts = options.hosts or HOSTS
+    examine(spec, hosts if look else None)
+    plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
+    consent(options, plan)
+    report = execute(options, cloud, plan)
+    return checked(spec, report, look=look, hosts=hosts, jobs=options.jobs)

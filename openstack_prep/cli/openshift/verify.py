@@ -1,0 +1,53 @@
+"""``verify``: the way from outside to a cluster's API and to its routers, link by link."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_cluster import add_cluster_options, cloud_of, metadata_file
+from openstack_prep.cli.running import no_garbage, print_result
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command(
+        "verify", _run, "after post-ipi: is the way to the API and to the console right? 1: a link is broken"
+    )
+    add_cluster_options(parser)
+    parser.add_argument("--ingress-ip", metavar="ADDR", help="floating IP of the routers (that of their port)")
+    parser.add_argument("--api-ip", metavar="ADDR", help="floating IP of the API (that of its port)")
+    parser.add_argument(
+        "--install-config",
+        type=Path,
+        metavar="FILE",
+        help="its domain and addresses (the one beside metadata.json)",
+    )
+    parser.add_argument("--base-domain", metavar="DOMAIN", help="baseDomain of the cluster, to look its names up")
+    parser.add_argument("--cluster-name", metavar="NAME", help="its name, if the infraID has cut it")
+    parser.add_argument("--hosts", type=Path, metavar="FILE", help="a hosts file to look into before the resolver")
+    parser.add_argument("--from", dest="source", metavar="ADDR", help="address or network that requests come from")
+
+
+def _run(options: argparse.Namespace) -> int:
+    with no_garbage():
+        from openstack_prep.hooks.folder import Folder
+        from openstack_prep.openshift import verify
+
+    metadata = metadata_file(options)
+    what = verify.wanted(
+        metadata=metadata,
+        infra_id=options.infra_id,
+        api_floating_ip=options.api_ip,
+        ingress_floating_ip=options.ingress_ip,
+        install_config=options.install_config or (Folder(metadata.parent).readable if metadata else None),
+        base_domain=options.base_domain,
+        cluster_name=options.cluster_name,
+        source=options.source,
+        cloud=options.os_cloud,
+    )
+    cloud = cloud_of(options, what.metadata)
+    seen = verify.look(cloud, what, hosts=options.hosts, jobs=options.jobs)
+    print_result(options, seen, seen.data())
+    return 0 if seen.ok else 1

@@ -1,0 +1,31 @@
+"""``wait-for``: until the installer has made a virtual port."""
+
+from __future__ import annotations
+
+import argparse
+
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_cluster import add_cluster_options, chosen_cluster, cloud_of, seconds
+from openstack_prep.cli.running import print_result
+
+PORTS = ("ingress-port", "api-port")
+SECONDS = 1800.0
+
+
+def add(command: AddCommand) -> None:
+    parser = command("wait-for", _run, "wait until the installer has made a virtual port; 1: it is not there in time")
+    parser.add_argument("port", choices=PORTS, help="which of the two")
+    add_cluster_options(parser)
+    parser.add_argument("--timeout", type=seconds, default=SECONDS, metavar="SECONDS", help=f"({SECONDS:.0f})")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from openstack_prep.hooks.wait_for import wait_for
+
+    metadata = chosen_cluster(options)
+    cloud = cloud_of(options, metadata)
+    port = wait_for(cloud, options.port, metadata, seconds=options.timeout)
+    addresses = [each["ip_address"] for each in port["fixed_ips"]]
+    data = {"id": port["id"], "name": port["name"], "addresses": addresses}
+    print_result(options, f"{port['name']}  {port['id']}  {', '.join(addresses)}", data)
+    return 0

@@ -1,0 +1,125 @@
+"""What a person sees while steps run: a live display on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import errno
+import threading
+import time
+from typing import Any, Self, TextIO
+
+from openstack_prep.core import text
+from openstack_prep.core.executor import Event
+from openstack_prep.core.model import Action, Key, Status
+from openstack_prep.core.plan import Plan
+
+EVERY = 5.0  # seconds between two lines about the same long work
+
+
+class Lines:
+    """One line a step that ended, and now and then one about long work."""
+
+    def __init__(self, plan: Plan, out: TextIO) -> None:
+        self.out = out
+        self.width = text.width_of(plan)
+        self._told: dict[Key, float] = {}
+        self._lock = threading.RLock()  # an interrupt may come in the middle of a line
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def tell(self, event: Event) -> None:
+        if event.phase == "again":
+            self._print(f"  . {event.step!s:<{self.width}}  not done yet; looking again")
+        elif event.phase == "note":
+            self._print(f"  . {event.step!s:<{self.width}}  {event.note}")
+        elif event.phase == "awaited":
+            self._print(f"  . {event.step!s:<{self.width}}  is waited for; interrupt again to leave at once")
+        elif event.result is not None and not _untouched(event):
+            self._print(f"{text.result_line(event.result, self.width)}  ({event.result.seconds:.1f} s)")
+
+    def progress(self, key: Key, done: int, total: int | None, unpacked: int | None = None) -> None:
+        now = time.monotonic()
+        with self._lock:
+            if now - self._told.setdefault(key, now) < EVERY:
+                return
+            self._told[key] = now
+        part = f" of {total / 2**20:.0f}" if total else ""
+        self._print(f"  . {key!s:<{self.width}}  {done / 2**20:.0f}{part} MiB{_unpacked(unpacked)}")
+
+    def _print(self, line: str) -> None:
+        with self._lock:
+            try:
+                print(line, file=self.out, flush=True)
+            except OSError as error:  # a closed terminal does not end the run; its SIGHUP is about to
+                if error.errno != errno.EIO:
+                    raise
+
+
+def _unpacked(size: int | None) -> str:
+    return "" if size is None else f", unpacked {size / 2**20:.0f} MiB"
+
+
+def _untouched(event: Event) -> bool:
+    return event.step.action is Action.KEEP and event.result is not None and event.result.status is Status.DONE
+
+
+class Live(Lines):
+    """The same lines, and below them a bar for the whole and one for each long transfer."""
+
+    def __init__(self, plan: Plan, out: TextIO) -> None:
+        super().__init__(plan, out)
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+
+        console = Console(file=out, highlight=False)
+        name = TextColumn("{task.description}", markup=False)
+        self._steps = Progress(name, BarColumn(), TextColumn("{task.completed} of {task.total} steps"), console=console)
+        self._bytes = Progress(
+            name, BarColumn(), DownloadColumn(True), TransferSpeedColumn(), TimeRemainingColumn(), console=console
+        )
+        self._whole = self._steps.add_task(f"{plan.purpose} {plan.spec}", total=len(plan.steps))
+        self._transfers: dict[Key, Any] = {}
+        from rich.console import Group
+        from rich.live import Live as RichLive
+
+        self._live = RichLive(Group(self._bytes, self._steps), console=console, transient=True)
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._live.__exit__(*exception)
+
+    def tell(self, event: Event) -> None:
+        super().tell(event)
+        if event.phase == "ended":
+            self._steps.advance(self._whole)
+            transfer = self._transfers.pop(event.step.key, None)
+            if transfer is not None:
+                self._bytes.remove_task(transfer)
+
+    def progress(self, key: Key, done: int, total: int | None, unpacked: int | None = None) -> None:
+        with self._lock:
+            if key not in self._transfers:
+                self._transfers[key] = self._bytes.add_task(str(key), total=total)
+        shown = f"{key}{_unpacked(unpacked)}"
+        self._bytes.update(self._transfers[key], completed=done, total=total, description=shown)
+
+    def _print(self, line: str) -> None:
+        self._live.console.print(line, markup=False, soft_wrap=True)
+
+
+def display(plan: Plan, out: TextIO) -> Lines:
+    """Return the display that suits where the output goes."""
+    return Live(plan, out) if out.isatty() else Lines(plan, out)

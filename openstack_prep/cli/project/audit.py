@@ -1,0 +1,27 @@
+"""``audit``: what stands in a spec's projects and nobody declared."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.running import open_spec, print_result
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    text = "report drift that no spec declares: resources, rules, roles, address pairs; exit code 1 if there is any"
+    parser = command("audit", _run, text)
+    parser.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from openstack_prep.verbs.audit import audit
+
+    cloud, spec = open_spec(options, options.spec)
+    found = audit(cloud, spec, jobs=options.jobs)
+    lines = [str(each) for each in found]
+    summary = f"audit {spec.name}: {len(found)} found" if found else f"audit {spec.name}: no drift"
+    print_result(options, "\n".join([*lines, summary]), {"spec": spec.name, "drift": [each.data() for each in found]})
+    return 1 if found else 0

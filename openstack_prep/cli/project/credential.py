@@ -1,0 +1,50 @@
+"""``credential rotate``: new application credentials in place of those in use."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.running import add_lock_timeout, carry_out, open_spec
+
+COPIES = """\
+openstack-prep: clouds.yaml holds the new credential. An OpenShift cluster keeps a copy of its own, in the secret
+  openstack-credentials of its namespace kube-system: replace the entry there, too."""
+UNTIL = "Until then it cannot reach OpenStack: the old credential is deleted. --keep-old keeps it."
+KEPT = "The old credential still works, as the entry {name}-old. Take that out of the file when nothing uses it; apply."
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    rotate = command("credential rotate", _rotate, "create new application credentials, and delete the old ones")
+    rotate.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file")
+    rotate.add_argument("--name", metavar="NAME", help="only the application credential of this name")
+    rotate.add_argument("--keep-old", action="store_true", help="keep the old ones, as entries CLOUD-old")
+    rotate.add_argument("--allow-replace", action="store_true", help="also replace one whose secret is lost")
+    rotate.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    add_lock_timeout(rotate)
+
+
+def _rotate(options: argparse.Namespace) -> int:
+    from openstack_prep.resources.identity.credential_rotation import RotatedKeepingOld
+    from openstack_prep.verbs import api
+
+    cloud, spec = open_spec(options, options.spec)
+    plan = api.plan_rotation(
+        cloud,
+        spec,
+        credential=options.name,
+        keep_old=options.keep_old,
+        allow_replace=options.allow_replace,
+        jobs=options.jobs,
+    )
+    code = carry_out(options, cloud, plan)
+    if code == 0:
+        kept = [each.resource.cloud for each in plan.pending if isinstance(each.resource, RotatedKeepingOld)]
+        print(
+            "\n  ".join([COPIES, *(KEPT.format(name=name) for name in kept)] if kept else [COPIES, UNTIL]),
+            file=sys.stderr,
+        )
+    return code

@@ -1,0 +1,36 @@
+"""``export``: an existing project as a spec."""
+
+from __future__ import annotations
+
+import argparse
+
+from openstack_prep.cli import AddCommand
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("export", _run, "print an existing project as a spec; planning it changes nothing")
+    parser.add_argument("--project", metavar="NAME", help="the project (default: that of the connection)")
+    parser.add_argument("--project-domain", metavar="NAME", default="Default", help="its domain (Default)")
+    parser.add_argument("--kind", action="append", default=[], metavar="KIND", help="only this kind, such as network")
+    parser.add_argument("--name", default="*", metavar="PATTERN", help="only what has such a name, such as 'web-*'")
+    parser.add_argument("--tag", metavar="SPEC", help="only what the spec of this name manages")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from openstack_prep.base.errors import ConfigError
+    from openstack_prep.cli.running import print_result
+    from openstack_prep.cloud.connection import connect
+    from openstack_prep.resources.identity.project import Project
+    from openstack_prep.verbs.export import EXPORTED, export
+
+    known = sorted(kind.kind for kind in EXPORTED if kind.kind != "security_group_rules")
+    for kind in options.kind:
+        if kind not in known:
+            raise ConfigError(f"--kind {kind!r} does not exist; choose from {', '.join(known)}")
+    project = Project(name=options.project, domain=options.project_domain) if options.project else None
+    cloud = connect(options.os_cloud).authenticate()
+    found = export(cloud, project, kinds=options.kind, name=options.name, tag=options.tag, jobs=options.jobs)
+    text = str(found).rstrip()
+    print_result(options, text, {"spec": dict(found.sections), "left_out": list(found.unsaid)})
+    return 0

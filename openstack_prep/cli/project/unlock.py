@@ -1,0 +1,51 @@
+"""``unlock``: take the lease on a spec from a run that will not come back."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.cli import AddCommand
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
+    from openstack_prep.spec import Spec
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("unlock", _run, "end the lease of a run that is dead, so that others can work on the spec")
+    parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="the spec, a YAML file")
+    parser.add_argument("--name", metavar="NAME", help="instead of a spec: an infraID, in the connection's own project")
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from openstack_prep.cli.running import confirm, print_result
+    from openstack_prep.cloud import lease
+    from openstack_prep.verbs import api
+
+    if (options.spec is None) == (options.name is None):
+        raise ConfigError("unlock: give either a SPEC or --name NAME")
+    seen = api.look_for_lease(*_spec_of(options))
+    if seen.holder is None:
+        print_result(options, f"nobody is at work on spec {seen.spec}", {"spec": seen.spec, "holder": None})
+        return 0
+    print(f"spec {seen.spec} is being applied by {seen.holder}", file=sys.stderr)
+    if not options.yes:
+        confirm("If that run still lives, two runs will then change the same things. Type yes to unlock: ", "yes")
+    lease.unlock(seen)
+    print_result(options, f"spec {seen.spec} is unlocked", {"spec": seen.spec, "holder": str(seen.holder)})
+    return 0
+
+
+def _spec_of(options: argparse.Namespace) -> tuple[Cloud, Spec]:
+    from openstack_prep.cloud.connection import connect
+    from openstack_prep.spec import Spec, load_spec
+
+    # no more than says where the lease lies: no secret, nothing that is generated
+    spec = load_spec(options.spec, ("name", "clouds", "project")) if options.spec else Spec(options.name, ())
+    return connect(options.os_cloud or spec.clouds.admin), spec

@@ -1,0 +1,138 @@
+"""``plan``, ``apply``, ``destroy`` and ``show``: the verbs on a spec."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.raw import Values
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.running import (
+    add_lock_timeout,
+    carry_out,
+    consent,
+    name_holder,
+    no_garbage,
+    open_spec,
+    print_result,
+    run_plan,
+)
+
+if TYPE_CHECKING:
+    from openstack_prep.core.plan import Plan
+
+
+def add(command: AddCommand) -> None:
+    """Add the four to the parser."""
+    plan = command("plan", _plan, "show what apply would do")
+    plan.add_argument("-o", "--out", type=Path, metavar="FILE", help="save the plan for apply --plan")
+    plan.add_argument("--detailed-exitcode", action="store_true", help="0 nothing to do, 1 error, 2 changes pending")
+    apply = command("apply", _apply, "make it so")
+    apply.add_argument("--plan", type=Path, metavar="FILE", help="apply a saved plan; refused when it is stale")
+    destroy = command("destroy", _destroy, "take back what this spec made, and nothing else")
+    show = command("show", _show, "show what exists of a spec, with ids and addresses")
+    for each in (plan, apply):
+        each.add_argument("--allow-replace", action="store_true", help="consent to delete and make again what differs")
+    for each in (plan, apply):
+        each.add_argument(
+            "--adopt", action="store_true", help="change what exists and is not managed by this spec, too"
+        )
+        each.add_argument("--prune", action="store_true", help="also delete what is managed and no longer in the spec")
+    for each in (apply, destroy):
+        each.add_argument("--yes", "-y", action="store_true", help="do not ask")
+        add_lock_timeout(each)
+    of_plan = "with --plan the one that the plan was made from (default: found by its path relative to the plan)"
+    apply.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help=f"the spec, a YAML file; {of_plan}")
+    for each in (plan, destroy, show):
+        each.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file")
+
+
+def _plan(options: argparse.Namespace) -> int:
+    with no_garbage():
+        from openstack_prep.verbs import api
+
+    if options.out:
+        from openstack_prep.verbs import plan_file
+
+        read = plan_file.content_of(options.spec)
+    cloud, spec = open_spec(options, options.spec)
+    plan = api.plan(
+        cloud, spec, allow_replace=options.allow_replace, adopt=options.adopt, prune=options.prune, jobs=options.jobs
+    )
+    print_result(options, plan.table, _plan_data(plan))
+    name_holder(plan)
+    plan.raise_for_refusals()
+    if options.out:
+        plan_file.save(options.out, plan, options.spec, read, cloud)
+    return 2 if options.detailed_exitcode and plan else 0
+
+
+def _plan_data(plan: Plan) -> Values:
+    return {
+        "spec": plan.spec,
+        "purpose": plan.purpose,
+        "changes_pending": bool(plan),
+        "steps": plan.data(),
+        "undeclared": [str(step) for step in plan.undeclared],
+        "refusals": [str(each) for each in plan.refusals],
+    }
+
+
+def _apply(options: argparse.Namespace) -> int:
+    if options.plan:
+        return _apply_saved(options)
+    if options.spec is None:
+        raise ConfigError("apply: give a SPEC, or --plan FILE")
+    with no_garbage():
+        from openstack_prep.verbs import api
+
+    cloud, spec = open_spec(options, options.spec)
+    plan = api.plan(
+        cloud, spec, allow_replace=options.allow_replace, adopt=options.adopt, prune=options.prune, jobs=options.jobs
+    )
+    return carry_out(options, cloud, plan)
+
+
+def _apply_saved(options: argparse.Namespace) -> int:
+    with no_garbage():
+        from openstack_prep.verbs import api
+        from openstack_prep.verbs.plan_file import SavedPlan
+
+    given = {"--allow-replace": options.allow_replace, "--adopt": options.adopt, "--prune": options.prune}
+    for added in (name for name, value in given.items() if value):
+        raise ConfigError(f"apply: {added} cannot be added to --plan; give it to `openstack-prep plan -o`")
+    saved = SavedPlan(options.plan)
+    path = saved.find_spec(options.spec)
+    cloud, spec = open_spec(options, path)
+    saved.check_cloud(cloud.authenticate())
+    plan = api.plan(
+        cloud, spec, allow_replace=saved.allow_replace, adopt=saved.adopts, prune=saved.prunes, jobs=options.jobs
+    )
+    saved.check(plan, path)
+    plan.raise_for_refusals()
+    return run_plan(options, cloud, plan)
+
+
+def _destroy(options: argparse.Namespace) -> int:
+    with no_garbage():
+        from openstack_prep.verbs import api
+
+    cloud, spec = open_spec(options, options.spec)
+    plan = api.plan_destroy(cloud, spec, jobs=options.jobs)
+    name = next((each.name for each in spec.resources if each.kind == "project"), spec.name)
+    consent(options, plan, f"Destroy this for good? Type the name {name}: ", name)
+    return run_plan(options, cloud, plan)
+
+
+def _show(options: argparse.Namespace) -> int:
+    with no_garbage():
+        from openstack_prep.core import text
+        from openstack_prep.verbs import api
+
+    cloud, spec = open_spec(options, options.spec)
+    found = api.show(cloud, spec, jobs=options.jobs)
+    data = {str(key): text.observed_data(each) for key, each in found.items()}
+    print_result(options, text.observed_table(found), data)
+    return 0

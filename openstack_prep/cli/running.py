@@ -1,0 +1,173 @@
+"""What commands share: opening a spec and its cloud, asking for consent, carrying out, printing."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.cli.of_cluster import seconds
+from openstack_prep.core import interrupts
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
+    from openstack_prep.core.plan import Plan, Report
+    from openstack_prep.spec import Spec
+
+LOCK_TIMEOUT = 60.0  # seconds, as in openstack_prep.cloud.lease, which is not loaded for a --help
+
+
+def open_spec(options: argparse.Namespace, path: Path) -> tuple[Cloud, Spec]:
+    with no_garbage():
+        from openstack_prep.cloud.connection import connect
+        from openstack_prep.spec import load_spec
+
+        with _no_plugins():
+            spec = load_spec(path)
+        for warning in spec.warnings:
+            print(f"openstack-prep: warning: {path}: {warning}", file=sys.stderr)
+        return connect(options.os_cloud or spec.clouds.admin), spec
+
+
+@contextlib.contextmanager
+def no_garbage() -> Iterator[None]:
+    """Spare what is made meanwhile from the collector: the libraries stay, and searching them costs a tenth."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@contextlib.contextmanager
+def _no_plugins() -> Iterator[None]:
+    """Have pydantic use no plugins: to find some it reads the metadata of all installed packages, and they see secrets.
+
+    Source: pydantic's documentation, "Plugins".
+    """
+    if (name := "PYDANTIC_DISABLE_PLUGINS") in os.environ:
+        yield
+        return
+    os.environ[name] = "true"
+    try:
+        yield
+    finally:
+        del os.environ[name]
+
+
+def add_lock_timeout(parser: argparse.ArgumentParser) -> None:
+    """Add the option of all commands that write: how long to wait for another run."""
+    parser.add_argument(
+        "--lock-timeout",
+        type=seconds,
+        default=LOCK_TIMEOUT,
+        metavar="SECONDS",
+        help=f"wait that long while another run works on the same spec; 0: fail at once ({LOCK_TIMEOUT:.0f})",
+    )
+
+
+def carry_out(options: argparse.Namespace, cloud: Cloud, plan: Plan) -> int:
+    """Apply a plan by consent."""
+    consent(options, plan)
+    return run_plan(options, cloud, plan)
+
+
+def consent(
+    options: argparse.Namespace, plan: Plan, question: str = "Apply this plan? Type yes: ", wanted: str = "yes"
+) -> None:
+    """Have a plan agreed to.  One with refusals is refused, with --yes by the run: another one may be at work."""
+    if options.yes:
+        return
+    name_holder(plan)
+    plan.raise_for_refusals()
+    if plan:
+        ask(plan, question, wanted)
+
+
+def name_holder(plan: Plan) -> None:
+    """Print who was at work on the spec when a plan was made."""
+    if plan.lease and plan.lease.holder:
+        print(f"openstack-prep: spec {plan.spec} is being applied by {plan.lease.holder}", file=sys.stderr)
+
+
+def run_plan(options: argparse.Namespace, cloud: Cloud, plan: Plan) -> int:
+    report = execute(options, cloud, plan)
+    print_result(options, report.summary, report.data())
+    return code_of(report)
+
+
+def execute(options: argparse.Namespace, cloud: Cloud, plan: Plan) -> Report:
+    """Return the report of a plan that was carried out before a person's eyes."""
+    from openstack_prep.cli.progress import display
+    from openstack_prep.verbs import api
+
+    people = options.format == "text"
+    try:
+        with display(plan, sys.stdout if people else sys.stderr) as shown:
+            report = api.apply(
+                cloud,
+                plan,
+                allow_replace=getattr(options, "allow_replace", False),
+                prune=getattr(options, "prune", False),
+                jobs=options.jobs,
+                tell=shown.tell,
+                progress=shown.progress,
+                lock_timeout=options.lock_timeout,
+                agreed=not getattr(options, "yes", True) or bool(getattr(options, "plan", None)),
+            )
+    except KeyboardInterrupt as error:  # the second: do not wait for the running steps, nor for their threads
+        what = "exited immediately; operations in flight may have completed; run the command again to continue"
+        print(f"openstack-prep: {what}", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(interrupts.exit_code(interrupts.number_of(error)))
+    return report
+
+
+def code_of(report: Report) -> int:
+    """Return the exit code for a report, saying so when it was interrupted."""
+    if report.interrupt is not None:
+        return interrupted_by(report.interrupt)
+    return 1 if report.failed or report.skipped else 0
+
+
+def interrupted_by(number: int) -> int:
+    """Print what stopped the run, and return the exit code."""
+    print(
+        f"openstack-prep: interrupted by {interrupts.name(number)}; run the command again to continue", file=sys.stderr
+    )
+    return interrupts.exit_code(number)
+
+
+def ask(plan: Plan, question: str, wanted: str) -> None:
+    if sys.stdin.isatty():
+        print(plan, file=sys.stderr)
+    confirm(question, wanted)
+
+
+def confirm(question: str, wanted: str) -> None:
+    """Ask a person; raises ConfigError without the wanted answer."""
+    if not sys.stdin.isatty():
+        raise ConfigError("there is no terminal to ask for consent on; give --yes")
+    print(question, end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip() != wanted:
+        raise ConfigError("not confirmed; nothing was changed")
+
+
+def print_result(options: argparse.Namespace, for_people: object, data: object) -> None:
+    if options.format == "json":
+        import json
+
+        print(json.dumps(data, indent=2))
+    elif options.format == "yaml":
+        import yaml
+
+        print(yaml.safe_dump(data, sort_keys=False), end="")
+    else:
+        print(for_people)

@@ -1,0 +1,38 @@
+"""``example`` and ``schema``: what to write a spec with."""
+
+from __future__ import annotations
+
+import argparse
+
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.cli import AddCommand
+
+
+def add(command: AddCommand) -> None:
+    """Add both to the parser."""
+    command("schema", _schema, "print the JSON Schema of a spec, for your editor", cloud=False)
+    example = command("example", _example, "print a ready-made spec, or list them", cloud=False)
+    example.add_argument("name", nargs="?", metavar="NAME")
+
+
+def _schema(options: argparse.Namespace) -> int:
+    import json
+
+    from openstack_prep.spec import schema
+
+    print(json.dumps(schema(), indent=2))
+    return 0
+
+
+def _example(options: argparse.Namespace) -> int:
+    from importlib import resources
+
+    shipped = resources.files("openstack_prep.install_configs")
+    names = sorted(each.name.removesuffix(".yaml") for each in shipped.iterdir() if each.name.endswith(".yaml"))
+    if options.name is None:
+        print("\n".join(names))
+    elif options.name in names:
+        print((shipped / f"{options.name}.yaml").read_text(), end="")
+    else:
+        raise ConfigError(f"no example {options.name!r}; there are {', '.join(names)}")
+    return 0

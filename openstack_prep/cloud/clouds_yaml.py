@@ -1,0 +1,151 @@
+"""Entries of a clouds.yaml: put in and taken out, all others left to the letter.
+
+Source: openstacksdk's "Configuring OpenStack SDK Applications".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from openstack_prep.base.errors import Mistake, PrepError, SpecError
+from openstack_prep.base.private_file import write_private
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.yaml_places import Document
+
+
+def read(path: Path, section: str = "clouds") -> Values:
+    """Return the entries of a file by name; raises SpecError that names the line of what is wrong."""
+    if not path.exists():
+        return {}
+    document = Document(path)
+    data = {} if document.data is None else document.data
+    if not isinstance(data, dict):
+        raise SpecError([Mistake(f"{path}:1", "is not a mapping", "mend it, or name another file")])
+    clouds = data.get(section) or {}
+    if not isinstance(clouds, dict):
+        place = document.place((section,))
+        raise SpecError([Mistake(place, f"{section} is not a mapping of entries", "mend it, or name another file")])
+    return clouds
+
+
+def put(path: Path, name: str, entry: Raw) -> None:
+    """Write an entry into a file, which comes to be with it if need be."""
+    with _alone(path):
+        read(path)
+        write_private(path, merge(path.read_text() if path.exists() else "", name, entry))
+
+
+def drop(path: Path, name: str) -> None:
+    """Take an entry out of a file, and the file away when nothing is left in it."""
+    if not path.exists():
+        return
+    with _alone(path):
+        read(path)
+        text = remove(path.read_text(), name)
+        if text is None:
+            path.unlink()
+        else:
+            write_private(path, text)
+
+
+@contextlib.contextmanager
+def turn(path: Path) -> Iterator[None]:
+    """Let one run at a time do what takes several writes of a file; single writes of others go on meanwhile.
+
+    The lock is on a file beside it, which is empty and stays: if it went, two could hold locks on two of that name.
+    """
+    lock = path.resolve().with_name(f".{path.name}.lock")
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise PrepError(f"{lock} cannot be written: {error}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Keep other threads and processes of ours from changing files of the same folder."""
+    folder = path.resolve().parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise PrepError(f"{path} cannot be written: {error}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+# --- text in, text out --------------------------------------------------------------------
+
+
+def merge(text: str, name: str, entry: Raw) -> str:
+    """Return a clouds.yaml with an entry put in, or in place of the old one of that name."""
+    data = yaml.safe_load(text) or {}
+    data["clouds"] = {**(data.get("clouds") or {}), name: dict(entry)}
+    return _rewritten(text, name, entry, data)
+
+
+def remove(text: str, name: str) -> str | None:
+    """Return a clouds.yaml without an entry; None when nothing is left in it."""
+    data = yaml.safe_load(text) or {}
+    data["clouds"] = {each: entry for each, entry in (data.get("clouds") or {}).items() if each != name}
+    if not data["clouds"] and len(data) == 1:
+        return None
+    return _rewritten(text, name, None, data)
+
+
+def _rewritten(text: str, name: str, entry: Raw | None, data: Raw) -> str:
+    """Return text that reads as ``data``: the old one spliced if that does, or a new one."""
+    new = _spliced(text, name, entry)
+    try:
+        if yaml.safe_load(new) == data:
+            return new
+    except yaml.YAMLError:  # such as an anchor that went with the old entry
+        pass
+    return _dump(data)
+
+
+def _spliced(text: str, name: str, entry: Raw | None) -> str:
+    """Return the text with the lines of one entry exchanged; comments and order of others stay."""
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    pairs = root.value if isinstance(root, yaml.MappingNode) else []
+    clouds = next((value for key, value in pairs if key.value == "clouds"), None)
+    if not isinstance(clouds, yaml.MappingNode) or not clouds.value:
+        return text + _dump({"clouds": {name: dict(entry or {})}})
+    lines = [line + "\n" for line in text.splitlines()]
+    first = last = _last_line(clouds) + 1
+    for key, value in clouds.value:
+        if key.value == name:
+            first, last = key.start_mark.line, _last_line(value) + 1
+    indent = " " * clouds.value[0][0].start_mark.column
+    new = [] if entry is None else [textwrap.indent(_dump({name: dict(entry)}), indent)]
+    return "".join([*lines[:first], *new, *lines[last:]])
+
+
+def _last_line(node: Any) -> int:
+    """Return the number of a node's last line, without the comments behind it."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _last_line(last[1] if isinstance(last, tuple) else last)
+    end = node.end_mark
+    return int(end.line if end.column else max(end.line - 1, node.start_mark.line))
+
+
+def _dump(data: Raw) -> str:
+    return str(yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True))

@@ -1,0 +1,291 @@
+"""The way to OpenStack: connections of one identity each, and the choice of a cloud.
+
+This module and ``service`` are the only ones that import openstacksdk and keystoneauth.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+from urllib.parse import urlsplit
+
+from openstack_prep.base.errors import ConfigError, NotAllowed, passes
+from openstack_prep.base.raw import Raw
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud import entries as cloud_entries
+from openstack_prep.cloud.service import RETRIES, Service, translate
+from openstack_prep.version import __version__
+
+if TYPE_CHECKING:
+    from openstack.connection import Connection
+
+PAUSE = 0.5  # seconds before a login is tried again; then twice as long
+TIMEOUT = 60.0  # seconds without a byte from a service; clouds.yaml's api_timeout overrides it
+# 2.64 (Rocky) is what the OpenShift installer asks for too: flavor descriptions (2.55), server group policy (2.64)
+COMPUTE_MICROVERSION = "2.64"
+INTERFACES = ("public", "internal", "admin")
+MEMBER = "choose that of a member of the project by --os-cloud"
+ADMINISTRATOR = "choose an administrator's by --os-cloud or clouds: admin:"
+CHECK_ENTRY = "check that entry of clouds.yaml: address, user, password, project and their domains"
+
+
+class Cloud:
+    """A cloud as one identity sees it: one authentication, one client a service; safe among threads."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.session = connection.session
+        self.session.timeout = self.session.timeout or TIMEOUT
+        self._services: dict[str, Service] = {}
+        self._lock = threading.Lock()
+
+    def allow_parallel(self, requests: int) -> Self:
+        """Keep that many connections to each service open."""
+        for adapter in self.session.session.adapters.values():
+            cast(Any, adapter).init_poolmanager(requests, requests)
+        return self
+
+    def _service(self, service_type: str, **options: Any) -> Service:
+        # the SDK fills its clients in lazily and without a lock
+        with self._lock:
+            if service_type not in self._services:
+                try:
+                    self._services[service_type] = Service(self.connection, service_type, **options)
+                except Exception as error:
+                    raise translate(error, f"find {service_type} in the catalogue") from error
+            return self._services[service_type]
+
+    @property
+    def identity(self) -> Service:
+        return self._service("identity")
+
+    @property
+    def compute(self) -> Service:
+        return self._service("compute", microversion=COMPUTE_MICROVERSION)
+
+    @property
+    def network(self) -> Service:
+        return self._service("network")
+
+    @property
+    def image(self) -> Service:
+        return self._service("image")
+
+    @property
+    def volume(self) -> Service:
+        return self._service("block-storage", version="3")
+
+    @property
+    def object_store(self) -> Service:
+        return self._service("object-store")
+
+    @property
+    def load_balancer(self) -> Service:
+        return self._service("load-balancer")
+
+    @property
+    def orchestration(self) -> Service:
+        return self._service("orchestration")
+
+    @property
+    def name(self) -> str:
+        """The entry of clouds.yaml."""
+        return str(self.connection.config.name)
+
+    @property
+    def region(self) -> str | None:
+        return self.connection.config.get_region_name("identity")
+
+    @property
+    def interface(self) -> str | None:
+        chosen = self.connection.config.get_interface()
+        return chosen if isinstance(chosen, str) else None
+
+    @property
+    def auth_url(self) -> str:
+        return str(self.connection.config.config["auth"]["auth_url"])
+
+    @property
+    def config(self) -> Raw:
+        """The clouds.yaml entry as the SDK understood it; it holds secrets."""
+        return cast("Raw", self.connection.config.config)
+
+    @property
+    def project_id(self) -> str:
+        return str(self._access().project_id)
+
+    @property
+    def project_name(self) -> str:
+        return str(self._access().project_name)
+
+    @property
+    def project_domain_name(self) -> str:
+        return str(self._access().project_domain_name)
+
+    @property
+    def user_id(self) -> str:
+        return str(self._access().user_id)
+
+    @property
+    def domains(self) -> dict[str, str]:
+        """Ids by name of the domains that our own token names."""
+        access = self._access()
+        found = {
+            access.user_domain_name: access.user_domain_id,
+            access.project_domain_name: access.project_domain_id,
+        }
+        return {name: domain_id for name, domain_id in found.items() if name and domain_id}
+
+    @property
+    def user(self) -> tuple[str, str]:
+        """Names of our user and of its domain."""
+        access = self._access()
+        return str(access.username), str(access.user_domain_name)
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """Names of the roles that our token carries."""
+        return frozenset(self._access().role_names)
+
+    @property
+    def application_credential_id(self) -> str | None:
+        """The application credential that our token came from, if it did."""
+        return cast("str | None", self._access().application_credential_id)
+
+    @property
+    def endpoints(self) -> list[dict[str, str]]:
+        """What the catalogue lists: each with type, interface, region and url."""
+        catalog = self._access().service_catalog.catalog
+        return [
+            {"type": service["type"], **{name: each.get(name) or "" for name in ("interface", "region", "url")}}
+            for service in catalog
+            for each in service["endpoints"]
+        ]
+
+    def authenticate(self) -> Self:
+        """Get a token now, waiting out a Keystone that is away for a moment.
+
+        Raises NotAllowed when these credentials give none; that is not tried again, for some lock users out.
+        """
+        import tenacity
+
+        patient = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(passes),
+            stop=tenacity.stop_after_attempt(1 + RETRIES),
+            wait=tenacity.wait_exponential(PAUSE),
+            reraise=True,
+        )
+        patient(self._access)
+        return self
+
+    def _access(self) -> Any:
+        try:
+            return cast(Any, self.session.auth).get_access(self.session)
+        except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
+            doing = f"authenticate to {self.auth_url} as cloud {self.name!r}"
+            if type(error) is Exception:  # keystoneauth's, of an entry without a password
+                raise ConfigError(f"{doing}: {error}; {CHECK_ENTRY}, and secure.yaml") from None
+            raise translate(error, doing, remedy=CHECK_ENTRY) from None
+
+    @contextlib.contextmanager
+    def reading(self, remedy: str = MEMBER) -> Iterator[None]:
+        """Say of what may not be read as whom it was tried; raises NotAllowed."""
+        try:
+            yield
+        except NotAllowed as error:
+            entry = f"the entry {self.name!r} of clouds.yaml may not read that"
+            raise NotAllowed(f"{error}; {entry}: {remedy}", status=error.status) from error
+
+    def has(self, service_type: str) -> bool:
+        """Whether the catalogue lists that service."""
+        from keystoneauth1.exceptions import EndpointNotFound
+
+        try:
+            client = self.connection.config.get_session_client(service_type)
+            # else a version document is asked for; of Swift that is the account with its keys, which would be logged
+            client.version = client.min_version = client.max_version = None
+            return client.get_endpoint() is not None
+        except EndpointNotFound:
+            return False
+
+    def as_user(self, *, username: str, password: Secret, user_domain: str, project_id: str | None = None) -> Cloud:
+        """Return the same cloud as another user sees it, scoped to a project or to nothing."""
+        from keystoneauth1.identity import v3
+        from openstack.config import cloud_region
+        from openstack.connection import Connection
+
+        settings = {key: value for key, value in self.config.items() if key not in ("auth", "auth_type")}
+        region = cloud_region.CloudRegion(
+            name=self.name,
+            region_name=self.region,
+            config={**settings, "auth_type": "v3password", "auth": {"auth_url": self.auth_url}},
+            auth_plugin=v3.Password(
+                self.auth_url,
+                username=username,
+                password=password.reveal(),
+                user_domain_name=user_domain,
+                project_id=project_id,
+            ),
+            app_name="openstack_prep",
+            app_version=__version__,
+            discovery_cache=self.session._discovery_cache,
+        )
+        return Cloud(Connection(config=region))
+
+
+def connect(
+    cloud: str | None = None, *, connection: Connection | None = None, clouds_file: Path | None = None
+) -> Cloud:
+    """Return the cloud of a clouds.yaml entry, of OS_CLOUD, of OS_* variables, or of an SDK connection.
+
+    Nothing is asked of the cloud yet.  Raises ConfigError when there is no such entry or it lacks
+    something; openstacksdk's documentation says where clouds.yaml is looked for.  With ``clouds_file``
+    the entry is that file's, and OS_* variables have no say, as for the OpenShift installer.
+    """
+    if connection is not None:
+        return Cloud(connection)
+    from keystoneauth1 import exceptions as ksa
+    from openstack import exceptions as sdk
+
+    try:
+        made = Cloud(_connection(cloud, clouds_file))
+        _check(made)
+        return made
+    except (sdk.ConfigException, ksa.ClientException, ksa.OptionError, OSError) as error:
+        raise ConfigError(_explain(cloud, str(error), clouds_file)) from error
+    except (AttributeError, TypeError, ValueError) as error:  # what the SDK makes of a file of another form
+        raise ConfigError(_explain(cloud, "the SDK cannot make sense of its settings", clouds_file)) from error
+
+
+def _connection(cloud: str | None, clouds_file: Path | None) -> Connection:
+    import openstack
+    from openstack.config import OpenStackConfig
+    from openstack.connection import Connection
+
+    if clouds_file is None:
+        return openstack.connect(cloud=cloud, app_name="openstack_prep", app_version=__version__)
+    files = OpenStackConfig([str(clouds_file)], load_envvars=False, app_name="openstack_prep", app_version=__version__)
+    return Connection(config=files.get_one(cloud))
+
+
+def _check(cloud: Cloud) -> None:
+    """Refuse settings that the SDK lets pass and stumbles over later."""
+    from openstack.exceptions import ConfigException
+
+    url = str(cloud.config["auth"].get("auth_url", ""))
+    try:
+        _ = urlsplit(url).port
+    except ValueError as error:
+        raise ConfigException(f"auth_url {url!r} is no URL ({error})") from None
+    if cloud.interface is not None and cloud.interface.removesuffix("URL") not in INTERFACES:
+        raise ConfigException(f"interface {cloud.interface!r} is none of {', '.join(INTERFACES)}")
+
+
+def _explain(cloud: str | None, said: str, clouds_file: Path | None) -> str:
+    from openstack.config.loader import CONFIG_FILES
+
+    return cloud_entries.explain(cloud, said, clouds_file or os.environ.get("OS_CLIENT_CONFIG_FILE"), CONFIG_FILES)

@@ -1,0 +1,41 @@
+"""The entries of clouds.yaml, for the error of a choice that failed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from openstack_prep.base.secret import without_values
+
+
+def explain(cloud: str | None, said: str, named: str | Path | None, usual: Sequence[str]) -> str:
+    """Return what is wrong with the choice of a cloud, and what there is to choose from.
+
+    ``named`` is the file that somebody gave, ``usual`` are those that the SDK looks for.
+    """
+    chosen = cloud or os.environ.get("OS_CLOUD")
+    chosen = f"cloud {chosen!r}" if chosen else "the cloud (no --os-cloud, OS_CLOUD or OS_AUTH_URL given)"
+    choose = "choose one by --os-cloud" if cloud else "choose one by --os-cloud or OS_CLOUD"
+    remedy = f"{choose}, or name the file in OS_CLIENT_CONFIG_FILE"
+    return f"{chosen}: {said.rstrip('.')}; {_entries(named, usual)}; {remedy}"
+
+
+def _entries(named: str | Path | None, usual: Sequence[str]) -> str:
+    """Return what clouds.yaml holds, or what is wrong with it: the SDK passes over a broken one."""
+    import yaml
+
+    path = next((each for each in [named, *usual] if each and os.path.exists(each)), None)
+    if path is None:
+        return "no clouds.yaml was found" + (f", not even {named}" if named else "")
+    try:
+        with open(path, encoding="utf-8") as file:
+            entries = (yaml.safe_load(file) or {}).get("clouds", {})
+        broken = [name for name, entry in entries.items() if not isinstance(entry, dict)]
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        return f"{path} cannot be read: {without_values(str(error))}"
+    except AttributeError:
+        return f"{path} is not a mapping with the clouds under `clouds:`"
+    if broken:
+        return f"{path}: the entry {broken[0]} is not a mapping"
+    return f"{path} has the entries {', '.join(sorted(entries)) or 'none'}"

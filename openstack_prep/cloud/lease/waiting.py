@@ -1,0 +1,209 @@
+"""Getting a lease: at once, after somebody else, or in place of somebody who is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import random
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from openstack_prep.base.errors import CloudError, LeaseHeld, NotAllowed, NotFound
+from openstack_prep.cloud.lease import process
+from openstack_prep.cloud.lease.carrier import CHANGED, Group, Sight, Vanished, project_id, read
+from openstack_prep.cloud.lease.lease import DURATION, SWAPS, Lease, now
+from openstack_prep.cloud.lease.text import Description, Entry, digest, plain
+from openstack_prep.cloud.site import Site
+
+POLL = 1.0  # seconds between two looks while somebody else holds it
+LOCK_TIMEOUT = 60.0  # seconds to wait for somebody else; longer than a killed run's lease lives
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Held:
+    """What holding the lease means for a plan: whether it may be ``untouched``, and the check before each write."""
+
+    untouched: bool
+    """Whether nobody else can have worked on the spec since it was seen."""
+    lease: Lease | None = None
+
+    def check(self) -> None:
+        """Raise LeaseLost when it is not ours any more; without a lease there is nothing to lose."""
+        if self.lease is not None:
+            self.lease.check()
+
+
+@contextlib.contextmanager
+def held(site: Site, sight: Sight, timeout: float = LOCK_TIMEOUT) -> Iterator[Held]:
+    """Hold the lease of a spec meanwhile; without a carrier for it, say so and go on without.
+
+    Raises LeaseHeld when somebody else has it for longer than ``timeout`` seconds, Vanished when the project goes.
+    A KeyboardInterrupt leaves it to end by itself, for requests may still be under way.
+    """
+    try:
+        found = _Wait(site, sight, timeout).take()
+    except CloudError as error:
+        if error.retryable:
+            raise
+        _log.warning("no lease on spec %s, so nobody else is kept from it: %s", sight.spec, error)
+        yield Held(untouched=True)
+        return
+    assert found.lease is not None
+    try:
+        yield found
+    except Exception:
+        found.lease.release()
+        raise
+    except BaseException:
+        found.lease.abandon()
+        raise
+    found.lease.release()
+
+
+def is_outdated(site: Site, sight: Sight) -> bool:
+    """Return whether another run has worked on the spec, or may have, since this sight of its lease.
+
+    What was read meanwhile may then be half of that run's work.  One request.
+    """
+    if sight.holder is not None:
+        return (sight.holder.pid, sight.holder.place) != (os.getpid(), _place())
+    try:
+        if sight.group is not None:
+            return sight.group.again().revision != sight.group.revision
+        return not sight.existed and project_id(site.fresh(), sight.project) is not None
+    except NotFound:  # it went with its project
+        return True
+    except CloudError:
+        return False
+
+
+def _place() -> str:
+    """Return the digest of this host and process namespace; empty when unknown."""
+    place = process.place()
+    return place and digest(place)
+
+
+def _entry_of(spec: str) -> Entry:
+    """Return the entry of a new run of this process."""
+    pid = os.getpid()
+    return Entry(
+        spec=digest(spec),
+        run=secrets.token_urlsafe(3),
+        since=int(time.time()),
+        place=_place(),
+        pid=pid,
+        start=digest(process.started(pid), 3),
+        who=plain(process.owner()),
+    )
+
+
+class _Wait:
+    """Getting a lease: what was seen of its holder so far."""
+
+    def __init__(self, site: Site, sight: Sight, timeout: float) -> None:
+        self.site, self.sight, self.timeout = site, sight, timeout
+        self.untouched = sight.holder is None and (sight.group is not None or not sight.existed)
+        self.seen: tuple[str, int] | None = None
+        self.looked = time.monotonic()
+        self.idle = 0.0  # seconds for which we have watched the holder not renew
+        self.entry = _entry_of(sight.spec)
+
+    def take(self) -> Held:
+        """Return the lease; raises LeaseHeld, Vanished, CloudError."""
+        group = self.sight.group or self._first()
+        ends, swaps, told = time.monotonic() + self.timeout, 0, False
+        while True:
+            why = self._in_the_way(group.text)
+            if not why:
+                lease = self._try(group)
+                if lease is not None:
+                    self._confirm_project(group, lease)
+                    return Held(self.untouched, lease)
+                swaps += 1
+                if swaps > SWAPS:
+                    why = f"others change the default security group of the project of spec {self.sight.spec}"
+            self.untouched = False
+            if why and time.monotonic() >= ends:
+                raise LeaseHeld(f"{why}; wait for it, or, if that run is dead: openstack-prep unlock SPEC")
+            if why and not told:
+                _log.warning("%s; waiting", why)
+                told = True
+            time.sleep(POLL if why else random.uniform(0, 0.1))
+            try:
+                group = group.again()
+            except NotFound:
+                raise Vanished(f"the project of spec {self.sight.spec} was deleted by another run") from None
+
+    def _first(self) -> Group:
+        """Return the group of a project that we made, or could not read before."""
+        group = read(self.site, self.sight.project)
+        if group.text.count or group.text.of_spec(self.entry.spec):
+            self.untouched = False
+        return group
+
+    def _confirm_project(self, group: Group, lease: Lease) -> None:
+        """Raise Vanished when the group outlives its project, which another run has just deleted.
+
+        Project.delete takes the group after the project: a look in between makes the group anew, so a lease that is
+        the first in an old project is suspect; and a run that was killed in between leaves it, with its own lease.
+        """
+        sight = self.sight
+        if not sight.declared or not sight.existed or (group.text.count and self.untouched):
+            return
+        owner = self.site.find_project_id(sight.project)
+        if owner == self.site.admin.project_id:
+            return
+        try:
+            self.site.admin.identity.get(f"/projects/{owner}")
+        except NotFound:
+            lease.abandon()
+            group.cloud.network.delete(f"/security-groups/{group.id}")
+            raise Vanished(f"the project of spec {sight.spec} was deleted by another run") from None
+        except CloudError as error:
+            _log.debug("project %s cannot be confirmed: %s", owner, error)
+
+    def _try(self, group: Group) -> Lease | None:
+        """Write our entry; None when somebody was faster."""
+        sent = now()
+        ours = group.text.of_run(self.entry)  # of a request whose answer was lost
+        text = group.text.holding(self.entry, counted=self.sight.declared and ours is None)
+        try:
+            return Lease(group.swap(text), self.entry, self.sight.spec, sent)
+        except NotFound:
+            raise Vanished(f"the project of spec {self.sight.spec} was deleted by another run") from None
+        except CloudError as error:
+            if error.status not in CHANGED:
+                raise
+        return None
+
+    def _in_the_way(self, text: Description) -> str:
+        """Return who holds the lease, or why there is no room for ours; nothing when it is free."""
+        other = text.of_spec(self.entry.spec)
+        if other is not None and other.run != self.entry.run and not self._dead(other):
+            return f"spec {self.sight.spec} is being applied by {other}"
+        if text.holding(self.entry, counted=self.sight.declared).write() is None:
+            if not [each for each in text.entries if each.spec != self.entry.spec]:
+                raise NotAllowed("the description of the default security group leaves no room for it")
+            return f"{len(text.entries)} other specs are at work in the project of spec {self.sight.spec}"
+        return ""
+
+    def _dead(self, other: Entry) -> bool:
+        """Whether a holder's process has ended on this host, or we have seen no renewal for long enough.
+
+        Clocks of two machines are never compared, and time that we slept through does not count.
+        """
+        looked = time.monotonic()
+        same = self.seen == (other.run, other.beat)
+        self.idle = self.idle + min(looked - self.looked, 3 * POLL) if same else 0.0
+        self.seen, self.looked = (other.run, other.beat), looked
+        if self.idle >= DURATION:
+            return True
+        if not other.place or other.place != self.entry.place:
+            return False
+        started = process.started(other.pid)
+        return not process.exists(other.pid) or (bool(started) and digest(started, 3) != other.start)

@@ -1,0 +1,208 @@
+"""One service's API: requests with retries, pages, and errors in our words.
+
+Requests go through the SDK's service clients, so that everything a clouds.yaml entry may say
+(region, interface, endpoint overrides, retries, CA bundle) holds here too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import re
+import threading
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.secret import HIDDEN, Secret
+
+if TYPE_CHECKING:
+    import requests
+    from openstack.connection import Connection
+
+RETRIES = 4  # with keystoneauth's growing delays: half a second, one, two, four
+RETRIABLE = (429, 502, 503, 504)
+RETRIABLE_LATER = (409, 412, 429, 500, 502, 503, 504)
+
+
+class Service:
+    """One API of one cloud, for one identity.
+
+    Requests that may be sent twice are retried by keystoneauth.  A POST is not, except after 429,
+    which says that nothing was done: its answer may be lost and its work done all the same.
+    """
+
+    def __init__(
+        self, connection: Connection, service_type: str, microversion: str | None = None, **options: Any
+    ) -> None:
+        def client(connect_retries: int, retriable: Collection[int]) -> Any:
+            made = connection.config.get_session_client(
+                service_type,
+                connect_retries=connect_retries,
+                status_code_retries=connection.config.get_status_code_retries(service_type) or RETRIES,
+                retriable_status_codes=list(retriable),
+                **options,
+            )
+            made.default_microversion = microversion or made.default_microversion
+            if service_type == "object-store":
+                # Swift has no version document; what answers in its place, and would be logged, is
+                # the account with its Temp-URL keys
+                made.version = made.min_version = made.max_version = None
+            return made
+
+        self.type = service_type
+        self._repeatable = client(RETRIES, RETRIABLE)
+        self._once = client(0, (429,))
+        self._lock = threading.Lock()
+        self._discovered = False
+
+    def request(
+        self, method: str, path: str, *, secrets: Iterable[Secret] = (), once: bool = False, **options: object
+    ) -> requests.Response:
+        """Send one request; ``options`` are keystoneauth's (json, data, headers, params, microversion).
+
+        ``once``: it may not be repeated although it is no POST.  With ``secrets`` nothing of the request
+        or its answer is logged, and the values are blotted out of an error's text.  Raises CloudError or
+        one of its kinds.
+        """
+        hidden = [value for secret in secrets if (value := secret.reveal())]
+        client = self._once if once or method == "POST" else self._repeatable
+        if hidden:
+            options["log"] = False
+        try:
+            self._discover()
+            return cast("requests.Response", client.request(path, method, raise_exc=True, **options))
+        except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
+            raise translate(error, f"{method} {self.type}{path.split('?')[0]}", hidden) from (None if hidden else error)
+
+    def _discover(self) -> None:
+        """Read the versions of the API, once: threads that ask at the same time would each read them."""
+        with self._lock:
+            if not self._discovered:
+                self._repeatable.get_endpoint()
+                self._discovered = True
+
+    def get(self, path: str, **params: object) -> Values:
+        return _body(self.request("GET", path, params=params))
+
+    def post(self, path: str, json: Any, **options: Any) -> Values:
+        return _body(self.request("POST", path, json=json, **options))
+
+    def put(self, path: str, json: Any = None, **options: Any) -> Values:
+        return _body(self.request("PUT", path, json=json, **options))
+
+    def patch(self, path: str, json: Any, **options: Any) -> Values:
+        return _body(self.request("PATCH", path, json=json, **options))
+
+    def delete(self, path: str, **options: Any) -> None:
+        """Delete; what is not there any more counts as deleted."""
+        with contextlib.suppress(NotFound):
+            self.request("DELETE", path, **options)
+
+    def list(self, path: str, name: str, /, *, log: bool = True, **params: object) -> list[Values]:
+        """Return all pages of a list; ``name`` is the member that holds it; ConfigError without it."""
+        found: list[Values] = []
+        page = _body(self.request("GET", path, params=params, log=log))
+        while True:
+            if name not in page:
+                raise ConfigError(
+                    f"{self.endpoint} answers to {path} without {name}: it is not the address of an API's version; "
+                    f"correct the endpoint override of {self.type} in clouds.yaml"
+                )
+            found += page[name]
+            following = _next_page(page, name)
+            if not following:
+                return found
+            page = _body(self.request("GET", _relative(following, path), log=log))
+
+    @property
+    def endpoint(self) -> str:
+        return str(self._repeatable.get_endpoint())
+
+    @property
+    def newest_microversion(self) -> tuple[int, int] | None:
+        """The newest that this service takes; None when it has none.  Raises CloudError."""
+        try:
+            data = self._repeatable.get_endpoint_data()
+        except Exception as error:
+            raise translate(error, f"read the versions of {self.type}") from error
+        return cast("tuple[int, int] | None", data and data.max_microversion)
+
+
+def _body(response: requests.Response) -> Values:
+    return cast("Values", response.json()) if response.content else {}
+
+
+def _next_page(page: Raw, name: str) -> str | None:
+    """Return the address of the next page in any service's way of saying it."""
+    if isinstance(page.get("next"), str):  # glance
+        return cast(str, page["next"])
+    links = page.get(f"{name}_links") or page.get("links") or ()  # nova, cinder, neutron; keystone
+    if isinstance(links, Mapping):
+        return cast("str | None", links.get("next"))
+    return next((link["href"] for link in links if link.get("rel") == "next"), None)
+
+
+def _relative(link: str, path: str) -> str:
+    """Return a next-page link as seen from the endpoint: its host may be one that only the service knows."""
+    return path + "?" + link.partition("?")[2]
+
+
+def translate(error: Exception, doing: str, hidden: Iterable[str] = (), remedy: str = "") -> Exception:
+    """Return our error for one of keystoneauth's or the SDK's: terminal or retryable, decided here once."""
+    from keystoneauth1 import exceptions as ksa
+    from openstack import exceptions as sdk
+
+    if not isinstance(error, ksa.ClientException | sdk.SDKException):
+        return error
+    said = _said(error)
+    for value in hidden:
+        said = said.replace(value, HIDDEN)
+    status = getattr(error, "http_status", None) or getattr(error, "status_code", None)
+    if isinstance(error, ksa.EndpointNotFound):
+        remedy = "check region_name and interface of that entry of clouds.yaml"
+    message = "; ".join(filter(None, (f"{doing}: {status} {said}" if status else f"{doing}: {said}", remedy)))
+    kind, retryable = _sort(error, status, said)
+    return kind(message, retryable=retryable, status=status, request_id=getattr(error, "request_id", None))
+
+
+_STATED_ELSEWHERE = re.compile(r" \(HTTP \d+\)( \(Request-ID: [^)]*\))?$")
+
+
+def _said(error: Exception) -> str:
+    """Return what the service said; keystoneauth passes it on, but not the forms of Neutron's extensions."""
+    response = getattr(error, "response", None)
+    said = _STATED_ELSEWHERE.sub("", str(getattr(error, "message", None) or error))
+    if response is not None and "nrecognized schema" in said:
+        said = " ".join(response.text.split())[:500]
+        with contextlib.suppress(ValueError, AttributeError, KeyError, TypeError):  # then as it stands
+            said = str(next(iter(response.json().values()))["message"])
+    if response is not None and (page := _PAGE.search(response.text)):
+        said = " ".join(html.unescape(page[1]).split()) or said
+    return _POOL.sub(lambda found: found[1] or found[0], said)
+
+
+_PAGE = re.compile(r"</h1>(.*?)(?:<br|</body)", re.DOTALL)
+"""What Glance says stands in a page, of which keystoneauth passes on the title."""
+_POOL = re.compile(r"HTTPS?ConnectionPool\(.*?(\[Errno[^\]]*\] [\w ]+)?['\")]*$", re.DOTALL)
+"""What urllib3 says of a connection, around what the system says of it."""
+
+
+# a policy's refusal may name a rule such as update_quota
+_OVER_QUOTA = re.compile(r"quota.*exceed|exceed.*quota", re.IGNORECASE | re.DOTALL)
+
+
+def _sort(error: Exception, status: int | None, said: str) -> tuple[type[CloudError], bool]:
+    from keystoneauth1 import exceptions as ksa
+
+    if status in (403, 409, 413) and _OVER_QUOTA.search(said):
+        return QuotaExceeded, False
+    if status in (401, 403):
+        return NotAllowed, False
+    if status == 404:
+        return NotFound, False
+    if status is None:
+        unreachable = (ksa.RetriableConnectionFailure, ksa.UnknownConnectionError, ksa.DiscoveryFailure)
+        return CloudError, isinstance(error, unreachable)
+    return CloudError, status in RETRIABLE_LATER

@@ -1,0 +1,112 @@
+"""What a plan needs consent to.  A run may replace, adopt or delete only what its plan has shown; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.core import text
+from openstack_prep.core.model import Action, Adoptable, Step
+from openstack_prep.core.plan import Plan
+
+AGAIN = "plan again"
+
+
+def to_consent(steps: Iterable[Step]) -> list[Mistake]:
+    """Return what steps would delete and make again, as refusals."""
+    steps = tuple(steps)
+    replaced = (step for step in steps if step.action is Action.REPLACE and not _replaces_another(step))
+    found: list[Mistake] = [_replacement(step) for step in replaced]
+    return found + [loss for step in steps for loss in step.losses]
+
+
+def to_adopt(steps: Iterable[Step]) -> list[Mistake]:
+    """Return what steps would change although it is not managed by the spec, as refusals."""
+    found = []
+    for step in steps:
+        if step.action is Action.ADOPT and isinstance(step.resource, Adoptable) and not step.resource.adopt:
+            what = f"exists and is not managed by this spec, and would be changed: {_changed(step)}"
+            remedy = "choose another name, or allow that: adopt: true in the spec, or --adopt"
+            found.append(Mistake.about(step.key, what, remedy))
+    return found
+
+
+def to_keep(steps: Iterable[Step]) -> list[Mistake]:
+    """Return what steps would replace, or take over from another spec, as refusals that no consent covers."""
+    steps = tuple(steps)
+    found = [_foreign(step) for step in steps if _replaces_another(step)]
+    return found + [_of_another(step) for step in steps if _takes_from_another(step)]
+
+
+def _takes_from_another(step: Step) -> bool:
+    owned = step.observed is not None and bool(step.observed.managed_by)
+    return step.action is Action.ADOPT and owned and isinstance(step.resource, Adoptable) and step.resource.takes_over
+
+
+def _of_another(step: Step) -> Mistake:
+    owner = step.observed.managed_by if step.observed else ""
+    what = f"is managed by spec {owner}, which would delete it on its own destroy"
+    return Mistake.about(step.key, what, "remove the ownership tag of that spec first, or set adopt: true")
+
+
+def _replaces_another(step: Step) -> bool:
+    """Whether a step would delete what is not managed by the spec, which no consent covers.
+
+    A kind without an ownership tag, such as a server group, may be anybody's: there --allow-replace decides.
+    """
+    foreign = step.observed is not None and not step.observed.ours
+    return step.action is Action.REPLACE and foreign and step.resource.has_tag
+
+
+def _foreign(step: Step) -> Mistake:
+    what = f"exists and is not managed by this spec, and cannot be changed in place: {_changed(step)}"
+    return Mistake.about(step.key, what, "choose another name, or declare it as it is")
+
+
+def _changed(step: Step) -> str:
+    return ", ".join(map(text.change_text, step.changes))
+
+
+def _replacement(step: Step) -> Mistake:
+    differences = ", ".join(
+        f"{change.field} {change.before!r} -> {change.after!r}"
+        for change in step.changes
+        if change.field in step.resource.immutable
+    )
+    return Mistake.about(
+        step.key,
+        f"exists and differs in what cannot be changed in place: {differences}",
+        "give it another name, or consent to deleting and making it again (--allow-replace)",
+    )
+
+
+def beyond(shown: Step, now: Step, *, allow_replace: bool) -> list[Mistake]:
+    """Return what a step decided anew would adopt, replace or take away beyond what its plan has shown, as refusals.
+
+    Consent is to what was shown; ``allow_replace``: a plan with that consent also shows what it may replace.
+    """
+    found = to_keep([now])
+    same = shown.observed is not None and now.observed is not None and shown.observed.id == now.observed.id
+    if not (shown.action is Action.ADOPT and same):
+        found += [_not_shown(each, "--adopt") for each in to_adopt([now])]
+    if now.action is Action.REPLACE and not (shown.action is Action.REPLACE and same) and not found:
+        found.append(Mistake.about(now.key, "was changed by somebody else meanwhile", AGAIN))
+    if not allow_replace:
+        return [*found, *now.losses]
+    if not shown.previewed_later:
+        known = {thing for each in shown.losses for thing in each.things}
+        found += [_not_shown(each, "--allow-replace") for each in now.losses if not known.issuperset(each.things)]
+    return found
+
+
+def beyond_plan(shown: Plan, now: Plan) -> list[Mistake]:
+    """Return what a plan of the same steps would take away beyond what the former one has shown, as refusals."""
+    former = {step.key: step for step in shown}
+    pairs = ((former[step.key], step) for step in now if step.key in former)
+    return [each for pair in pairs for each in beyond(*pair, allow_replace=shown.allow_replace)]
+
+
+def _not_shown(mistake: Mistake, option: str) -> Mistake:
+    remedy = f"plan again, and apply that plan ({option})"
+    return replace(mistake, what=f"{mistake.what}; the plan did not show that", remedy=remedy)

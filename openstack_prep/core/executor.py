@@ -1,0 +1,348 @@
+"""Read what is there, and carry a plan out: threads, order, convergence, a report."""
+
+from __future__ import annotations
+
+import contextlib
+import graphlib
+import logging
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+
+import tenacity
+
+from openstack_prep.base.errors import (
+    CloudError,
+    LeaseLost,
+    Mistake,
+    NotUnique,
+    Overtaken,
+    PlanRefused,
+    PrepError,
+    passes,
+)
+from openstack_prep.base.key import labels
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import consent, interrupts, planner
+from openstack_prep.core.model import (
+    INTERRUPT,
+    LOST_LEASE,
+    MANAGED,
+    Action,
+    Adoptable,
+    Key,
+    Observed,
+    Resource,
+    Result,
+    Status,
+    Step,
+)
+from openstack_prep.core.plan import Plan, Report
+from openstack_prep.core.twin import latecomers
+
+JOBS = 8
+ATTEMPTS = 5
+REFUSED = (400, 404, 410)
+"""Answers to a request that a concurrent run may have overtaken: an overlap, an interface that exists, what is gone."""
+PAUSE = 0.25  # seconds before the second attempt, doubled before each further one, and a random part
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a progress display is told: a step has ``started``, is being tried ``again``, or has ``ended``.
+
+    A ``note`` is what OpenStack says of work that it does for a step.  When the user interrupts the
+    run, each running step is ``awaited``.
+    """
+
+    step: Step
+    phase: str
+    result: Result | None = None
+    note: str = ""
+
+
+def silent(event: Event) -> None:
+    """Tell nobody."""
+
+
+# --- observe ------------------------------------------------------------------------------
+
+
+def observe(site: Site, resources: Sequence[Resource], *, jobs: int = JOBS) -> dict[Key, Observed]:
+    """Return what exists of these, each kind read in bulk, the kinds in parallel."""
+    groups: dict[type[Resource], list[Resource]] = defaultdict(list)
+    for resource in resources:
+        groups[type(resource)].append(resource)
+    with ThreadPoolExecutor(jobs) as pool:
+        found = list(pool.map(lambda group: group[0].find(site, group[1]), groups.items()))
+    return {key: observed for each in found for key, observed in each.items()}
+
+
+def examine(
+    site: Site, resources: Sequence[Resource], *, others: Set[Key] = frozenset(), jobs: int = JOBS
+) -> tuple[dict[Key, Observed], list[Mistake]]:
+    """Read what exists and everything that would go wrong: missing references, and each kind's checks.
+
+    ``others`` are what the spec would make besides.  What was found by no more than a name or an id is left out.
+    """
+    declared = {key for resource in resources for key in (resource.key, *resource.provides())} | site.known.keys()
+    outside = {each.key: each for resource in resources for each in resource.references() if each.key not in declared}
+    try:
+        observed = observe(site, [*resources, *outside.values()], jobs=jobs)
+    except NotUnique as error:
+        raise PlanRefused([Mistake("cloud", str(error))]) from error
+    with ThreadPoolExecutor(jobs) as pool:
+        checks = list(pool.map(lambda each: list(each.check(site, observed.get(each.key))), resources))
+    names = labels((*declared, *outside))
+    mistakes = [
+        Mistake.about(
+            _users_of(key, resources),
+            f"{_shown(key, names)} does not exist",
+            _remedy(each, others),
+        )
+        for key, each in outside.items()
+        if key not in observed
+    ]
+    described = {key: found for key, found in observed.items() if key not in outside or outside[key].is_described}
+    return described, mistakes + [mistake for found in checks for mistake in found]
+
+
+def examine_deletes(site: Site, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
+    """Read what the deletions of a plan would orphan."""
+    deletions = (step for step in plan if step.action is Action.DELETE)
+    going = [(step.resource, step.observed) for step in deletions if step.observed is not None]
+    ids = frozenset(each for _, observed in going for each in (observed.id, *observed.holds))
+    with ThreadPoolExecutor(jobs) as pool:
+        found = pool.map(lambda each: list(each[0].check_delete(site, each[1], ids)), going)
+        return [mistake for each in found for mistake in each]
+
+
+def _shown(key: Key, names: Mapping[Key, str]) -> str:
+    """Return a key's text, with its domain if it lies in one, and with its project only where a spec has several."""
+    return key.qualified if len(key.scope) == 1 else names[key]
+
+
+def _remedy(missing: Resource, others: Set[Key]) -> str:
+    if missing.key in others:
+        return "apply the whole spec first"
+    return "declare it in the spec, or correct the name" if missing.declarable else "correct the name"
+
+
+def _users_of(key: Key, resources: Iterable[Resource]) -> tuple[Key, ...]:
+    return tuple(each.key for each in resources if key in {needed.key for needed in each.references()})
+
+
+# --- run ----------------------------------------------------------------------------------
+
+
+def run(plan: Plan, site: Site, *, jobs: int = JOBS, tell: Callable[[Event], None] = silent) -> Report:
+    """Carry a plan out, independent steps in parallel.
+
+    A step that fails skips its dependents and only those.  An interrupt (SIGINT, SIGTERM or SIGHUP) lets
+    the running steps end and skips the rest; a second one raises KeyboardInterrupt at once.  Never raises
+    for a step: the report says how each went.
+    """
+    return _Run(plan, site, tell).run(jobs)
+
+
+@contextlib.contextmanager
+def _abandoned_on_interrupt(jobs: int) -> Iterator[ThreadPoolExecutor]:
+    """A pool whose steps are waited for, unless the user insists on leaving now."""
+    pool = ThreadPoolExecutor(jobs, thread_name_prefix="step")
+    waiting = True
+    try:
+        yield pool
+    except KeyboardInterrupt:
+        waiting = False
+        raise
+    finally:
+        pool.shutdown(wait=waiting, cancel_futures=not waiting)
+
+
+class _Run:
+    def __init__(self, plan: Plan, site: Site, tell: Callable[[Event], None]) -> None:
+        self.plan, self.site, self.tell = plan, site, tell
+        self.results: dict[Key, Result] = {}
+        self.stop = threading.Event()
+        self.interrupt: int | None = None
+        self.cause = INTERRUPT  # of the stop
+        self.under_way: dict[Key, Step] = {}
+        self.steps = {step.key: step for step in plan}
+        self.in_company = threading.Event()  # a concurrent run was met: look before each creation
+        site.note = self._pass_on
+
+    def run(self, jobs: int) -> Report:
+        started = time.monotonic()
+        steps = self.steps
+        order = graphlib.TopologicalSorter({key: step.needs & steps.keys() for key, step in steps.items()})
+        order.prepare()
+        running: set[Future[Result]] = set()
+        with interrupts.caught(self._interrupted), _abandoned_on_interrupt(jobs) as pool:
+            while order.is_active():
+                while ready := order.get_ready():
+                    for key in ready:
+                        result = self._settled(steps[key])
+                        if result is None:
+                            running.add(pool.submit(self._carry_out, steps[key]))
+                        else:
+                            self._note(result, order)
+                ended, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    self._note(future.result(), order)
+            late = [self._carry_out(step) for step in self._latecomers()]
+        done = (*(self.results[key] for key in steps), *late)
+        return Report(done, time.monotonic() - started, self.interrupt)
+
+    def _latecomers(self) -> list[Step]:
+        """Return the deletions of unused twins that have appeared since the look that followed a creation."""
+        done = [each.step for each in self.results.values() if each.status is Status.DONE]
+        made = [step.resource for step in done if step.action is Action.CREATE and step.resource.can_have_twins]
+        if self.stop.is_set():
+            return []
+        try:
+            late = latecomers(self.site, made)
+        except CloudError as error:  # what was to be done is done; the next plan looks again
+            _log.debug("no second look for twins", exc_info=error)
+            return []
+        return [planner.delete_twin(*each) for each in reversed(late)]
+
+    def _interrupted(self, number: int) -> None:
+        self.interrupt = number
+        self.stop.set()
+        for step in list(self.under_way.values()):
+            self.tell(Event(step, "awaited"))
+
+    def _pass_on(self, key: Key, note: str) -> None:
+        step = self.under_way.get(key)
+        if step is not None:
+            self.tell(Event(step, "note", note=note))
+
+    def _note(self, result: Result, order: graphlib.TopologicalSorter[Key]) -> None:
+        self.results[result.step.key] = result
+        order.done(result.step.key)
+        self.tell(Event(result.step, "ended", result))
+
+    def _settled(self, step: Step) -> Result | None:
+        """Return the result of a step that needs no work or may not run."""
+        if step.action is Action.KEEP:
+            return Result(step=step, status=Status.DONE, observed=step.observed)
+        broken = sorted(
+            str(key) for key in step.needs if key in self.results and self.results[key].status is not Status.DONE
+        )
+        return Result(step=step, status=Status.SKIPPED, cause=", ".join(broken)) if broken else None
+
+    def _carry_out(self, step: Step) -> Result:
+        if self.stop.is_set():
+            return Result(step=step, status=Status.SKIPPED, cause=self.cause)
+        started = time.monotonic()
+        self.under_way[step.key] = step
+        self.tell(Event(step, "started"))
+        try:
+            step, observed = self._converge(step)
+        except LeaseLost as error:
+            if not self.stop.is_set():
+                self.cause = LOST_LEASE
+                self.stop.set()
+            return Result(step=step, status=Status.FAILED, error=error, seconds=time.monotonic() - started)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it stands in the report
+            _log.debug("%s failed", step.key, exc_info=error)
+            return Result(step=step, status=Status.FAILED, error=error, seconds=time.monotonic() - started)
+        finally:
+            del self.under_way[step.key]
+        return Result(step=step, status=Status.DONE, observed=observed, seconds=time.monotonic() - started)
+
+    def _converge(self, step: Step) -> tuple[Step, Observed | None]:
+        """Do the step; after a passing fault look again what is there and do what is left.
+
+        A request whose answer was lost may have done its work, so nothing is sent a second time
+        before looking.  What followed others shows only now, and so may what an update would take
+        away; when nothing is left to do, it was kept.
+        """
+        retry = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(passes),
+            stop=tenacity.stop_after_attempt(ATTEMPTS) | tenacity.stop_when_event_set(self.stop),
+            wait=tenacity.wait_exponential(PAUSE) + tenacity.wait_random(0, PAUSE),
+            sleep=tenacity.sleep_using_event(self.stop),
+            reraise=True,
+        )
+        for attempt in retry:
+            with attempt:
+                now, site = step, self.site
+                site.check_lease()
+                again = attempt.retry_state.attempt_number > 1
+                if again:
+                    self.tell(Event(step, "again"))
+                if again or step.decided_later or (step.action is Action.CREATE and self.in_company.is_set()):
+                    site = self.site.fresh()
+                    now = self._look_again(step, site)
+                try:
+                    observed = self._act(now, site)
+                except Overtaken:
+                    self.in_company.set()
+                    raise
+                except CloudError as error:
+                    if error.status in REFUSED and self._has_moved(now):
+                        raise Overtaken(str(error), retryable=True) from error
+                    raise
+                return (step if again else now), observed
+        raise AssertionError("unreachable")  # pragma: no cover
+
+    def _has_moved(self, step: Step) -> bool:
+        """Whether a refused request was refused because a concurrent run has done some of the work.
+
+        Then what this step needs, and what is left to do, is known anew.
+        """
+        if step.action not in (Action.CREATE, Action.UPDATE, Action.ADOPT):
+            return False
+        site = self.site.fresh()
+        needed = [self.steps[key].resource for key in step.needs if key in self.steps]
+        needed = [each for each in needed if each.can_have_twins]
+        try:
+            found = observe(site, needed)
+            moved = any(each.key not in found or site.known[each.key].id != found[each.key].id for each in needed)
+            site.known.update(found)
+            left = self._look_again(step, site)
+        except PrepError:
+            return False
+        return moved or (left.action, left.changes) != (step.action, step.changes)
+
+    def _look_again(self, step: Step, site: Site) -> Step:
+        """Decide anew by what is there now; raises PlanRefused for what the plan did not show."""
+        observed = observe(site, [step.resource]).get(step.key)
+        if step.action is Action.DELETE:
+            left = observed is not None and observed.ours
+            return replace(step, observed=observed, action=Action.DELETE if left else Action.KEEP)
+        if observed is not None and step.resource.settle(site, observed):
+            observed = observe(site.fresh(), [step.resource]).get(step.key)
+        again = planner.decide(step.resource, observed, step.needs)
+        refusals = consent.beyond(step, again, allow_replace=self.plan.allow_replace)
+        if refusals:
+            raise PlanRefused(refusals)
+        return again
+
+    @staticmethod
+    def _act(step: Step, site: Site) -> Observed | None:
+        resource, observed = step.resource, step.observed
+        if step.action is Action.DELETE and observed is not None:
+            resource.delete(site, observed)
+            site.known.pop(resource.key, None)
+            return observed
+        if step.action is Action.REPLACE and observed is not None:
+            resource.delete(site, observed)
+            observed = resource.create(site)
+        elif step.action is Action.UPDATE and observed is not None:
+            observed = resource.update(site, observed, step.changes)
+        elif step.action is Action.ADOPT and observed is not None and isinstance(resource, Adoptable):
+            changes = tuple(change for change in step.changes if change.field != MANAGED)
+            observed = resource.update(site, observed, changes) if changes else observed
+            observed = resource.take_over(site, observed) if resource.takes_over else observed
+        elif step.action is Action.CREATE:
+            observed = resource.create(site)
+        if observed is not None:
+            site.known[resource.key] = observed
+        return observed

@@ -1,0 +1,170 @@
+"""Plans and reports: what would be done, and how it went."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from openstack_prep.base.errors import ApplyFailed, Mistake, PlanRefused
+from openstack_prep.base.raw import Values
+from openstack_prep.core import text
+from openstack_prep.core.model import Action, Change, Result, Status, Step
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.lease import Sight
+    from openstack_prep.cloud.site import Site
+    from openstack_prep.spec import Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What would be done, in an order in which it could be.
+
+    ``purpose`` is "apply" or "destroy"; ``refusals`` are why it may not be carried out.  ``undeclared``
+    are the deletions that apply would add with ``prune``: of what is managed and no longer in the spec; and what stays
+    in any case, because it may be another spec's of the same name.
+    ``lease`` is who was at work on the spec when it was made.  ``remake`` makes it anew; None: the verbs do.
+    ``allow_replace`` and ``adopt`` are the consent that it was made with.  It covers what the steps show, and what
+    steps that are ``previewed_later`` replace: whatever else a run finds is refused.
+    """
+
+    spec: str
+    purpose: str
+    steps: tuple[Step, ...]
+    refusals: tuple[Mistake, ...] = ()
+    undeclared: tuple[Step, ...] = ()
+    allow_replace: bool = False
+    adopt: bool = False
+    wanted: Spec | None = field(default=None, repr=False, compare=False)
+    site: Site | None = field(default=None, repr=False, compare=False)
+    made: float = field(default=0.0, repr=False, compare=False)
+    lease: Sight | None = field(default=None, repr=False, compare=False)
+    remake: Callable[[], Plan] | None = field(default=None, repr=False, compare=False)
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    @property
+    def pending(self) -> tuple[Step, ...]:
+        return tuple(step for step in self.steps if step.action is not Action.KEEP)
+
+    @property
+    def age(self) -> float:
+        """Seconds since the cloud was read for it."""
+        return time.monotonic() - self.made
+
+    def data(self) -> list[Values]:
+        """Return the steps as plain data, without a secret."""
+        return [
+            {
+                "resource": str(step),
+                "action": step.action.value,
+                "id": step.observed.id if step.observed else None,
+                "changes": [
+                    {"field": each.field, "before": text.plain(each.before), "after": text.plain(each.after)}
+                    for each in _changes(step)
+                ],
+            }
+            | ({"follows": sorted(map(str, step.follows))} if step.follows else {})
+            | ({"duplicate_of": step.duplicate_of} if step.duplicate_of else {})
+            | ({"previewed_later": True} if step.previewed_later else {})
+            for step in self.steps
+        ]
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.pending)
+
+    def raise_for_refusals(self) -> None:
+        if self.refusals:
+            raise PlanRefused(self.refusals)
+
+    @property
+    def table(self) -> str:
+        """The steps, a line each, and how many of what."""
+        steps = (*self.steps, *self.undeclared)
+        width = text.width_of(steps)
+        lines = [text.step_line(step, width) for step in steps]
+        counts = text.counts(self.steps)
+        removals = [step for step in self.undeclared if step.action is Action.DELETE]
+        if removals:
+            counts += f"; {len(removals)} no longer in the spec, deleted only with --prune"
+        return "\n".join([*lines, f"{self.purpose} {self.spec}: {counts}"])
+
+    def __str__(self) -> str:
+        return "\n".join([self.table, *(f"  ! {refusal}" for refusal in self.refusals)])
+
+
+def _changes(step: Step) -> Iterable[Change]:
+    if step.action is Action.CREATE:
+        return [Change(name, None, value) for name, value in text.fields_of_new(step.resource).items()]
+    return step.changes
+
+
+def differences(before: Iterable[Values], after: Iterable[Values]) -> list[str]:
+    """Return the resources to which two plans (as data) would do different things."""
+    old, new = ({each["resource"]: each for each in data} for data in (before, after))
+    return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a plan went, in the plan's order."""
+
+    results: tuple[Result, ...]
+    seconds: float = 0.0
+    interrupt: int | None = None
+    """The signal that stopped the run; None when nothing did."""
+
+    @property
+    def failed(self) -> tuple[Result, ...]:
+        return tuple(result for result in self.results if result.status is Status.FAILED)
+
+    @property
+    def skipped(self) -> tuple[Result, ...]:
+        return tuple(result for result in self.results if result.status is Status.SKIPPED)
+
+    @property
+    def changed(self) -> tuple[Result, ...]:
+        done = (result for result in self.results if result.status is Status.DONE)
+        return tuple(result for result in done if result.step.action is not Action.KEEP)
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """For each resource its principal value: an address, a path, otherwise its id."""
+        return {
+            str(result.step): next(iter(result.observed.outputs.values()), result.observed.id)
+            for result in self.results
+            if result.observed is not None and result.step.action is not Action.DELETE
+        }
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal stopped the run; its last steps may have been under way by then, and done."""
+        return self.interrupt is not None
+
+    def data(self) -> Values:
+        """Return the report as plain data, without a secret."""
+        return {"seconds": round(self.seconds, 3), "steps": [text.result_data(result) for result in self.results]}
+
+    def raise_for_failures(self) -> None:
+        """Raise ApplyFailed when any step failed or was skipped."""
+        if self.failed or self.skipped:
+            lines = [f"{result.step}: {text.explain(result.error)}" for result in self.failed]
+            lines += [f"{result.step}: skipped because of {result.cause}" for result in self.skipped]
+            raise ApplyFailed("\n".join(lines), self)
+
+    @property
+    def summary(self) -> str:
+        kept = len(self.results) - len(self.changed) - len(self.failed) - len(self.skipped)
+        if kept == len(self.results):
+            return f"nothing to do: {kept} unchanged" if kept else "nothing to do"
+        counts = f"{len(self.changed)} done, {len(self.failed)} failed, {len(self.skipped)} skipped, {kept} unchanged"
+        return f"{counts} in {self.seconds:.1f} s"
+
+    def __str__(self) -> str:
+        width = text.width_of(result.step for result in self.results)
+        lines = [text.result_line(result, width) for result in self.results]
+        return "\n".join([*lines, self.summary])

@@ -1,0 +1,270 @@
+"""Compare what is wanted with what is there and say what to do: pure, no I/O."""
+
+from __future__ import annotations
+
+import graphlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
+
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.key import labels
+from openstack_prep.core import consent
+from openstack_prep.core.model import MANAGED, Action, Adoptable, Change, Key, Observed, Resource, Step
+from openstack_prep.core.plan import Plan
+from openstack_prep.core.twin import Twin
+
+UNDECLARED = "no longer in the spec"
+
+
+def diff(resource: Resource, observed: Observed) -> tuple[Change, ...]:
+    """Return the declared fields in which the cloud differs, in the order of declaration."""
+    return tuple(
+        Change(name, observed.values.get(name), value)
+        for name, value in resource.desired().items()
+        if observed.values.get(name) != value
+    )
+
+
+def decide(resource: Resource, observed: Observed | None, needs: frozenset[Key] = frozenset()) -> Step:
+    """Return the step that brings one resource to its desired state."""
+    if observed is None:
+        return Step(resource=resource, action=Action.CREATE, needs=needs)
+    changes = diff(resource, observed)
+    if isinstance(resource, Adoptable) and resource.takes_over and not observed.ours:
+        changes += (Change(MANAGED, False, True),)
+    action = Action.KEEP
+    if changes:
+        fixed = any(change.field in resource.immutable for change in changes)
+        foreign = isinstance(resource, Adoptable) and not observed.ours
+        action = Action.REPLACE if fixed else Action.ADOPT if foreign else Action.UPDATE
+    step = Step(resource=resource, action=action, observed=observed, changes=changes, needs=needs)
+    return _with_losses(step)
+
+
+def _with_losses(step: Step) -> Step:
+    """Return a step with what it takes away if it is an update."""
+    if step.action not in (Action.UPDATE, Action.ADOPT) or step.observed is None:
+        return step
+    return replace(step, losses=tuple(step.resource.losses(step.observed)))
+
+
+def plan_apply(
+    spec: str,
+    resources: Sequence[Resource],
+    observed: Mapping[Key, Observed],
+    *,
+    mistakes: Sequence[Mistake] = (),
+    allow_replace: bool = False,
+    adopt: bool = False,
+) -> Plan:
+    """Plan the way to the desired state; replacements are refusals unless consented to.
+
+    Raises SpecError when two resources share a key or the references form a ring.
+    """
+    edges = dependencies(resources)
+    ordered = in_order(resources, edges)
+    twins = _twins(ordered, edges, observed)
+    steps: list[Step] = [step for each in reversed(ordered) for step in twins[each.key]]
+    pending: dict[Key, Action] = {}
+    names = labels(edges)
+    for resource in ordered:
+        needs = edges[resource.key] | {step.key for step in twins[resource.key]}
+        step = decide(resource, observed.get(resource.key), needs)
+        step = _following(replace(step, label=names[resource.key]), pending.keys(), names)
+        step = _previewed_later(step, pending, names, allow_replace)
+        steps.append(step)
+        if step.action is not Action.KEEP:
+            pending[step.key] = step.action
+    refusals = list(mistakes)
+    if not allow_replace:
+        refusals += consent.to_consent(steps)
+    refusals += consent.to_keep(steps)
+    if not adopt:
+        refusals += consent.to_adopt(steps)
+    return Plan(
+        spec=spec,
+        purpose="apply",
+        steps=tuple(steps),
+        refusals=tuple(refusals),
+        allow_replace=allow_replace,
+        adopt=adopt,
+    )
+
+
+def plan_removals(made: Plan, undeclared: Sequence[tuple[Resource, Observed]], *, prune: bool) -> Plan:
+    """Return a plan that also names what is managed and declared no longer; with ``prune`` apply deletes it.
+
+    It is deleted last, dependents first, and only when all other steps went well.  What may be another spec's is
+    only named.
+    """
+    found = plan_destroy(made.spec, (), {}, undeclared).steps
+    names = labels([step.key for step in (*made.steps, *found)])
+    before = frozenset(step.key for step in made.steps)
+    named = [replace(step, label=names[step.key]) for step in found]
+    kept = [step for step in named if step.action is Action.KEEP]
+    removals = [
+        replace(step, needs=step.needs | before, reason=UNDECLARED) for step in named if step.action is Action.DELETE
+    ]
+    if prune:
+        return replace(made, steps=(*made.steps, *removals), undeclared=tuple(kept))
+    return replace(made, undeclared=(*removals, *kept))
+
+
+def _twins(
+    ordered: Sequence[Resource],
+    edges: Mapping[Key, frozenset[Key]],
+    observed: Mapping[Key, Observed],
+    *,
+    all_go: bool = False,
+) -> dict[Key, tuple[Step, ...]]:
+    """Return for each resource the steps that delete its twins, after those of its dependents.
+
+    A twin that others use stays.  ``all_go``: no twin is left, as the resource itself is deleted.
+    """
+    steps: dict[Key, tuple[Step, ...]] = {}
+    for resource in reversed(ordered):
+        found = observed.get(resource.key)
+        dependents = [key for key in steps if resource.key in edges[key]]
+        needs = frozenset(step.key for key in dependents for step in steps[key])
+        if all_go:
+            needs |= frozenset(dependents)
+        twins = found.twins if found else ()
+        steps[resource.key] = tuple(_twin_step(resource, found, each, needs, all_go) for each in twins if found)
+    return steps
+
+
+def _twin_step(resource: Resource, kept: Observed, twin: Observed, needs: frozenset[Key], all_go: bool) -> Step:
+    step = replace(delete_twin(resource, kept, twin), needs=needs)
+    if all_go:
+        step = replace(step, resource=Twin(of=resource, id=twin.id))
+    if not twin.ours:
+        reason = f"duplicate of {kept.id}; it carries no ownership tag: if nobody needs it, delete it by hand"
+        return replace(step, action=Action.KEEP, reason=reason)
+    if twin.used_by:
+        holders = ", ".join(twin.used_by)
+        remedy = "detach or delete them, then run destroy again" if all_go else "move them there, then apply again"
+        return replace(step, action=Action.KEEP, reason=f"duplicate of {kept.id}, but used by {holders}; {remedy}")
+    return step
+
+
+def delete_twin(resource: Resource, kept: Observed, twin: Observed) -> Step:
+    """Return the step that deletes one twin of a resource."""
+    return Step(
+        resource=Twin(of=resource, id=twin.id, kept=kept.id),
+        action=Action.DELETE,
+        observed=twin,
+        reason=f"created by a concurrent or interrupted run; {kept.id} is kept",
+        duplicate_of=kept.id,
+    )
+
+
+def _following(step: Step, pending: Set[Key], names: Mapping[Key, str]) -> Step:
+    """Return a step that also says which pending ones it follows; then there may be something to do after all."""
+    follows = frozenset(step.resource.follows()) & pending
+    if not follows:
+        return step
+    action = Action.UPDATE if step.action is Action.KEEP else step.action
+    reason = f"as {', '.join(sorted(names[key] for key in follows))} will be"
+    return _with_losses(replace(step, action=action, follows=follows, reason=reason))
+
+
+def _previewed_later(step: Step, pending: Mapping[Key, Action], names: Mapping[Key, str], allow_replace: bool) -> Step:
+    """Return an update that says that the service can preview all of it only during the run, and from when on."""
+    if not step.resource.previewed or step.action not in (Action.UPDATE, Action.ADOPT) or step.observed is None:
+        return step
+    missing = sorted(names[key] for key in step.needs if pending.get(key) in (Action.CREATE, Action.REPLACE))
+    if not missing and step.resource.is_foreseen(step.observed):
+        return step
+    when = f"once {', '.join(missing)} exists" if missing else "right before it is sent"
+    reason = f"the update is previewed again {when}, and "
+    reason += "may replace anything in it" if allow_replace else "refused then if it replaces anything"
+    return replace(step, reason=f"{reason} (--allow-replace)", previewed_later=True)
+
+
+def plan_destroy(
+    spec: str,
+    resources: Sequence[Resource],
+    observed: Mapping[Key, Observed],
+    undeclared: Sequence[tuple[Resource, Observed]] = (),
+) -> Plan:
+    """Plan to delete what the spec manages, dependents first; the rest is kept, and the plan says why."""
+    resources = (*resources, *(resource for resource, _ in undeclared))
+    left = {resource.key: found for resource, found in undeclared}
+    observed = {**observed, **left}
+    edges = dependencies(resources)
+    dependents: dict[Key, set[Key]] = defaultdict(set)
+    for key, needs in edges.items():
+        for need in needs:
+            dependents[need].add(key)
+    ordered = in_order(resources, edges)
+    twins = _twins(ordered, edges, observed, all_go=True)
+    steps: list[Step] = []
+    names = labels(edges)
+    for resource in reversed(ordered):
+        steps += twins[resource.key]
+        found = observed.get(resource.key)
+        if found is None:
+            continue
+        step = Step(
+            resource=resource,
+            action=Action.KEEP,
+            observed=found,
+            reason=_of_namesake(spec) if resource.key in left else "not managed by this spec",
+            label=names[resource.key],
+        )
+        if found.ours:
+            needs = _with_twins(dependents[resource.key], twins)
+            step = replace(step, action=Action.DELETE, needs=needs, reason="")
+        steps.append(step)
+    return Plan(spec=spec, purpose="destroy", steps=tuple(steps))
+
+
+def _of_namesake(spec: str) -> str:
+    """Return why what carries the name of a spec stays although the spec does not declare it."""
+    return (
+        f"{UNDECLARED}, kept: it may belong to another spec named {spec}; "
+        "to delete it, run destroy with a spec that declares it"
+    )
+
+
+def _with_twins(keys: Iterable[Key], twins: Mapping[Key, Sequence[Step]]) -> frozenset[Key]:
+    keys = frozenset(keys)
+    return keys | {step.key for key in keys for step in twins[key]}
+
+
+def dependencies(resources: Sequence[Resource]) -> dict[Key, frozenset[Key]]:
+    """Return for each resource the keys of this spec that come before it."""
+    providers: dict[Key, set[Key]] = defaultdict(set)
+    edges: dict[Key, frozenset[Key]] = {}
+    for resource in resources:
+        for provided in resource.provides():
+            providers[provided].add(resource.key)
+    for resource in resources:
+        if resource.key in edges:
+            raise SpecError([Mistake.about(resource.key, "is declared twice", "give each a name of its own")])
+        wanted = {each.key for each in resource.references()} | {*resource.needs(), *resource.follows()}
+        edges[resource.key] = frozenset(key for need in wanted for key in providers[need]) - {resource.key}
+    return edges
+
+
+def in_order(resources: Sequence[Resource], edges: Mapping[Key, frozenset[Key]]) -> list[Resource]:
+    """Sort so that each comes after what it needs, and otherwise as declared."""
+    try:
+        graphlib.TopologicalSorter(edges).prepare()
+    except graphlib.CycleError as error:
+        ring = " -> ".join(map(str, reversed(error.args[1])))  # graphlib names who is needed first
+        raise SpecError([Mistake(ring, "each needs the next", "take one of these references out")]) from None
+    by_key = {resource.key: resource for resource in resources}
+    rank = {key: number for number, key in enumerate(by_key)}
+    ordered: dict[Key, Resource] = {}
+
+    def place(key: Key) -> None:
+        if key not in ordered:
+            for needed in sorted(edges[key], key=rank.__getitem__):
+                place(needed)
+            ordered[key] = by_key[key]
+
+    for key in by_key:
+        place(key)
+    return list(ordered.values())

@@ -1,0 +1,151 @@
+"""Twins: two things with one name and our ownership tag, where OpenStack allows a name twice.
+
+How concurrent runs agree on the one that stays, and why no schedule loses it: docs/design.md, "Twins".
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar, Self
+
+from openstack_prep.base.errors import Mistake, Overtaken, ResourceFailed
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Key, Observed, Resource
+
+WAIT = 15.0  # seconds in which a run that has seen our twin removes its own
+PAUSE = 0.25  # seconds between two looks meanwhile
+YOUNG = timedelta(minutes=5)  # so long the run that created a twin may still be at work
+
+
+def choose(found: Iterable[Observed]) -> Observed | None:
+    """Return the one that stays, carrying the others as its twins: by use, then by age, then by id.
+
+    Whatever others use comes before what only this spec uses, and that before what nothing uses.
+    """
+    ordered = sorted(found, key=lambda each: (-_use(each), each.created_at, each.id))
+    return replace(ordered[0], twins=tuple(ordered[1:])) if ordered else None
+
+
+def _use(observed: Observed) -> int:
+    return 2 if observed.used_by else 1 if observed.holds else 0
+
+
+def everyone(observed: Observed | None) -> tuple[Observed, ...]:
+    return (observed, *observed.twins) if observed else ()
+
+
+def settle(key: Key, mine: str, look: Callable[[], Observed | None], remove: Callable[[Observed], None]) -> None:
+    """Return once the thing just created, ``mine``, is the one that stays; else remove it and raise Overtaken.
+
+    A run that sees only its own thing goes on and never yields.  So when nothing has gone away for a
+    while, the twin belongs to such a run, or to a dead one: then ours goes, even when it is the older one.
+    """
+    until, before = 0.0, set[str]()
+    while True:
+        kept = look()
+        there = everyone(kept)
+        ids = {each.id for each in there}
+        if ids != before:  # somebody is at work
+            until, before = time.monotonic() + WAIT, ids
+        own = next((each for each in there if each.id == mine), None)
+        late = time.monotonic() >= until
+        if own is None:
+            if late or len(there) < 2:
+                raise Overtaken(f"{key}: a concurrent run created it first", retryable=True)
+        elif len(there) == 1 or (late and own.in_use):
+            return
+        elif (own is not kept or late) and not own.in_use:
+            remove(own)
+            continue
+        time.sleep(PAUSE)
+
+
+def latecomers(site: Site, made: Sequence[Resource]) -> list[tuple[Resource, Observed, Observed]]:
+    """Return what this run made and kept, each with an unused twin that has appeared since.
+
+    An interrupted run may have asked for it, or a run that will find ours and yield.
+    """
+    now, found = site.fresh(), dict[Key, Observed]()
+    kinds: dict[type[Resource], None] = dict.fromkeys(map(type, made))
+    for kind in kinds:
+        found |= kind.find(now, [each for each in made if type(each) is kind])
+    late = []
+    for resource in made:
+        known = site.known[resource.key]
+        others = (each for each in everyone(found.get(resource.key)) if each.id != known.id)
+        late += [(resource, known, each) for each in others if each.ours and not each.in_use]
+    return late
+
+
+@dataclass(frozen=True, kw_only=True)
+class Twin(Resource):
+    """A twin to delete: ``of`` names the resource, ``kept`` the id that stays; empty when none does."""
+
+    kind: ClassVar[str] = "twin"
+    declarable: ClassVar[bool] = False
+
+    of: Resource
+    id: str
+    kept: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.of.name} (duplicate {self.id})"
+
+    @property
+    def key(self) -> Key:
+        return replace(self.of.key, name=self.name)
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found: dict[Key, Observed] = {}
+        for each in wanted:
+            for one in everyone(each._look(site)):
+                if one.id == each.id:
+                    found[each.key] = one
+        return found
+
+    def _look(self, site: Site) -> Observed | None:
+        return type(self.of).find(site, [self.of]).get(self.of.key)
+
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        return self.of.check_delete(site, observed, going)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        """Delete it unless it is in use, or is the last one, by now.
+
+        The run that created it may still be at work: for a while a young twin is left to that run.
+        """
+        if not self.kept:
+            self.of.delete(site, observed)
+            return
+        until = time.monotonic() + (WAIT if _young(observed) else 0)
+        while True:
+            chosen = self._look(site.fresh())
+            there = {each.id: each for each in everyone(chosen)}
+            settled = self.id not in there or self.kept not in there
+            if settled or time.monotonic() >= until:
+                break
+            time.sleep(PAUSE)
+        if chosen is not None and not settled:
+            twin = there[self.id]
+            if twin.used_by:
+                raise ResourceFailed(f"{self.key} is now used by {', '.join(twin.used_by)}; it is kept")
+            if chosen.id == self.kept or not twin.in_use:
+                self.of.delete(site, twin)
+                chosen = there[self.kept]
+        if chosen is not None:
+            site.known[self.of.key] = replace(chosen, twins=())
+
+
+def _young(observed: Observed) -> bool:
+    """Whether it is so new that its maker may be at work; clocks may differ, which only costs this courtesy."""
+    try:
+        made = datetime.fromisoformat(observed.created_at)
+    except ValueError:
+        return False
+    made = made if made.tzinfo else made.replace(tzinfo=UTC)
+    return abs(datetime.now(UTC) - made) < YOUNG

@@ -1,0 +1,40 @@
+"""What kind of disk image a file is, by its first bytes."""
+
+from __future__ import annotations
+
+import contextlib
+
+from openstack_prep.download.compression import Compression, open_packed, unpacked
+
+HEAD = 40 * 2**10  # bytes that are enough to tell
+
+_MAGIC = (
+    (0, b"QFI\xfb", "qcow2"),
+    (0, b"KDMV", "vmdk"),
+    (0, b"# Disk DescriptorFile", "vmdk"),
+    (0, b"vhdxfile", "vhdx"),
+    (0, b"conectix", "vhd"),
+    (0x40, b"\x7f\x10\xda\xbe", "vdi"),
+    (0x8001, b"CD001", "iso"),
+)
+
+
+def guess(head: bytes) -> str:
+    """Return Glance's name of the format: raw when no other is recognised."""
+    return next((name for place, magic, name in _MAGIC if head[place : place + len(magic)] == magic), "raw")
+
+
+def of_source(where: str, compression: Compression | None = None) -> str:
+    """Return the format of a file or URL, or of what is compressed in it; raises DownloadError."""
+    return guess(_head(where, compression))
+
+
+def _head(where: str, compression: Compression | None) -> bytes:
+    head = b""
+    chunks, _, found = open_packed(where, compression)
+    with contextlib.closing(chunks):
+        for chunk in unpacked(chunks, found, where):
+            head += chunk
+            if len(head) >= HEAD:
+                break
+    return head

@@ -1,0 +1,51 @@
+"""An ``openshift-install`` on this machine: what it says of itself.
+
+Source: the installer's command ``version``, whose first line is how it was called and its version:
+4.18.7, v4.2.0, 4.20.0-okd-scos.3, or unreleased-master-6542-g... of a developer's own.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+from openstack_prep.base.errors import PrepError
+
+PATIENCE = 60.0  # seconds for it to print what it has in itself
+
+_RELEASE = re.compile(r"v?(4\.\d+)\.\d")
+
+
+def release_of(binary: Path) -> str | None:
+    """Return the release that an installer installs, such as 4.18; None when it does not tell.
+
+    Raises PrepError when it cannot be run or fails.
+    """
+    version = version_of(binary)
+    found = _RELEASE.match(version or "")
+    return found[1] if found else None
+
+
+def version_of(binary: Path) -> str | None:
+    """Return the version of an installer as it says it, such as 4.18.7; raises PrepError in the same way."""
+    first = asked(binary, "version").decode(errors="replace").partition("\n")[0].split()
+    return first[-1] if len(first) > 1 else None
+
+
+def asked(binary: Path, *words: str) -> bytes:
+    """Return what an installer prints when it is called so; raises PrepError."""
+    path = str(binary.absolute())  # a bare name would be looked for on PATH
+    said = " ".join([str(binary), *words])
+    try:
+        done = subprocess.run(
+            [path, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=True
+        )
+    except OSError as error:
+        raise PrepError(f"{binary} cannot be run: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise PrepError(f"{said} did not end within {PATIENCE:.0f} seconds") from error
+    except subprocess.CalledProcessError as error:
+        text = error.stderr.decode(errors="replace").strip()
+        raise PrepError(f"{said} failed ({error.returncode}): {text}") from error
+    return done.stdout

@@ -1,0 +1,79 @@
+"""qemu-img: disk images made raw, which Glance on Ceph wants for its copy-on-write.
+
+Source: QEMU documentation, "qemu-img".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from typing import IO, Any
+
+from openstack_prep.base.errors import PrepError
+from openstack_prep.base.raw import Values
+
+COMMAND = "qemu-img"
+PATIENCE = 60.0  # seconds to look at an image; converting takes as long as it takes
+
+
+def missing_room(needed: int) -> str | None:
+    """Return what is wrong with the folder for temporary files unless it has so many free bytes."""
+    folder = tempfile.gettempdir()
+    free = shutil.disk_usage(folder).free
+    if needed <= free:
+        return None
+    return f"{folder} has room for {free / 2**20:.0f} MiB, and {needed / 2**20:.0f} MiB are needed"
+
+
+def to_raw(image: IO[bytes], raw: IO[bytes], what: str) -> None:
+    """Convert an open qcow2 image into another open file, which gets holes for what is empty.
+
+    Both may be files without a name.  An image that refers to other files is refused: it would take
+    in whatever they hold here.  Raises PrepError.
+    """
+    image.flush()
+    source, target = f"/dev/fd/{image.fileno()}", f"/dev/fd/{raw.fileno()}"
+    files = (image.fileno(), raw.fileno())
+    if other := _other_file(_asked(files, "info", "--output=json", "-f", "qcow2", source)):
+        raise PrepError(f"{what} refers to another file, {other}, and is not converted; get one that stands alone")
+    extents = _asked(files, "map", "--output=json", "-f", "qcow2", source)
+    if wrong := missing_room(sum(each["length"] for each in extents if each["data"])):
+        raise PrepError(f"{what} cannot be made raw: {wrong}; free some, or set TMPDIR to another folder")
+    _run(files, None, "convert", "-f", "qcow2", "-O", "raw", source, target)
+
+
+def _other_file(info: Values) -> str | None:
+    other: str | None = info.get("backing-filename")
+    return other or info.get("format-specific", {}).get("data", {}).get("data-file")
+
+
+def _asked(files: tuple[int, ...], *words: str) -> Any:
+    return json.loads(_run(files, PATIENCE, *words))
+
+
+def _run(files: tuple[int, ...], timeout: float | None, *words: str) -> str:
+    """Run it out of reach of the terminal's Ctrl-C, which lets running steps end."""
+    try:
+        done = subprocess.run(
+            [COMMAND, *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=True,
+            pass_fds=files,
+            process_group=0,
+            env=os.environ | {"LC_ALL": "C"},
+        )
+    except OSError as error:
+        raise PrepError(f"{COMMAND} cannot be run: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise PrepError(f"{COMMAND} {words[0]} did not end within {PATIENCE:.0f} seconds") from error
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.strip() or "without a word"
+        raise PrepError(f"{COMMAND} {words[0]} failed ({error.returncode}): {said}") from error
+    return done.stdout

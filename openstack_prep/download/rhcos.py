@@ -1,0 +1,162 @@
+"""RHCOS and OKD's SCOS for OpenStack: where a release's image is, and its sums.
+
+Source: OpenShift installer docs/source, "RHCOS image": the file of the 4.1 to 4.4 era (other
+architectures had it longer), and CoreOS stream metadata since.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+from urllib.parse import urlsplit
+
+from openstack_prep.base.errors import DownloadError
+from openstack_prep.base.fields import is_url
+from openstack_prep.base.raw import Raw
+from openstack_prep.download.compression import Compression
+from openstack_prep.download.fetching import read_small, shown
+from openstack_prep.download.installer_program import asked
+
+Arch = Literal["x86_64", "aarch64", "ppc64le", "s390x"]
+
+LARGEST = 16 * 2**20  # bytes of metadata; today's files have 30 KiB
+
+_FORMATS: dict[str, Compression] = {"qcow2.gz": "gz", "qcow2.xz": "xz", "qcow2.zst": "zst", "qcow2": "none"}
+_SHA256 = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """One release's qcow2 image for OpenStack."""
+
+    release: str
+    """The build, such as 410.84.202201251203-0."""
+    arch: str
+    """Architecture, in the kernel's words."""
+    location: str
+    """URL of the file."""
+    sha256: str
+    """Sum of the file."""
+    uncompressed_sha256: str
+    """Sum of the image in it."""
+    size: int | None = None
+    """Bytes of the file; the older era alone tells."""
+    uncompressed_size: int | None = None
+    """Bytes of the image; the older era alone tells."""
+    compression: Compression | None = None
+    """What the file is compressed with; None when only its first bytes tell."""
+
+
+# --- metadata -----------------------------------------------------------------------------
+
+
+def read_stream(where: str) -> object:
+    """Return the metadata in a file or at a URL; raises DownloadError."""
+    return _parsed(read_small(where, LARGEST), shown(where))
+
+
+def ask_installer(path: str) -> object:
+    """Return the metadata that an ``openshift-install`` has in itself; raises PrepError."""
+    words = ("coreos", "print-stream-json")
+    return _parsed(asked(Path(path), *words), " ".join([path, *words]))
+
+
+def _parsed(text: bytes, origin: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DownloadError(f"{origin} is no JSON: {error}") from error
+
+
+def find_release(metadata: object, arch: str, origin: str) -> Release:
+    """Return the image of an architecture; raises DownloadError that names ``origin`` and what it lacks."""
+    if isinstance(metadata, Mapping) and "baseURI" in metadata:
+        return _of_old_era(metadata, arch, origin)
+    artifact = _at(metadata, origin, "architectures", arch, "artifacts", "openstack")
+    formats = _at(artifact, origin, "formats")
+    known = next((name for name in _FORMATS if isinstance(formats, Mapping) and name in formats), None)
+    if known is None:
+        there = _keys(formats)
+        raise DownloadError(f"{origin}: its OpenStack image for {arch} has the formats {there}, and no qcow2")
+    disk = _at(formats, origin, known, "disk")
+    sha256, uncompressed_sha256 = _sums(disk, _FORMATS[known], origin)
+    return Release(
+        release=str(_at(artifact, origin, "release")),
+        arch=arch,
+        location=_url(_at(disk, origin, "location"), origin),
+        sha256=sha256,
+        uncompressed_sha256=uncompressed_sha256,
+        compression=_FORMATS[known],
+    )
+
+
+def _of_old_era(metadata: Raw, arch: str, origin: str) -> Release:
+    """Return the image of a file that is for one architecture, named at the end of its baseURI."""
+    base = _url(metadata["baseURI"], origin).rstrip("/")
+    last = base.rpartition("/")[2]
+    only = last if last in get_args(Arch) else "x86_64"
+    if arch != only:
+        raise DownloadError(f"{origin}: is for {only} alone, and not for {arch}")
+    image = _at(metadata, origin, "images", "openstack")
+    path = str(_at(image, origin, "path"))
+    # files named .qcow2 were gz for a while, which the servers then undid
+    compression = next((kind for kind in ("gz", "xz") if path.endswith(f".{kind}")), None)
+    sha256, uncompressed_sha256 = _sums(image, compression, origin)
+    return Release(
+        release=str(_at(metadata, origin, "buildid")),
+        arch=arch,
+        location=f"{base}/{path}",
+        sha256=sha256,
+        uncompressed_sha256=uncompressed_sha256,
+        size=_number(image.get("size"), origin),
+        uncompressed_size=_number(image.get("uncompressed-size"), origin),
+        compression=compression,  # type: ignore[arg-type] # one of its values
+    )
+
+
+def _sums(entry: Raw, compression: str | None, origin: str) -> tuple[str, str]:
+    """Return the sums of the file and of its content; what is not compressed may have one for both."""
+    packed = _at(entry, origin, "sha256")
+    if compression in (None, "none"):
+        plain = entry.get("uncompressed-sha256", packed)
+    else:
+        plain = _at(entry, origin, "uncompressed-sha256")
+    for value in (packed, plain):
+        if not isinstance(value, str) or not _SHA256.fullmatch(value):
+            raise DownloadError(f"{origin}: {value!r} is no sha256")
+    return packed, plain
+
+
+def _number(value: object, origin: str) -> int | None:
+    if value is not None and (type(value) is not int or value < 1):
+        raise DownloadError(f"{origin}: {value!r} is no size")
+    return value
+
+
+def _url(value: object, origin: str) -> str:
+    if not isinstance(value, str) or not is_url(value):
+        raise DownloadError(f"{origin}: {value!r} is no http, https or file URL")
+    return value
+
+
+def _at(data: Any, origin: str, *path: str) -> Any:
+    """Return what stands at a path; the error names the part that is missing, and what is there instead."""
+    for depth, step in enumerate(path, 1):
+        if not isinstance(data, Mapping) or step not in data:
+            raise DownloadError(f"{origin}: has no {'.'.join(path[:depth])}; it has {_keys(data)} there")
+        data = data[step]
+    return data
+
+
+def _keys(data: object) -> str:
+    return (", ".join(sorted(map(str, data))) if isinstance(data, Mapping) else "") or "nothing"
+
+
+def mirrored(location: str, mirror: str) -> str:
+    """Return the URL of the same path below a mirror."""
+    parts = urlsplit(location)
+    return mirror.rstrip("/") + parts.path + (f"?{parts.query}" if parts.query else "")

@@ -1,0 +1,180 @@
+"""What is sent on is what it should be: contents with their sums, unpacked on the way.
+
+Everything is one pass: reading, the sum of the file, unpacking, the sums of the content and sending
+run in threads of their own, each a few chunks ahead of the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from queue import SimpleQueue
+
+from openstack_prep.base.errors import DownloadError
+from openstack_prep.download.compression import Compression, Unsound, open_packed, unpacked
+from openstack_prep.download.fetching import Chunks, shown
+
+AHEAD = 16  # chunks that wait between two stages
+UNTOLD = 2**36  # bytes that any file may unpack to when nobody said how many it should be,
+EXPANSION = 100  # and how many times its own size, if that is more: disks are large and empty, but not bombs
+
+Progress = Callable[[int, int | None, int | None], None]
+
+
+class Digests:
+    """The sums of what passes by."""
+
+    def __init__(self, algorithms: Iterable[str]) -> None:
+        self._hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
+        self.size = 0
+
+    def through(self, chunks: Iterable[bytes], stage: Callable[[Chunks], Iterable[bytes]]) -> Chunks:
+        """Let chunks pass by one sum after the other; ``stage`` gives each a thread of its own."""
+        for each in self._hashes.values():
+            chunks = stage(_passing(each.update, chunks))
+        return _passing(self._count, chunks)
+
+    def _count(self, chunk: bytes) -> None:
+        self.size += len(chunk)
+
+    def get(self, algorithm: str) -> str | None:
+        """Return a sum in hexadecimal, if it was asked for."""
+        return self._hashes[algorithm].hexdigest() if algorithm in self._hashes else None
+
+
+def _passing(see: Callable[[bytes], object], chunks: Iterable[bytes]) -> Chunks:
+    for chunk in chunks:
+        see(chunk)
+        yield chunk
+
+
+class Ahead:
+    """Chunks that a thread of its own reads, at most AHEAD before whoever iterates.
+
+    ``close`` is for whoever gives up: the thread then ends, at the latest with the read it is in.
+    """
+
+    def __init__(self, chunks: Chunks) -> None:
+        self._chunks = chunks
+        self._room = threading.Semaphore(AHEAD)
+        self._ready: SimpleQueue[bytes | BaseException | None] = SimpleQueue()
+        self._closed = threading.Event()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        end: BaseException | None = None
+        try:
+            with contextlib.closing(self._chunks):
+                for chunk in self._chunks:
+                    self._room.acquire()
+                    if self._closed.is_set():
+                        break
+                    self._ready.put(chunk)
+        except BaseException as error:  # noqa: BLE001 - whoever iterates gets it
+            end = error
+        self._ready.put(end)
+
+    def __iter__(self) -> Iterator[bytes]:
+        while (item := self._ready.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            self._room.release()
+            yield item
+
+    def close(self) -> None:
+        self._closed.set()
+        self._room.release()
+
+
+class Verified:
+    """The content of a source as the body of a request: read anew each time it is iterated.
+
+    ``checksum`` is that of the content, ``compressed_checksum`` that of the file when it is
+    compressed; ``size`` is that of the content, in bytes.  When one of them is not as expected,
+    iterating ends with DownloadError instead of simply ending, so that a chunked upload never gets
+    its closing chunk; so does a file without a size that unpacks to more than a disk may hold.
+    Afterwards ``digests`` are those of the content.  ``progress`` is told how many bytes of the file
+    are read, how many it has, and, if it is compressed, how many they were when unpacked.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        checksum: str | None = None,
+        *,
+        compression: Compression | None = None,
+        compressed_checksum: str | None = None,
+        size: int | None = None,
+        algorithms: Iterable[str] = ("sha256",),
+        progress: Progress = lambda done, total, unpacked: None,
+    ) -> None:
+        self.source = source
+        self.checksum, self.compressed_checksum, self.size = checksum, compressed_checksum, size
+        self.compression = compression
+        self.algorithms = {*algorithms, *_algorithm(checksum)}
+        self.progress = progress
+        self.digests = Digests(self.algorithms)
+
+    def __iter__(self) -> Iterator[bytes]:
+        self.digests = Digests(self.algorithms)
+        packed = Digests(_algorithm(self.compressed_checksum))
+        chunks, total, compression = open_packed(self.source, self.compression)
+        with contextlib.ExitStack() as stages:
+
+            def stage(chunks: Chunks) -> Iterable[bytes]:
+                return stages.enter_context(contextlib.closing(Ahead(chunks)))
+
+            content: Iterable[bytes] = packed.through(stage(chunks), stage)
+            if compression != "none":
+                content = stage(self._unpacked(content, compression, packed))
+            for chunk in self.digests.through(content, stage):
+                self._check_size(self.digests.size, packed.size)
+                yield chunk
+                done = self.digests.size
+                if compression == "none":
+                    self.progress(done, total, None)
+                else:
+                    self.progress(packed.size, total, done)
+        self._verify(packed)
+
+    def _unpacked(self, chunks: Iterable[bytes], compression: Compression, packed: Digests) -> Chunks:
+        """Unpack; what cannot be unpacked because it is another file is told by its sum, so all of it is read."""
+        try:
+            yield from unpacked(chunks, compression, self.source)
+        except Unsound:
+            if self.compressed_checksum:
+                for _ in chunks:
+                    pass
+                _compare(shown(self.source), packed, self.compressed_checksum)
+            raise
+
+    def _check_size(self, so_far: int, packed: int) -> None:
+        most = max(UNTOLD, EXPANSION * packed) if self.size is None else self.size
+        if so_far > most:
+            remedy = "correct the size, or get the right file" if self.size else "give its size if that is right"
+            raise DownloadError(f"{shown(self.source)} holds more than {most} bytes; {remedy}")
+
+    def _verify(self, packed: Digests) -> None:
+        """Raise DownloadError unless all is as expected; a wrong file is said before its wrong content."""
+        where = shown(self.source)
+        if not self.digests.size:
+            raise DownloadError(f"{where} is empty")
+        _compare(where, packed, self.compressed_checksum)
+        if self.size not in (None, self.digests.size):
+            raise DownloadError(f"{where} holds {self.digests.size} bytes instead of {self.size}")
+        _compare(f"the content of {where}" if self.compressed_checksum else where, self.digests, self.checksum)
+
+
+def _algorithm(checksum: str | None) -> set[str]:
+    return {checksum.partition(":")[0]} if checksum else set()
+
+
+def _compare(what: str, digests: Digests, checksum: str | None) -> None:
+    algorithm, _, expected = (checksum or "").partition(":")
+    found = digests.get(algorithm)
+    if found is not None and found != expected:
+        raise DownloadError(
+            f"{what} has {algorithm} {found} instead of {expected}; correct the checksum, or get the right file"
+        )

@@ -1,0 +1,20 @@
+"""Cilium's Helm values for a cluster and for a mesh of them: pure, data in, text out."""
+
+from openstack_prep.kubernetes.cilium.model import Cilium
+from openstack_prep.kubernetes.cilium.required import Passage, hint, install, required
+from openstack_prep.kubernetes.cilium.rules import mistakes, warnings
+from openstack_prep.kubernetes.cilium.values import Member, document, helm_chart_config, manifests
+
+__all__ = [
+    "Cilium",
+    "Member",
+    "Passage",
+    "document",
+    "helm_chart_config",
+    "hint",
+    "install",
+    "manifests",
+    "mistakes",
+    "required",
+    "warnings",
+]

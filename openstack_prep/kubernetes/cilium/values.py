@@ -1,0 +1,184 @@
+"""Cilium's Helm values, in the words of its release, and the Service of the older mesh.
+
+Source: install/kubernetes/cilium/values.yaml of Cilium 1.13, 1.14, 1.16 and 1.18, the upgrade notes (tunnel became
+routingMode and tunnelProtocol in 1.14), and the guide to cluster mesh; for the managed etcd that of Cilium 1.8.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.yaml_text import dump
+from openstack_prep.kubernetes.cilium.model import ETCD_PORT, MESH_DOMAIN, Cilium
+from openstack_prep.kubernetes.model import Cluster
+
+ANNOTATIONS = ("metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs")
+"""How MetalLB is asked for an address since 0.13; the first name is read since 0.14.9, the second before and after."""
+ROUTING_MODE_SINCE = (1, 14)
+SHARED_CA_SINCE = (1, 14)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """A cluster of the mesh: its networks must be given or drawn already.
+
+    ``old_metallb``: MetalLB is configured by a ConfigMap, and so does not know the annotation.
+    ``values_file`` is where the values are written, for the commands that name them.
+    """
+
+    name: str
+    cilium: Cilium
+    cluster: Cluster
+    old_metallb: bool = False
+    values_file: str = "cilium-values.yaml"
+
+
+def document(member: Member, members: Sequence[Member]) -> dict[str, object]:
+    """Return the Helm values of one cluster; ``members`` are all clusters of the mesh.
+
+    They hold no certificate and no key: each cluster makes its own from the CA that they share, see ``hint``.
+    """
+    values = typed(member, members)
+    return _merged(values, member.cilium.values or {})
+
+
+def helm_chart_config(values: Mapping[str, object]) -> dict[str, object]:
+    """Return values as a manifest for RKE2, which installs Cilium itself when cni says cilium.
+
+    It is applied to a cluster that runs; in a server's folder of manifests each start would apply it again, over later
+    changes.
+    """
+    metadata = {"name": "rke2-cilium", "namespace": "kube-system"}
+    return {
+        "apiVersion": "helm.cattle.io/v1",
+        "kind": "HelmChartConfig",
+        "metadata": metadata,
+        "spec": {"valuesContent": dump(values)},
+    }
+
+
+def typed(member: Member, members: Sequence[Member]) -> dict[str, object]:
+    """Return the values that the fields stand for, without those given as ``values``."""
+    cilium = member.cilium
+    found: dict[str, object] = {"cluster": {"name": member.name, "id": cilium.cluster_id}}
+    found |= _addresses(cilium, member.cluster) | _routing(cilium)
+    if cilium.kube_proxy_replacement:
+        found["kubeProxyReplacement"] = True if cilium.minor >= ROUTING_MODE_SINCE else "strict"
+        found["k8sServiceHost"] = cilium.k8s_service_host
+        found["k8sServicePort"] = cilium.k8s_service_port
+    if cilium.encryption != "none":
+        found["encryption"] = {"enabled": True, "type": cilium.encryption}
+    if cilium.mesh == "etcd":
+        found |= {"etcd": {"enabled": True, "managed": True}, "identityAllocationMode": "kvstore"}
+    elif cilium.mesh == "clustermesh-apiserver":
+        found["clustermesh"] = _mesh(member, members)
+    return found
+
+
+def _addresses(cilium: Cilium, cluster: Cluster) -> dict[str, object]:
+    """Return who gives addresses to pods; those of IPv6 need to be switched on."""
+    version = ipaddress.ip_network(cluster.cluster_cidr).version if cluster.cluster_cidr else 4
+    families = {"ipv4": {"enabled": False}, "ipv6": {"enabled": True}} if version == 6 else {}
+    if cilium.ipam == "kubernetes":
+        return {"ipam": {"mode": "kubernetes"}, "k8s": {f"requireIPv{version}PodCIDR": True}, **families}
+    operator: dict[str, object] = {f"clusterPoolIPv{version}PodCIDRList": [cluster.cluster_cidr]}
+    if version == 6:
+        operator["clusterPoolIPv6MaskSize"] = 64  # the default, 120, is for networks from /104 on
+    return {"ipam": {"mode": "cluster-pool", "operator": operator}, **families}
+
+
+def _routing(cilium: Cilium) -> dict[str, object]:
+    native = cilium.routing == "native"
+    if cilium.minor < ROUTING_MODE_SINCE:
+        found: dict[str, object] = {"tunnel": "disabled" if native else cilium.tunnel_protocol}
+    elif native:
+        found = {"routingMode": "native"}
+    else:
+        found = {"routingMode": "tunnel", "tunnelProtocol": cilium.tunnel_protocol}
+    if native and cilium.native_routing_cidr:
+        version = ipaddress.ip_network(cilium.native_routing_cidr).version
+        found[f"ipv{version}NativeRoutingCIDR"] = cilium.native_routing_cidr
+    return found
+
+
+def _mesh(member: Member, members: Sequence[Member]) -> dict[str, object]:
+    cilium = member.cilium
+    apiserver: dict[str, object] = {"service": _service(member)}
+    if cilium.mesh_domain != MESH_DOMAIN:  # which alone its certificate is for by itself
+        apiserver["tls"] = {"server": {"extraDnsNames": [f"*.{cilium.mesh_domain}"]}}
+    found: dict[str, object] = {"useAPIServer": True, "apiserver": apiserver}
+    peers = [each for each in members if each.name != member.name and each.cilium.mesh == "clustermesh-apiserver"]
+    if peers and cilium.minor >= SHARED_CA_SINCE:
+        clusters = [_peer(each) for each in peers]
+        found["config"] = {"enabled": True, "domain": cilium.mesh_domain, "clusters": clusters}
+    return found
+
+
+def _peer(member: Member) -> dict[str, object]:
+    cilium = member.cilium
+    addresses = [cilium.mesh_address] if cilium.mesh_address else []
+    return {"name": member.name, "port": cilium.mesh_port, "ips": addresses}
+
+
+def _service(member: Member) -> dict[str, object]:
+    """Return the mesh's Service; MetalLB refuses one that asks for its address in both ways."""
+    cilium = member.cilium
+    if cilium.mesh_service == "NodePort":
+        return {"type": "NodePort", "nodePort": cilium.mesh_node_port}
+    asked = _asked(member)
+    annotations = {"annotations": asked["annotations"]} if "annotations" in asked else {}
+    return {"type": "LoadBalancer", **annotations, **asked.get("spec", {})}
+
+
+def _asked(member: Member) -> Values:
+    """Return how MetalLB is asked for the fixed address: by annotations, or of old by the Service's own field."""
+    address = member.cilium.mesh_address
+    if address is None:
+        return {}
+    if member.old_metallb:
+        return {"spec": {"loadBalancerIP": address}}
+    return {"annotations": dict.fromkeys(ANNOTATIONS, address)}
+
+
+def manifests(member: Member) -> list[dict[str, object]]:
+    """Return what is to be applied besides the chart: the Service of a managed etcd, which the chart does not make."""
+    cilium = member.cilium
+    if cilium.mesh != "etcd":
+        return []
+    asked = _asked(member) if cilium.mesh_service == "LoadBalancer" else {}
+    metadata = {"name": "cilium-etcd-external", "namespace": cilium.namespace}
+    metadata |= {"annotations": asked["annotations"]} if "annotations" in asked else {}
+    port: dict[str, object] = {"port": ETCD_PORT}
+    if cilium.mesh_service == "NodePort":
+        port["nodePort"] = cilium.mesh_node_port
+    spec = {
+        "type": cilium.mesh_service,
+        **asked.get("spec", {}),
+        "ports": [port],
+        "selector": {"app": "etcd", "etcd_cluster": "cilium-etcd", "io.cilium/app": "etcd-operator"},
+    }
+    return [{"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}]
+
+
+def _merged(values: Raw, more: Raw) -> Values:
+    """Return values with others put in between them; what is in both is of the first."""
+    found = dict(values)
+    for name, value in more.items():
+        if isinstance(value, Mapping) and isinstance(found.get(name), Mapping):
+            found[name] = _merged(found[name], value)
+        else:
+            found.setdefault(name, value)
+    return found
+
+
+def clashes(values: Mapping[str, object], more: Mapping[str, object], path: str = "") -> Iterator[str]:
+    """Yield the dotted names of what both say."""
+    for name in [each for each in more if each in values]:
+        one, other = values[name], more[name]
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            yield from clashes(one, other, f"{path}{name}.")
+        else:
+            yield f"{path}{name}"

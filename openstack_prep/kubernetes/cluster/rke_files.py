@@ -1,0 +1,249 @@
+"""The texts of a cluster's files, from what is declared and what its stack tells of the nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.raw import Raw
+from openstack_prep.base.secret import HIDDEN, Secret
+from openstack_prep.base.yaml_text import dump
+from openstack_prep.kubernetes import cilium, metallb
+from openstack_prep.kubernetes.cilium import Member
+from openstack_prep.kubernetes.model import NodeGroup, Role
+from openstack_prep.kubernetes.nodes import Machine, nodes_of, unmatched
+from openstack_prep.kubernetes.rke1 import cluster_yml
+from openstack_prep.kubernetes.rke2 import rke2
+from openstack_prep.resources.heat.heat_parameters import items
+from openstack_prep.resources.orchestration.stack_outputs import Outputs
+
+if TYPE_CHECKING:
+    from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
+
+METALLB, SERVICE, COMMANDS, REGISTRIES = "metallb.yaml", "cilium-etcd.yaml", "mesh-commands.txt", "registries.yaml"
+VALUES = {"rke": "cilium-values.yaml", "rke2": "rke2-cilium-config.yaml"}
+"""Helm's values, or for RKE2, which runs Helm itself, the manifest that holds them."""
+GROUPS = {"rke": ("node",), "rke2": ("server", "agent")}
+WANTED = {
+    "rke": ("node_names", "node_addresses"),
+    "rke2": ("server_names", "server_addresses", "agent_names", "agent_addresses", "api_address"),
+}
+"""Outputs that a stack must offer; where its addresses are outer ones, node_internal_addresses and the like, too."""
+
+
+Content = str | Sequence[Raw]
+"""A text, or the documents of a YAML file, in which what nobody may see is a Secret."""
+
+
+def names(cluster: RkeCluster) -> list[str]:
+    """Return the names of the files that do not depend on the nodes."""
+    first = [cluster_yml.FILE] if cluster.distribution == "rke" else []
+    return [*first, *_beside(cluster)]
+
+
+def texts(cluster: RkeCluster, outputs: Outputs, *, openly: bool) -> dict[str, str]:
+    """Return the files by name, with their secrets or with stars in their place.
+
+    Raises SpecError for nodes of no group.
+    """
+    found = {**_configs(cluster, outputs), **_beside(cluster)}
+    return {
+        name: content if isinstance(content, str) else dump(*(content if openly else map(_starred, content)))
+        for name, content in found.items()
+    }
+
+
+def _starred(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: _starred(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_starred(each) for each in value]
+    return HIDDEN if isinstance(value, Secret) else value
+
+
+def _configs(cluster: RkeCluster, outputs: Outputs) -> Mapping[str, Content]:
+    """Return the files for RKE, or for each node of RKE2."""
+    declared = as_declared(cluster, outputs)
+    nodes = nodes_of(declared, machines(cluster, outputs))
+    if cluster.distribution == "rke":
+        return {cluster_yml.FILE: [cluster_yml.document(declared, nodes, cluster.name)]}
+    api, outer = outputs.values["api_address"], outputs.values.get("api_floating_address")
+    sans = [*filter(None, [outer]), *items(outputs.parameters.get("tls_san") or ())]
+    token = cluster.scene.secret_parameter(cluster, "token")
+    configs = rke2.documents(declared, nodes, api=api, token=token, tls_san=sans)
+    logins = rke2.registries(declared)
+    return {f"{name}.yaml": [each] for name, each in configs.items()} | ({REGISTRIES: [logins]} if logins else {})
+
+
+def as_declared(cluster: RkeCluster, outputs: Outputs | None) -> RkeCluster:
+    """Return a cluster with what its stack says of logins and roles, and Cilium of the rest."""
+    if cluster.distribution == "rke":
+        user = cluster.user or (outputs.values.get("login_user") if outputs else None)
+        plugin = cluster.network_plugin or ("none" if cluster.cilium else None)
+        return replace(cluster, user=user, network_plugin=plugin)
+    said = ",".join(items(outputs.parameters.get("cni") or ())) if outputs else ""
+    plugin = cluster.network_plugin or ("cilium" if cluster.cilium else said or None)
+    roles = cluster.roles or (_servers_and_agents(outputs) if outputs else ())
+    return replace(cluster, network_plugin=plugin, roles=roles)
+
+
+def _servers_and_agents(outputs: Outputs) -> tuple[NodeGroup, ...]:
+    """Return what the nodes of an RKE2 stack do: by default its servers keep pods off."""
+    servers, agents = (len(outputs.values[f"{group}_names"]) for group in GROUPS["rke2"])
+    works: tuple[Role, ...] = ("worker",)
+    both = str(outputs.parameters.get("server_taint", True)).lower() == "false"
+    first = NodeGroup(nodes=f"0-{servers - 1}", roles=("controlplane", "etcd", *(works if both else ())))
+    return (first, NodeGroup(nodes=f"{servers}-", roles=works)) if agents else (first,)
+
+
+def _beside(cluster: RkeCluster) -> dict[str, Content]:
+    """Return the files for kubectl and Helm, which no node has a part in."""
+    found: dict[str, Content] = {}
+    if cluster.metallb:
+        found[METALLB] = metallb.document(cluster.metallb, cluster.scene.addresses(cluster))
+    if cluster.cilium:
+        me, members = member(cluster), members_beside(cluster)
+        values = cilium.document(me, members)
+        found[VALUES[cluster.distribution]] = [
+            values if cluster.distribution == "rke" else cilium.helm_chart_config(values)
+        ]
+        if manifests := cilium.manifests(me):
+            found[SERVICE] = manifests
+        if commands := cilium.hint(members):
+            found[COMMANDS] = commands
+    return found
+
+
+def member(cluster: RkeCluster) -> Member:
+    """Return a cluster as Cilium's mesh sees it."""
+    assert cluster.cilium is not None
+    old = cluster.metallb is not None and cluster.metallb.manifests == "configmap"
+    values = f"{cluster.directory}/{VALUES[cluster.distribution]}"
+    return Member(name=cluster.name, cilium=cluster.cilium, cluster=cluster, old_metallb=old, values_file=values)
+
+
+def members_beside(cluster: RkeCluster) -> list[Member]:
+    """Return all clusters of the spec that have Cilium."""
+    return [member(each) for each in cluster.scene.clusters.values() if each.cilium]
+
+
+def machines(cluster: RkeCluster, outputs: Outputs) -> list[Machine]:
+    """Return the nodes that a stack tells of: name, address from outside, address among them."""
+    return [(name, address, inner) for name, address, inner in _rows(cluster, outputs)]
+
+
+def _rows(cluster: RkeCluster, outputs: Outputs) -> Iterator[tuple[Any, ...]]:
+    said = outputs.values
+    for group in GROUPS[cluster.distribution]:
+        outer = said[f"{group}_addresses"]
+        inner = said.get(f"{group}_internal_addresses") or outer
+        yield from zip(said[f"{group}_names"], outer, inner, strict=True)
+
+
+# --- what is wrong ------------------------------------------------------------------------
+
+
+def mistakes(cluster: RkeCluster, outputs: Outputs | None) -> Iterator[Mistake]:
+    """Yield what keeps the files from being right; ``outputs`` is None while the stack cannot tell."""
+    found = list(of_outputs(cluster, outputs) if outputs else _of_template(cluster))
+    yield from found
+    usable = outputs if not found else None
+    declared, nodes = as_declared(cluster, usable), None
+    count = how_many(cluster, usable)
+    if count is not None:
+        found = list(unmatched(declared, count))
+        yield from found
+        nodes = nodes_of(declared, machines(cluster, usable)) if usable and not found else None
+    of = cluster_yml if cluster.distribution == "rke" else rke2
+    yield from of.mistakes(declared, nodes)
+    if cluster.metallb:
+        said = metallb.mistakes(cluster.metallb, cluster.scene.addresses(cluster))
+        yield from (replace(each, where=f"metallb.{each.where}") for each in said)
+    if cluster.cilium:
+        said = cilium.mistakes(
+            member(cluster), members_beside(cluster), cluster.metallb, cluster.scene.addresses(cluster)
+        )
+        ours = ("name", "network_plugin")
+        yield from (each if each.where in ours else replace(each, where=f"cilium.{each.where}") for each in said)
+
+
+def warnings(cluster: RkeCluster, outputs: Outputs | None) -> Iterator[str]:
+    """Yield what works, but not as well as it could."""
+    if cluster.ssh_key_path and not Path(cluster.ssh_key_path).exists():
+        yield f"ssh_key_path: {cluster.ssh_key_path} is not there; RKE is to run where it is"
+    if outputs is not None:
+        declared = as_declared(cluster, outputs)
+        of = cluster_yml if cluster.distribution == "rke" else rke2
+        yield from of.warnings(declared, nodes_of(declared, machines(cluster, outputs)))
+        yield from cilium.warnings(member(cluster)) if cluster.cilium else ()
+        yield from metallb.warnings(cluster.metallb, cluster.config or {}) if cluster.metallb else ()
+
+
+def how_many(cluster: RkeCluster, outputs: Outputs | None) -> int | None:
+    """Return how many nodes the stack has or, by its parameters, will have; None when nobody knows yet."""
+    if outputs:
+        return len(machines(cluster, outputs))
+    counts = list(_counts(cluster).values())
+    return sum(map(int, counts)) if all(each.isdecimal() for each in counts) else None
+
+
+def to_come(cluster: RkeCluster, outputs: Outputs) -> int | None:
+    """Return how many nodes the stack will have by the spec; None when that changes nothing, or nobody knows."""
+    counts = _counts(cluster)
+    same = all(str(outputs.parameters.get(name)) == count for name, count in counts.items())
+    return None if same else how_many(cluster, None)
+
+
+def _counts(cluster: RkeCluster) -> dict[str, str]:
+    """Return by parameter how many nodes the spec gives a stack, as Heat says numbers."""
+    template = cluster.scene.template(cluster) or {}
+    given, declared = cluster.scene.parameters(cluster), template.get("parameters") or {}
+    names = [f"{group}_count" for group in GROUPS[cluster.distribution]]
+    return {name: str(given.get(name, declared.get(name, {}).get("default"))) for name in names}
+
+
+def _of_template(cluster: RkeCluster) -> Iterator[Mistake]:
+    """Yield what the template of a stack of the spec does not offer."""
+    template = cluster.scene.template(cluster)
+    if template is not None:
+        offered = template.get("outputs") or {}
+        missing = [name for name in WANTED[cluster.distribution] if name not in offered]
+        yield from [lacking(cluster, missing)] if missing else []
+
+
+def of_outputs(cluster: RkeCluster, outputs: Outputs) -> Iterator[Mistake]:
+    """Yield what the outputs of a stack lack."""
+    missing = [name for name in WANTED[cluster.distribution] if outputs.values.get(name) is None]
+    if missing:
+        yield lacking(cluster, missing)
+        return
+    for group in GROUPS[cluster.distribution]:
+        lists = [outputs.values.get(f"{group}_{what}") for what in ("names", "addresses", "internal_addresses")]
+        if not all(isinstance(each, list) for each in lists[:2]) or len({len(each) for each in lists if each}) > 1:
+            what = f"stack/{outputs.stack}: {group}_names and {group}_addresses are no lists of one length"
+            yield Mistake("stack", what, "have the template give one name and one address for each node")
+            return
+    for name in ("api_address",) if cluster.user else ("api_address", "login_user"):
+        said = outputs.values.get(name)
+        if said is not None and not (isinstance(said, str) and re.fullmatch(r"[\w.:-]+", said)):
+            yield Mistake("stack", f"stack/{outputs.stack}: {name} is no address or name", "have the template give one")
+    rows = list(_rows(cluster, outputs))
+    if not rows:
+        yield Mistake("stack", f"stack/{outputs.stack} has no node", "give it one")
+    if unknown := [str(name) for name, *addresses in rows if not (name and all(addresses))]:
+        what = f"stack/{outputs.stack} knows no address of {', '.join(unknown)}"
+        yield Mistake("stack", what, "look whether these servers are there: openstack server list")
+    elif not all(isinstance(each, str) for row in rows for each in row):
+        what = f"stack/{outputs.stack}: names and addresses of nodes are not all texts"
+        yield Mistake("stack", what, "have the template give one name and one address for each node")
+
+
+def lacking(cluster: RkeCluster, missing: Iterable[str]) -> Mistake:
+    """Return the mistake of a stack whose template does not offer what a cluster is made of."""
+    what = f"stack/{cluster.stack} has no output {', '.join(missing)}"
+    remedy = f"add it to the template's outputs, or take shipped:{cluster.distribution}-cluster.yaml"
+    return Mistake("stack", what, remedy)

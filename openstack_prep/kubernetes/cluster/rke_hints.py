@@ -1,0 +1,76 @@
+"""What is worth telling of a cluster's files: the networks in them, where they are, what to type next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from openstack_prep.kubernetes import cilium
+from openstack_prep.kubernetes.cluster.rke_files import COMMANDS, VALUES, member, members_beside, mistakes, warnings
+from openstack_prep.kubernetes.rke1 import cluster_yml
+from openstack_prep.kubernetes.rke2 import rke2
+from openstack_prep.resources.files.marked_files import documents
+from openstack_prep.resources.orchestration.stack_outputs import Outputs
+
+if TYPE_CHECKING:
+    from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
+
+PLACES = {
+    "cluster_cidr": (("services", "kube-controller", "cluster_cidr"), ("cluster-cidr",)),
+    "service_cidr": (("services", "kube-api", "service_cluster_ip_range"), ("service-cidr",)),
+}
+"""Where cluster.yml and config.yaml say what our fields say."""
+
+
+def networks_in(there: Iterable[str]) -> dict[str, str]:
+    """Return the networks of pods and Services that files name, by our names for them."""
+    read = [each for text in there for each in documents(text) or ()]
+    found = {}
+    for name, places in PLACES.items():
+        said = (_at(document, place) for document in read for place in places)
+        found[name] = next((each for each in said if isinstance(each, str)), None)
+    return {name: value for name, value in found.items() if value}
+
+
+def _at(document: object, place: Iterable[str]) -> object:
+    for name in place:
+        document = document.get(name) if isinstance(document, Mapping) else None
+    return document
+
+
+def told(cluster: RkeCluster, outputs: Outputs | None, folder: str) -> dict[str, str]:
+    """Return what is worth telling once the files are there: where, what to type next, what could be better."""
+    known = outputs if outputs and not list(mistakes(cluster, outputs)) else None
+    said = {"path": folder} if cluster.distribution == "rke2" else {"path": f"{folder}/{cluster_yml.FILE}"}
+    if known:
+        said["next"] = _one_line(_next(cluster, known, folder))
+        said["then"] = f"{folder}/{COMMANDS}, once all clusters run" if _in_a_mesh(cluster) else ""
+        said["warning"] = "; ".join(warnings(cluster, known))
+    return {name: text for name, text in said.items() if text}
+
+
+def _next(cluster: RkeCluster, outputs: Outputs, folder: str) -> str:
+    """Return the commands that lead to the kubeconfig, and to Cilium unless a mesh has an order of its own."""
+    if cluster.cilium is None or (_in_a_mesh(cluster) and cluster.cilium.mesh == "clustermesh-apiserver"):
+        return _to_the_kubeconfig(cluster, outputs, folder)
+    me = replace(member(cluster), values_file=f"{folder}/{VALUES[cluster.distribution]}")
+    return f"{_to_the_kubeconfig(cluster, outputs, folder)}\n{cilium.install(me)}"
+
+
+def _in_a_mesh(cluster: RkeCluster) -> bool:
+    return cluster.cilium is not None and cluster.cilium.mesh != "none" and bool(cilium.hint(members_beside(cluster)))
+
+
+def _to_the_kubeconfig(cluster: RkeCluster, outputs: Outputs, folder: str) -> str:
+    if cluster.distribution == "rke":
+        return cluster_yml.kubeconfig_hint(shlex.quote(f"{folder}/{cluster_yml.FILE}"))
+    api = outputs.values.get("api_floating_address") or outputs.values["api_address"]
+    server = (outputs.values.get("node_floating_addresses") or outputs.values["server_addresses"])[0]
+    user, kubeconfig = cluster.user or cluster_yml.DEFAULT_USER, shlex.quote(f"{folder}/kubeconfig")
+    return rke2.kubeconfig_hint(user, server, api, kubeconfig, name=cluster.name)
+
+
+def _one_line(commands: str) -> str:
+    return commands.replace("\n", " && ")

@@ -1,0 +1,128 @@
+"""What must get through between clusters, and what of it does not, as far as OpenStack knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import permutations
+
+from openstack_prep.base.finding import Finding
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.kubernetes.cilium import Member, Passage, required
+from openstack_prep.kubernetes.mesh import passages
+from openstack_prep.kubernetes.mesh.addresses import own_addresses, pod_routes
+from openstack_prep.kubernetes.mesh.admission import admission
+from openstack_prep.kubernetes.mesh.inside import inside
+from openstack_prep.kubernetes.mesh.routing import routing
+from openstack_prep.kubernetes.mesh.scene import Scene, Side
+from openstack_prep.openshift.check import by_weight
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examination:
+    """Clusters of a mesh, what must get through between them, and what stands in the way."""
+
+    sides: tuple[Side, ...]
+    passages: tuple[Passage, ...]
+    findings: tuple[Finding, ...]
+    """Errors first."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing stands in the way; what could not be seen is a warning."""
+        return not any(each.level == "error" for each in self.findings)
+
+    def data(self) -> Values:
+        """Return it as plain data."""
+        return {
+            "clusters": [each.name for each in self.sides],
+            "ok": self.ok,
+            "required": [asdict(each) for each in self.passages],
+            "findings": [asdict(each) for each in self.findings],
+        }
+
+    def rows(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield what must get through: from where, to where, what, why; what goes both ways once."""
+        told = {(passages.told(each), each.target, each.source, each.to): each for each in self.passages}
+        for (what, target, source, to), each in told.items():
+            back = (what, target, to, source) in told and target != "mesh address"
+            if not back or source < to:
+                yield passages.row(each, both_ways=back)
+
+    def __str__(self) -> str:
+        errors = sum(each.level == "error" for each in self.findings)
+        warnings = len(self.findings) - errors
+        counts = ", ".join(
+            f"{n} {word}{'' if n == 1 else 's'}" for n, word in ((errors, "error"), (warnings, "warning"))
+        )
+        names = ", ".join(each.name for each in self.sides)
+        end = f"{names}: {counts if self.findings else 'nothing stands in the way'}"
+        return "\n".join([*_table([HEADER, *self.rows()]), "", *map(str, self.findings), end])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nodes:
+    """The nodes of one cluster."""
+
+    ports: Sequence[Raw] = ()
+    """The ports by which they know one another."""
+    subnets: Sequence[Raw] = ()
+    """The subnets that these are, or will be, in."""
+    roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """What the nodes do (controlplane, etcd, worker), by the ids of their ports; empty when that is not known."""
+    by_bgp: bool = False
+    """Whether MetalLB announces addresses by BGP."""
+    speakers: bool = False
+    """Whether MetalLB announces addresses by layer 2."""
+
+
+HEADER = ("from", "to", "what", "why")
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)).rstrip()
+
+
+def examine(scene: Scene, members: Sequence[Member], nodes: Mapping[str, Nodes]) -> Examination:
+    """Judge what was read of the nodes of clusters, by the clusters' names: pure."""
+    needed = required(members)
+    sides = {each.name: side_of(each, nodes[each.name]) for each in members}
+    ways = [
+        each for pair in permutations(sides.values(), 2) for each in (*routing(scene, *pair), *pod_routes(scene, *pair))
+    ]
+    found = [each for side in sides.values() for each in own_addresses(scene, side)]
+    found += _each_command_once(ways)
+    for passage in needed:
+        found += admission(scene, sides[passage.source], sides[passage.to], passage)
+    for member in members:
+        found += inside(scene, sides[member.name], member, needed)
+    return Examination(
+        sides=tuple(sides.values()), passages=tuple(needed), findings=tuple(by_weight(_each_command_once(found)))
+    )
+
+
+def side_of(member: Member, nodes: Nodes) -> Side:
+    """Return a cluster of the mesh as its neighbours see it."""
+    cilium, pods = member.cilium, member.cluster.cluster_cidr
+    return Side(
+        name=member.name,
+        ports=nodes.ports,
+        subnets=nodes.subnets,
+        roles=nodes.roles,
+        pod_networks=(pods,) if pods and cilium.routing == "native" else (),
+        by_bgp=nodes.by_bgp,
+        speakers=nodes.speakers,
+        mesh_address=cilium.mesh_address if cilium.mesh_service == "LoadBalancer" else None,
+    )
+
+
+def _each_command_once(found: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield findings but those that the command of an earlier one mends: what opens a way often opens that back."""
+    told: set[str] = set()
+    for each in found:
+        if each.remedy not in told:
+            yield each
+        if each.remedy.startswith("openstack "):
+            told.add(each.remedy)

@@ -1,0 +1,53 @@
+"""What must get through among the nodes of one cluster, for a mesh is no better than its clusters.
+
+Source: RKE's and RKE2's documentation of ports; Cilium's "Firewall Rules"; MetalLB's "Requirements".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Literal
+
+from openstack_prep.base.finding import Finding
+from openstack_prep.kubernetes.cilium import Member, Passage
+from openstack_prep.kubernetes.mesh.admission import admission
+from openstack_prep.kubernetes.mesh.scene import Scene, Side
+
+ALL = frozenset({"controlplane", "etcd", "worker"})
+SERVERS = frozenset({"controlplane"})
+ETCD = frozenset({"etcd"})
+KUBERNETES = (
+    (ALL, SERVERS, 6443, "nodes ask the Kubernetes API"),
+    (ALL, ALL, 10250, "the Kubernetes API and metrics-server ask the kubelets"),
+    (SERVERS | ETCD, ETCD, 2379, "the Kubernetes API keeps its state in etcd"),
+    (ETCD, ETCD, 2380, "members of etcd agree with one another"),
+)
+"""Roles of those who send, roles of those who receive, TCP port, and what it is for."""
+SPOKEN: tuple[Literal["tcp", "udp"], ...] = ("tcp", "udp")
+SPEAKERS = 7946, "without it each of MetalLB's speakers believes that it is alone, and all announce one address"
+JOINING = (ALL, SERVERS, 9345, "nodes of RKE2 join the cluster there")
+
+
+def inside(scene: Scene, side: Side, member: Member, required: Iterable[Passage]) -> Iterator[Finding]:
+    """Yield what does not get from node to node of a cluster whose nodes' roles are known."""
+    for sources, targets, port, why in (*KUBERNETES, *((JOINING,) if member.cluster.distribution == "rke2" else ())):
+        passage = Passage(protocol="tcp", port=port, source=side.name, to=side.name, why=why)
+        yield from _among(scene, side, sources, targets, passage)
+    for protocol in SPOKEN if side.speakers else ():
+        passage = Passage(protocol=protocol, port=SPEAKERS[0], source=side.name, to=side.name, why=SPEAKERS[1])
+        yield from _among(scene, side, ALL, ALL, passage)
+    between = (each for each in required if each.source == side.name and each.target == "nodes")
+    for passage in {(each.protocol, each.port): each for each in between}.values():
+        if passage.port != member.cilium.mesh_port:
+            yield from _among(scene, side, ALL, ALL, replace(passage, to=side.name))
+
+
+def _among(
+    scene: Scene, side: Side, sources: frozenset[str], targets: frozenset[str], passage: Passage
+) -> Iterator[Finding]:
+    receivers = [port for port in side.ports if targets & side.roles.get(port["id"], frozenset())]
+    senders = [port for port in side.ports if sources & side.roles.get(port["id"], frozenset())]
+    if len(receivers) == 1:  # nobody asks a group's leave to talk to itself
+        senders = [port for port in senders if port not in receivers]
+    yield from admission(scene, replace(side, ports=senders), replace(side, ports=receivers), passage)

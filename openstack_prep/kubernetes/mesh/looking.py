@@ -1,0 +1,188 @@
+"""From a spec to what stands between its clusters."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.finding import Finding
+from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Observed
+from openstack_prep.kubernetes.cluster import rke_files
+from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
+from openstack_prep.kubernetes.mesh.declared import Declared, as_declared, mended
+from openstack_prep.kubernetes.mesh.examination import Examination, Nodes, examine
+from openstack_prep.kubernetes.mesh.reading import read
+from openstack_prep.kubernetes.nodes import nodes_of
+from openstack_prep.openshift.check import by_weight
+from openstack_prep.resources.files.existing import Existing
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.network.port import rows_of
+from openstack_prep.resources.orchestration import stack_outputs
+from openstack_prep.resources.orchestration.stack import Stack
+from openstack_prep.resources.orchestration.stack_nodes import servers_of
+from openstack_prep.resources.orchestration.stack_outputs import Outputs
+from openstack_prep.spec import Spec
+from openstack_prep.verbs import api
+
+
+def look(cloud: Cloud, spec: Spec, *, path: str = "SPEC", jobs: int = 8) -> Examination:
+    """Return what must get through between the clusters of a spec's mesh, and what stands in the way; only reads.
+
+    ``path`` is the spec's file, for the commands that mend.  The connection is an administrator's, or of the
+    spec's own project.  Raises SpecError when fewer than two clusters take part, or when a stack does not tell
+    of its nodes; CloudError.
+    """
+    cloud.allow_parallel(jobs).authenticate()
+    spec, site = _site(cloud, spec, jobs)
+    clusters = [each for each in spec.resources if isinstance(each, RkeCluster) and _takes_part(each)]
+    if len(clusters) < 2:
+        named = ", ".join(str(each.key) for each in clusters) or "no cluster"
+        remedy = "give two or more of rke_clusters cilium with a mesh"
+        raise SpecError([Mistake("rke_clusters", f"{named} takes part in a mesh", remedy)])
+    with cloud.reading():
+        seen = [_seen(site, spec, each, path) for each in clusters]
+        return _look(site, [Declared(each, spec.resources) for each in clusters], seen, path)
+
+
+def _takes_part(cluster: RkeCluster) -> bool:
+    return cluster.cilium is not None and cluster.cilium.mesh != "none"
+
+
+def _site(cloud: Cloud, spec: Spec, jobs: int) -> tuple[Spec, Site]:
+    """Open the spec; a connection of its own project's needs neither its users nor a look for the project."""
+    spec, site = api.open_site(cloud, spec, jobs)
+    project = next((each for each in spec.resources if isinstance(each, Project)), None)
+    if project and project.name == cloud.project_name and project.domain in cloud.domains:
+        site = Site(cloud, site.mark, tenant=cloud)
+        site.known[project.key] = Observed(id=cloud.project_id)
+    return spec, site
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What there is of a cluster: the ports of its nodes, or what they will be made on."""
+
+    ports: Sequence[Raw] = ()
+    roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """What the nodes do, by the ids of their ports."""
+    networks: tuple[str, ...] = ()
+    """Ids of the network that the nodes will be on."""
+    others: Sequence[Raw] = ()
+    """All ports of its project."""
+    by_bgp: bool = False
+    """Whether its MetalLB announces addresses by BGP."""
+    speakers: bool = False
+    """Whether its MetalLB announces addresses by layer 2."""
+    finding: Finding | None = None
+
+
+def _seen(site: Site, spec: Spec, cluster: RkeCluster, path: str) -> Seen:
+    outputs = stack_outputs.read(site, cluster.owner, cluster.stack)
+    project_id = site.find_project_id(cluster.owner)
+    ports = rows_of(site, project_id)
+    if outputs is None or not outputs.settled:
+        finding = _unseen(site, cluster, project_id, outputs, path)
+        network = cluster.scene.parameters(cluster).get("network")
+        network_id = site.find_id(cluster.sibling(Existing, network, of="network")) if network else None
+        return Seen(networks=(network_id,) if network_id else (), others=ports, finding=finding)
+    mistakes = [
+        cluster.mistake(f"{each.where}: {each.what}", each.remedy) for each in rke_files.mistakes(cluster, outputs)
+    ]
+    if mistakes:
+        raise SpecError(spec.placed(mistakes))
+    machines = rke_files.machines(cluster, outputs)
+    servers = servers_of(site, cluster.owner, cluster.stack) or ()
+    names = {address: name for name, _, address in machines}
+    nodes = [_named(port, names) for port in ports if port["device_id"] in servers]
+    found = [port for port in nodes if port]
+    does = {each.internal_address: each.roles for each in nodes_of(rke_files.as_declared(cluster, outputs), machines)}
+    roles = {
+        port["id"]: frozenset(role for at in _addresses(port) & does.keys() for role in does[at]) for port in found
+    }
+    protocols = {pool.protocol for pool in cluster.metallb.pools} if cluster.metallb else set()
+    return Seen(
+        ports=found,
+        roles=roles,
+        others=ports,
+        by_bgp="bgp" in protocols,
+        speakers="layer2" in protocols,
+        finding=_lost(spec, cluster, names, found, path),
+    )
+
+
+def _addresses(port: Raw) -> set[str]:
+    return {each["ip_address"] for each in port["fixed_ips"]}
+
+
+def _lost(spec: Spec, cluster: RkeCluster, names: Mapping[str, str], ports: Sequence[Raw], path: str) -> Finding | None:
+    """Return a word on nodes that their stack tells of, and that have no port."""
+    there = {address for port in ports for address in _addresses(port)}
+    lost = [f"{name} {address}" for address, name in names.items() if address not in there]
+    if not lost:
+        return None
+    stacks = [each for each in spec.resources if isinstance(each, Stack) and each.name == cluster.stack]
+    return Finding(
+        where=cluster.name,
+        what=f"no server of stack/{cluster.stack} has a port with the address of {', '.join(lost)}",
+        why="what lets a node in shows on its port",
+        remedy=f"openstack-prep apply {shlex.quote(path)}"
+        if stacks
+        else f"have the owner of stack/{cluster.stack} make these servers again",
+    )
+
+
+def _unseen(site: Site, cluster: RkeCluster, project_id: str | None, outputs: Outputs | None, path: str) -> Finding:
+    """Return a word on nodes that cannot be looked at: their stack is not there, or not to be seen."""
+    blind = project_id is not None and site.find_tenant(cluster.owner) is None
+    state = (
+        "cannot be seen: nobody may act there"
+        if blind
+        else "does not stand yet"
+        if outputs is None
+        else "is not complete"
+    )
+    return Finding(
+        where=cluster.name,
+        what=f"stack/{cluster.stack} {state}; addresses, groups and pairs of its nodes were not looked at",
+        why="whether nodes let one another in shows on their ports",
+        remedy="choose an entry of the project by --os-cloud" if blind else f"openstack-prep apply {shlex.quote(path)}",
+    )
+
+
+def _named(port: Raw, names: Mapping[str, str]) -> Raw | None:
+    """Return the port of a node, by an address that its stack tells of; Nova gives ports no names."""
+    name = next((names[each] for each in _addresses(port) & names.keys()), None)
+    return {**port, "name": port["name"] or name} if name else None
+
+
+def _look(site: Site, clusters: Sequence[Declared], seen: Sequence[Seen], path: str) -> Examination:
+    cloud = site.admin
+    scene = read(
+        cloud.network,
+        cloud=cloud.name,
+        project_id=cloud.project_id,
+        sees_all="admin" in cloud.roles,
+        ports=[port for each in seen for port in each.others],
+        nodes=[port for each in seen for port in each.ports],
+        networks=[network_id for each in seen for network_id in each.networks],
+    )
+    members = [rke_files.member(each.cluster) for each in clusters]
+    nodes, declared = {}, {}
+    for one, each in zip(clusters, seen, strict=True):
+        ids = {fixed["subnet_id"] for port in each.ports for fixed in port["fixed_ips"]}
+        subnets = [raw for raw in scene.subnets.values() if raw["id"] in ids or raw["network_id"] in each.networks]
+        name = one.cluster.name
+        nodes[name] = Nodes(
+            ports=each.ports, subnets=subnets, roles=each.roles, by_bgp=each.by_bgp, speakers=each.speakers
+        )
+        declared[name] = replace(nodes[name], ports=one.ports(each.ports))
+    found = examine(scene, members, nodes)
+    projects = [(one, site.find_project_id(one.cluster.owner)) for one in clusters]
+    left = examine(as_declared(scene, projects), members, declared)
+    missing = [each.finding for each in seen if each.finding]
+    return replace(found, findings=tuple(by_weight([*missing, *mended(found.findings, left.findings, path)])))

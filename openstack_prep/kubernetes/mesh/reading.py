@@ -1,0 +1,83 @@
+"""What Neutron knows of the ways between clusters: a handful of lists, however many nodes there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from openstack_prep.base.errors import NotAllowed
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.service import Service
+from openstack_prep.kubernetes.mesh.scene import Scene
+from openstack_prep.resources.network.uses import INTERFACES
+
+CHUNK = 50
+"""Ids in one query: addresses may be some thousand letters long."""
+DEPTH = 2
+"""How often we look which further routers are on the networks of those found: three routers in a row are seen."""
+PORT_FIELDS = ("id", "name", "network_id", "device_id", "device_owner", "fixed_ips", "project_id")
+
+
+def read(
+    network: Service,
+    *,
+    cloud: str,
+    project_id: str,
+    sees_all: bool,
+    ports: Sequence[Raw],
+    nodes: Iterable[Raw],
+    networks: Iterable[str] = (),
+) -> Scene:
+    """Return the scene around the ports of nodes, and around further networks; raises CloudError.
+
+    ``ports`` are all of the project.  Networks and routers are followed from the nodes outwards.
+    """
+    nodes = list(nodes)
+    interfaces = _around(network, {port["network_id"] for port in nodes} | set(networks))
+    near = {fixed["subnet_id"] for port in [*interfaces, *nodes] for fixed in port["fixed_ips"]}
+    subnets = _some(network, "subnets", "id", near) | _some(network, "subnets", "network_id", networks)
+    groups = _some(network, "security-groups", "id", {each for port in nodes for each in port["security_groups"]})
+    return Scene(
+        cloud=cloud,
+        project_id=project_id,
+        sees_all=sees_all,
+        subnets=subnets,
+        networks=_some(network, "networks", "id", {each["network_id"] for each in subnets.values()}),
+        interfaces=interfaces,
+        routers=_some(network, "routers", "id", {port["device_id"] for port in interfaces}),
+        groups=groups,
+        address_groups=_address_groups(network, groups),
+        ports=ports,
+    )
+
+
+def _around(network: Service, networks: set[str]) -> list[Raw]:
+    """Return the interfaces of routers on some networks, and of those beyond them."""
+    found: dict[str, Raw] = {}
+    routers: set[str] = set()
+    seen: set[str] = set()
+    for _ in range(DEPTH):
+        on = _interfaces(network, "network_id", networks - seen)
+        new = {port["device_id"] for port in on.values()} - routers
+        found |= on | _interfaces(network, "device_id", new)
+        routers, seen = routers | new, seen | networks
+        networks = {port["network_id"] for port in found.values()}
+    return list(found.values())
+
+
+def _interfaces(network: Service, by: str, ids: Iterable[str]) -> dict[str, Raw]:
+    return _some(network, "ports", by, ids, device_owner=list(INTERFACES), fields=list(PORT_FIELDS))
+
+
+def _address_groups(network: Service, groups: Mapping[str, Raw]) -> dict[str, Raw]:
+    rules = (rule for group in groups.values() for rule in group["security_group_rules"])
+    used = {rule["remote_address_group_id"] for rule in rules if rule.get("remote_address_group_id")}
+    try:
+        return _some(network, "address-groups", "id", used)
+    except NotAllowed:
+        return {}  # then they let in nobody, as far as we can tell
+
+
+def _some(network: Service, collection: str, by: str, values: Iterable[str], **query: object) -> dict[str, Raw]:
+    wanted, member = sorted(set(values)), collection.replace("-", "_")
+    queries: list[Values] = [{by: wanted[start : start + CHUNK], **query} for start in range(0, len(wanted), CHUNK)]
+    return {each["id"]: each for asked in queries for each in network.list(f"/{collection}", member, **asked)}

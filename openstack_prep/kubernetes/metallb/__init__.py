@@ -1,0 +1,27 @@
+"""MetalLB's configuration of both eras: pure, data in, text out."""
+
+from openstack_prep.kubernetes.metallb.manifests import Addresses, document
+from openstack_prep.kubernetes.metallb.model import (
+    LabelExpression,
+    LabelSelector,
+    MetalLB,
+    MetalLBBGP,
+    MetalLBLayer2,
+    MetalLBPeer,
+    MetalLBPool,
+)
+from openstack_prep.kubernetes.metallb.rules import mistakes, warnings
+
+__all__ = [
+    "Addresses",
+    "LabelExpression",
+    "LabelSelector",
+    "MetalLB",
+    "MetalLBBGP",
+    "MetalLBLayer2",
+    "MetalLBPeer",
+    "MetalLBPool",
+    "document",
+    "mistakes",
+    "warnings",
+]

@@ -1,0 +1,134 @@
+"""People's own cluster.yml and config.yaml, read as strictly as RKE and RKE2 do not.
+
+Source: RKE decodes by yaml.v2, which passes over keys it does not know and takes YAML 1.1's truth values.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.fields import is_address
+from openstack_prep.base.raw import Raw
+from openstack_prep.base.yaml_places import Document
+from openstack_prep.kubernetes import networks, nodes, rules
+from openstack_prep.kubernetes.keys import TRUTH, Fault, Kind, Steps, Tree, dotted, mapped, value_at
+from openstack_prep.kubernetes.model import Cluster
+from openstack_prep.kubernetes.networks import ClusterNetworks, Taken
+from openstack_prep.kubernetes.rke1.cluster_keys import CLUSTER
+from openstack_prep.kubernetes.rke2 import rke2
+from openstack_prep.kubernetes.rke2.rke2_keys import AGENT, SERVER
+
+Form: TypeAlias = Literal["cluster.yml", "server", "agent"]
+"""RKE's file, or RKE2's config.yaml of a server or of an agent."""
+
+TREES: dict[Form, Tree] = {"cluster.yml": CLUSTER, "server": SERVER, "agent": AGENT}
+WORDS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
+DEFAULTS = {
+    "services.kube-controller.cluster_cidr": "10.42.0.0/16",
+    "services.kube-controller.service_cluster_ip_range": "10.43.0.0/16",
+    "services.kube-api.service_cluster_ip_range": "10.43.0.0/16",
+}
+"""What RKE takes when nothing is said."""
+PLACES: dict[str, Steps] = {
+    "cluster_cidr": ("services", "kube-controller", "cluster_cidr"),
+    "service_cidr": ("services", "kube-controller", "service_cluster_ip_range"),
+    "cluster_dns": ("services", "kubelet", "cluster_dns_server"),
+}
+"""Where what our check of networks tells of is said."""
+
+
+def read(path: Path, form: Form = "cluster.yml") -> tuple[Raw, list[Mistake]]:
+    """Return what stands in a file, and all that is wrong with it, by line.
+
+    Raises SpecError when it cannot be read or is not one YAML document.
+    """
+    document = Document(path)
+    data = mapped(document.data, TREES[form], _truth)
+    if not isinstance(data, Mapping):
+        raise SpecError([Mistake(str(path), "is no mapping of keys", f"give {NAMES[form]}")])
+    if "rke_clusters" in data:
+        remedy = f"openstack-prep apply {path}, then check what it writes"
+        raise SpecError([Mistake(document.place(["rke_clusters"]), "this is a spec of openstack-prep", remedy)])
+    found = list(document.repeated)
+    told: set[Steps] = set()
+    for fault in _faults(data, form):
+        if fault.steps not in told:  # one a place: others follow from it
+            found.append(fault.mistake(f"{document.place(fault.steps)}: {dotted(fault.steps)}"))
+        told.add(fault.steps)
+    return data, sorted(found, key=_line)
+
+
+def _line(mistake: Mistake) -> int:
+    return int(mistake.where.split(": ")[0].rpartition(":")[2])
+
+
+NAMES: dict[Form, str] = {
+    "cluster.yml": "RKE's cluster.yml",
+    "server": "the config.yaml of an RKE2 server",
+    "agent": "the config.yaml of an RKE2 agent",
+}
+
+
+def warnings(data: Raw, form: Form = "cluster.yml") -> Iterator[str]:
+    """Yield what works, but not as well as it could."""
+    if form != "cluster.yml":
+        return
+    yield from rules.warnings(data)
+    found = data.get("nodes")
+    roles = [value_at(each, "role") for each in found] if isinstance(found, list) else []
+    yield from nodes.etcd_warning(sum("etcd" in each for each in roles if isinstance(each, list)))
+
+
+def _truth(value: object, kind: Kind, steps: Steps) -> object:
+    """Return a truth value for what is one in YAML 1.1."""
+    return WORDS.get(value.lower(), value) if kind is TRUTH and isinstance(value, str) else value
+
+
+def _faults(data: Raw, form: Form) -> Iterator[Fault]:
+    if form != "cluster.yml":
+        yield from rke2.document_faults(data, SERVER if form == "server" else AGENT)
+        return
+    yield from rules.keys(data)
+    yield from rules.values(data)
+    yield from _networks(data)
+
+
+def _networks(data: Raw) -> Iterator[Fault]:
+    """Yield what is wrong with the networks of pods and Services, and where the nodes lie in them."""
+    said = {path: value_at(data, path) or default for path, default in DEFAULTS.items()}
+    bad = [path for path, value in said.items() if not _is_network(value)]
+    for path in bad:
+        yield Fault(tuple(path.split(".")), f"{said[path]!r} is no network", f"write one such as {DEFAULTS[path]}")
+    pods, services, of_api = said.values()
+    if bad:
+        return
+    if services != of_api:
+        what, remedy = f"{of_api} is not that of kube-controller", f"write {services} in both"
+        yield Fault(("services", "kube-api", "service_cluster_ip_range"), what, remedy)
+    dns = value_at(data, "services.kubelet.cluster_dns_server") or None
+    if dns is not None and not is_address(str(dns)):
+        yield Fault(("services", "kubelet", "cluster_dns_server"), f"{dns!r} is no address", "leave it out")
+        dns = None
+    cluster = Cluster(cluster_cidr=pods, service_cidr=services, cluster_dns=dns)
+    machines = data.get("nodes") if isinstance(data.get("nodes"), list) else []
+    taken = [Taken(f"nodes[{index}]", address) for index, address in _addresses(machines or [])]
+    for found in networks.mistakes(ClusterNetworks(), {"it": cluster}, taken, {"it": len(machines or [])}):
+        yield Fault(PLACES[found.what.split()[0]], found.what, found.remedy)
+
+
+def _is_network(value: Any) -> bool:
+    try:
+        ipaddress.ip_network(value)
+    except (TypeError, ValueError):
+        return False
+    return isinstance(value, str)
+
+
+def _addresses(machines: list[object]) -> Iterator[tuple[int, str]]:
+    for index, machine in enumerate(machines):
+        said = [value_at(machine, name) for name in ("address", "internal_address")]
+        yield from ((index, each) for each in {each for each in said if isinstance(each, str) and is_address(each)})

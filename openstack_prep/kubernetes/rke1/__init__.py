@@ -1,0 +1,1 @@
+"""RKE: cluster.yml and the keys that it may have."""

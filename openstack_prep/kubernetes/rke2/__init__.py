@@ -1,0 +1,1 @@
+"""RKE2: config.yaml and the keys that it may have."""

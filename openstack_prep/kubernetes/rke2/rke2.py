@@ -1,0 +1,292 @@
+"""RKE2's config.yaml of each node, and registries.yaml: from what is declared and the machines there are.
+
+Source: RKE2's documentation ("Server Configuration Reference", "High Availability", "Managing Server
+Roles", "Private Registry Configuration"); Kubernetes' NodeRestriction for what a kubelet may label itself with.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.raw import Raw
+from openstack_prep.base.secret import Secret
+from openstack_prep.kubernetes.keys import (
+    NUMBER,
+    TEXTS,
+    TRUTH,
+    Fault,
+    Kind,
+    Steps,
+    dotted,
+    faults,
+    hidden,
+    mapped,
+    nearest,
+    ordered,
+)
+from openstack_prep.kubernetes.model import Cluster, Node, Role
+from openstack_prep.kubernetes.networks import dns_said
+from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing, node_mistakes
+from openstack_prep.kubernetes.rke2.rke2_keys import AGENT, OF_K3S, SAME, SERVER
+
+TOKEN_FILE = "/etc/rancher/rke2/token"
+JOIN_PORT = 9345
+DATASTORE = "datastore-endpoint"  # in place of etcd
+VERSION = re.compile(r"v1\.\d{1,3}\.\d{1,3}(-rc\d+)?\+rke2r\d+")
+PLUGINS = ("canal", "calico", "cilium", "flannel", "none")
+DEFAULT_PLUGIN = "canal"
+NO_PODS = "CriticalAddonsOnly=true:NoExecute"
+"""Taint of servers that are no workers, as RKE2's documentation has it."""
+NO_CONTROL_PLANE = {"disable-apiserver": True, "disable-controller-manager": True, "disable-scheduler": True}
+
+FIELDS = {
+    "server": "the address of the API",
+    "node-name": "the machine's name",
+    "node-ip": "the stack",
+    "node-external-ip": "the stack",
+    "node-label": "roles: labels",
+    "node-taint": "roles: taints",
+    "cni": "network_plugin",
+    "cluster-cidr": "cluster_cidr",
+    "service-cidr": "service_cidr",
+    "cluster-dns": "cluster_dns",
+}
+"""What comes from elsewhere, and config may not say."""
+OWN_LABELS = re.compile(
+    r"(.*\.)?(kubelet|node)\.kubernetes\.io/.*"
+    r"|kubernetes\.io/(hostname|arch|os)"
+    r"|beta\.kubernetes\.io/(arch|os|instance-type)"
+    r"|(topology\.kubernetes\.io|failure-domain\.beta\.kubernetes\.io)/(zone|region)"
+)
+"""Labels of Kubernetes' own domains that a kubelet may give its node."""
+
+
+def is_server(node: Node) -> bool:
+    """Whether a node runs ``rke2 server``: it is controlplane, etcd or both."""
+    return bool({"controlplane", "etcd"} & set(node.roles))
+
+
+def first_server(nodes: Sequence[Node]) -> Node | None:
+    """Return the server that begins the cluster: the first with etcd, of none the first of all."""
+    servers = [each for each in nodes if is_server(each)]
+    return next((each for each in servers if "etcd" in each.roles), servers[0] if servers else None)
+
+
+def documents(
+    cluster: Cluster,
+    nodes: Sequence[Node],
+    *,
+    api: str,
+    token: Secret | None = None,
+    tls_san: Sequence[str] = (),
+) -> dict[str, dict[str, object]]:
+    """Return the config.yaml of each node by its name, what nobody may see as Secret.
+
+    ``api`` is the address (IP or name, no port) at which nodes find the servers; ``tls_san`` are more
+    names of the API.  Servers that come after one with etcd alone join that one: there is no API yet.
+    Without a token, nodes read it from the file /etc/rancher/rke2/token.
+    """
+    first = first_server(nodes)
+    alone = first is not None and "controlplane" not in first.roles
+    made = {}
+    for each in nodes:
+        at = first.internal_address if first and alone and is_server(each) else api
+        join = None if each is first else join_url(at)
+        made[each.name] = _document(cluster, each, join, token, [api, *tls_san])
+    return made
+
+
+def _document(
+    cluster: Cluster, node: Node, join: str | None, token: Secret | None, names: Sequence[str]
+) -> dict[str, object]:
+    tree = SERVER if is_server(node) else AGENT
+    config = {name: each for name, each in (cluster.config or {}).items() if name in tree} | dict(node.config)
+    said: dict[str, object] = {"server": join}
+    if not {"token", "token-file"} & config.keys():
+        said |= {"token": token} if token else {"token-file": TOKEN_FILE}
+    said |= _of_node(cluster, node)
+    if is_server(node):
+        said |= _of_server(cluster, node)
+        own = config.pop("tls-san", ())
+        said["tls-san"] = list(dict.fromkeys([*names, *([own] if isinstance(own, str) else own)]))
+    kept = {name: each for name, each in said.items() if each not in (None, [], "")}
+    written: dict[str, object] = ordered(hidden(config | kept, tree), tree)
+    return written
+
+
+def _of_node(cluster: Cluster, node: Node) -> dict[str, object]:
+    """Return what any node says of itself."""
+    apart = is_server(node) and "worker" not in node.roles
+    outer = node.address if node.address != node.internal_address else None
+    return {
+        "node-name": node.name.lower(),
+        "node-ip": node.internal_address,
+        "node-external-ip": None if cluster.external_cloud_provider else outer,
+        "node-label": [f"{key}={value}" for key, value in node.labels.items()],
+        "node-taint": [*node.taints, *([NO_PODS] if apart and NO_PODS not in node.taints else [])],
+        "cloud-provider-name": "external" if cluster.external_cloud_provider else None,
+    }
+
+
+def _of_server(cluster: Cluster, node: Node) -> dict[str, object]:
+    """Return what a server says of the cluster, all of them alike, and what it leaves to others."""
+    said: dict[str, object] = {
+        "cni": [each.strip() for each in (cluster.network_plugin or DEFAULT_PLUGIN).split(",")],
+        "cluster-cidr": cluster.cluster_cidr,
+        "service-cidr": cluster.service_cidr,
+        "cluster-dns": dns_said(cluster),
+        "disable-cloud-controller": cluster.external_cloud_provider or None,
+        "system-default-registry": next((each.url for each in cluster.private_registries if each.is_default), None),
+    }
+    if "etcd" not in node.roles and DATASTORE not in (cluster.config or {}):
+        said["disable-etcd"] = True
+    if "controlplane" not in node.roles:
+        said |= NO_CONTROL_PLANE
+    return said
+
+
+def registries(cluster: Cluster) -> dict[str, object] | None:
+    """Return the registries.yaml of all nodes, None when no registry asks for a login."""
+    logins = [each for each in cluster.private_registries if each.user or each.password]
+    if not logins:
+        return None
+    return {
+        "configs": {
+            each.url: {"auth": {"username": each.user or "", "password": each.password or ""}} for each in logins
+        }
+    }
+
+
+def join_url(api: str) -> str:
+    """Return where other nodes join: https://ADDRESS:9345."""
+    return f"https://{_in_url(api)}:{JOIN_PORT}"
+
+
+def _in_url(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
+
+
+def kubeconfig_hint(user: str, server: str, api: str, path: str = "kubeconfig", name: str = "default") -> str:
+    """Return how to come by the kubeconfig, from a server reached at an address: one command a line.
+
+    RKE2 calls cluster, user and context all default: with another ``name`` several kubeconfigs go together.
+    """
+    changes = f"-e 's/127\\.0\\.0\\.1/{_in_url(api)}/' -e 's/: default$/: {name}/'"
+    fetch = f"ssh {shlex.quote(f'{user}@{server}')} sudo cat /etc/rancher/rke2/rke2.yaml | sed {changes}"
+    return f"(umask 077; {fetch} > {path})\nexport KUBECONFIG={path}\nkubectl get nodes"
+
+
+# --- what is wrong ------------------------------------------------------------------------
+
+
+def mistakes(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[Mistake]:
+    """Yield everything that RKE2 refuses, or passes over without a word; ``nodes`` is None before there are any.
+
+    ``where`` of a mistake is our name of the field, or ``config.`` and RKE2's.
+    """
+    yield from group_mistakes(cluster)
+    yield from node_mistakes(nodes or ())
+    wanted: tuple[Role, ...] = ("controlplane",) if DATASTORE in (cluster.config or {}) else ("controlplane", "etcd")
+    yield from missing(wanted, [each.roles for each in (cluster.roles if nodes is None else nodes)])
+    yield from _values(cluster)
+    yield from _config(cluster)
+    yield from _groups(cluster)
+
+
+def warnings(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[str]:
+    """Yield what works, but not as well as it could."""
+    yield from etcd_warning(sum("etcd" in each.roles for each in nodes or ()))
+    if cluster.ssh_key_path:
+        yield "ssh_key_path is for RKE: RKE2 logs in nowhere"
+
+
+def _values(cluster: Cluster) -> Iterator[Mistake]:
+    version = cluster.kubernetes_version
+    if version and not VERSION.fullmatch(version):
+        yield Mistake("kubernetes_version", f"{version!r} is none of RKE2's", "write one such as v1.35.7+rke2r1")
+    if cluster.network_plugin is None:
+        return
+    *before, plugin = [each.strip() for each in cluster.network_plugin.split(",")]
+    if plugin not in PLUGINS or before not in ([], ["multus"]):
+        remedy = f"write {', '.join(PLUGINS)}, with multus, before it if wanted"
+        yield Mistake("network_plugin", f"{cluster.network_plugin!r} is none that RKE2 knows", remedy)
+
+
+def _config(cluster: Cluster) -> Iterator[Mistake]:
+    config = cluster.config or {}
+    fields = FIELDS | ({"system-default-registry": "private_registries"} if cluster.private_registries else {})
+    if cluster.external_cloud_provider:
+        fields |= dict.fromkeys(("cloud-provider-name", "disable-cloud-controller"), "external_cloud_provider")
+    yield from _taken(config, "config", fields)
+    for fault in document_faults({name: each for name, each in config.items() if name not in fields}, SERVER):
+        yield fault.mistake(f"config.{dotted(fault.steps)}")
+
+
+def _taken(config: Mapping[str, object], place: str, fields: Mapping[str, str]) -> Iterator[Mistake]:
+    for name in [each for each in fields if each in config]:
+        yield Mistake(f"{place}.{name}", f"comes from {fields[name]}", "take it out of config")
+
+
+def _groups(cluster: Cluster) -> Iterator[Mistake]:
+    for index, group in enumerate(cluster.roles):
+        config, place = group.config or {}, f"roles[{index}].config"
+        serves = set(group.roles) != {"worker"}
+        yield from _taken(config, place, FIELDS)
+        for name in config.keys() & set(SAME) - FIELDS.keys():
+            yield Mistake(f"{place}.{name}", "must be the same on all servers", "write it into the cluster's config")
+        rest = {name: each for name, each in config.items() if name not in (*FIELDS, *SAME)}
+        for fault in document_faults(rest, SERVER if serves else AGENT):
+            yield fault.mistake(f"{place}.{dotted(fault.steps)}")
+        for key in group.labels or {}:
+            domain = key.partition("/")[0] if "/" in key else ""
+            if re.search(r"(^|\.)(kubernetes|k8s)\.io$", domain) and not OWN_LABELS.fullmatch(key):
+                remedy = f"set it once the node is there: kubectl label node NAME {key}=..."
+                yield Mistake(f"roles[{index}].labels", f"a node may not label itself with {key}", remedy)
+
+
+def _as_flag(value: object, kind: Kind, steps: Steps) -> object:
+    """Return the truth value or number that a flag makes of a text."""
+    if kind is TRUTH and value in ("true", "false"):
+        return value == "true"
+    return int(value) if kind is NUMBER and isinstance(value, str) and value.isdecimal() else value
+
+
+def document_faults(data: object, tree: Raw) -> Iterator[Fault]:
+    """Yield what is wrong with a config.yaml, K3s' own keys and servers' keys of agents in words of their own.
+
+    RKE2 makes flags of it all, so that true and 5 may be texts; KEY+ in a drop-in file adds to a list.
+    """
+    adding = {f"{name}+": kind for name, kind in tree.items() if kind is TEXTS}
+    for fault in faults(mapped(data, tree, _as_flag), {**adding, **tree}):
+        name = str(fault.steps[0]) if fault.steps else ""
+        if fault.what != "unknown key":
+            yield fault
+        elif name in OF_K3S:
+            yield Fault(fault.steps, f"RKE2 has no {name}", OF_K3S[name])
+        elif name in SERVER:
+            yield Fault(fault.steps, "is a server's, and these are agents", "take it out")
+        else:
+            yield fault
+    of = data if isinstance(data, Mapping) else {}
+    yield from _misread(of)
+    if of.get("etcd-s3") is True and not (of.get("etcd-s3-bucket") or of.get("etcd-s3-config-secret")):
+        yield Fault(("etcd-s3-bucket",), "is missing, and etcd-s3 needs it", "add it")
+
+
+def _misread(of: Mapping[str, object]) -> Iterator[Fault]:
+    """Yield values that RKE2 takes for something else, or for nothing it knows."""
+    cni = of.get("cni")
+    said = cni.split(",") if isinstance(cni, str) else cni
+    for each in said if isinstance(said, list | tuple) else ():
+        if str(each).strip() not in ("multus", *PLUGINS):
+            remedy = nearest(str(each), PLUGINS) or f"write {', '.join(PLUGINS)}"
+            yield Fault(("cni",), f"{each!r} is none that RKE2 knows", remedy)
+    server = of.get("server")
+    if server and not re.fullmatch(r"https://[^/]+", str(server)):
+        yield Fault(("server",), f"{server!r} is not the URL of a server", f"write one such as {join_url('10.0.0.5')}")
+    mode = of.get("write-kubeconfig-mode")
+    if mode in (0o600, 0o640, 0o644, 0o660, 0o664, 0o666):  # YAML reads 0644 as 420
+        yield Fault(("write-kubeconfig-mode",), "is a number to YAML, and no longer that mode", f'write "{mode:04o}"')

@@ -1,0 +1,68 @@
+"""What the installer's own preflight misses or gets wrong, looked at before thirty minutes are lost.
+
+One file a topic; each check takes the scene and yields findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from openstack_prep.base.errors import CloudError, NotAllowed
+from openstack_prep.base.finding import Finding
+from openstack_prep.openshift.check import credentials, names, services, tls
+from openstack_prep.openshift.check.capacity import flavors, image, image_limits, object_store, quota, zones
+from openstack_prep.openshift.check.network import external_network, floating_ips, networks, ovn, own_subnet, vips
+from openstack_prep.openshift.check.scene import Scene
+
+__all__ = ["CHECKS", "Finding", "Scene", "check"]
+
+Check = Callable[[Scene], Iterator[Finding]]
+
+CHECKS: tuple[Check, ...] = (
+    credentials.credentials,
+    services.services,
+    tls.endpoints,
+    flavors.flavors_of_machines,
+    image.image,
+    image_limits.image_limits,
+    zones.zones,
+    quota.quota,
+    object_store.object_store,
+    external_network.external_network,
+    floating_ips.floating_ips,
+    networks.networks,
+    own_subnet.own_subnet,
+    vips.vips,
+    names.names,
+    ovn.ovn,
+)
+
+
+def check(scene: Scene, *, jobs: int = 8) -> list[Finding]:
+    """Return all that stands in the way, errors first; what could not be looked at is a finding, too."""
+    with ThreadPoolExecutor(jobs) as pool:
+        found = [each for findings in pool.map(lambda one: list(_looked_at(one, scene)), CHECKS) for each in findings]
+    return by_weight(found)
+
+
+def by_weight(found: Iterable[Finding]) -> list[Finding]:
+    """Return errors first, and of what was found twice one."""
+    return sorted(dict.fromkeys(found), key=lambda each: each.level != "error")
+
+
+def _looked_at(one: Check, scene: Scene) -> Iterator[Finding]:
+    try:
+        yield from one(scene)
+    except CloudError as error:
+        forbidden = isinstance(error, NotAllowed)
+        yield Finding(
+            where=one.__module__.rpartition(".")[2],
+            what=f"could not be looked at: {error}",
+            why="what cannot be read cannot be checked"
+            + ("" if forbidden else "; the installer needs the same service"),
+            remedy="give this user the right to read it, or look yourself"
+            if forbidden
+            else "try again; else ask its administrator",
+            level="warning" if forbidden else "error",
+        )

@@ -1,0 +1,1 @@
+"""Whether what the machines need is there: flavors, image, quotas, zones, object store."""

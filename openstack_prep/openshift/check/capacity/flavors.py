@@ -1,0 +1,102 @@
+"""Flavors: they exist, and are no smaller than the installer's minima.
+
+Source: OpenShift installer docs/user/openstack/README.md and its validation
+(installconfig/openstack/validation/machinepool.go); Compute API "Flavors".
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from openstack_prep.base.finding import Finding
+from openstack_prep.base.raw import Raw
+from openstack_prep.openshift.check.capacity.machines import POOLS, effective, flavors, said_in
+from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.openshift.install_config import Machines
+
+
+class Minimum(NamedTuple):
+    ram: int  # MiB
+    vcpus: int
+
+
+MINIMA = {"control_plane": Minimum(16384, 4), "compute": Minimum(8192, 2)}
+DISK, GOOD_DISK = 25, 100  # GiB
+SKIPPED = (
+    "the installer's look-up of a flavor that is not there makes it skip all its checks of the cloud, "
+    "quotas too, without an error; the machines then fail one by one"
+)
+
+
+def flavors_of_machines(scene: Scene) -> Iterator[Finding]:
+    """Yield what is wrong with the flavors of the pools, and with that of all machines."""
+    seen: set[tuple[str, str | None]] = set()
+    for pool in POOLS:
+        like, where = effective(scene.cluster, pool), said_in(scene, pool, "flavor")
+        if like.flavor is not None and (where, like.flavor) not in seen:
+            yield from _one(scene, where, pool, like)
+        seen.add((where, like.flavor))
+    default, where = scene.cluster.machines.flavor, scene.place("machines.flavor")
+    if default is not None and default not in flavors(scene) and (where, default) not in seen:
+        yield _missing(scene, where, default, MINIMA["control_plane"])
+
+
+def _one(scene: Scene, where: str, pool: str, like: Machines) -> Iterator[Finding]:
+    assert like.flavor is not None
+    flavor = flavors(scene).get(like.flavor)
+    if flavor is None:
+        yield _missing(scene, where, like.flavor, MINIMA[pool])
+    elif (flavor.get("extra_specs") or {}).get("baremetal") != "true":
+        yield from _too_small(scene, where, MINIMA[pool], flavor)
+        if like.root_volume is None:
+            yield from _disk(scene, where, flavor)
+    if like.root_volume is not None and like.root_volume.size < GOOD_DISK:
+        yield Finding(
+            where=said_in(scene, pool, "root_volume.size"),
+            what=f"{like.root_volume.size} GiB are little",
+            why=f"{DISK} GiB are the least that the installer takes, {GOOD_DISK} GiB what it recommends",
+            remedy=f"make it {GOOD_DISK}",
+            level="warning",
+        )
+
+
+def _missing(scene: Scene, where: str, name: str, least: Minimum) -> Finding:
+    there = ", ".join(sorted(flavors(scene))[:10])
+    return Finding(
+        where=where,
+        what=f"there is no flavor {name!r} for this project; it has {there or 'none'}",
+        why=SKIPPED,
+        remedy=_create(name, least),
+    )
+
+
+def _create(name: str, least: Minimum) -> str:
+    sizes = ["--ram", str(least.ram), "--vcpus", str(least.vcpus), "--disk", str(GOOD_DISK)]
+    return f"{shlex.join(['openstack', 'flavor', 'create', *sizes, name])}  # as an administrator; or name another"
+
+
+def _too_small(scene: Scene, where: str, least: Minimum, flavor: Raw) -> Iterator[Finding]:
+    for name, unit in (("ram", " MiB"), ("vcpus", " vCPUs")):
+        wanted = getattr(least, name)
+        if flavor[name] < wanted:
+            yield Finding(
+                where=where,
+                what=f"flavor {flavor['name']!r} has {flavor[name]}{unit}, {wanted} are needed",
+                why="the installer refuses it",
+                remedy=scene.openstack("flavor", "list", "--min-ram", str(least.ram)) + "  # and name a larger one",
+            )
+
+
+def _disk(scene: Scene, where: str, flavor: Raw) -> Iterator[Finding]:
+    if flavor["disk"] < GOOD_DISK:
+        fatal = flavor["disk"] < DISK
+        yield Finding(
+            where=where,
+            what=f"flavor {flavor['name']!r} has a disk of {flavor['disk']} GiB",
+            why=f"the installer refuses less than {DISK}" if fatal else f"the installer recommends {GOOD_DISK}",
+            remedy=scene.openstack("flavor", "list", "--min-disk", str(GOOD_DISK))
+            + "  # and name a larger one, or give the machines a rootVolume",
+            level="error" if fatal else "warning",
+        )

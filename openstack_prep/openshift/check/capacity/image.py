@@ -1,0 +1,143 @@
+"""The image that clusterOSImage names: a name in Glance, or a URL.
+
+Source: Image API v2 "List images" (community images are not in it); OpenShift installer
+docs/user/openstack/customization.md; openshift/installer #3745 for images too old for their installer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import get_args
+from urllib.parse import parse_qs, urlsplit
+
+from openstack_prep.base.errors import DownloadError, PrepError
+from openstack_prep.base.finding import Finding
+from openstack_prep.download.fetching import open_source, shown
+from openstack_prep.download.rhcos import Arch, ask_installer, find_release
+from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.resources.image.glance import ImageRecord
+from openstack_prep.resources.image.image_seal import sums
+
+DISKS = ("qcow2", "raw")
+SCHEMES = ("http", "https", "file")
+SKIPPED = "a name that is not clear makes the installer skip all its checks of the cloud, quotas too, without an error"
+
+
+def image(scene: Scene) -> Iterator[Finding]:
+    """Yield what is wrong with the image of the machines."""
+    named = scene.cluster.cluster_os_image
+    if named is None:
+        return
+    where = scene.place("cluster_os_image")
+    yield from _at_url(where, named) if "://" in named else _in_glance(scene, where, named)
+
+
+def _in_glance(scene: Scene, where: str, name: str) -> Iterator[Finding]:
+    found = scene.cloud.image.list("/images", "images", name=f"eq:{name}")
+    if not found:
+        yield Finding(
+            where=where,
+            what=f"there is no image {name!r} that this project sees",
+            why=SKIPPED,
+            remedy=scene.openstack("image", "list", "--status", "active") + "  # and name one of these, or upload it",
+        )
+    elif len(found) > 1:
+        ids = ", ".join(f"{each['id']} ({each['status']}, of {each['owner']})" for each in found)
+        yield Finding(
+            where=where,
+            what=f"{len(found)} images are called {name!r}: {ids}",
+            why=SKIPPED,
+            remedy=scene.openstack("image", "set", "--name", "ANOTHER", "ID") + "  # rename all but one",
+        )
+    else:
+        yield from _one(scene, where, ImageRecord.read(found[0]))
+
+
+def _one(scene: Scene, where: str, image: ImageRecord) -> Iterator[Finding]:
+    if image.status != "active":
+        yield Finding(
+            where=where,
+            what=f"image {image.name!r} is {image.status}",
+            why="the installer takes only one that is active",
+            remedy=scene.openstack("image", "set", "--activate", image.id) + "  # if deactivated; else upload it anew",
+        )
+    if image.disk_format not in DISKS:
+        yield Finding(
+            where=where,
+            what=f"image {image.name!r} is {image.disk_format}, not {' or '.join(DISKS)}",
+            why="RHCOS for OpenStack is qcow2, or raw where somebody converted it; others do not boot",
+            remedy="upload the right one: an image with rhcos: in a spec of openstack-prep",
+        )
+    sealed = sums(image).get("sha256")
+    if scene.installer and sealed and (known := _sums_of_installer(scene.installer)) and sealed not in known:
+        yield Finding(
+            where=where,
+            what=f"image {image.name!r} has sha256 {sealed}, which is not that of this installer's RHCOS",
+            why="an image too old for its installer does not understand its Ignition config, and never boots",
+            remedy=f"rhcos: {{installer: {scene.installer}}} of that image in its spec, then openstack-prep apply",
+            level="warning",
+        )
+
+
+def _sums_of_installer(installer: Path) -> set[str]:
+    """Return the sums of an installer's images, of any architecture; none when it does not tell."""
+    found = set()
+    with contextlib.suppress(PrepError):  # older ones have no such command
+        metadata = ask_installer(str(installer))
+        for arch in get_args(Arch):
+            with contextlib.suppress(DownloadError):  # it need not be for all of them
+                found.add(find_release(metadata, arch, str(installer)).uncompressed_sha256)
+    return found
+
+
+def _at_url(where: str, url: str) -> Iterator[Finding]:
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        yield Finding(
+            where=where,
+            what=f"{url.partition('://')[0]}://... is no URL: {error}",  # it may hold a password
+            why="the installer refuses it",
+            remedy="correct it, or upload the image and write its name",
+        )
+        return
+    if parts.scheme not in SCHEMES:
+        yield Finding(
+            where=where,
+            what=f"the scheme of {shown(url)} is none of {', '.join(SCHEMES)}",
+            why="the installer refuses it",
+            remedy="serve it over https, or upload it and write its name",
+        )
+        return
+    if "sha256" not in parse_qs(parts.query):
+        yield Finding(
+            where=where,
+            what=f"{shown(url)} comes without ?sha256=",
+            why="the installer uploads whatever it gets there",
+            remedy="add ?sha256= and the sum of the uncompressed file",
+            level="warning",
+        )
+    if PurePosixPath(parts.path.removesuffix(".gz").removesuffix(".xz")).suffix == ".raw":
+        yield Finding(
+            where=where,
+            what=f"{shown(url)} is a raw image",
+            why="the installer declares all that it uploads as qcow2, and the machines do not boot",
+            remedy="upload it with disk_format: raw, and write its name",
+        )
+    yield from _reachable(where, url)
+
+
+def _reachable(where: str, url: str) -> Iterator[Finding]:
+    try:
+        chunks, _ = open_source(url)
+        with contextlib.closing(chunks):
+            next(chunks, b"")
+    except DownloadError as error:
+        yield Finding(
+            where=where,
+            what=str(error),
+            why="the installer downloads it from there, on this machine",
+            remedy="correct the URL, or the way there (proxy, CA bundle)",
+        )

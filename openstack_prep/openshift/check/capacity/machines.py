@@ -1,0 +1,58 @@
+"""The machines of a cluster: each pool's, as the defaults for all and its own words make them, and bootstrap's.
+
+Source: the OpenShift installer's types (openstack/machinepool.go, Set): what a pool says wins, a field at a
+time.  The bootstrap machine is like the control plane's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.site import query
+from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.openshift.install_config import Cluster, Machines
+
+POOLS = ("control_plane", "compute")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Machines that are alike."""
+
+    pool: str
+    """control_plane or compute: whose words they follow."""
+    count: int
+    """How many."""
+    like: Machines
+    """What they are like."""
+
+
+def groups(cluster: Cluster) -> list[Group]:
+    """Return all machines that are there at the same time: every replica, and the bootstrap machine."""
+    masters, workers = (
+        Group(pool=pool, count=getattr(cluster, pool).replicas, like=effective(cluster, pool)) for pool in POOLS
+    )
+    return [masters, workers, replace(masters, count=1)]
+
+
+def effective(cluster: Cluster, pool: str) -> Machines:
+    """Return what the machines of a pool are like."""
+    own = getattr(cluster, pool)
+    said = {each.name: getattr(own, each.name) or getattr(cluster.machines, each.name) for each in fields(Machines)}
+    return Machines(**said)
+
+
+def said_in(scene: Scene, pool: str, field: str) -> str:
+    """Return where a pool's setting stands: in the pool, or among those of all machines."""
+    inner, outer = getattr(scene.cluster, pool), scene.cluster.machines
+    for step in field.split("."):
+        inner, outer = inner and getattr(inner, step), outer and getattr(outer, step)
+    return scene.place(f"machines.{field}" if outer and not inner else f"{pool}.{field}")
+
+
+@query
+def flavors(scene: Scene) -> Mapping[str, Raw]:
+    """Return the flavors that the project may use, by name."""
+    return {each["name"]: each for each in scene.cloud.compute.list("/flavors/detail", "flavors")}

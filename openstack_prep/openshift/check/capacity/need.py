@@ -1,0 +1,125 @@
+"""How much of each quota a cluster needs at its peak, while the bootstrap machine is there.
+
+Source: OpenShift installer docs/user/openstack/README.md, counted as its program really asks: every
+replica, and not one a machine set; the group rules are those of IPv4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from openstack_prep.openshift.check.capacity.machines import Group, flavors, groups
+from openstack_prep.openshift.check.capacity.object_store import why_unusable
+from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.openshift.install_config.network_rules import families
+
+QUOTA_CHECK_SINCE = 7  # the installer has looked at quotas itself since; it asks for more rules than it makes
+RULES, RULES_OF_SCHEDULABLE_MASTERS, RULES_ASKED_FOR = 42, 3, 56
+PORTS_ASKED_FOR = 4  # besides those of the replicas, own network or not
+MASTERS_GROUP_SINCE, WORKERS_GROUP_SINCE = 5, 10
+REGISTRY = 100  # GiB
+
+
+class Need(NamedTuple):
+    """How many, and what for."""
+
+    number: int
+    parts: str
+
+
+def needs(scene: Scene) -> dict[str, Need]:
+    """Return by our name of a quota what is needed; volumes_TYPE and gigabytes_TYPE are of one volume type."""
+    return dict([*_compute(scene), *_network(scene), *_server_groups(scene), *_volumes(scene)])
+
+
+def _told(machines: Sequence[Group]) -> str:
+    masters, workers, _ = machines
+    return f"{masters.count} control plane + {workers.count} compute + 1 bootstrap"
+
+
+def _compute(scene: Scene) -> Iterator[tuple[str, Need]]:
+    machines = groups(scene.cluster)
+    yield "instances", Need(sum(each.count for each in machines), _told(machines))
+    known = [(each.count, flavors(scene).get(each.like.flavor or "")) for each in machines if each.count]
+    for quota, size in (("cores", "vcpus"), ("ram", "ram")):
+        parts = [(count, flavor[size]) for count, flavor in known if flavor]
+        if len(parts) == len(known):  # a flavor that is not there has been told of
+            yield quota, Need(sum(a * b for a, b in parts), " + ".join(f"{a} x {b}" for a, b in parts))
+
+
+def _network(scene: Scene) -> Iterator[tuple[str, Need]]:
+    cluster, checked = scene.cluster, scene.release >= QUOTA_CHECK_SINCE
+    machines, own = groups(cluster), bool(cluster.machines_subnets)
+    per_machine = [(each.count, 1 + len(each.like.additional_networks)) for each in machines]
+    of_machines = sum(count * ports for count, ports in per_machine)
+    of_replicas = sum(count * ports for count, ports in per_machine[:2])
+    # with two stacks the user makes the ports of both addresses, with a load balancer of its own nobody
+    two_stacks = len(families(cluster, "machine_networks")) > 1
+    virtual = 0 if two_stacks or cluster.load_balancer == "UserManaged" else 2
+    ports = of_machines + virtual + (0 if own else 2)
+    what = f"{of_machines} of machines" + (" + API + ingress" if virtual else "")
+    yield (
+        "ports",
+        _at_least(
+            Need(ports, what if own else f"{what} + router + DHCP"), of_replicas + PORTS_ASKED_FOR if checked else 0
+        ),
+    )
+    if not own:
+        for each in ("networks", "subnets", "routers"):
+            yield each, Need(1, "the machines' own")
+    yield "security_groups", Need(2, "masters' and workers'")
+    rules = RULES + (0 if cluster.compute.replicas else RULES_OF_SCHEDULABLE_MASTERS)
+    yield "security_group_rules", _at_least(Need(rules, "of both groups"), RULES_ASKED_FOR if checked else 0)
+    if cluster.external_network:
+        yield "floating_ips", _floating_ips(scene)
+
+
+def _at_least(need: Need, asked_for: int) -> Need:
+    """Return the larger of what is made and what the installer's own check asks for."""
+    return (
+        need if need.number >= asked_for else Need(asked_for, f"the installer asks for them, and makes {need.number}")
+    )
+
+
+def _floating_ips(scene: Scene) -> Need:
+    """Return those to come: what the install-config names is mostly there, and in use by the quota's count."""
+    listed = scene.cloud.network.list("/floatingips", "floatingips", project_id=scene.cloud.project_id)
+    there = {each["floating_ip_address"] for each in listed}
+    named = {each for each in (scene.cluster.api_floating_ip, scene.cluster.ingress_floating_ip) if each}
+    lacking = len(named - there)
+    return Need(1 + lacking, "bootstrap's for a while" + (f" + {lacking} that are not there yet" if lacking else ""))
+
+
+def _server_groups(scene: Scene) -> Iterator[tuple[str, Need]]:
+    """Yield groups, one a zone for workers, and the members of the largest: that is what the limit is for."""
+    masters, workers, _ = groups(scene.cluster)
+    if scene.release < MASTERS_GROUP_SINCE:
+        return
+    zones = max(1, len(workers.like.zones)) if scene.release >= WORKERS_GROUP_SINCE else 0
+    yield "server_groups", Need(1 + zones, f"masters' + {zones} of workers" if zones else "masters'")
+    largest = max(masters.count, -(-workers.count // zones) if zones else 0)
+    yield "server_group_members", Need(largest, "in the largest group")
+
+
+def _volumes(scene: Scene) -> Iterator[tuple[str, Need]]:
+    sizes: list[tuple[int, str | None]] = []
+    for each in groups(scene.cluster):
+        volume = each.like.root_volume
+        if volume is not None:
+            sizes += [(volume.size, volume.types[index % len(volume.types)]) for index in range(each.count)]
+    of_machines = len(sizes)
+    if why_unusable(scene):
+        sizes.append((REGISTRY, None))
+    if not sizes:
+        return
+    parts = [f"{of_machines} of machines"] if of_machines else []
+    parts += ["the registry's, without an object store"] if len(sizes) > of_machines else []
+    told = " + ".join(parts)
+    yield "volumes", Need(len(sizes), told)
+    yield "gigabytes", Need(sum(size for size, _ in sizes), told)
+    yield "per_volume_gigabytes", Need(max(size for size, _ in sizes), "the largest")
+    for kind in sorted({kind for _, kind in sizes if kind}):
+        mine = [size for size, name in sizes if name == kind]
+        yield f"volumes_{kind}", Need(len(mine), "of machines")
+        yield f"gigabytes_{kind}", Need(sum(mine), "of machines")

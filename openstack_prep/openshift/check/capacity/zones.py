@@ -1,0 +1,64 @@
+"""Availability zones and volume types that install-config.yaml names.
+
+Source: Compute API and Block Storage API "os-availability-zone"; Block Storage API "types".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from openstack_prep.base.finding import Finding
+from openstack_prep.cloud.service import Service
+from openstack_prep.cloud.site import query
+from openstack_prep.openshift.check.capacity.machines import POOLS, effective, said_in
+from openstack_prep.openshift.check.scene import Scene
+
+
+def zones(scene: Scene) -> Iterator[Finding]:
+    """Yield which zone or volume type is not there."""
+    told: set[tuple[str, str]] = set()
+    for where, kind, name, there in _named(scene):
+        if name not in there and (where, name) not in told:
+            told.add((where, name))
+            yield Finding(
+                where=where,
+                what=f"there is no {kind} {name!r} available; there is {', '.join(sorted(there)) or 'none'}",
+                why="the installer refuses it",
+                remedy="write one of these",
+            )
+
+
+def _named(scene: Scene) -> Iterator[tuple[str, str, str, set[str]]]:
+    """Yield what is named: where, its kind, its name, and what there is."""
+    for pool in POOLS:
+        like = effective(scene.cluster, pool)
+        for name in like.zones:
+            there = _compute_zones(scene)
+            yield said_in(scene, pool, "zones"), "availability zone of compute", name, there
+        volume = like.root_volume
+        for name in volume.zones if volume else ():
+            there = _volume_zones(scene)
+            yield said_in(scene, pool, "root_volume.zones"), "availability zone of volumes", name, there
+        for name in volume.types if volume else ():
+            there = _volume_types(scene)
+            yield said_in(scene, pool, "root_volume.types"), "volume type", name, there
+
+
+@query
+def _compute_zones(scene: Scene) -> set[str]:
+    return _zones(scene.cloud.compute)
+
+
+@query
+def _volume_zones(scene: Scene) -> set[str]:
+    return _zones(scene.cloud.volume)
+
+
+def _zones(service: Service) -> set[str]:
+    listed = service.get("/os-availability-zone")["availabilityZoneInfo"]
+    return {each["zoneName"] for each in listed if each["zoneState"]["available"]}
+
+
+@query
+def _volume_types(scene: Scene) -> set[str]:
+    return {each["name"] for each in scene.cloud.volume.list("/types", "volume_types", is_public="None")}

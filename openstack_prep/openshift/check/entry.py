@@ -1,0 +1,171 @@
+"""The entry of clouds.yaml that the installer will take: looked for where, and as, the installer does.
+
+Source: gophercloud/utils openstack/clientconfig, which the OpenShift installer reads clouds.yaml with; it
+knows the names clouds.yaml, secure.yaml and clouds-public.yaml only, and passes over OS_* variables.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from openstack_prep.base.finding import Finding
+from openstack_prep.base.raw import Raw
+from openstack_prep.cloud import clouds_yaml
+
+IGNORED = re.compile(
+    "OS_(AUTH_.*|USER.*|PASSWORD|PROJECT_.*|TENANT_.*|TOKEN|REGION_NAME|CACERT|INTERFACE|APPLICATION_CREDENTIAL_.*)"
+)
+CLOUDS = "clouds.yaml"
+LARGEST_BUNDLE = 65535 * 9 // 16  # bytes; base64 twice makes 16 of 9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """An entry that the installer finds."""
+
+    path: Path
+    """The file it stands in."""
+    settings: Raw
+    """What stands there, secrets too."""
+
+    def __repr__(self) -> str:
+        return f"Entry({self.path})"
+
+
+def places(name: str) -> list[Path]:
+    """Return where the installer looks for such a file, the first that is there counts."""
+    named = os.environ.get("OS_CLIENT_CONFIG_FILE") if name == CLOUDS else None
+    folders = [Path.cwd(), Path.home() / ".config" / "openstack", Path("/etc/openstack")]
+    return [*([Path(named)] if named else []), *(folder / name for folder in folders)]
+
+
+def find_entry(cloud: str, clouds_file: Path | None = None) -> Entry | None:
+    """Return the entry as the installer finds it; raises SpecError when the file is no clouds.yaml.
+
+    ``clouds_file``: the one that it will be given by OS_CLIENT_CONFIG_FILE; default: as in this environment.
+    """
+    path = clouds_file or _first(CLOUDS)
+    settings = clouds_yaml.read(path).get(cloud) if path else None
+    return Entry(path=path, settings=settings) if path and isinstance(settings, dict) else None
+
+
+def _first(name: str) -> Path | None:
+    return next((each for each in places(name) if each.is_file()), None)
+
+
+def entry(cloud: str, clouds_file: Path | None = None) -> Iterator[Finding]:
+    """Yield what will keep the installer from the cloud, or lead others to another one.
+
+    Whoever gives it a ``clouds_file`` also sets OS_CLOUD for it: then the environment has no say.
+    """
+    found = find_entry(cloud, clouds_file)
+    if found is None:
+        yield _missing(cloud, clouds_file)
+    else:
+        yield from _ca_bundle(cloud, found)
+        yield from _profile(cloud, found)
+    if clouds_file is None:
+        yield from _environment(cloud)
+
+
+def _missing(cloud: str, clouds_file: Path | None) -> Finding:
+    path = clouds_file or _first(CLOUDS)
+    if path is None:
+        what = f"there is no clouds.yaml in {', '.join(map(str, places(CLOUDS)))}"
+    elif cloud in (there := clouds_yaml.read(path)):
+        what = f"the entry {cloud!r} is not a mapping"
+    else:
+        what = f"has no entry {cloud!r}; it has {', '.join(sorted(map(str, there))) or 'none'}"
+    return Finding(
+        where=str(path or CLOUDS),
+        what=what,
+        why="the installer looks nowhere else, and nothing of the cloud could be checked",
+        remedy="write the entry there, name its file: export OS_CLIENT_CONFIG_FILE=..., "
+        "or name another entry in platform.openstack.cloud",
+    )
+
+
+def _ca_bundle(cloud: str, found: Entry) -> Iterator[Finding]:
+    named = found.settings.get("cacert")
+    if not named:
+        return
+    where, told = f"{found.path}: {cloud}: cacert", str(named)
+    path = Path(told)  # the installer opens it as it stands: ~ is no home to it
+    if told.startswith("-----BEGIN"):
+        told, problem = "a certificate itself", "the installer takes the path of a file"
+    else:
+        try:
+            text = path.read_text()
+        except (OSError, ValueError) as error:
+            problem = str(error)
+        else:
+            problem = "" if "-----BEGIN CERTIFICATE-----" in text else "holds no certificate"
+            yield from _size(where, told, len(text))
+        if not path.is_absolute():
+            told += f" (relative to where the installer is started, now {Path.cwd()})"
+    if problem:
+        yield Finding(
+            where=where,
+            what=f"{told}: {problem}",
+            why="the installer stops, even where the cloud has no TLS",
+            remedy="write the absolute path of a file, or take cacert out",
+        )
+
+
+def _size(where: str, named: str, size: int) -> Iterator[Finding]:
+    if size > LARGEST_BUNDLE:
+        yield Finding(
+            where=where,
+            what=f"{named} has {size} bytes",
+            why="it goes into the bootstrap machine's user data, encoded twice, of which Nova takes 65535 bytes",
+            remedy="keep only the CA of this cloud in it",
+            level="warning",
+        )
+
+
+def _profile(cloud: str, found: Entry) -> Iterator[Finding]:
+    named = found.settings.get("profile") or found.settings.get("cloud")
+    if not named:
+        return
+    path = _first("clouds-public.yaml")
+    if path is None or named not in clouds_yaml.read(path, "public-clouds"):
+        yield Finding(
+            where=f"{found.path}: {cloud}: profile",
+            what=f"{named!r} stands in no clouds-public.yaml ({path or 'there is none'})",
+            why="the installer, other than the openstack client, has no profiles of its own, and stops",
+            remedy="write the profile's auth_url and what else it holds into the entry",
+        )
+
+
+def _environment(cloud: str) -> Iterator[Finding]:
+    shell = os.environ.get("OS_CLOUD")
+    if shell and shell != cloud:
+        yield Finding(
+            where="OS_CLOUD",
+            what=f"is {shell!r}, while the installer takes {cloud!r} as install-config.yaml says",
+            why="what you look at in this shell with other tools is not the cloud or project of the cluster",
+            remedy=f"export OS_CLOUD={cloud}",
+            level="warning",
+        )
+    named = os.environ.get("OS_CLIENT_CONFIG_FILE")
+    if named and not Path(named).is_file():
+        yield Finding(
+            where="OS_CLIENT_CONFIG_FILE",
+            what=f"{named} is no file",
+            why=f"the installer reads {_first(CLOUDS) or 'no other'} instead, without a word",
+            remedy="unset OS_CLIENT_CONFIG_FILE  # or name the right one",
+            level="warning",
+        )
+    ignored = sorted(each for each in os.environ if IGNORED.fullmatch(each))
+    if ignored:
+        yield Finding(
+            where="environment",
+            what=f"{', '.join(ignored)} {'is' if len(ignored) == 1 else 'are'} set",
+            why="the installer ignores all but OS_CLOUD and OS_CLIENT_CONFIG_FILE: clouds.yaml alone counts",
+            remedy=f"unset {' '.join(ignored)}",
+            level="warning",
+        )

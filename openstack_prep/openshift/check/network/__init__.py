@@ -1,0 +1,1 @@
+"""Whether networks, subnets and addresses are as the installer wants them."""

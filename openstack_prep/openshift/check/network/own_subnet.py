@@ -1,0 +1,228 @@
+"""A subnet of the user's own for the machines: what the installer demands of it, and what machines need of it.
+
+Source: OpenShift installer docs/user/openstack/customization.md, "Custom Subnets", and dual-stack.md;
+Networking API v2.0, "Routers" and "Allowed address pairs".
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+
+from openstack_prep.base.finding import Finding
+from openstack_prep.base.raw import Raw
+from openstack_prep.openshift.check.network.networks import overlaps
+from openstack_prep.openshift.check.network.topology import (
+    addresses_of,
+    external_network,
+    listed,
+    machines,
+    matches,
+    own_subnets,
+    pools,
+    pools_without,
+    references,
+    router_interfaces,
+)
+from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.resources.network.uses import INTERFACES
+
+LEAST_MTU = 1380  # IPv6's own 1280 and 100 that OVN-Kubernetes adds
+
+
+def own_subnet(scene: Scene) -> Iterator[Finding]:
+    """Yield what is wrong with the user's own subnets and their network."""
+    where = scene.place("machines_subnets")
+    for reference in references(scene):
+        found = matches(scene, "subnets", reference)
+        told = reference.id or repr(reference.name)
+        if len(found) != 1:
+            ids = ", ".join(each["id"] for each in found)
+            yield Finding(
+                where=where,
+                what=f"{len(found)} subnets are called {told}: {ids}" if found else f"there is no subnet {told}",
+                why="the installer must find exactly one" if found else "the installer cannot place the machines",
+                remedy=scene.openstack("subnet", "list", "--long") + "  # and write the id of the one you mean",
+            )
+    subnets = own_subnets(scene)
+    for subnet in subnets:
+        yield from _subnet(scene, where, subnet)
+        yield from _way_out(scene, where, subnet)
+        yield from _around(scene, where, subnet)
+        yield from _room(scene, where, subnet)
+    if subnets:
+        yield from _network(scene, where, subnets)
+
+
+def _subnet(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
+    cidr, subnet_id = subnet["cidr"], subnet["id"]
+    if cidr not in scene.cluster.machine_networks:
+        given = ", ".join(scene.cluster.machine_networks)
+        yield Finding(
+            where=scene.place("machine_networks"),
+            what=f"{given} is not {cidr}, the network of subnet {subnet_id}",
+            why="the installer refuses any other; security rules and virtual addresses are made of it",
+            remedy=f"write {cidr}",
+        )
+    if subnet["ip_version"] == 4 and not subnet["enable_dhcp"]:
+        yield Finding(
+            where=where,
+            what=f"DHCP is off on subnet {subnet_id}",
+            why="machines learn their addresses by DHCP",
+            remedy=scene.openstack("subnet", "set", "--dhcp", subnet_id),
+        )
+    if not subnet["dns_nameservers"]:
+        yield Finding(
+            where=where,
+            what=f"subnet {subnet_id} names no DNS servers",
+            why="where the cloud's DHCP offers none itself, machines resolve nothing and pull no image",
+            remedy=scene.openstack("subnet", "set", "--dns-nameserver", "ADDRESS", subnet_id),
+            level="warning",
+        )
+
+
+def _way_out(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
+    """Yield unless a router connects the subnet to the external network."""
+    subnet_id, mine = subnet["id"], subnet["project_id"] == scene.cloud.project_id
+    interfaces = [
+        port
+        for port in router_interfaces(scene, subnet["network_id"])
+        if subnet_id in [each["subnet_id"] for each in port["fixed_ips"]]
+    ]
+    if not subnet["gateway_ip"]:
+        gateway = ipaddress.ip_network(subnet["cidr"]).network_address + 1
+        apart = pools_without(subnet, [gateway])
+        yield Finding(
+            where=where,
+            what=f"subnet {subnet_id} has no gateway",
+            why="machines have no way out: they reach neither OpenStack nor a registry",
+            remedy=scene.openstack("subnet", "set", *apart, "--gateway", str(gateway), subnet_id),
+        )
+    external = external_network(scene)
+    if external is None:
+        return
+    if not interfaces:
+        yield Finding(
+            where=where,
+            what=f"no router has an interface in subnet {subnet_id}" + ("" if mine else ", as far as you may see"),
+            why=f"floating IPs of {external['name']!r} cannot be attached to ports there",
+            remedy=scene.openstack("router", "add", "subnet", "ROUTER", subnet_id),
+            level="error" if mine else "warning",
+        )
+    for router in _routers(scene, interfaces):
+        beyond = (router["external_gateway_info"] or {}).get("network_id")
+        if beyond != external["id"]:
+            has = f"has its gateway on network {beyond}" if beyond else "has no external gateway"
+            yield Finding(
+                where=where,
+                what=f"router {router['name']} {router['id']} of subnet {subnet_id} {has}",
+                why=f"floating IPs of {external['name']!r} cannot be attached to ports there",
+                remedy=scene.openstack("router", "set", "--external-gateway", external["id"], router["id"]),
+            )
+
+
+def _routers(scene: Scene, interfaces: list[Raw]) -> list[Raw]:
+    """Return the routers of some interfaces, those that these credentials see."""
+    return [router for port in interfaces for router in listed(scene, "routers", id=port["device_id"])]
+
+
+def _around(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
+    """Yield networks that machines can reach now, and will not when pods or services have their addresses."""
+    routers = _routers(scene, router_interfaces(scene, subnet["network_id"]))
+    reached = {each["destination"]: f"a host route of subnet {subnet['id']}" for each in subnet["host_routes"]}
+    for router in routers:
+        reached |= {each["destination"]: f"a route of router {router['id']}" for each in router["routes"]}
+        ports = [port for port in listed(scene, "ports", device_id=router["id"]) if port["device_owner"] in INTERFACES]
+        for fixed in (each for port in ports for each in port["fixed_ips"]):
+            for other in listed(scene, "subnets", id=fixed["subnet_id"]):
+                reached.setdefault(other["cidr"], f"subnet {other['id']}, which router {router['id']} leads to")
+    for destination, told in reached.items():
+        block = ipaddress.ip_network(destination)
+        if block.prefixlen == 0 or destination == subnet["cidr"]:
+            continue
+        for field, own in overlaps(scene, block, ("cluster_networks", "service_networks")):
+            yield Finding(
+                where=field,
+                what=f"{own} overlaps {destination}, {told}",
+                why="what lies there cannot be reached from the cluster",
+                remedy=f"write a network apart from {destination}",
+                level="warning",
+            )
+
+
+def _room(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
+    """Yield when the allocation pools run out; ports of others that these credentials do not see count as free."""
+    ports = listed(scene, "ports", network_id=subnet["network_id"])
+    used = {int(each) for port in ports for each in addresses_of(port) if each.version == subnet["ip_version"]}
+    ends = [(int(first), int(last)) for first, last in pools(subnet)]
+    free = sum(last - first + 1 - sum(first <= each <= last for each in used) for first, last in ends)
+    if free < machines(scene):
+        yield Finding(
+            where=where,
+            what=f"the allocation pools of subnet {subnet['id']} have {free} addresses left for "
+            f"{machines(scene)} machines, the bootstrap machine being one",
+            why="the last machines get none",
+            remedy=scene.openstack("subnet", "set", "--allocation-pool", "start=ADDRESS,end=ADDRESS", subnet["id"]),
+        )
+
+
+def _network(scene: Scene, where: str, subnets: list[Raw]) -> Iterator[Finding]:
+    network_ids = {each["network_id"] for each in subnets}
+    if len(network_ids) > 1:
+        yield Finding(
+            where=where,
+            what=f"the subnets are of different networks: {', '.join(sorted(network_ids))}",
+            why="a machine has one port with an address of each",
+            remedy="name two subnets of one network",
+        )
+    yield from _named(scene, network_ids)
+    for network in (each for one in sorted(network_ids) for each in listed(scene, "networks", id=one)):
+        yield from _fitting(scene, where, network, subnets)
+
+
+def _named(scene: Scene, network_ids: set[str]) -> Iterator[Finding]:
+    """Yield when the network that is named beside the subnets is not theirs."""
+    reference = scene.cluster.machines_network
+    meant = matches(scene, "networks", reference) if reference else ()
+    if reference and len(meant) != 1:
+        told = reference.id or repr(reference.name)
+        what = f"{len(meant)} networks are called {told}" if meant else f"there is no network {told}"
+        remedy = scene.openstack("network", "list") + "  # and write the id of the one you mean"
+        yield Finding(where=scene.place("machines_network"), what=what, why="it must be exactly one", remedy=remedy)
+    for other in (each for each in meant if len(meant) == 1 and each["id"] not in network_ids):
+        what = f"{other['id']} is not the network of the subnet, {', '.join(sorted(network_ids))}"
+        why, remedy = "the installer finds no such subnet there", f"write {min(network_ids)}, or leave it out"
+        yield Finding(where=scene.place("machines_network"), what=what, why=why, remedy=remedy)
+
+
+def _fitting(scene: Scene, where: str, network: Raw, subnets: list[Raw]) -> Iterator[Finding]:
+    """Yield what of a network keeps machines out."""
+    six = any(each["ip_version"] == 6 for each in subnets)
+    if six and network["mtu"] < LEAST_MTU:
+        yield Finding(
+            where=where,
+            what=f"the MTU of network {network['id']} is {network['mtu']}",
+            why=f"the installer refuses less than {LEAST_MTU} with IPv6",
+            remedy=scene.openstack("network", "set", "--mtu", str(LEAST_MTU), network["id"]),
+        )
+    if (
+        network["project_id"] != scene.cloud.project_id
+        and len(subnets) == 1
+        and scene.cluster.load_balancer != "UserManaged"
+    ):
+        yield Finding(
+            where=where,
+            what=f"network {network['id']} belongs to project {network['project_id']}",
+            why="by Neutron's own policy only that project and administrators may choose a port's address there, "
+            "and the virtual addresses' ports have chosen ones",
+            remedy="ask its administrator whether the policy create_port:fixed_ips:ip_address allows it, "
+            "or name a network of this project",
+            level="warning",
+        )
+    if network.get("port_security_enabled") is False:
+        yield Finding(
+            where=where,
+            what=f"port security is off on network {network['id']}",
+            why="Neutron refuses security groups and allowed address pairs there, so machines get no ports",
+            remedy=scene.openstack("network", "set", "--enable-port-security", network["id"]),
+        )

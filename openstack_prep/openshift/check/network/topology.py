@@ -1,0 +1,119 @@
+"""What Neutron says of the networks that a cluster is to lie in: read once, for all checks that want it.
+
+Source: Networking API v2.0; OpenShift installer docs/user/openstack/customization.md.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.site import query
+from openstack_prep.openshift.check.capacity.machines import groups
+from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.openshift.install_config import Reference
+from openstack_prep.openshift.install_config.machine_rules import ids
+from openstack_prep.resources.network.uses import INTERFACES
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Block = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+DNS_VIP_UNTIL = 6
+"""Up to 4.5 a third virtual address serves names within the cluster."""
+OWN_NETWORKS = ("machine_networks", "cluster_networks", "service_networks")
+
+
+@query
+def listed(scene: Scene, /, kind: str, **chosen: Any) -> Sequence[Raw]:
+    """Return what Neutron lists of a kind, such as security-groups."""
+    return scene.cloud.network.list(f"/{kind}", kind.replace("-", "_"), **chosen)
+
+
+def named_networks(scene: Scene) -> Sequence[Raw]:
+    """Return the networks that have the external network's name: the installer looks by that alone."""
+    name = scene.cluster.external_network
+    return listed(scene, "networks", name=name) if name else ()
+
+
+def external_network(scene: Scene) -> Raw | None:
+    """Return the external network, when it is clear which."""
+    external = [each for each in named_networks(scene) if each["router:external"]]
+    return external[0] if len(external) == 1 else None
+
+
+def matches(scene: Scene, kind: str, reference: Reference) -> Sequence[Raw]:
+    """Return the networks or subnets that an install-config means by an id or a name."""
+    query = {"id": reference.id} if reference.id else {"name": reference.name}
+    return listed(scene, kind, **query)
+
+
+def references(scene: Scene) -> list[Reference]:
+    """Return how the user's own subnets are named; what the installer takes for no name is said without the cloud."""
+    given = scene.cluster.machines_subnets
+    return [each for each in given if bool(each.id) != bool(each.name) and not list(ids("", filter(None, [each.id])))]
+
+
+def own_subnets(scene: Scene) -> list[Raw]:
+    """Return the subnets of the user's own for the machines, those that are clear."""
+    found = (matches(scene, "subnets", each) for each in references(scene))
+    return [subnets[0] for subnets in found if len(subnets) == 1]
+
+
+def router_interfaces(scene: Scene, network_id: str) -> list[Raw]:
+    """Return the ports by which routers reach a network, those that these credentials see."""
+    return [port for port in listed(scene, "ports", network_id=network_id) if port["device_owner"] in INTERFACES]
+
+
+def addresses_of(port: Raw) -> list[Address]:
+    return [ipaddress.ip_address(each["ip_address"]) for each in port["fixed_ips"]]
+
+
+def pools(subnet: Raw) -> list[tuple[Address, Address]]:
+    """Return the first and last address of each of a subnet's allocation pools."""
+    ends = ((each["start"], each["end"]) for each in subnet["allocation_pools"])
+    return [(ipaddress.ip_address(first), ipaddress.ip_address(last)) for first, last in ends]
+
+
+def pools_without(subnet: Raw, kept_out: Iterable[Address]) -> list[str]:
+    """Return the client's options that leave addresses out of a subnet's allocation pools."""
+    words = ["--no-allocation-pool"]
+    for first, last in pools(subnet):
+        start, end = int(first), int(last)
+        inside = sorted({int(each) for each in kept_out if each.version == first.version and start <= int(each) <= end})
+        for before, after in zip([start - 1, *inside], [*inside, end + 1], strict=True):
+            if before + 1 < after:
+                words += ["--allocation-pool", f"start={type(first)(before + 1)},end={type(first)(after - 1)}"]
+    return words
+
+
+def blocks(given: Iterable[str]) -> list[Block]:
+    return [ipaddress.ip_network(each) for each in given]
+
+
+def holding(scene: Scene, address: Address, fields: Iterable[str]) -> Iterator[tuple[str, Block]]:
+    """Yield the fields, of these, with a network that an address lies in, and that network."""
+    for of in fields:
+        yield from ((scene.place(of), block) for block in blocks(getattr(scene.cluster, of)) if address in block)
+
+
+def virtual_addresses(scene: Scene) -> dict[str, list[Address]]:
+    """Return the addresses of API, ingress and (up to 4.5) DNS, the given ones or the installer's defaults."""
+    cluster = scene.cluster
+    first = ipaddress.ip_network(cluster.machine_networks[0]).network_address
+    found = {
+        "api_vips": [ipaddress.ip_address(each) for each in cluster.api_vips] or [_after(first, 5)],
+        "ingress_vips": [ipaddress.ip_address(each) for each in cluster.ingress_vips] or [_after(first, 7)],
+    }
+    return found | ({"DNS": [_after(first, 6)]} if scene.release < DNS_VIP_UNTIL else {})
+
+
+def _after(first: Address, number: int) -> Address:
+    """Return an address further on; the last of all where there are not so many."""
+    return type(first)(min(int(first) + number, 2**first.max_prefixlen - 1))
+
+
+def machines(scene: Scene) -> int:
+    """Return how many machines are there at the same time: all replicas, and the bootstrap machine."""
+    return sum(each.count for each in groups(scene.cluster))

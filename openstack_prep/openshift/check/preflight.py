@@ -1,0 +1,161 @@
+"""All that can be looked at before an installation: the file, the entry of clouds.yaml, the cloud."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from openstack_prep.base.errors import CloudError, ConfigError, Mistake
+from openstack_prep.base.finding import Finding
+from openstack_prep.base.raw import Values
+from openstack_prep.cloud.connection import connect
+from openstack_prep.cloud.site import Site
+from openstack_prep.openshift.check import by_weight, check, services, tls
+from openstack_prep.openshift.check.entry import Entry, entry, find_entry
+from openstack_prep.openshift.check.installed import installed
+from openstack_prep.openshift.check.scene import READER, Scene
+from openstack_prep.openshift.install_config import Cluster, Contents, Given, findings, mistakes, read
+from openstack_prep.openshift.install_config.reading import is_deprecated, is_fatal
+from openstack_prep.openshift.install_config.releases import FIELDS, minor
+
+HOSTS = Path("/etc/hosts")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What was found."""
+
+    path: Path
+    """The install-config.yaml."""
+    release: str
+    """The release it was read for, such as 4.18."""
+    cloud: str
+    """The entry of clouds.yaml that the installer takes."""
+    findings: tuple[Finding, ...]
+    """Errors first."""
+
+    @property
+    def errors(self) -> int:
+        return sum(each.level == "error" for each in self.findings)
+
+    @property
+    def warnings(self) -> int:
+        return len(self.findings) - self.errors
+
+    def data(self) -> Values:
+        """Return it as JSON has it."""
+        return {
+            "install_config": str(self.path),
+            "release": self.release,
+            "cloud": self.cloud,
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "findings": [asdict(each) for each in self.findings],
+        }
+
+
+def preflight(
+    path: str | Path,
+    release: str,
+    *,
+    installer: Path | None = None,
+    hosts: Path = HOSTS,
+    clouds_file: Path | None = None,
+    jobs: int = 8,
+) -> Verdict:
+    """Look at everything that an ``openshift-install create cluster`` with this install-config.yaml will want.
+
+    ``release``: such as 4.18.  ``installer``: the openshift-install, to ask it for its image.  ``hosts``:
+    the hosts file of the machine it will run on.  ``clouds_file``: the clouds.yaml that it will be given by
+    OS_CLIENT_CONFIG_FILE; default: the one that it finds in this environment.  The cloud is that of the entry
+    which it will take; nothing is changed there.  A cluster that was installed from that folder is the one
+    finding.  Raises SpecError when the file, or clouds.yaml, cannot be read.
+    """
+    path = Path(path)
+    given = Given(path)
+    cluster, contents = read(given, release)
+    found = list(installed(path))
+    if not found:
+        mine = find_entry(cluster.cloud, clouds_file)
+        of_entry = list(entry(cluster.cloud, clouds_file))
+        found = [*_of_document(given, cluster, contents), *of_entry]
+        if mine is not None and not fatal(of_entry):
+            found += _of_cloud(mine, cluster, contents, path, installer, hosts, jobs)
+    return Verdict(path=path, release=cluster.release, cloud=cluster.cloud, findings=tuple(by_weight(found)))
+
+
+# --- the file -----------------------------------------------------------------------------
+
+
+def _of_document(given: Given, cluster: Cluster, contents: Contents) -> Iterator[Finding]:
+    """Yield what the release makes of the file without asking the cloud."""
+    for each in findings(given.data, cluster.release):
+        yield Finding(
+            where=each.where,
+            what=each.what,
+            why=_fate(each),
+            remedy=each.remedy,
+            level="error" if is_fatal(each) else "warning",
+        )
+    for each in mistakes(cluster, contents):
+        yield Finding(
+            where=_in_the_file(each, minor(cluster.release)),
+            what=_in_its_words(each.what, minor(cluster.release)),
+            why="the installer refuses it, or makes a cluster that does not work",
+            remedy=_in_its_words(each.remedy, minor(cluster.release)),
+        )
+
+
+def _fate(mistake: Mistake) -> str:
+    if is_fatal(mistake):
+        return "the installer stops"
+    if is_deprecated(mistake):
+        return "the installer still takes it; a later one may not"
+    return "what you meant by it may not happen"
+
+
+def _in_the_file(mistake: Mistake, release: int) -> str:
+    """Return where a mistake stands in the installer's words; what has no field there as we call it."""
+    name, bracket, index = mistake.where.partition("[")
+    field = next((each for each in FIELDS if each.of == name), None)
+    spelling = field and (field.spelling(release) or field.spellings[0])
+    return spelling.path.replace("[]", "") + bracket + index if spelling else mistake.where
+
+
+def _in_its_words(text: str, release: int) -> str:
+    """Return a text in which our names of fields are the installer's; one word of ours may be plain English."""
+    ours = {each.of: (each.spelling(release) or each.spellings[0]).path.replace("[]", "") for each in FIELDS}
+    names = "|".join(re.escape(each) for each in sorted(ours, key=len, reverse=True) if re.search("[._]", each))
+    return re.sub(rf"(?<![\w.])({names})\b", lambda found: ours[found[1]], text)
+
+
+# --- the cloud ----------------------------------------------------------------------------
+
+
+def _of_cloud(
+    mine: Entry, cluster: Cluster, contents: Contents, path: Path, installer: Path | None, hosts: Path, jobs: int
+) -> list[Finding]:
+    """Return what is found in the cloud, or why one cannot log in there."""
+    try:
+        cloud = connect(cluster.cloud, clouds_file=mine.path).allow_parallel(jobs)
+        found = list(tls.identity(cloud, minor(cluster.release)))
+        found += [] if fatal(found) else services.region(cloud.authenticate())
+        if fatal(found):
+            return found
+    except (CloudError, ConfigError) as error:
+        refused = Finding(
+            where=f"{mine.path}: {cluster.cloud}",
+            what=str(error),
+            why="the installer logs in with the same; nothing of the cloud could be checked",
+            remedy=f"mend the entry until this answers: openstack --os-cloud {cluster.cloud} token issue",
+        )
+        return [refused]
+    site = Site(cloud, READER)
+    scene = Scene(site=site, cluster=cluster, contents=contents, path=path, hosts=hosts, installer=installer)
+    return [*found, *check(scene, jobs=jobs)]
+
+
+def fatal(found: Iterable[Finding]) -> bool:
+    return any(each.level == "error" for each in found)

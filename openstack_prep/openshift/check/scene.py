@@ -1,0 +1,63 @@
+"""What is checked: a cluster that is to be installed, and the project that it is to be installed in."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Mark
+from openstack_prep.openshift.install_config import Cluster, Contents
+from openstack_prep.openshift.install_config.releases import FIELDS
+
+T = TypeVar("T")
+
+READER = Mark("check")
+"""A check creates nothing, so nothing ever carries this ownership tag."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """An install-config, the cloud as its cluster will see it, and what was read of both.
+
+    Several checks want the same list: ``once`` reads it for all of them.
+    """
+
+    site: Site
+    """The cloud by the entry of clouds.yaml that the installer will use, and what was read of it."""
+    cluster: Cluster
+    """What install-config.yaml says, in the words of today's release."""
+    contents: Contents
+    """Pull secret, SSH key and CA bundle that stand in it."""
+    path: Path
+    """The install-config.yaml; the installer will be run with its folder as --dir."""
+    hosts: Path = Path("/etc/hosts")
+    """The hosts file of the machine that the installer will run on."""
+    installer: Path | None = None
+    """An openshift-install, to ask which image belongs to it."""
+
+    @property
+    def cloud(self) -> Cloud:
+        return self.site.admin
+
+    @property
+    def release(self) -> int:
+        """The minor number: 18 for OpenShift 4.18."""
+        return int(self.cluster.release.partition(".")[2])
+
+    def once(self, name: Hashable, read: Callable[[], T]) -> T:
+        """Return what ``read`` returns; it is called once, whichever check comes first."""
+        return self.site.once(name, read)
+
+    def place(self, of: str) -> str:
+        """Return where in install-config.yaml this release writes what we call so."""
+        field = next(each for each in FIELDS if each.of == of)
+        return (field.spelling(self.release) or field.spellings[0]).path.replace("[]", "")
+
+    def openstack(self, *words: str) -> str:
+        """Return a line for the shell: the client's command, with the installer's own entry of clouds.yaml."""
+        return shlex.join(["openstack", "--os-cloud", self.cloud.name, *words])

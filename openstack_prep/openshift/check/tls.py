@@ -1,0 +1,92 @@
+"""Certificates of the cloud's endpoints: one that has no subject alternative name is none to Go's TLS.
+
+Source: OpenShift installer docs/user/openstack/README.md: since 4.10 its Go takes the common name for no
+host's name any more.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterable, Iterator
+from urllib.parse import urlsplit
+
+from openstack_prep.base.finding import Finding
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.openshift.check.scene import Scene
+
+SINCE = 10
+CALLED = ("compute", "network", "image", "block-storage", "volumev3", "object-store", "load-balancer")
+TIMEOUT = 10.0  # seconds to connect, and for the handshake
+
+
+def identity(cloud: Cloud, release: int) -> Iterator[Finding]:
+    """Yield what is wrong with Keystone's certificate: looked at before a login, which it would fail."""
+    if cloud.config.get("verify", True):
+        yield from certificates([cloud.auth_url], release, cacert=cloud.config.get("cacert"))
+
+
+def endpoints(scene: Scene) -> Iterator[Finding]:
+    """Yield what is wrong with the certificates of the other services that the installer or the cluster calls."""
+    cloud = scene.cloud
+    if cloud.config.get("verify", True):
+        mine = [each for each in cloud.endpoints if each["interface"] == (cloud.interface or "public")]
+        urls = {each["url"] for each in mine if each["type"] in CALLED}
+        others = [url for url in urls if _host(url) != _host(cloud.auth_url)]
+        yield from certificates(others, scene.release, cacert=cloud.config.get("cacert"))
+
+
+def certificates(urls: Iterable[str], release: int, *, cacert: str | None = None) -> Iterator[Finding]:
+    """Yield which host's certificate the installer, or the cluster, will not take; those of https only."""
+    for host, port in sorted({_host(url) for url in urls if url.startswith("https://")}):
+        yield from _one(host, port, release, cacert)
+
+
+def _host(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or 443
+
+
+def _one(host: str, port: int, release: int, cacert: str | None) -> Iterator[Finding]:
+    where = f"https://{host}:{port}"
+    try:
+        names = _names(host, port, cacert)
+    except ssl.SSLCertVerificationError as error:
+        yield Finding(
+            where=where,
+            what=f"its certificate cannot be verified: {error.verify_message}",
+            why="neither the installer nor the cluster will speak to it",
+            remedy=f"openssl s_client -connect {host}:{port} -showcerts  # then name its CA's file in cacert",
+        )
+    except OSError as error:
+        yield Finding(
+            where=where,
+            what=f"cannot be connected to: {error}",
+            why="the installer runs on this machine, and the cluster calls the same endpoints",
+            remedy=f"curl -v {where}  # shows where it ends: name, route, firewall",
+            level="warning",  # a proxy may lead there
+        )
+    else:
+        if not names:
+            yield Finding(
+                where=where,
+                what="its certificate has no subject alternative name",
+                why=f"since 4.{SINCE} the common name counts no more"
+                if release >= SINCE
+                else "later releases want one",
+                remedy="its administrator must make the certificate anew, such as with "
+                f"openssl req -addext subjectAltName=DNS:{host}",
+                level="error" if release >= SINCE else "warning",
+            )
+
+
+def _names(host: str, port: int, cacert: str | None) -> list[str]:
+    """Return the alternative names of a verified certificate."""
+    context = ssl.create_default_context(cafile=cacert)
+    context.check_hostname = False  # a common name would pass it, or fail it, and is not what we look for
+    with (
+        socket.create_connection((host, port), TIMEOUT) as connected,
+        context.wrap_socket(connected, server_hostname=host) as secured,
+    ):
+        certificate = secured.getpeercert() or {}
+    return [str(pair[1]) for pair in certificate.get("subjectAltName", ())]

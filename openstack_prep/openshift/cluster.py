@@ -1,0 +1,172 @@
+"""A cluster by its metadata.json or its infraID, and what to put right after the installer.
+
+Source: OpenShift installer docs/source, "What gets created, names and tags"; docs/user/troubleshooting.md
+for a lost metadata.json.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.fields import block
+from openstack_prep.base.raw import Raw
+from openstack_prep.core.model import Resource
+from openstack_prep.openshift.install_config_file import KEPT
+from openstack_prep.resources.addresses.address_pairs import AddressPairs
+from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
+from openstack_prep.resources.network import installer_names as naming
+
+METADATA = "metadata.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metadata:
+    """What the installer leaves about a cluster in metadata.json, before it makes anything."""
+
+    infra_id: str
+    """Begins the names of all that belongs to the cluster."""
+    cluster_name: str
+    """Name in install-config.yaml."""
+    cluster_id: str = ""
+    """The cluster's UUID; unknown when rebuilt."""
+    cloud: str | None = None
+    """Entry of clouds.yaml that the installer worked with."""
+
+    @property
+    def text(self) -> str:
+        """A metadata.json that ``openshift-install destroy cluster`` can use."""
+        identifier = {naming.TAG: self.infra_id}
+        data = {
+            "clusterName": self.cluster_name,
+            "clusterID": self.cluster_id,
+            "infraID": self.infra_id,
+            "openstack": {"cloud": self.cloud or "", "identifier": identifier},
+        }
+        return json.dumps(data, indent=2) + "\n"
+
+
+def rebuild_metadata(infra_id: str, *, cloud: str | None = None, cluster_name: str | None = None) -> Metadata:
+    """Return the metadata of a cluster whose metadata.json is lost.
+
+    The name is that in the infraID, which the installer cuts to 21 letters.  Raises SpecError.
+    """
+    if not naming.is_infra_id(infra_id):
+        raise SpecError([Mistake("infraID", f"{infra_id!r} is none", _REMEDY)])
+    return Metadata(infra_id=infra_id, cluster_name=cluster_name or infra_id.rpartition("-")[0], cloud=cloud)
+
+
+_REMEDY = "write the cluster's name, a hyphen and its five random letters, such as dev-x7k2p"
+
+
+def read_metadata(path: str | Path) -> Metadata:
+    """Return what a metadata.json says; raises SpecError that lists every mistake in it."""
+    path = Path(path)
+    lost = "name the installer's folder, or give the infraID"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecError([Mistake(str(path), f"cannot be read: {error.strerror}", lost)]) from error
+    except ValueError as error:
+        raise SpecError([Mistake(str(path), f"is not JSON ({error})", lost)]) from error
+    if not isinstance(data, dict):
+        raise SpecError([Mistake(str(path), "is not a mapping", lost)])
+    mistakes = list(_mistakes(path, data))
+    if mistakes:
+        raise SpecError(mistakes)
+    return Metadata(
+        infra_id=data["infraID"],
+        cluster_name=data["clusterName"],
+        cluster_id=data.get("clusterID") or "",
+        cloud=data["openstack"].get("cloud") or None,
+    )
+
+
+def _mistakes(path: Path, data: Raw) -> Iterator[Mistake]:
+    for key in ("clusterName", "infraID"):
+        if not isinstance(data.get(key), str):
+            yield Mistake(f"{path}: {key}", "is missing, or no text", "take the file that the installer wrote")
+    infra_id = data.get("infraID")
+    if isinstance(infra_id, str) and not naming.is_infra_id(infra_id):
+        yield Mistake(f"{path}: infraID", f"{infra_id!r} is none", _REMEDY)
+    platform = data.get("openstack")
+    if not isinstance(platform, dict):
+        yield Mistake(f"{path}: openstack", "is missing, or no mapping", "take that of a cluster on OpenStack")
+        return
+    identifier = platform.get("identifier")
+    named = identifier.get(naming.TAG) if isinstance(identifier, dict) else None
+    if named != infra_id:
+        what = f"{naming.TAG} is {named!r}, but infraID {infra_id!r}"
+        yield Mistake(f"{path}: openstack.identifier", what, "take the file that the installer wrote")
+
+
+def find_metadata(given: str | Path) -> Path:
+    """Return the metadata.json of the installer's folder, or of its path; its kept copy when destroy has removed it."""
+    path = Path(given) / METADATA if Path(given).is_dir() else Path(given)
+    kept = path.with_name(path.name + KEPT)
+    return kept if not path.exists() and kept.exists() else path
+
+
+def cluster(metadata: str | Path | None, infra_id: str | None) -> Metadata:
+    """Return the cluster meant, by find_metadata or its infraID; of both given, the file must speak of that one."""
+    if metadata is None and infra_id is None:
+        raise SpecError([Mistake("cluster", "is not named", "give its metadata.json or its infraID")])
+    if metadata is None:
+        return rebuild_metadata(infra_id or "")
+    found = read_metadata(find_metadata(metadata))
+    if infra_id not in (None, found.infra_id):
+        what = f"is that of {found.infra_id}, not of {infra_id}"
+        raise SpecError([Mistake(str(metadata), what, "give one of them, or the right file")])
+    return found
+
+
+def repairs(
+    metadata: Metadata,
+    *,
+    ingress_floating_ip: str | None = None,
+    api_floating_ip: str | None = None,
+    vips: Sequence[str] = (),
+    move: bool = False,
+) -> tuple[Resource, ...]:
+    """Return what has to stand after the installer: floating IPs on the virtual ports, pairs on all nodes.
+
+    Floating IPs are given by address or id.  The installer attaches that of the API, and since 4.6
+    that of ingress when it is in install-config.yaml.  Raises SpecError.
+    """
+    infra_id = metadata.infra_id
+    ports = {
+        naming.api_port(infra_id): api_floating_ip,
+        naming.ingress_port(infra_id): ingress_floating_ip,
+    }
+    found: list[Resource] = [
+        FloatingIPAttachment(port=port, tag=naming.tag(infra_id), move=move, **_by_address_or_id(given))
+        for port, given in ports.items()
+        if given
+    ]
+    if vips:
+        found.append(AddressPairs(name=infra_id, infra_id=infra_id, addresses=_blocks(vips), prune=False))
+    return tuple(found)
+
+
+def _by_address_or_id(given: str) -> dict[str, str]:
+    try:
+        return {"address": str(ipaddress.ip_address(given))}
+    except ValueError:
+        return {"floating_ip_id": given}
+
+
+def _blocks(given: Sequence[str]) -> tuple[str, ...]:
+    mistakes, found = [], []
+    for each in given:
+        try:
+            found.append(str(block(each)))
+        except ValueError as error:
+            what, _, remedy = str(error).partition("; ")
+            mistakes.append(Mistake("vips", f"{each!r} {what}", remedy))
+    if mistakes:
+        raise SpecError(mistakes)
+    return tuple(dict.fromkeys(found))

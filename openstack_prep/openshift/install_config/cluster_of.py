@@ -1,0 +1,224 @@
+"""Read an install-config back into what it declares: the other way of ``document``.
+
+Source: the OpenShift installer decodes Go JSON made of the YAML (keys in any case; where a text is wanted
+a number is its text) and upconverts old names; what a release does not know it passes over.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.secret import Secret
+from openstack_prep.openshift.install_config import releases
+from openstack_prep.openshift.install_config.document import default_network_type
+from openstack_prep.openshift.install_config.given import Given
+from openstack_prep.openshift.install_config.model import Cluster, Contents
+from openstack_prep.openshift.install_config.releases import FIELDS, Spelling
+
+CLOUD = "openstack"  # the entry of clouds.yaml that the installer takes when nothing names one
+CONTENTS = ("pull_secret", "ssh_key", "additional_trust_bundle")
+CONSTANTS = {
+    "api_version": ("v1", "v1beta4", "v1beta3"),
+    "control_plane.name": ("master",),
+    "compute.name": ("worker",),
+}
+TYPES = {"replicas": int, "size": int, "hostprefix": int, "hostsubnetlength": int, "fips": bool}  # others are texts
+KINDS = {int: "a number", bool: "true or false"}
+HIDDEN = ("pull_secret", "proxy.")  # they may hold passwords
+
+
+def read(source: str | Path | Raw | Given, release: str) -> tuple[Cluster, Contents]:
+    """Return what an install-config declares, as a release understands it: a file by its path, or what is in one.
+
+    Old names count, names that came later do not.  A pool does not repeat the flavor of all machines, nor
+    the network type the default.  ``cloud`` is the entry that the installer will take: the file's, else
+    OS_CLOUD, else "openstack".  Raises SpecError with all that the installer cannot read either, by file and
+    line where there is one; the pull secret is not shown.
+    """
+    number = _minor(release)
+    given = source if isinstance(source, Given) else Given(source)
+    reading = _Reading(given, number)
+    secret = reading.said.get("pull_secret")
+    contents = Contents(
+        pull_secret=None if secret is None else Secret(secret),
+        ssh_key=reading.said.get("ssh_key"),
+        additional_trust_bundle=reading.said.get("additional_trust_bundle"),
+    )
+    return _without_repetition(reading.cluster(release)), contents
+
+
+def _minor(release: str) -> int:
+    try:
+        return releases.minor(release)
+    except ValueError as error:
+        what, _, remedy = str(error).partition("; ")
+        raise SpecError([Mistake("release", f"{release!r} {what}", remedy)]) from None
+
+
+class _Reading:
+    """What an install-config says by our names, and by which path; and what is wrong with it."""
+
+    def __init__(self, given: Given, release: int) -> None:
+        self._given = given
+        self.said: Values = {}
+        self._paths: dict[str, str] = {}
+        self._later: dict[str, str] = {}
+        self._mistakes = list(given.repeated)
+        for field in FIELDS:
+            newest = field.spelling(release)
+            if field.of and newest:  # others the release ignores
+                self._paths[field.of] = newest.path
+                newer = [each.name for each in field.spellings if self._is_too_new(each, release)]
+                self._later |= {field.of: newer[0]} if newer else {}
+                self._read(field.of, [each for each in field.spellings if each.since <= release])
+        self._part_cluster_networks()
+        self._check_constants()
+
+    def _is_too_new(self, spelling: Spelling, release: int) -> bool:
+        return spelling.since > release and self._given.value(spelling.path) is not None
+
+    def _read(self, of: str, spellings: list[Spelling]) -> None:
+        """Take the value of the first name that has one."""
+        for spelling in spellings:
+            value = self._given.value(spelling.path)
+            if value in (None, "", [], {}):  # Go's zero: it was not given
+                continue
+            self._paths[of] = spelling.path
+            try:
+                self.said[of] = spelling.given(_typed(spelling.name, value, scalar=of in CONTENTS))
+            except (AttributeError, KeyError, TypeError, ValueError):
+                kind = KINDS.get(TYPES.get(spelling.name.lower(), str), "what the installer takes")
+                remedy = "write it in single quotes" if of in CONTENTS else f"write it as {spelling.name} is documented"
+                self._wrong(of, f"{_shown(of, value)} is not {kind}", remedy)
+            return
+
+    def _wrong(self, of: str, what: str, remedy: str) -> None:
+        self._mistakes.append(Mistake(self._given.place(self._paths[of]), what, remedy))
+
+    def _part_cluster_networks(self) -> None:
+        """Part the networks of pods from the length of a machine's prefix, which we know one of for all of IPv4."""
+        networks = self.said.pop("cluster_networks", [])
+        try:
+            parted = [_cluster_network(each) for each in networks]
+        except (AttributeError, KeyError, TypeError, ValueError):
+            self._wrong("cluster_networks", "holds what is no network", "write {cidr: 10.128.0.0/14, hostPrefix: 23}")
+            return
+        if parted:
+            self.said["cluster_networks"] = [cidr for cidr, _ in parted]
+            self._paths["host_prefix"] = f"{self._paths['cluster_networks']}[].hostPrefix"
+            self.said |= next(({"host_prefix": length} for cidr, length in parted if ":" not in cidr), {})
+
+    def _check_constants(self) -> None:
+        for of, known in CONSTANTS.items():
+            said = self.said.pop(of, None)
+            if said is None and of == "api_version":
+                self._wrong(of, "is missing", f"write {known[0]}")
+            elif said not in (None, *known):
+                self._wrong(of, f"{said!r} is not what the installer takes", f"write {known[0]}")
+        pools = self._given.value("compute")
+        if isinstance(pools, list) and len(pools) > 1:
+            what = f"there are {len(pools)} pools, and on OpenStack there is one, worker"
+            self._mistakes.append(Mistake(self._given.place("compute"), what, "keep that one"))
+
+    def cluster(self, release: str) -> Cluster:
+        """Return what it declares; raises SpecError."""
+        from pydantic import ValidationError
+
+        said = {"cloud": os.environ.get("OS_CLOUD") or CLOUD} | self.said | {"release": release}
+        try:
+            nested = _nested({of: value for of, value in said.items() if of not in CONTENTS})
+            cluster: Cluster = _adapter().validate_json(json.dumps(nested))
+        except ValidationError as error:
+            for each in error.errors(include_url=False):
+                found = self._mistake(each)
+                if found.where not in {other.where for other in self._mistakes}:  # one a place: others follow from it
+                    self._mistakes.append(found)
+        if self._mistakes:
+            raise SpecError(self._mistakes) from None
+        return cluster
+
+    def _mistake(self, error: Raw) -> Mistake:
+        """Return pydantic's finding in the installer's names."""
+        steps = [str(each) for each in error["loc"]]
+        depth = next((n for n in range(len(steps), 0, -1) if ".".join(steps[:n]) in self._paths), 0)
+        of = ".".join(steps[:depth])
+        place = self._given.place(self._paths[of])
+        if error["type"].startswith("missing"):
+            what = "is missing" if depth == len(steps) else f"lacks {steps[-1]}"
+            newer = f": this release does not know {self._later[of]}" if of in self._later else ""
+            return Mistake(place, what + newer, "add it")
+        said = str(error["ctx"]["error"]) if error["type"] == "value_error" else error["msg"].replace("Input ", "")
+        what, _, remedy = said.partition("; ")
+        return Mistake(place, f"{_shown(of, error['input'])} {what}", remedy or "correct it")
+
+
+# --- values -------------------------------------------------------------------------------
+
+
+def _typed(name: str, value: object, *, scalar: bool = False) -> object:
+    """Return a value with texts where texts are wanted; raises TypeError where another type is."""
+    if isinstance(value, Mapping | list) and scalar:
+        raise TypeError(name)
+    if isinstance(value, Mapping):
+        return {key: _typed(str(key), each) for key, each in value.items() if each is not None}
+    if isinstance(value, list):
+        return [_typed(name, each) for each in value]
+    wanted = TYPES.get(name.lower(), str)
+    if wanted is str and value is not None:
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    if type(value) is not wanted:
+        raise TypeError(name)
+    return value
+
+
+def _cluster_network(value: Raw) -> tuple[str, int]:
+    """Return a network of pods and the length of a machine's prefix in it."""
+    members = {str(name).lower(): each for name, each in value.items()}
+    network = ipaddress.ip_network(members["cidr"], strict=False)
+    length = members.get("hostprefix")
+    return members["cidr"], length or network.max_prefixlen - members["hostsubnetlength"]
+
+
+def _nested(said: Raw) -> Values:
+    """Return dotted names as mappings in mappings."""
+    nested: Values = {}
+    for of, value in said.items():
+        *parents, last = of.split(".")
+        inner = nested
+        for each in parents:
+            inner = inner.setdefault(each, {})
+        inner[last] = value
+    return nested
+
+
+def _without_repetition(cluster: Cluster) -> Cluster:
+    """Return the shortest that is written in the same way."""
+    pools = {name: getattr(cluster, name) for name in ("control_plane", "compute")}
+    same = {name: replace(pool, flavor=None) for name, pool in pools.items() if pool.flavor == cluster.machines.flavor}
+    kind = None if cluster.network_type == default_network_type(cluster.release) else cluster.network_type
+    return replace(cluster, network_type=kind, **same)
+
+
+def _shown(of: str, value: object) -> str:
+    if of.startswith(HIDDEN):
+        return "what stands there"
+    if isinstance(value, Mapping | list):
+        return "a mapping" if isinstance(value, Mapping) else "a list"
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+@cache
+def _adapter() -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Cluster)

@@ -1,0 +1,82 @@
+"""What the installer refuses of machines.
+
+Source: the OpenShift installer's validation (types/validation/machinepools.go,
+types/openstack/validation/machinepool.go, and ValidateForProvisioning for the number of masters).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.openshift.install_config.model import Cluster, Machines, RootVolume
+
+SMALLEST_ROOT_VOLUME = 25  # GiB
+
+
+def _replicas(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    masters, workers = cluster.control_plane.replicas, cluster.compute.replicas
+    where = "control_plane.replicas"
+    if masters == 1 and workers:
+        yield Mistake(where, "1 is for a cluster of one machine", "set compute.replicas to 0, or this to 3")
+    elif masters == 2:
+        yield Mistake(where, "2 are for fencing, which needs credentials OpenStack has none of", "make it 3")
+    elif masters > 3:
+        yield Mistake(where, f"the installer makes no {masters}, only 3", "make it 3; add others to the cluster later")
+    elif masters == 0:
+        yield Mistake(where, "a cluster has a control plane", "make it 3")
+
+
+def _flavors(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    pools = {"control_plane": cluster.control_plane, "compute": cluster.compute}
+    if cluster.machines.flavor is not None:
+        return
+    if release < 7:
+        yield Mistake("machines.flavor", f"4.{release} must have computeFlavor", "name a flavor")
+        return
+    for where, pool in pools.items():
+        if pool.flavor is None:
+            yield Mistake(f"{where}.flavor", "these machines have no flavor", "name one here, or in machines.flavor")
+
+
+def _machines(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    for where in ("machines", "control_plane", "compute"):
+        pool: Machines = getattr(cluster, where)
+        if pool.root_volume is not None:
+            yield from _root_volume(f"{where}.root_volume", pool.root_volume, pool.zones or cluster.machines.zones)
+        for name in ("additional_networks", "additional_security_groups"):
+            yield from ids(f"{where}.{name}", getattr(pool, name))
+
+
+def _root_volume(where: str, volume: RootVolume, zones: tuple[str, ...]) -> Iterator[Mistake]:
+    if volume.size < SMALLEST_ROOT_VOLUME:
+        what = f"{volume.size} GiB are less than the {SMALLEST_ROOT_VOLUME} that a machine needs"
+        yield Mistake(f"{where}.size", what, "make it 100")
+    for name in ("types", "zones"):
+        count = len(getattr(volume, name))
+        if count > 1 and count != len(zones):
+            what = f"{count} {name} do not pair with {len(zones)} zones of the machines"
+            yield Mistake(f"{where}.{name}", what, "name one for all, or as many as zones")
+
+
+def ids(where: str, given: Iterable[str]) -> Iterator[Mistake]:
+    """Yield which ids the installer would not take for one."""
+    for each in given:
+        if not _is_uuid4(each):
+            yield Mistake(where, f"{each!r} is no UUID of version 4, and the installer takes no other", "give the id")
+
+
+def _is_uuid4(text: str) -> bool:
+    try:
+        return uuid.UUID(text).version == 4
+    except ValueError:
+        return False
+
+
+def _image(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    if cluster.cluster_os_image_properties and not cluster.cluster_os_image:
+        yield Mistake("cluster_os_image_properties", "there is no image they are of", "name it in cluster_os_image")
+
+
+MACHINE_RULES = (_replicas, _flavors, _machines, _image)

@@ -1,0 +1,257 @@
+"""What an install-config may say in each release: the table that everything else here reads.
+
+Source: the OpenShift installer's types (platform.go, machinepool.go, installconfig.go) of each release,
+and the pull requests that changed them.  A release is its minor number: 18 is OpenShift 4.18.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from openstack_prep.base.raw import Raw, Values
+
+OLDEST, NEWEST = 2, 21
+NEVER = 1000
+
+OPENSTACK = "platform.openstack"
+SHORT_NAMES_UNTIL = 12  # up to here the name may have 14 characters (#6309)
+OVN_SINCE = 12  # the default network type (#6014)
+NETWORK_TYPES_GONE = {"openshiftsdn": 15, "kuryr": 15}  # refused for new clusters (#7720); in any case
+TWO_STACKS_SINCE = 14  # two subnets take a controlPlanePort (#6797)
+
+
+def minor(release: str) -> int:
+    """Return 18 for "4.18", "4.18.7" and "4.18.0-okd"; raises ValueError that says what to write instead."""
+    found = re.fullmatch(r"4\.(\d{1,3})(\.[0-9A-Za-z.+-]+)?", release)
+    if not found:
+        raise ValueError(f'is no release of OpenShift; write one such as "4.{NEWEST - 1}", in quotes')
+    if not OLDEST <= int(found[1]) <= NEWEST:
+        raise ValueError(f"is not a release we know; known are 4.{OLDEST} to 4.{NEWEST}")
+    return int(found[1])
+
+
+@dataclass(frozen=True)
+class Form:
+    """A shape that a value has in the file: ``write`` brings ours into it, ``read`` gives it back."""
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """One way to write a field: its ``path``, with ``[]`` behind what is a list, and the releases that take it.
+
+    From ``until`` on it is deprecated or ignored.  ``single`` is one that holds one value where a later
+    one holds a list.
+    """
+
+    path: str
+    since: int = OLDEST
+    until: int = NEVER
+    form: Form | None = None
+    single: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition(".")[2].removesuffix("[]")
+
+    def shaped(self, value: Any) -> Any:
+        value = value[0] if self.single else value
+        value = self.form.write(value) if self.form else value
+        return list(value) if isinstance(value, tuple) else value
+
+    def given(self, value: object) -> object:
+        """Return what was shaped; raises AttributeError, KeyError, TypeError, ValueError for another shape."""
+        value = self.form.read(value) if self.form else value
+        return [value] if self.single else value
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field under all its names; of those that a release takes, the first is written.
+
+    ``of`` is what we call it; "" is one that we only know to be none of the unknown ones.
+    """
+
+    of: str
+    spellings: tuple[Spelling, ...]
+
+    def spelling(self, release: int) -> Spelling | None:
+        """Return how a release writes it; None when it cannot."""
+        return next((each for each in self.spellings if each.since <= release < each.until), None)
+
+
+# --- forms --------------------------------------------------------------------------------
+#
+# What is read are values of JSON, in names of ours: the model says whether they are of the right type.
+
+
+def _reference(value: Any) -> dict[str, str]:
+    return {"id": value.id} if value.id else {"name": value.name}
+
+
+def _named(value: Raw, *names: str) -> Values:
+    """Return the members of those names, which Go JSON takes in any case."""
+    by_letters = {str(name).lower(): each for name, each in value.items()}
+    return {name: by_letters[name.lower()] for name in names if by_letters.get(name.lower()) is not None}
+
+
+def _truth(value: object) -> bool:
+    return {"0": False, "1": True}[str(value)]
+
+
+CIDRS = Form(
+    lambda values: [{"cidr": each} for each in values],
+    lambda values: [_named(each, "cidr")["cidr"] for each in values],
+)
+DIGIT = Form(lambda value: str(int(value)), _truth)
+JOINED = Form(",".join, lambda value: [name for each in value.split(",") if (name := each.strip())])
+REFERENCE = Form(_reference, lambda value: _named(value, "id", "name"))
+FIXED_IPS = Form(
+    lambda values: [{"subnet": _reference(each)} for each in values],
+    lambda values: [_named(_named(each, "subnet")["subnet"], "id", "name") for each in values],
+)
+ID = Form(lambda value: str(value.id) if value.id else None, lambda value: {"id": value})
+MIRRORS = Form(
+    lambda values: [{"source": each.source, "mirrors": list(each.mirrors)} for each in values],
+    lambda values: [_named(each, "source", "mirrors") for each in values],
+)
+
+
+# --- the table, in the order in which it is written ---------------------------------------
+
+
+def _one(of: str, path: str, since: int = OLDEST, until: int = NEVER, form: Form | None = None) -> Field:
+    return Field(of, (Spelling(path, since, until, form),))
+
+
+def _machines(of: str, path: str) -> Iterator[Field]:
+    """Yield what can be said of machines, in either pool or for both."""
+    yield _one(f"{of}.zones", f"{path}.zones", 6)
+    yield _one(f"{of}.root_volume.size", f"{path}.rootVolume.size")
+    yield Field(
+        f"{of}.root_volume.types",
+        (
+            Spelling(f"{path}.rootVolume.types", 14),  # #7300
+            Spelling(f"{path}.rootVolume.type", until=14, single=True),
+        ),
+    )
+    yield _one(f"{of}.root_volume.zones", f"{path}.rootVolume.zones", 8)
+    yield _one(f"{of}.server_group_policy", f"{path}.serverGroupPolicy", 9)  # #5003
+    yield _one(f"{of}.additional_networks", f"{path}.additionalNetworkIDs", 5)
+    yield _one(f"{of}.additional_security_groups", f"{path}.additionalSecurityGroupIDs", 5)
+
+
+def _pool(of: str, path: str) -> Iterator[Field]:
+    yield _one(f"{of}.name", f"{path}.name")
+    yield _one(f"{of}.replicas", f"{path}.replicas")
+    yield _one(f"{of}.flavor", f"{path}.{OPENSTACK}.type")
+    yield from _machines(of, f"{path}.{OPENSTACK}")
+    yield from (_one("", f"{path}.{name}") for name in ("architecture", "hyperthreading"))
+
+
+FIELDS: tuple[Field, ...] = (
+    _one("api_version", "apiVersion"),
+    _one("base_domain", "baseDomain"),
+    _one("cluster_name", "metadata.name"),
+    *_pool("control_plane", "controlPlane"),
+    *_pool("compute", "compute[]"),
+    Field("network_type", (Spelling("networking.networkType"), Spelling("networking.type", until=OLDEST))),
+    Field(
+        "machine_networks",
+        (
+            Spelling("networking.machineNetwork", 4, form=CIDRS),  # #2896
+            Spelling("networking.machineCIDR", until=4, single=True),
+        ),
+    ),
+    Field(
+        "cluster_networks",
+        (Spelling("networking.clusterNetwork"), Spelling("networking.clusterNetworks", until=OLDEST)),
+    ),
+    Field(
+        "service_networks",
+        (Spelling("networking.serviceNetwork"), Spelling("networking.serviceCIDR", until=OLDEST, single=True)),
+    ),
+    _one("cloud", f"{OPENSTACK}.cloud"),
+    _one("region", f"{OPENSTACK}.region", until=6),
+    _one("external_network", f"{OPENSTACK}.externalNetwork"),
+    _one("external_dns", f"{OPENSTACK}.externalDNS", 4),  # #2132
+    Field(
+        "api_floating_ip",
+        (Spelling(f"{OPENSTACK}.apiFloatingIP", 7), Spelling(f"{OPENSTACK}.lbFloatingIP", until=7)),  # #4244
+    ),
+    _one("ingress_floating_ip", f"{OPENSTACK}.ingressFloatingIP", 6),  # #3855
+    Field(  # #3366, #5798
+        "api_vips", (Spelling(f"{OPENSTACK}.apiVIPs", 12), Spelling(f"{OPENSTACK}.apiVIP", 5, 12, single=True))
+    ),
+    Field(
+        "ingress_vips",
+        (Spelling(f"{OPENSTACK}.ingressVIPs", 12), Spelling(f"{OPENSTACK}.ingressVIP", 5, 12, single=True)),
+    ),
+    _one("machines_network", f"{OPENSTACK}.controlPlanePort.network", 14, form=REFERENCE),
+    Field(  # #3398, #6797
+        "machines_subnets",
+        (
+            Spelling(f"{OPENSTACK}.controlPlanePort.fixedIPs", 14, form=FIXED_IPS),
+            Spelling(f"{OPENSTACK}.machinesSubnet", 5, 14, form=ID, single=True),
+        ),
+    ),
+    _one("load_balancer", f"{OPENSTACK}.loadBalancer.type", 13),  # #6812
+    _one("cluster_os_image", f"{OPENSTACK}.clusterOSImage", 4),
+    _one("cluster_os_image_properties", f"{OPENSTACK}.clusterOSImageProperties", 7),
+    _one("trunks", f"{OPENSTACK}.trunkSupport", until=6, form=DIGIT),
+    _one("octavia", f"{OPENSTACK}.octaviaSupport", until=6, form=DIGIT),
+    Field(  # both are known before 4.7, but that one must be there
+        "machines.flavor",
+        (Spelling(f"{OPENSTACK}.computeFlavor", until=7), Spelling(f"{OPENSTACK}.defaultMachinePlatform.type")),
+    ),
+    *_machines("machines", f"{OPENSTACK}.defaultMachinePlatform"),
+    _one("publish", "publish", 3),
+    _one("fips", "fips", 3),  # #2594, after publish
+    _one("proxy.http", "proxy.httpProxy"),
+    _one("proxy.https", "proxy.httpsProxy"),
+    _one("proxy.exceptions", "proxy.noProxy", form=JOINED),
+    Field(
+        "image_mirrors",
+        (
+            Spelling("imageDigestSources", 14, form=MIRRORS),  # #6235
+            Spelling("imageContentSources", until=14, form=MIRRORS),
+        ),
+    ),
+    _one("capabilities.baseline", "capabilities.baselineCapabilitySet", 11),  # release notes of 4.11
+    _one("capabilities.additional", "capabilities.additionalEnabledCapabilities", 11),
+    _one("cpu_partitioning", "cpuPartitioningMode", 13),  # #6430
+    _one("feature_set", "featureSet", 13),
+    _one("additional_trust_bundle", "additionalTrustBundle"),
+    _one("additional_trust_bundle_policy", "additionalTrustBundlePolicy", 12),  # #6232
+    _one("pull_secret", "pullSecret"),
+    _one("ssh_key", "sshKey"),
+)
+
+INNER: tuple[Field, ...] = (
+    *(_one("", f"metadata.{name}") for name in ("creationTimestamp", "labels", "annotations", "namespace")),
+    _one("", "kind"),
+    _one("", "networking.machineNetwork[].cidr"),
+    *(_one("", f"networking.{name}[].cidr") for name in ("clusterNetwork", "clusterNetworks")),
+    *(
+        Field(
+            "",
+            (
+                Spelling(f"networking.{name}[].hostPrefix"),
+                Spelling(f"networking.{name}[].hostSubnetLength", until=OLDEST),
+            ),
+        )
+        for name in ("clusterNetwork", "clusterNetworks")
+    ),
+    *(_one("", f"{OPENSTACK}.controlPlanePort.network.{name}") for name in ("id", "name")),
+    *(_one("", f"{OPENSTACK}.controlPlanePort.fixedIPs[].subnet.{name}") for name in ("id", "name")),
+    *(_one("", f"{sources}[].source") for sources in ("imageDigestSources", "imageContentSources")),
+    *(_one("", f"{sources}[].mirrors") for sources in ("imageDigestSources", "imageContentSources")),
+    # known now; since when, the sources at hand do not say
+    *(_one("", name) for name in ("credentialsMode", "bootstrapInPlace", "featureGates", "operatorPublishingStrategy")),
+)
+"""What may stand there besides: parts of what we write whole, and what we do not write."""

@@ -1,0 +1,130 @@
+"""What the installer refuses, or would do wrong without a word, found before it runs; all of it at once.
+
+Source: the OpenShift installer's validation (types/validation, types/openstack/validation,
+installconfig/openstack/validation).  ``where`` of a mistake is our name of the field.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from urllib.parse import urlsplit
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.raw import Raw
+from openstack_prep.openshift.install_config import releases
+from openstack_prep.openshift.install_config.content_rules import content_mistakes
+from openstack_prep.openshift.install_config.document import values
+from openstack_prep.openshift.install_config.machine_rules import MACHINE_RULES
+from openstack_prep.openshift.install_config.model import Cluster, Contents
+from openstack_prep.openshift.install_config.network_rules import NETWORK_RULES
+from openstack_prep.openshift.install_config.releases import FIELDS, Field
+
+LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+
+
+def mistakes(cluster: Cluster, contents: Contents) -> list[Mistake]:
+    """Return everything that is wrong with what is declared; an empty list when it can be installed."""
+    try:
+        release = releases.minor(cluster.release)
+    except ValueError as error:
+        what, _, remedy = str(error).partition("; ")
+        return [Mistake("release", f"{cluster.release!r} {what}", remedy)]
+    said = values(cluster, contents)
+    found = [*unwritable(said, release), *content_mistakes(cluster, contents)]
+    return found + list(chain.from_iterable(rule(cluster, release) for rule in RULES))
+
+
+def unwritable(said: Raw, release: int) -> Iterator[Mistake]:
+    """Yield what a release has no field for, by the table."""
+    for field in FIELDS:
+        if field.of not in said:
+            continue
+        spelling = field.spelling(release)
+        if spelling is None:
+            yield _not_yet_or_no_longer(field, release)
+        elif spelling.single and len(said[field.of]) > 1:
+            newer = field.spellings[0]
+            what = f"{spelling.name} of 4.{release} takes one; several are {newer.name}, since 4.{newer.since}"
+            yield Mistake(field.of, what, "name one")
+
+
+def _not_yet_or_no_longer(field: Field, release: int) -> Mistake:
+    newest, oldest = field.spellings[0], field.spellings[-1]
+    if release < oldest.since:
+        what = f"4.{release} has no {oldest.name}; it came with 4.{oldest.since}"
+        return Mistake(field.of, what, f"leave it out, or install 4.{oldest.since} or later")
+    return Mistake(field.of, f"{newest.name} is ignored since 4.{newest.until}", "leave it out")
+
+
+# --- names ----------------------------------------------------------------------
+
+
+def _names(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    name, until = cluster.cluster_name, releases.SHORT_NAMES_UNTIL
+    if "." in name:
+        yield Mistake("cluster_name", f"{name!r} has a dot", "put that into base_domain, or leave it out")
+    elif not re.fullmatch(LABEL, name):
+        yield Mistake("cluster_name", f"{name!r} is no DNS label", "use small letters, digits and hyphens")
+    if len(name) > 14 and release < until:
+        yield Mistake("cluster_name", f"{name!r} has more than 14 characters, too many before 4.{until}", "shorten it")
+    if not re.fullmatch(rf"{LABEL}(\.{LABEL})*\.?", cluster.base_domain):
+        yield Mistake("base_domain", f"{cluster.base_domain!r} is no domain", "write one such as example.com")
+
+
+# --- what the cluster is told -----------------------------------------------------------------------------
+
+
+def _publish(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    if cluster.publish == "Internal":
+        yield Mistake("publish", "Internal is refused on OpenStack", "leave it out, and the floating IPs too")
+
+
+def _proxy(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    proxy = cluster.proxy
+    if proxy is None:
+        return
+    if not (proxy.http or proxy.https):
+        yield Mistake("proxy", "names no proxy", "give http or https")
+    for where, url, schemes in (("http", proxy.http, ["http"]), ("https", proxy.https, ["http", "https"])):
+        if url and not _leads_to_a_host(url, schemes):  # it may hold a password
+            yield Mistake(f"proxy.{where}", "is no URL of a proxy", f"begin with {' or '.join(schemes)}://HOST")
+
+
+def _leads_to_a_host(url: str, schemes: Sequence[str]) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that hold no address, a port that is none
+        return False
+
+
+def _mirrors(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    for index, mirror in enumerate(cluster.image_mirrors):
+        for name in (mirror.source, *mirror.mirrors):
+            path = name.partition("/")[2]
+            if "://" in name or ":" in path or "@" in path:
+                what = f"{name!r} is no repository"
+                yield Mistake(f"image_mirrors[{index}]", what, "write HOST/PATH, without scheme, tag and digest")
+
+
+def _capabilities(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    baseline = cluster.capabilities.baseline if cluster.capabilities else None
+    if baseline in (None, "None", "vCurrent"):
+        return
+    found = re.fullmatch(r"v4\.(\d+)", baseline or "")
+    if not found or not 11 <= int(found[1]) <= release:
+        what = f"4.{release} has no set {baseline!r}"
+        yield Mistake("capabilities.baseline", what, f"write None, vCurrent or v4.11 to v4.{release}")
+
+
+RULES: tuple[Callable[[Cluster, int], Iterable[Mistake]], ...] = (
+    _names,
+    *MACHINE_RULES,
+    *NETWORK_RULES,
+    _publish,
+    _proxy,
+    _mirrors,
+    _capabilities,
+)

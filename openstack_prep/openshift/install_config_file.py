@@ -1,0 +1,268 @@
+"""The install-config.yaml of a cluster, written before the installer runs and kept after it has eaten it.
+
+Source: the OpenShift installer's docs: it deletes its input, and leaves its own state in that folder
+until the cluster is destroyed (asset/store).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Self
+from urllib.parse import urlsplit
+
+import yaml
+
+from openstack_prep.base.errors import Mistake, PrepError
+from openstack_prep.base.fields import File, is_address
+from openstack_prep.base.private_file import PRIVATE, mode, write_private
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Change, Condition, Context, Key, Mark, Observed, Resource
+from openstack_prep.openshift import install_config
+from openstack_prep.openshift.install_config import Cluster, Contents
+from openstack_prep.openshift.install_config.content_rules import are_public_keys
+from openstack_prep.openshift.install_config.document import compact
+from openstack_prep.resources.addresses.floating_ip import FloatingIP, given_address
+from openstack_prep.resources.files.clouds_entry import folder_of
+from openstack_prep.resources.identity.project import InProject
+
+KEPT = ".kept"
+GONE = Condition("(the file is gone)")
+STATE = (".openshift_install_state.json", "metadata.json")
+FLOATING = {"api_floating_ip": ("apiFloatingIP", "lbFloatingIP"), "ingress_floating_ip": ("ingressFloatingIP",)}
+FILES = ("pull_secret_file", "ssh_key_file", "additional_trust_bundle_file")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstallConfig(InProject, Cluster):
+    """An install-config.yaml, and beside it a copy, install-config.yaml.kept.
+
+    The installer deletes the first when it uses it.  While its state lies in that folder the copy
+    stands for the file: another apply does not bring back what a second run of the installer would
+    stumble over, and a spec that has become different is refused, for no install-config changes a
+    cluster that is there.  Without that state (the cluster was destroyed, or the file was deleted by
+    hand) an apply writes it again, and a destroy removes the copy, which holds the pull secret.  Our
+    mark is the first line; a file without it is somebody else's, and never overwritten.
+    """
+
+    kind: ClassVar[str] = "install_config"
+    implied: ClassVar[frozenset[str]] = frozenset({"others", "mode", "kept"})
+
+    path: File
+    """The file to write; its folder is the one to give the installer by --dir."""
+    pull_secret_file: File
+    """File of the pull secret, JSON."""
+    ssh_key_file: File | None = None
+    """File of an SSH public key for the machines' user core."""
+    additional_trust_bundle_file: File | None = None
+    """File of CA certificates (PEM) that the cluster is to trust."""
+
+    @property
+    def name(self) -> str:
+        return Path(self.path).name
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return folder_of(Path(self.path))
+
+    @property
+    def file(self) -> Path:
+        return Path(self.path)
+
+    @property
+    def kept(self) -> Path:
+        return self.file.with_name(self.file.name + KEPT)
+
+    # --- what should be -------------------------------------------------------------------
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        """Return it with the addresses that the spec gives to floating IPs; others are known once they are made."""
+        declared = {each.name: each for each in self.of_project(context.declared(FloatingIP))}
+        used = {name: declared[value] for name, value in self._floating().items() if value in declared}
+        addresses: Values = {name: each.address for name, each in used.items() if each.address}
+        network = self.external_network or next((each.external_network for each in used.values()), None)
+        return (replace(self, **addresses, external_network=network),)
+
+    def _floating(self) -> dict[str, str]:
+        return {name: value for name in FLOATING if (value := getattr(self, name))}
+
+    def _unresolved(self) -> dict[str, FloatingIP]:
+        """Return by field the floating IPs that are given by a name."""
+        names = {field: value for field, value in self._floating().items() if not is_address(value)}
+        network = self.external_network or ""
+        return {field: self.sibling(FloatingIP, name, external_network=network) for field, name in names.items()}
+
+    def references(self) -> Iterable[FloatingIP]:
+        return self._unresolved().values()
+
+    def needs(self) -> Iterable[Key]:
+        return [given_address(value) for value in self._floating().values() if is_address(value)]
+
+    def _contents(self) -> Contents:
+        """Return what stands in the files; one that cannot be read counts as not given, and check tells."""
+        secret, key, bundle = (_text(getattr(self, name)) for name in FILES)
+        return Contents(
+            pull_secret=None if secret is None else Secret(secret),
+            ssh_key=None if key is None else key.strip(),
+            additional_trust_bundle=bundle,
+        )
+
+    def desired(self) -> Values:
+        return {**_leaves(install_config.document(self, self._contents())), "others": (), "mode": PRIVATE, "kept": True}
+
+    # --- what is --------------------------------------------------------------------------
+
+    def _consumed(self) -> bool:
+        """Whether the installer has eaten it, and the cluster may be there."""
+        state = any((self.file.parent / name).exists() for name in STATE)
+        return not self.file.exists() and self.kept.exists() and state
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = ((each, each._observed(site)) for each in wanted)
+        return {each.key: observed for each, observed in found if observed is not None}
+
+    def _observed(self, site: Site) -> Observed | None:
+        path = self.file if self.file.exists() else self.kept
+        if not path.exists():
+            return None
+        text = _read(path)
+        ours = _is_ours(text, site.mark)
+        alone = path == self.kept and not self._consumed()
+        if alone and not ours:
+            return None
+        leaves = self._in_our_words(site, _leaves(_parsed(text)))
+        declared = self.desired()
+        return Observed(
+            id=str(path),
+            ours=ours,
+            values={
+                **leaves,
+                "others": tuple(sorted(leaves.keys() - declared.keys())),
+                "mode": GONE if alone else mode(path),
+                "kept": not ours or (self.kept.exists() and _read(self.kept) == text),
+            },
+            outputs={"path": str(path)},
+        )
+
+    def _in_our_words(self, site: Site, leaves: Values) -> Values:
+        """Return what a file says, a floating IP by its name where the spec names it."""
+        for field, floating_ip in self._unresolved().items():
+            found = site.look(floating_ip)
+            for name in FLOATING[field]:
+                path = f"platform.openstack.{name}"
+                if found is not None and leaves.get(path) == found.outputs["address"]:
+                    leaves[path] = floating_ip.name
+        return leaves
+
+    def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
+        paths = {name: path for name in FILES if (path := getattr(self, name))}
+        unread = {name.removesuffix("_file"): path for name, path in paths.items() if _text(path) is None}
+        for of, path in unread.items():
+            yield self.mistake(f"{of}_file: {path} cannot be read", "put it there, or name another")
+        unnamed: Values = dict.fromkeys(self._unresolved())
+        known = replace(self, **unnamed)
+        for each in install_config.mistakes(known, self._contents()):
+            if each.where.removesuffix("_policy") not in unread:
+                yield self.mistake(_in_the_spec(f"{each.where}: {each.what}"), _in_the_spec(each.remedy))
+        if self.kept.exists() and not _is_ours(_read(self.kept), site.mark):
+            yield self.mistake(f"{self.kept} is not of this spec", "name another file, or remove it")
+        elif observed is not None and self._differs(observed):
+            if not observed.ours:
+                yield self.mistake(f"{observed.id} is not of this spec", "name another file, or remove it")
+            elif self._consumed():
+                what = f"the installer has used it, and {self.kept} says something else than the spec"
+                yield self.mistake(what, "destroy that cluster first, or name another file")
+
+    def _differs(self, observed: Observed) -> bool:
+        return any(
+            observed.values.get(name) != value for name, value in self.desired().items() if name not in ("mode", "kept")
+        )
+
+    # --- verbs ----------------------------------------------------------------------------
+
+    def create(self, site: Site) -> Observed:
+        addresses: Values = {}
+        for field, floating_ip in self._unresolved().items():
+            found = site.look(floating_ip)
+            if found is None:
+                raise PrepError(f"{floating_ip.key} is not there; {self.path} was not written")
+            addresses[field] = found.outputs["address"]
+        document = install_config.render(replace(self, **addresses), self._contents())
+        text = f"# {site.mark.describe(self.name)}\n{install_config.dump(document)}"
+        write_private(self.kept, text)
+        if not self._consumed():
+            write_private(self.file, text)
+        observed = self._observed(site)
+        assert observed is not None
+        return observed
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        return self.create(site)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        self.file.unlink(missing_ok=True)
+        if self.kept.exists() and _is_ours(_read(self.kept), site.mark):
+            self.kept.unlink()
+
+
+def _in_the_spec(text: str) -> str:
+    """Return a text in which contents are called as the fields that name their files."""
+    return re.sub(r"\b(pull_secret|ssh_key|additional_trust_bundle)\b", r"\1_file", text)
+
+
+def _text(path: str | None) -> str | None:
+    """Return what stands in a file, None when there is none."""
+    try:
+        return None if path is None else Path(path).read_text()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PrepError(f"{path} cannot be read: {error}; name another file, or remove it") from error
+
+
+def _is_ours(text: str, mark: Mark) -> bool:
+    return mark.owns(text.partition("\n")[0])
+
+
+def _parsed(text: str) -> Raw:
+    """Return a document, an empty one when it is no YAML."""
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def _leaves(document: Raw, prefix: str = "") -> Values:
+    """Return what a document says, by dotted path; what nobody may see as Secret."""
+    found: Values = {}
+    for name, value in document.items():
+        path = f"{prefix}{name}"
+        if isinstance(value, Mapping):
+            found |= _leaves(value, f"{path}.")
+        elif isinstance(value, list) and len(value) == 1 and isinstance(value[0], Mapping):
+            found |= _leaves(value[0], f"{path}[].")
+        else:
+            found[path] = _hidden(path, value)
+    return found
+
+
+def _hidden(path: str, value: object) -> object:
+    """Return as Secret a pull secret, a URL with a password, and what is no public key where one should be."""
+    if path == "pullSecret":
+        return compact(value if isinstance(value, Secret) else Secret(str(value)))
+    if path == "sshKey" and not are_public_keys(str(value)):
+        return Secret(str(value))
+    if path.startswith("proxy.") and isinstance(value, str) and urlsplit(value).password:
+        return Secret(value)
+    return value

@@ -1,0 +1,189 @@
+"""What a cluster left behind: found by its infraID, never declared, only ever removed.
+
+Source: OpenShift installer docs/source, "What gets created, names and tags" and what its ``destroy`` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.site import Site, query
+from openstack_prep.core.model import ATTACHED, Key, Mark, Observed, Resource
+from openstack_prep.openshift import leftover_services as services
+from openstack_prep.openshift.leftover_services import Remains
+from openstack_prep.resources.network import queries
+from openstack_prep.resources.network.neutron_records import PortRecord
+from openstack_prep.resources.network.uses import INTERFACES
+
+HOLDS: dict[str, tuple[str, ...]] = {
+    "server": ("trunk", "port", "security_group", "server_group", "image", "volume"),
+    "load_balancer": ("floating_ip", "floating_ip_attachment", "port", "router", "subnet", "security_group"),
+    "floating_ip": ("port", "router"),
+    "floating_ip_attachment": ("port", "router"),
+    "trunk": ("port",),
+    "port": ("subnet", "network", "security_group"),
+    "router": ("subnet", "network"),
+    "subnet": ("network",),
+    "network": (),
+    "security_group": (),
+    "server_group": (),
+    "image": (),
+    "volume_snapshot": ("volume",),
+    "volume": (),
+    "container": (),
+}
+"""What cannot go before a kind has gone."""
+LISTED = tuple(thing for thing in HOLDS if thing != "floating_ip_attachment")
+"""Kinds that have a list of their own."""
+
+SERVED_BY_NEUTRON = ("network:dhcp", "network:distributed")
+"""Owners of ports that Neutron takes away itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leftover(Resource):
+    """One thing of a cluster.  ``thing`` says what it is; its key is what OpenStack calls it."""
+
+    kind: ClassVar[str] = "leftover"
+    declarable: ClassVar[bool] = False
+
+    thing: str
+    """A key of ``HOLDS``, or ``tag``: on something of the user's."""
+    id: str
+    label: str
+    """Its name, or address; with its id when two have it."""
+    infra_id: str
+    detail: str = ""
+    """Of a floating IP or its attachment the port's id; of a tag the tag."""
+    released: bool = False
+    """Whether it is a spec's floating IP, which stays if it serves another port by the time of the write."""
+
+    @property
+    def name(self) -> str:
+        return self.label
+
+    @property
+    def key(self) -> Key:
+        return Key(self.thing, self.label)
+
+    def desired(self) -> Values:
+        return {}
+
+    def needs(self) -> Iterable[Key]:
+        return [Key(self.kind, thing) for thing in HOLDS.get(self.thing, ())]
+
+    def provides(self) -> Iterable[Key]:
+        return (self.key, Key(self.kind, self.thing))
+
+    @property
+    def listing(self) -> str:
+        """The kind in whose list it stands."""
+        return {"floating_ip_attachment": "floating_ip", "tag": "network"}.get(self.thing, self.thing)
+
+    # --- what is there --------------------------------------------------------------------
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        infra_id = wanted[0].infra_id
+        things = sorted({each.listing for each in wanted})
+        with ThreadPoolExecutor(len(things)) as pool:
+            lists = dict(zip(things, pool.map(lambda thing: listed(site, thing, infra_id), things), strict=True))
+        by_id = {(thing, raw["id"]): raw for thing, raws in lists.items() for raw in raws}
+        found = ((each, by_id.get((each.listing, each.id))) for each in wanted)
+        return {each.key: each.observe(raw) for each, raw in found if raw is not None and each._is_there(raw)}
+
+    def observe(self, raw: Raw) -> Observed:
+        return Observed(id=self.id, ours=True, record=Remains.read(raw))
+
+    def _is_there(self, raw: Raw) -> bool:
+        if self.thing == "floating_ip_attachment":
+            return bool(raw["port_id"] == self.detail)
+        if self.released:
+            return raw["port_id"] in (None, self.detail)
+        return self.thing != "tag" or self.detail in raw["tags"]
+
+    # --- what would be orphaned, or holds it ----------------------------------------------
+
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        holders = {"network": _on_network, "router": _joined, "security_group": _in_group, "volume": _of_volume}
+        find = holders.get(self.thing)
+        record = observed.recorded(Remains)
+        for what in find(site, record, going, self.infra_id) if find else ():
+            yield Mistake.about(
+                self.key, f"does not belong to {self.infra_id} alone: {what}", "move or delete that first"
+            )
+        if record.protected:
+            remedy = f"openstack image set --unprotected {self.id}"
+            yield Mistake.about(self.key, "is protected", remedy)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        record = observed.recorded(Remains)
+        if self.thing == "floating_ip_attachment":
+            services.detach(site.admin, record, Mark(f"{self.infra_id}{ATTACHED}"))
+        elif self.thing == "tag":
+            services.untag(site.admin, "networks", record, self.detail)
+        else:
+            services.remove(site.admin, self.thing, record)
+
+
+@query
+def listed(site: Site, thing: str, infra_id: str) -> list[Values]:
+    """Return all of a kind in the project."""
+    return services.listed(site.admin, thing, infra_id)
+
+
+def _ports(site: Site, infra_id: str) -> list[PortRecord]:
+    return list(map(PortRecord.read, listed(site, "port", infra_id)))
+
+
+def _on_network(site: Site, network: Remains, going: frozenset[str], infra_id: str) -> Iterator[str]:
+    """Yield the ports and subnets of others on a network; its owner sees them all."""
+    for port in queries.ports_on(site, network.id):
+        if not _goes(port, going):
+            yield _described(site, port, infra_id)
+    for subnet_id in sorted(network.subnets - going):
+        yield f"subnet {subnet_id} is on it"
+
+
+def _goes(port: PortRecord, going: frozenset[str]) -> bool:
+    device = port.device_id.removeprefix("lb-")
+    return port.id in going or device in going or port.device_owner in SERVED_BY_NEUTRON
+
+
+def _described(site: Site, port: PortRecord, infra_id: str) -> str:
+    """Return who has a port, as far as this project sees them."""
+    named = " ".join(filter(None, (port.name, port.id)))
+    if port.device_owner.startswith("compute:"):
+        servers = {each["id"]: each["name"] for each in listed(site, "server", infra_id)}
+        server = servers.get(port.device_id, f"of project {port.project_id}")
+        return f"server {server} {port.device_id} has port {named}"
+    owner = f"{port.device_owner} {port.device_id}".strip()
+    return f"port {named} is there" + (f" ({owner})" if owner else "")
+
+
+def _joined(site: Site, router: Remains, going: frozenset[str], infra_id: str) -> Iterator[str]:
+    """Yield subnets of others that a router has an interface in."""
+    for port in _ports(site, infra_id):
+        if port.device_id == router.id and port.device_owner in INTERFACES:
+            for subnet_id in sorted({each.subnet_id for each in port.fixed_ips} - going):
+                yield f"it has an interface in subnet {subnet_id}"
+
+
+def _in_group(site: Site, group: Remains, going: frozenset[str], infra_id: str) -> Iterator[str]:
+    for port in _ports(site, infra_id):
+        if group.id in port.security_groups and not _goes(port, going):
+            yield _described(site, port, infra_id)
+
+
+def _of_volume(site: Site, volume: Remains, going: frozenset[str], infra_id: str) -> Iterator[str]:
+    for server_id in volume.servers:
+        if server_id not in going:
+            yield f"server {server_id} has it attached"
+    for snapshot in listed(site, "volume_snapshot", infra_id):
+        if snapshot["volume_id"] == volume.id and snapshot["id"] not in going:
+            yield f"snapshot {snapshot['name'] or ''} {snapshot['id']} was made of it"

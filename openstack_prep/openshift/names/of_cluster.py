@@ -1,0 +1,205 @@
+"""The names of a cluster, by its install-config or by hand, and files that say where they lead.
+
+Source: the OpenShift installer's defaults for what an install-config leaves out (types/defaults,
+types/openstack/defaults): machine network 10.0.0.0/16, virtual addresses its 5th and 7th.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal
+
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.private_file import write_shared
+from openstack_prep.openshift.install_config import Given
+from openstack_prep.openshift.install_config.releases import OPENSTACK
+from openstack_prep.openshift.install_config.rules import LABEL
+from openstack_prep.openshift.names import hosts
+from openstack_prep.openshift.names.hosts import Names
+
+Form = Literal["hosts", "dnsmasq", "bind"]
+
+MISSING = "is missing"
+_MACHINES = ("networking.machineNetwork[].cidr", "networking.machineCIDR")
+_NUMBER = {"api": 5, "ingress": 7}  # of the default virtual address in the machine network
+
+Said = tuple[str, Any]
+"""The place of a value, and the value; None when it is not there."""
+
+
+def names_of(
+    install_config: Path | None = None,
+    *,
+    cluster_name: str | None = None,
+    base_domain: str | None = None,
+    api: str | None = None,
+    ingress: str | None = None,
+    api_int: str | None = None,
+    internal: bool = False,
+) -> Names:
+    """Return the names of a cluster; what is given by itself is stronger than its install-config.
+
+    The addresses are its floating IPs.  With ``internal``, or without an external network, they are its
+    virtual ones, if need be the installer's defaults; ``internal`` also adds api-int.  Raises SpecError
+    that lists all that is wrong or missing.
+    """
+    given, mistakes = _opened(install_config)
+    domain = _domain(given, cluster_name, base_domain)
+    addresses = {"api": _address(given, "api", api, internal), "ingress": _address(given, "ingress", ingress, internal)}
+    if api_int:
+        addresses["api-int"] = ("api-int", api_int)
+    elif internal:
+        addresses["api-int"] = _address(given, "api", None, internal=True) if given else addresses["api"]
+    _raise(mistakes, [*_wrong_domain(domain), *_wrong_addresses(addresses, given)])
+    plain = {name: str(ipaddress.ip_address(value)) for name, (_, value) in addresses.items()}
+    return Names(
+        cluster_name=domain["cluster-name"][1],
+        base_domain=domain["base-domain"][1].rstrip("."),
+        api=plain["api"],
+        ingress=plain["ingress"],
+        api_int=plain.get("api-int"),
+    )
+
+
+def domain_of(
+    install_config: Path | None = None, *, cluster_name: str | None = None, base_domain: str | None = None
+) -> str:
+    """Return the domain of a cluster, such as dev.example.com; raises SpecError in the same way."""
+    given, mistakes = _opened(install_config)
+    domain = _domain(given, cluster_name, base_domain)
+    _raise(mistakes, list(_wrong_domain(domain)))
+    return f"{domain['cluster-name'][1]}.{domain['base-domain'][1].rstrip('.')}"
+
+
+# --- what is said -------------------------------------------------------------------------
+
+
+def _opened(install_config: Path | None) -> tuple[Given | None, list[Mistake]]:
+    """Return an install-config, and what is wrong with the file as such."""
+    try:
+        given = Given(install_config) if install_config else None
+    except SpecError as error:
+        return None, list(error.mistakes)
+    return given, given.repeated if given else []
+
+
+def _raise(of_file: list[Mistake], others: list[Mistake]) -> None:
+    """Raise SpecError if anything is wrong; what a file that cannot be read does not say is not missed."""
+    found = [*of_file, *(each for each in others if not of_file or each.what != MISSING)]
+    if found:
+        raise SpecError(found)
+
+
+def _domain(given: Given | None, cluster_name: str | None, base_domain: str | None) -> dict[str, Said]:
+    return {
+        "cluster-name": _said(given, ["metadata.name"], "cluster-name", cluster_name),
+        "base-domain": _said(given, ["baseDomain"], "base-domain", base_domain),
+    }
+
+
+def _said(given: Given | None, paths: Sequence[str], name: str, value: str | None) -> Said:
+    if value is not None or given is None:
+        return name, value
+    found = next((path for path in paths if given.value(path)), paths[0])
+    return given.place(found), given.value(found)
+
+
+def _address(given: Given | None, which: str, value: str | None, internal: bool) -> Said:
+    if value is not None or given is None:
+        return which, value
+    path, floating = given.field(f"{which}_floating_ip")
+    if not internal and (floating or given.value(f"{OPENSTACK}.externalNetwork")):
+        return given.place(path), floating
+    path, virtual = given.field(f"{which}_vips")
+    if isinstance(virtual, list):
+        virtual = next(iter(virtual), None)
+    if virtual:
+        return given.place(path), virtual
+    where, network = _said(given, _MACHINES, which, None)
+    try:
+        return where, str(ipaddress.ip_network(network or "10.0.0.0/16")[_NUMBER[which]])
+    except (ValueError, IndexError):
+        return where, network
+
+
+def _wrong_domain(domain: dict[str, Said]) -> Iterator[Mistake]:
+    pattern = {"cluster-name": LABEL, "base-domain": rf"{LABEL}(\.{LABEL})*\.?"}
+    for name, (where, value) in domain.items():
+        if value is None:
+            yield Mistake(where, MISSING, f"give --{name}, or --install-config FILE")
+        elif not isinstance(value, str) or not re.fullmatch(pattern[name], value):
+            yield Mistake(where, f"{value!r} is no name in DNS", "write small letters, digits and hyphens")
+
+
+def _wrong_addresses(addresses: dict[str, Said], given: Given | None) -> Iterator[Mistake]:
+    for name, (where, value) in addresses.items():
+        if name == "api-int" and (where, value) == addresses["api"]:
+            continue  # what is wrong with it is said already
+        if value is None:
+            or_else = "--internal for the address within the cluster" if given else "--install-config FILE"
+            yield Mistake(where, MISSING, f"give --{name} ADDR, or {or_else}")
+            continue
+        try:
+            ipaddress.ip_address(str(value))
+        except ValueError:
+            yield Mistake(where, f"{value!r} gives no address", "write one such as 192.0.2.10")
+
+
+# --- what is written ----------------------------------------------------------------------
+
+
+def text_of(names: Names, form: Form, server: str | None = None, old: str = "") -> str:
+    """Return the names in one of the forms; a zone for BIND goes on from an old one.
+
+    ``server`` is the host that serves the zone.  Raises SpecError without it.
+    """
+    if form == "bind":
+        return hosts.zone(names, server=_checked_server(names, server), today=date.today(), old=old)
+    return "".join(f"{line}\n" for line in _lines(names, form))
+
+
+def write(path: Path, names: Names, form: Form, server: str | None = None) -> bool:
+    """Put the names into a file, if that changes it, and tell whether it did.
+
+    In a hosts file or one for dnsmasq they are a block between marks that carry the domain; the rest
+    stays to the letter.  A zone is a file of its own, and only one of this domain is replaced.  Raises
+    SpecError, PrepError.
+    """
+    if form != "bind":
+        return hosts.put_block(path, names.domain, _lines(names, form))
+    old = hosts.content(path)
+    if old and not old.startswith(f"$ORIGIN {names.domain}.\n"):
+        what = f"holds something else than the zone {names.domain}"
+        raise SpecError([Mistake(str(path), what, "name another file, or move this one away")])
+    new = text_of(names, form, server, old)
+    if new == old:
+        return False
+    write_shared(path, new)
+    return True
+
+
+def remove(path: Path, domain: str) -> bool:
+    """Take a domain's block out of a hosts file or one for dnsmasq, and tell whether there was one."""
+    return hosts.put_block(path, domain, ())
+
+
+def _lines(names: Names, form: Form) -> list[str]:
+    return hosts.hosts_lines(names) if form == "hosts" else hosts.dnsmasq_lines(names)
+
+
+def _checked_server(names: Names, server: str | None) -> str:
+    if server is None:
+        raise SpecError([Mistake("server", MISSING, "give --server NAME of the host that serves the zone")])
+    plain = server.rstrip(".")
+    if not re.fullmatch(rf"{LABEL}(\.{LABEL})+", plain):
+        raise SpecError(
+            [Mistake("server", f"{server!r} is no full name of a host", "write one such as ns.example.com")]
+        )
+    if f".{plain}".endswith(f".{names.domain}"):
+        what = f"{server!r} lies in the zone itself, which has no address for it"
+        raise SpecError([Mistake("server", what, "name the host in another domain")])
+    return plain

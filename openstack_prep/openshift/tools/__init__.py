@@ -1,0 +1,7 @@
+"""``openshift-install``, ``oc`` and ``kubectl``: fetched, verified, unpacked; a second time nothing is done."""
+
+from openstack_prep.openshift.tools.fetching import Tool, fetch_tools
+from openstack_prep.openshift.tools.layout import MIRROR, NAMES
+from openstack_prep.openshift.tools.wanted import Wanted
+
+__all__ = ["MIRROR", "NAMES", "Tool", "Wanted", "fetch_tools"]

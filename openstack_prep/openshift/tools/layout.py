@@ -1,0 +1,103 @@
+"""Where the archives of the tools are, and what they are called (pure).
+
+Source: https://mirror.openshift.com/pub/openshift-v4, ARCH/clients/ocp/RELEASE; the releases of OKD on
+GitHub; the names that ``oc adm release extract --tools`` gives archives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from openstack_prep.base.errors import DownloadError
+
+Arch = Literal["x86_64", "aarch64", "ppc64le", "s390x"]
+System = Literal["linux", "mac"]
+Name = Literal["openshift-install", "oc", "kubectl"]
+
+NAMES: tuple[Name, ...] = get_args(Name)
+ARCHIVES: Mapping[str, tuple[Name, ...]] = {
+    "openshift-install": ("openshift-install",),
+    "openshift-client": ("oc", "kubectl"),
+}
+"""How the name of an archive begins, and the tools in it."""
+
+MIRROR = "https://mirror.openshift.com/pub/openshift-v4"
+OKD = "https://github.com/okd-project/okd/releases/download"
+
+_VERSION = r"4\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?"
+_CHANNEL = r"(?:latest|stable|fast|candidate)(?:-4\.\d+)?"
+_GO = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Archive:
+    """One archive of a list of sums."""
+
+    name: str
+    """Its name with the version."""
+    version: str
+    """Such as 4.18.7."""
+    sha256: str
+    """Sum of the file."""
+    aliases: tuple[str, ...] = ()
+    """Further names of the same file."""
+
+
+def is_version(release: str) -> bool:
+    return re.fullmatch(_VERSION, release) is not None
+
+
+def folder_of(release: str, mirror: str | None, arch: str) -> str:
+    """Return the URL or folder that has a release's sha256sum.txt; raises ValueError with the remedy.
+
+    ``release`` is a version, a channel, or that URL or folder itself.
+    """
+    if "/" in release or release in (".", ".."):
+        return release.rstrip("/") or "/"
+    if not re.fullmatch(f"{_VERSION}|{_CHANNEL}", release):
+        number = re.fullmatch(r"v?4\.(\d+)", release)
+        say = f"stable-4.{number[1]} or latest-4.{number[1]}" if number else "4.18.7, stable-4.18, latest"
+        raise ValueError(
+            f"is no version and no channel; write {say}, or the URL or folder of a sha256sum.txt, with a slash in it"
+        )
+    if mirror is None and "okd" in release:
+        return f"{OKD}/{release}"
+    return f"{(mirror or MIRROR).rstrip('/')}/{arch}/clients/ocp/{release}"
+
+
+def platforms(system: str, host: str, arch: str) -> tuple[str, ...]:
+    """Return what the archives for a machine have in their names, best first.
+
+    ``arch`` is that of the release's nodes, whose archives say just "linux".
+    """
+    if system == "mac":
+        return ("mac-arm64",) if host == "aarch64" else ("mac",)
+    exact = f"linux-{_GO.get(host, host)}"
+    return ("linux", exact) if host == arch else (exact,)
+
+
+def archive_names(stem: str, platform: Sequence[str], version: str) -> set[str]:
+    """Return the names that the archive of a version may have."""
+    return {f"{stem}-{each}-{version}.tar.gz" for each in platform}
+
+
+def find_archive(sums: Mapping[str, str], stem: str, platform: Sequence[str], where: str) -> Archive:
+    """Return the archive for a platform in a list of sums; raises DownloadError unless it is just one."""
+    for each in platform:
+        pattern = re.compile(rf"{stem}-{each}-({_VERSION})\.tar\.gz")
+        found = {name: match[1] for name in sums if (match := pattern.fullmatch(name))}
+        if len(found) > 1:
+            raise DownloadError(f"{where} lists {_listed(found)}; keep one release in a folder, or name the version")
+        for name, version in found.items():
+            same = tuple(other for other in sums if sums[other] == sums[name] and other != name)
+            return Archive(name=name, version=version, sha256=sums[name], aliases=same)
+    wanted = " or ".join(f"{stem}-{each}-VERSION.tar.gz" for each in platform)
+    there = _listed(name for name in sums if name.startswith(stem))
+    raise DownloadError(f"{where} lists no {wanted}; it lists {there or f'no {stem} at all'}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

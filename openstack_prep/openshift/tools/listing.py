@@ -1,0 +1,62 @@
+"""The list of sums of a release, read once and only if need be, with who signed it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from openstack_prep.base.errors import DownloadError
+from openstack_prep.download.fetching import local_path, read_small, shown
+from openstack_prep.openshift.tools import layout, signature, sums
+from openstack_prep.openshift.tools.layout import Archive
+from openstack_prep.openshift.tools.wanted import Wanted
+
+LARGEST = 2**20  # bytes of the list or its signature; today's have a few KiB
+SIGNATURES = ("sha256sum.txt.gpg", "sha256sum.txt.sig", "sha256sum.txt.asc")
+
+
+class Listing:
+    """The archives that a source lists."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self.where = f"{wanted.source}/sha256sum.txt"
+
+    @cached_property
+    def _content(self) -> tuple[dict[str, str], str | None]:
+        try:
+            content = read_small(self.where, LARGEST)
+        except DownloadError as error:
+            raise DownloadError(f"{error}; name a release that is there, or the URL or folder that has it") from error
+        signer = None
+        if self.wanted.key is not None:
+            content, signer = signature.vouched(content, self.wanted.key, *self._signature())
+        return sums.parse(content, shown(self.where)), signer
+
+    @property
+    def signed_by(self) -> str | None:
+        """Fingerprint of the key that signed the list; None when no key was given."""
+        return self._content[1]
+
+    def archive(self, stem: str) -> Archive:
+        """Return the archive whose name begins so; raises DownloadError."""
+        found = layout.find_archive(self._content[0], stem, self.wanted.platforms, shown(self.where))
+        if self.wanted.version not in (None, found.version):
+            raise DownloadError(f"{shown(self.where)} lists {found.name} instead of {self.wanted.version}")
+        return found
+
+    def location(self, archive: Archive) -> str:
+        """Return where an archive is; in a folder, it may be there under another of its names."""
+        places = [f"{self.wanted.source}/{name}" for name in (archive.name, *archive.aliases)]
+        return next((each for each in places if Path(local_path(each)).exists()), places[0])
+
+    def _signature(self) -> tuple[bytes, str]:
+        """Return the signature and where it was, under the first of its names."""
+        errors = []
+        for name in SIGNATURES:
+            where = f"{self.wanted.source}/{name}"
+            try:
+                return read_small(where, LARGEST), shown(where)
+            except DownloadError as error:
+                errors.append(str(error))
+        raise DownloadError("; ".join([*errors, "without a signature, the key is of no use: leave it out"]))

@@ -1,0 +1,80 @@
+"""What we know of the tools in a folder: a file beside them, and a lock for who works there.
+
+Both are in a hidden folder, as is what is not yet unpacked: a killed run leaves nothing else, and the
+next one removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from openstack_prep.base.errors import PrepError
+from openstack_prep.base.private_file import write_shared
+
+HIDDEN = ".openstack-prep"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """Where a tool came from."""
+
+    version: str
+    archive: str
+    archive_sha256: str
+    sha256: str
+    source: str
+    signed_by: str | None
+
+    def describes(self, path: Path) -> bool:
+        """Whether a file is the one that was unpacked, and can be run."""
+        if not path.is_file() or not os.access(path, os.R_OK | os.X_OK):
+            return False
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
+
+
+@contextlib.contextmanager
+def worked_in(folder: Path) -> Iterator[Path]:
+    """Lock a folder of tools, made if need be, and give a place in it for what is not yet one.
+
+    Raises PrepError when another run is at work there.
+    """
+    parts = folder / HIDDEN / "parts"
+    with contextlib.ExitStack() as stack:
+        try:
+            parts.parent.mkdir(parents=True, exist_ok=True)
+            lock = stack.enter_context((folder / HIDDEN / "lock").open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(parts, ignore_errors=True)
+            parts.mkdir()
+        except BlockingIOError as error:
+            raise PrepError(f"another run is at work in {folder}; wait for it") from error
+        except OSError as error:
+            raise PrepError(f"{folder} cannot be written to: {error}") from error
+        stack.callback(shutil.rmtree, parts, ignore_errors=True)  # before the lock is given back
+        yield parts
+
+
+def load(folder: Path) -> dict[str, Record]:
+    """Return the records of a folder by tool; one that nobody can read counts as none, and is made anew."""
+    try:
+        text = (folder / HIDDEN / "tools.json").read_text()
+        return {name: Record(**fields) for name, fields in json.loads(text).items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def save(folder: Path, records: Mapping[str, Record]) -> None:
+    """Write the records of a folder, if they are new; raises PrepError."""
+    if records == load(folder):
+        return
+    data = {name: asdict(record) for name, record in sorted(records.items())}
+    write_shared(folder / HIDDEN / "tools.json", json.dumps(data, indent=2) + "\n")

@@ -1,0 +1,158 @@
+"""An archive's tools into files, in one pass with its sum; nothing else in it is ever written.
+
+Members are read in their order and never extracted by their own names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tarfile
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import cast
+
+from openstack_prep.base.errors import DownloadError, PrepError
+from openstack_prep.download.fetching import CHUNK, Chunks, shown
+from openstack_prep.download.verified import Verified
+
+LARGEST = 4 * 2**30  # bytes of one member; today's installer has 0.7 GiB
+MEMBERS = 100  # in one archive; today's have two or three
+HEADERS = 4 * 2**20  # bytes from one member to the next: padding, and headers, which tarfile holds in memory
+
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A tool that is unpacked, under a name that is not yet its own."""
+
+    path: Path
+    sha256: str
+
+
+def unpack(source: str, sha256: str, tools: Collection[str], folder: Path, progress: Progress) -> Mapping[str, Part]:
+    """Unpack tools into a folder and return them, once the whole archive proved to have its sum.
+
+    Raises DownloadError when it has another, or lacks a tool, or holds what no archive of tools holds:
+    names that lead out, links to anything else, devices.  What is in the folder then is to be removed.
+    """
+    where = shown(source)
+    body = Verified(
+        source,
+        compression="gz",
+        compressed_checksum=f"sha256:{sha256}",
+        algorithms=(),
+        progress=lambda done, total, unpacked: progress(done, total),
+    )
+    with contextlib.closing(cast(Chunks, iter(body))) as chunks:
+        content = _Content(chunks, where)
+        try:
+            parts = _read(content, tools, folder, where)
+        except tarfile.TarError as error:
+            raise DownloadError(f"{where} is no sound tar archive: {error}") from error
+        content.allow(HEADERS)
+        while content.read(CHUNK):  # the sum is told at the end
+            pass
+    lacking = ", ".join(each for each in tools if each not in parts)
+    if lacking:
+        raise DownloadError(f"{where} holds no {lacking}")
+    return parts
+
+
+class _Content:
+    """What tarfile reads from: chunks, no more of them than allowed."""
+
+    def __init__(self, chunks: Iterator[bytes], where: str) -> None:
+        self._chunks, self._held, self._where = chunks, b"", where
+        self._left = 0
+
+    def allow(self, size: int) -> None:
+        self._left = size
+
+    def read(self, size: int) -> bytes:
+        held = self._held or next(self._chunks, b"")
+        piece, self._held = held[:size], held[size:]
+        self._left -= len(piece)
+        if self._left < 0:
+            raise DownloadError(f"{self._where} holds more than an archive of tools does")
+        return piece
+
+
+def _read(content: _Content, tools: Collection[str], folder: Path, where: str) -> dict[str, Part]:
+    parts: dict[str, Part] = {}
+    content.allow(HEADERS)
+    with tarfile.open(fileobj=content, mode="r|", bufsize=CHUNK) as archive:  # type: ignore[call-overload] # it reads
+        for number, member in enumerate(iter(archive.next, None)):
+            if number == MEMBERS:
+                raise DownloadError(f"{where} holds more than an archive of tools does")
+            name = _checked(member, tools, parts, where)
+            content.allow(member.size + HEADERS)
+            if member.isreg():
+                chunks = _pieces(archive, member)
+                if name in tools:
+                    parts[name] = _written(chunks, folder / f"{name}.part")
+                else:
+                    for _ in chunks:
+                        pass
+            elif not member.isdir():
+                parts[name] = _linked(parts[_plain(member.linkname)], folder / f"{name}.part")
+            content.allow(HEADERS)
+    return parts
+
+
+def _checked(member: tarfile.TarInfo, tools: Collection[str], parts: Mapping[str, Part], where: str) -> str:
+    """Return the name of a member that does no harm; a link may only be one tool to another before it."""
+    name = _plain(member.name)
+    says = f"{where} holds {member.name[:100]!r}"
+    if name.startswith("/") or ".." in name.split("/"):
+        raise DownloadError(f"{says}, a name that leads out of its folder")
+    if member.islnk() or member.issym():
+        if name not in tools or _plain(member.linkname) not in parts:
+            raise DownloadError(f"{says}, a link to {member.linkname[:100]!r}, which is no tool before it")
+    elif not (member.isdir() or member.isreg()) or member.issparse():
+        raise DownloadError(f"{says}, which is no plain file")
+    if name in parts:
+        raise DownloadError(f"{says} twice")
+    if member.size > LARGEST:
+        raise DownloadError(f"{says} of {member.size} bytes, more than a tool has")
+    return name
+
+
+def _plain(name: str) -> str:
+    return str(PurePosixPath(name))
+
+
+def _pieces(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
+    file = archive.extractfile(member)
+    assert file is not None
+    while piece := file.read(CHUNK):
+        yield piece
+
+
+def _written(chunks: Iterator[bytes], path: Path) -> Part:
+    digest = hashlib.sha256()
+    try:
+        with path.open("xb") as file:
+            for chunk in chunks:
+                digest.update(chunk)
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise PrepError(f"{path} cannot be written: {error.strerror}") from error
+    return Part(path, digest.hexdigest())
+
+
+def _linked(part: Part, path: Path) -> Part:
+    try:
+        try:
+            os.link(part.path, path)
+        except OSError:  # not every file system has links
+            shutil.copyfile(part.path, path)
+    except OSError as error:
+        raise PrepError(f"{path} cannot be written: {error.strerror}") from error
+    return Part(path, part.sha256)

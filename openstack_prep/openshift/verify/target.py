@@ -1,0 +1,200 @@
+"""What is asked: which two ways lead into which cluster, by what the user gives and install-config.yaml says."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.openshift import cluster as openshift
+from openstack_prep.openshift.cluster import Metadata
+from openstack_prep.openshift.install_config import Given
+from openstack_prep.openshift.verify.rules import Network
+from openstack_prep.resources.network import installer_names as naming
+
+ROUTES = ("console-openshift-console", "oauth-openshift")
+"""First labels below ``apps`` that are looked up: a person's way to the console needs both."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """One of the two ways into a cluster."""
+
+    name: Literal["api", "ingress"]
+    port: str
+    """Name of the port of its virtual address."""
+    option: str
+    """What ``post-ipi`` calls its floating IP."""
+    tcp: tuple[int, ...]
+    """TCP ports that answer."""
+    roles: tuple[str, ...]
+    """Which machines can hold the virtual address."""
+    hosts: tuple[str, ...]
+    """Names by which it is called; none when the domain is unknown."""
+    given: str | None
+    """The floating IP, by address or id, that is said to serve it."""
+    virtual: tuple[str, ...] = ()
+    """Its virtual addresses, when install-config.yaml says them."""
+
+    @property
+    def url(self) -> str:
+        port = ":6443" if self.name == "api" else ""
+        return f"https://{self.hosts[0]}{port}" if self.hosts else f"TCP {', '.join(map(str, self.tcp))}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What to verify."""
+
+    metadata: Metadata
+    targets: tuple[Target, ...]
+    cluster_name: str
+    """Name in install-config.yaml, or as far as the infraID keeps it."""
+    base_domain: str | None = None
+    """Domain that the cluster's own lies in."""
+    user_managed: bool = False
+    """Whether install-config.yaml says that somebody else balances load."""
+    cloud: str | None = None
+    """Entry of clouds.yaml that commands have to name; None: the environment does."""
+    source: Network | None = None
+    """From where requests come; None: from anywhere."""
+
+
+def wanted(
+    *,
+    metadata: str | Path | None = None,
+    infra_id: str | None = None,
+    api_floating_ip: str | None = None,
+    ingress_floating_ip: str | None = None,
+    install_config: Path | None = None,
+    base_domain: str | None = None,
+    cluster_name: str | None = None,
+    source: str | None = None,
+    cloud: str | None = None,
+) -> Wanted:
+    """Return what to verify; raises SpecError that lists all mistakes in what was given."""
+    mistakes: list[Mistake] = []
+    cluster, said, caller = None, Said(), None
+    try:
+        cluster = openshift.cluster(metadata, infra_id)
+    except SpecError as error:
+        mistakes += error.mistakes
+    try:
+        said = read_install_config(install_config) if install_config else said
+    except SpecError as error:
+        mistakes += error.mistakes
+    try:
+        caller = ipaddress.ip_network(source, strict=False) if source else None
+    except ValueError:
+        mistakes.append(Mistake("from", f"{source!r} is neither an address nor a network", "write 203.0.113.7"))
+    mistakes += _contradictions(cluster, said)
+    if base_domain and not (cluster_name or said.cluster_name or metadata):
+        mistakes += _cut(cluster)
+    if mistakes or cluster is None:
+        raise SpecError(mistakes)
+    name = cluster_name or said.cluster_name or cluster.cluster_name
+    parent = base_domain or said.base_domain
+    domain = f"{name}.{parent.strip('.')}" if parent else None
+    return Wanted(
+        metadata=cluster,
+        cluster_name=name,
+        base_domain=parent,
+        targets=(
+            _api(cluster.infra_id, domain, said, api_floating_ip),
+            _ingress(cluster.infra_id, domain, said, ingress_floating_ip),
+        ),
+        user_managed=said.user_managed,
+        source=caller,
+        cloud=cloud or cluster.cloud,
+    )
+
+
+def _api(infra_id: str, domain: str | None, said: Said, given: str | None) -> Target:
+    return Target(
+        name="api",
+        port=naming.api_port(infra_id),
+        option="--api-ip",
+        tcp=(6443,),
+        roles=("master", "bootstrap"),
+        hosts=(f"api.{domain}",) if domain else (),
+        given=_plain(given or said.api_floating_ip),
+        virtual=said.api_vips,
+    )
+
+
+def _ingress(infra_id: str, domain: str | None, said: Said, given: str | None) -> Target:
+    return Target(
+        name="ingress",
+        port=naming.ingress_port(infra_id),
+        option="--ingress-ip",
+        tcp=(80, 443),
+        roles=("worker",),
+        hosts=tuple(f"{route}.apps.{domain}" for route in ROUTES) if domain else (),
+        given=_plain(given or said.ingress_floating_ip),
+        virtual=said.ingress_vips,
+    )
+
+
+def _plain(given: str | None) -> str | None:
+    """Return an address in its plain form, or an id as it is."""
+    try:
+        return str(ipaddress.ip_address(given)) if given else None
+    except ValueError:
+        return given
+
+
+def _contradictions(cluster: Metadata | None, said: Said) -> Iterator[Mistake]:
+    if cluster is None or not said.cluster_name:
+        return
+    if naming.stem(said.cluster_name) != cluster.infra_id.rpartition("-")[0]:
+        what = f"is that of a cluster {said.cluster_name}, not of {cluster.infra_id}"
+        yield Mistake("install-config", what, "give the file of this cluster")
+
+
+def _cut(cluster: Metadata | None) -> Iterator[Mistake]:
+    """Yield that a name is as long as an infraID keeps it: then it may be longer."""
+    if cluster is not None and len(cluster.cluster_name) == naming.LONGEST_STEM:
+        what = f"{cluster.cluster_name} may be only the beginning, which is all that {cluster.infra_id} keeps"
+        yield Mistake("cluster-name", what, "give the whole name")
+
+
+# --- install-config.yaml ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """What an install-config says of the ways into its cluster."""
+
+    cluster_name: str | None = None
+    base_domain: str | None = None
+    api_floating_ip: str | None = None
+    ingress_floating_ip: str | None = None
+    api_vips: tuple[str, ...] = ()
+    ingress_vips: tuple[str, ...] = ()
+    user_managed: bool = False
+
+
+def read_install_config(path: Path) -> Said:
+    """Return what an install-config of any release says; raises SpecError."""
+    given = Given(path)
+
+    def text(of: str) -> str | None:
+        _, value = given.field(of)
+        return value if isinstance(value, str) and value else None
+
+    def texts(of: str) -> tuple[str, ...]:
+        _, found = given.field(of)
+        return tuple(map(str, found if isinstance(found, list) else [found] if found else ()))
+
+    return Said(
+        cluster_name=text("cluster_name"),
+        base_domain=text("base_domain"),
+        api_floating_ip=text("api_floating_ip"),
+        ingress_floating_ip=text("ingress_floating_ip"),
+        api_vips=texts("api_vips"),
+        ingress_vips=texts("ingress_vips"),
+        user_managed=text("load_balancer") == "UserManaged",
+    )

@@ -1,0 +1,122 @@
+"""One way into a cluster: what was asked, what was read, and what follows from both for its links.  Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from openstack_prep.base.raw import Raw
+from openstack_prep.openshift.installer.leftovers import infra_ids
+from openstack_prep.openshift.names.resolver import Answer
+from openstack_prep.openshift.verify.reading import Scene
+from openstack_prep.openshift.verify.target import Target, Wanted
+from openstack_prep.resources.network import installer_names as naming
+
+SHOWN = 4
+"""Names listed in one line; of more, only how many."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One target in what was read, with the addresses of its names."""
+
+    wanted: Wanted
+    target: Target
+    scene: Scene
+    answers: Mapping[str, Answer]
+
+    @property
+    def infra_id(self) -> str:
+        return self.wanted.metadata.infra_id
+
+    @cached_property
+    def ports(self) -> Sequence[Raw]:
+        """The ports of the virtual address: one, or none, or two by mistake."""
+        named = [port for port in self.scene.ports if port["name"] == self.target.port]
+        if named:
+            return named
+        return [port for port in self.scene.virtual if set(self.target.virtual) & set(addresses(port))]
+
+    @property
+    def port(self) -> Raw | None:
+        return self.ports[0] if len(self.ports) == 1 else None
+
+    @cached_property
+    def resolved(self) -> tuple[str, ...]:
+        found = (self.answers[host].addresses for host in self.target.hosts if host in self.answers)
+        return tuple(dict.fromkeys(address for each in found for address in each))
+
+    @cached_property
+    def serving(self) -> Raw | None:
+        """The floating IP that is on the port, or on one of two."""
+        ids = {port["id"] for port in self.ports}
+        return next((ip for ip in self.scene.floating_ips or () if ip["port_id"] in ids), None)
+
+    @cached_property
+    def floating_ip(self) -> Raw | None:
+        """The floating IP meant: given, or on the port, or by the name's address."""
+        meant = {self.target.given} if self.target.given else set(self.resolved)
+        named = (ip for ip in self.scene.floating_ips or () if meant & {ip["floating_ip_address"], ip["id"]})
+        return (None if self.target.given else self.serving) or next(named, None)
+
+    @property
+    def address(self) -> str | None:
+        """Where requests should go, as far as known."""
+        return self.floating_ip["floating_ip_address"] if self.floating_ip else self.target.given
+
+    @cached_property
+    def direct(self) -> bool:
+        """Whether the name is the virtual address itself, as on a provider network."""
+        meant = (self.target.given,) if self.target.given else self.resolved
+        return self.port is not None and self.serving is None and bool(set(meant) & set(addresses(self.port)))
+
+    @property
+    def leads_to(self) -> str | None:
+        """The address that its names should have, as far as known."""
+        return addresses(self.port)[0] if self.port and self.direct else self.address
+
+    @cached_property
+    def nodes(self) -> list[Raw]:
+        """Ports of the machines that can hold the address: without workers, the masters do their work."""
+        found = [port for port in self.scene.nodes if self.role(port) in self.target.roles]
+        masters = [port for port in self.scene.nodes if self.role(port) == "master"]
+        return found or (masters if self.target.name == "ingress" else [])
+
+    def role(self, port: Raw) -> str:
+        return naming.role(port["name"], self.infra_id) or "worker"  # machine sets of any name
+
+    @property
+    def repair(self) -> str:
+        """The command that attaches floating IPs and writes pairs, without what for."""
+        return shlex.join(["openstack-prep", "post-ipi", *self._cloud, "--infra-id", self.infra_id])
+
+    @property
+    def client(self) -> str:
+        """The openstack client, as it finds the same cloud."""
+        return shlex.join(["openstack", *self._cloud])
+
+    @property
+    def _cloud(self) -> Sequence[str]:
+        return ("--os-cloud", self.wanted.cloud) if self.wanted.cloud else ()
+
+    @cached_property
+    def elsewhere(self) -> str:
+        """What there is instead, when nothing of the cluster is; empty when something is."""
+        there = sorted(set(infra_ids(self.scene.ports)))
+        if self.scene.virtual or self.infra_id in there:
+            return ""
+        clusters = f"ports of {some(there)}" if there else "no cluster's ports"
+        return f"is the infraID right, and the cloud that of the cluster's project? it holds {clusters}"
+
+
+def addresses(port: Raw) -> list[str]:
+    return [each["ip_address"] for each in port["fixed_ips"]]
+
+
+def some(names: Iterable[str]) -> str:
+    """Return the first names, and how many more there are."""
+    listed = list(names)
+    more = len(listed) - SHOWN
+    return ", ".join(listed[:SHOWN]) + (f" and {more} more" if more > 0 else "")

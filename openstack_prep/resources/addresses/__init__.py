@@ -1,0 +1,1 @@
+"""Neutron's addresses: floating IPs, address pools, allowed address pairs."""

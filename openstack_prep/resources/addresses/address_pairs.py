@@ -1,0 +1,303 @@
+"""Allowed address pairs of ports: ours are made sure of, everybody else's stay.
+
+Source: Networking API v2.0, "Allowed address pairs", "Standard attributes tag" and "Revisions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
+
+from openstack_prep.base import ranges
+from openstack_prep.base.errors import Mistake, NotFound, SpecError
+from openstack_prep.base.fields import Mac, Name
+from openstack_prep.base.ranges import AddressRange, Range
+from openstack_prep.base.raw import Values
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
+from openstack_prep.resources.addresses import pair_writing
+from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.addresses.pair_records import PortShares, Share, recorded
+from openstack_prep.resources.files.existing import Existing
+from openstack_prep.resources.identity.project import InProject
+from openstack_prep.resources.network import queries
+from openstack_prep.resources.network.neighbours import PairNeighbours
+from openstack_prep.resources.network.port import ports_of
+from openstack_prep.resources.network.port_choice import PortChoice
+
+JOBS = 4
+"""Ports changed at a time, within one step."""
+DISTRIBUTED = "network:distributed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddressPairs(PortChoice):
+    """Addresses that ports may use besides their own, such as the virtual ones of a cluster.
+
+    Say which ports by one of ``ports``, ``infra_id``, ``tag``, ``stack`` and ``security_group``.  A pair that
+    we put on a port is recorded by a tag of the port.  What the spec no longer declares goes, and
+    destroy takes just the recorded ones away; what others put there stays.
+    """
+
+    kind: ClassVar[str] = "address_pairs"
+
+    name: Name
+    """What this spec calls them."""
+    addresses: tuple[AddressRange, ...] | None = None
+    """Addresses to allow: single ones, networks, or ranges, which become the fewest networks."""
+    pools: tuple[Name, ...] = ()
+    """Address pools of this spec to allow, each on the ports of its own network."""
+    network: Name | None = None
+    """Only ports on this network; with pools, it is where all of them are allowed."""
+    mac_address: Mac | None = None
+    """MAC address of the pairs; default: each port's own."""
+    prune: bool = True
+    """Whether what this spec put there earlier, and no longer declares, is taken away."""
+
+    @property
+    def neighbours(self) -> PairNeighbours:
+        """What else the spec declares; nothing is known of it before the pairs are resolved."""
+        return PairNeighbours()
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        return (self.resolve_among(context.resources),)
+
+    def resolve_among(
+        self, others: Iterable[Resource], used: frozenset[str] | None = None, *, alone: bool = False
+    ) -> ResolvedAddressPairs:
+        """Return the pairs as resolved among other resources; of their own pools only the addresses ``used``.
+
+        ``alone``: the other resources are only read.  Raises SpecError.
+        """
+        mine = self.of_project(each for each in others if isinstance(each, InProject))
+        neighbours = PairNeighbours(
+            pools=tuple(each for each in mine if isinstance(each, AddressPool)),
+            coming=frozenset(each.key for each in mine if each.kind in ("stack", "security_group")),
+            alone=alone,
+        )
+        pairs = [each for each in mine if isinstance(each, AddressPairs)]
+        if unknown := [mistake for each in (*pairs, self) for mistake in each._unknown_pools(neighbours)]:
+            raise SpecError([*dict.fromkeys(unknown)])
+        own = replace(neighbours, used=used)
+        siblings = ((each, own if each.name == self.name else neighbours) for each in pairs)
+        known = tuple(ResolvedAddressPairs.of(each, neighbours=around) for each, around in siblings)
+        return ResolvedAddressPairs.of(self, neighbours=replace(own, pairs=known))
+
+    def _unknown_pools(self, neighbours: PairNeighbours) -> Iterator[Mistake]:
+        known = {each.name for each in neighbours.pools}
+        for name in (each for each in self.pools if each not in known):
+            remedy = "declare it under address_pools, or give addresses"
+            yield self.mistake(f"pool {name} is not in this spec", remedy)
+
+    def references(self) -> Iterable[Resource]:
+        network = (self.sibling(Existing, self.network, of="network"),) if self.network else ()
+        return (*super().references(), *network)
+
+    def needs(self) -> Iterable[Key]:
+        group = (self.key_of("security_group", self.security_group),) if self.security_group else ()
+        return (*super().needs(), *group, *(self.key_of(AddressPool.kind, each) for each in self.pools))
+
+    def follows(self) -> Iterable[Key]:
+        """Return the stacks whose servers are meant, or may be."""
+        if self.stack:
+            return (self.key_of("stack", self.stack),)
+        any_stack = self.tag or self.security_group
+        return [key for key in self.neighbours.coming if key.kind == "stack"] if any_stack else ()
+
+    # --- what should be ---------------------------------------------------------------------
+
+    def desired(self) -> Values:
+        return {"addresses": self._given.union(*self._pooled().values()), "elsewhere": frozenset()}
+
+    @property
+    def _given(self) -> frozenset[str]:
+        """The addresses that are to be allowed on all ports, each range by itself."""
+        return frozenset(block for each in self.addresses or () for block in ranges.blocks([Range.read(each)]))
+
+    def _pooled(self) -> dict[str, frozenset[str]]:
+        """Return the fewest blocks that make up the pools, by subnet."""
+        by_subnet: dict[str, list[Range]] = {}
+        for pool in (self.neighbours.pool(each) for each in self.pools):
+            by_subnet.setdefault(pool.subnet, []).extend(pool.ranges)
+        used = self.neighbours.used
+        if used is None:
+            return {subnet: frozenset(ranges.blocks(each)) for subnet, each in by_subnet.items()}
+        singles = ranges.read(used)
+        return {
+            subnet: frozenset(str(one) for one in singles if any(one.first in each for each in whole))
+            for subnet, whole in by_subnet.items()
+        }
+
+    def claims(self, site: Site) -> dict[str, frozenset[str]] | None:
+        """Return by id of port what is to be allowed there; None when there are no such ports yet."""
+        return site.once((AddressPairs._claims, self.key), lambda: self._claims(site))
+
+    def _claims(self, site: Site) -> dict[str, frozenset[str]] | None:
+        chosen = self.chosen(site) if len(self.ways) == 1 else None
+        if chosen is None:
+            return None
+        pooled = self._pooled()
+        if self.network:
+            here = site.find_id(self.sibling(Existing, self.network, of="network"))
+            everything = self._given.union(*pooled.values())
+            return {port.id: everything for port in chosen if port.network_id == here}
+        if not self.pools:
+            return {port.id: self._given for port in chosen}
+        networks: dict[str | None, frozenset[str]] = {}
+        for subnet, blocks in pooled.items():
+            room = next(pool for pool in self.neighbours.pools if pool.subnet == subnet).room(site)
+            network = room.network_id if room else None
+            networks[network] = networks.get(network, self._given) | blocks
+        return {port.id: networks[port.network_id] for port in chosen if port.network_id in networks}
+
+    # --- what is there --------------------------------------------------------------------
+
+    def _shares(self, site: Site) -> list[Share]:
+        """Return what there is to do with each port that is meant, or bears our record.
+
+        Of several address pairs of a spec, the first that means a port looks after its record.
+        """
+        siblings = self.neighbours.pairs or (self,)
+        claims = [each.claims(site) for each in siblings]
+        place = next(i for i, each in enumerate(siblings) if each.name == self.name)
+        complete = None not in claims
+        shares = []
+        for port in ports_of(site, site.find_project_id(self.owner)):
+            claimants = {i: each[port.id] for i, each in enumerate(claims) if each and port.id in each}
+            mine = recorded(site.mark, port) if place == min(claimants, default=0) else frozenset()
+            if place not in claimants and not mine:
+                continue
+            stale = mine.difference(*claimants.values()) if self.prune and (claimants or complete) else frozenset()
+            wanted = claimants.get(place)
+            mac = self.mac_address and self.mac_address.lower()
+            shares.append(Share(port, wanted or frozenset(), mac, stale, mine, wanted is not None))
+        return shares
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {each.key: each._observe(each._shares(site), each.claims(site) is not None) for each in wanted}
+        return {key: observed for key, observed in found.items() if observed is not None}
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield for each port of a project the pairs that its tags say this spec put there."""
+        for port in ports_of(site, site.find_project_id(owner)):
+            mine = recorded(site.mark, port)
+            if mine:
+                name, addresses = f"{port.name} {port.id}".lstrip(), tuple(sorted(mine))
+                declared = cls(name=name, ports=(port.name,), addresses=addresses, **cls.placing(owner))
+                shares = PortShares((Share(port, mine, mine=mine),))
+                yield declared, Observed(id=port.id, ours=True, record=shares)
+
+    def cloud_ids(self, observed: Observed) -> frozenset[str]:
+        return frozenset(each.port.id for each in observed.recorded(PortShares).shares if each.mine)
+
+    def _observe(self, shares: Sequence[Share], known: bool) -> Observed | None:
+        desired = self.desired()["addresses"]
+        meant = [each for each in shares if each.meant]
+        some = any(len(each.missing) < len(each.wanted) for each in meant) or any(each.mine for each in shares)
+        nothing_to_do = known and (not desired or (not meant and (self.stack or self.security_group)))
+        if not some and not nothing_to_do:
+            return None
+        lacking = frozenset(block for each in meant for block in each.missing)
+        stale = [(block, each.port.name or each.port.id) for each in shares for block in each.stale]
+        values = {
+            "addresses": desired - lacking | {block for block, _ in stale if block not in desired},
+            "elsewhere": frozenset(f"{block} on {port}" for block, port in stale if block in desired),
+        }
+        return Observed(
+            id=f"{len(meant)} ports",
+            ours=any(each.mine for each in shares),
+            values=values,
+            record=PortShares(tuple(shares)),
+        )
+
+    # --- what would go wrong --------------------------------------------------------------
+
+    def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
+        chosen = self.chosen(site) if len(self.ways) == 1 else None
+        yield from self.check_choice(chosen, expected=self._expected)
+        if self.addresses is None and not self.pools:
+            yield self.mistake("does not say which addresses", "give addresses, or pools of the spec")
+        if self.neighbours.alone:
+            for pool in (self.neighbours.pool(each) for each in self.pools):
+                yield from pool.misfits(pool.room(site))
+        claims = self.claims(site)
+        if claims is None or chosen is None:
+            return
+        meant = [port for port in chosen if port.id in claims]
+        unknown = self.network and site.find_id(self.sibling(Existing, self.network, of="network")) is None
+        if chosen and not meant and not unknown:  # which the reference tells
+            what = "none of the ports lies on " + (f"network {self.network}" if self.network else "the pools' network")
+            yield self.mistake(what, "correct the network, the pools' subnet, or which ports are meant")
+        for port in meant:
+            if not port.port_security_enabled:
+                off = f"port security is off on port {port.name} {port.id}: nothing is filtered there"
+                yield self.mistake(off, "take it out here, or switch port security on")
+        lacking = {share.port.network_id for share in self._shares(site) if share.missing}
+        yield from self._check_distributed(site, lacking)
+
+    @property
+    def _expected(self) -> bool:
+        """Whether the spec makes what the ports are known by, or servers that may have them."""
+        coming = self.neighbours.coming
+        if self.stack or self.security_group:
+            named = [self.key_of("stack", self.stack or ""), self.key_of("security_group", self.security_group or "")]
+            return not coming.isdisjoint(named)
+        return any(key.kind == "stack" for key in coming)
+
+    def _check_distributed(self, site: Site, networks: set[str]) -> Iterator[Mistake]:
+        """Yield the addresses that OVN keeps for its own ports on every node.
+
+        Neutron refuses them since 2025.1.  Its first releases refuse wider networks around such an
+        address too, later ones do not, and the API does not tell which: there, Neutron's own word
+        stands.
+        """
+        if not networks:
+            return
+        for port_id, addresses in queries.distributed_addresses(site, tuple(sorted(networks))):
+            for address in sorted(self.desired()["addresses"] & addresses):
+                kept = f"{address} belongs to port {port_id} ({DISTRIBUTED}), and Neutron allows it to no other"
+                yield self.mistake(kept, "choose another address")
+
+    # --- the verbs ------------------------------------------------------------------------
+
+    def create(self, site: Site) -> Observed:
+        return self._everywhere(site, self._shares(site))
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        return self._everywhere(site, observed.recorded(PortShares).shares)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        nothing: frozenset[str] = frozenset()
+        shares = observed.recorded(PortShares).shares
+        mine = [replace(each, wanted=nothing, stale=each.mine) for each in shares if each.mine]
+        self._everywhere(site, mine)
+
+    def _everywhere(self, site: Site, shares: Sequence[Share]) -> Observed:
+        """Put every port right, some at a time; all have ended when the first failure is raised."""
+        with ThreadPoolExecutor(JOBS) as pool:
+            waiting = [pool.submit(self._put_right, site, each) for each in shares]  # map would call the rest off
+        done = [share for each in waiting if (share := each.result()) is not None]
+        meant = sum(each.meant for each in done)
+        return self._observe(done, known=True) or Observed(id=f"{meant} ports", values=self.desired())
+
+    def _put_right(self, site: Site, share: Share) -> Share | None:
+        """Return a port's share when it is as it should be; None when the port is gone meanwhile."""
+        if share.right:
+            return share
+        try:
+            return pair_writing.put_right(site.worker(self.owner)[0].network, site.mark, share)
+        except NotFound:
+            if self.ports and share.wanted:
+                raise
+            return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedAddressPairs(Resolved, AddressPairs):
+    """Address pairs that know what else the spec declares."""
+
+    neighbours: PairNeighbours = field(default=PairNeighbours(), repr=False)

@@ -1,0 +1,315 @@
+"""Pools of addresses on a subnet that Neutron hands to nobody, such as MetalLB's.
+
+Source: Networking API v2.0, "Ports", "Subnets"; "Quotas".
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
+from typing import Annotated, ClassVar, Literal, Self
+
+from annotated_types import Len
+
+from openstack_prep.base import ranges
+from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, ResourceFailed
+from openstack_prep.base.fields import Name
+from openstack_prep.base.ranges import AddressRange, Ip, Range
+from openstack_prep.base.raw import Values
+from openstack_prep.cloud.site import Site, only_one
+from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
+from openstack_prep.resources.addresses import reserved_ports
+from openstack_prep.resources.addresses.address_room import Room
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.addresses.reserved_ports import PoolPorts, addresses_of, shown, use_of
+from openstack_prep.resources.compute import quota_stores
+from openstack_prep.resources.compute.quota import Quota
+from openstack_prep.resources.compute.quota_stores import Quotum, quotum, store_of
+from openstack_prep.resources.identity.project import ByTenant
+from openstack_prep.resources.network import queries
+from openstack_prep.resources.network.neighbours import PoolNeighbours
+from openstack_prep.resources.network.neutron_records import PortRecord, SubnetRecord
+from openstack_prep.resources.network.port import ports_of
+from openstack_prep.resources.network.subnet import Subnet
+
+CEILING = 1024
+"""Addresses that may be kept by ports: each counts against the project's quota."""
+OUTSIDE = "outside the allocation pools"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddressPool(ByTenant):
+    """Addresses of a subnet that are kept free of servers, for a cluster's load balancer to use.
+
+    Kept by a port for each, which carries our mark, or by lying outside the allocation pools, which is checked.
+    """
+
+    kind: ClassVar[str] = "address_pool"
+
+    name: Name
+    """What this spec calls it; begins the names of its ports."""
+    subnet: Name
+    """Name of the subnet, of the spec or of the cloud."""
+    addresses: Annotated[tuple[AddressRange, ...], Len(1)]
+    """Its addresses: ranges such as 10.0.0.200-10.0.0.219, networks such as 10.0.0.192/28, or single ones."""
+    reserve: Literal["ports", "outside"] = "ports"
+    """By a port for each address (up to 1024), or by lying outside every allocation pool of the subnet."""
+
+    @property
+    def neighbours(self) -> PoolNeighbours:
+        """What else the spec declares; nothing is known of it before the pool is resolved."""
+        return PoolNeighbours()
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        subnets = [each for each in self.of_project(context.declared(Subnet)) if each.name == self.subnet]
+        limits = [each.ports for each in self.of_project(context.declared(Quota))]
+        neighbours = PoolNeighbours(
+            subnet=next(iter(subnets), None),
+            pools=tuple(self.of_project(context.declared(AddressPool))),
+            port_limit=next(iter(limits), None),
+        )
+        return (ResolvedAddressPool.of(self, neighbours=neighbours),)
+
+    def needs(self) -> Iterable[Key]:
+        quota = Quota(project=self.project, project_domain=self.project_domain)
+        return (*super().needs(), self.key_of(Subnet.kind, self.subnet), quota.key)
+
+    @property
+    def ranges(self) -> list[Range]:
+        """The addresses, as the fewest ranges."""
+        return ranges.merged(map(Range.read, self.addresses))
+
+    @property
+    def _count(self) -> int:
+        return sum(each.count for each in self.ranges)
+
+    def desired(self) -> Values:
+        return {"subnet": self.subnet, "addresses": tuple(map(str, self.ranges)), "reserve": self.reserve}
+
+    # --- what is there --------------------------------------------------------------------
+
+    def room(self, site: Site) -> Room | None:
+        """Return the subnet's addresses, as they are or will be; None when there is no such subnet."""
+        found = site.look(self.sibling(Subnet, self.subnet))
+        record = found.recorded(SubnetRecord) if found else None
+        if record is None and self.neighbours.subnet is None:
+            record = self._shared_subnet(site)
+        return Room.of(self.subnet, record, self.neighbours.subnet)
+
+    def _shared_subnet(self, site: Site) -> SubnetRecord | None:
+        """Return the subnet of that name on a network that others share with the project."""
+        cloud = site.find_tenant(self.owner)
+        if cloud is None:
+            return None
+        listed = queries.subnets_named(site, cloud, self.subnet)
+        return only_one(listed, f"subnet/{self.subnet}")
+
+    def _kept(self, site: Site) -> list[PortRecord]:
+        """Return the ports of this pool that exist, wherever they are."""
+        listed = ports_of(site, site.find_project_id(self.owner))
+        return [port for port in listed if site.mark.owns(port.description, self.name)]
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        rooms = ((each, each.room(site)) for each in wanted)
+        found = {each.key: each._observe(room.id if room else None, each._kept(site)) for each, room in rooms}
+        return {key: observed for key, observed in found.items() if observed is not None}
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the pools that ports of a project keep, whichever spec they belong to."""
+        project_id = site.find_project_id(owner)
+        for (spec, name), kept in reserved_ports.by_pool(ports_of(site, project_id)).items():
+            subnet_id = next((each.subnet_id for port in kept for each in port.fixed_ips), "")
+            addresses = ranges.merged(map(Range.read, (a for port in kept for a in addresses_of(port, subnet_id))))
+            subnet = queries.named(site, "subnets", "subnet", subnet_id)
+            declared = cls(name=name, subnet=subnet, addresses=tuple(map(str, addresses)), **cls.placing(owner))
+            observed = declared._observe(subnet_id, kept)
+            if observed is not None:
+                ours = spec == site.mark.spec
+                yield declared, replace(observed, ours=ours, managed_by="" if ours else spec)
+
+    def _observe(self, here: str | None, kept: Sequence[PortRecord]) -> Observed | None:
+        """Return what its ports on the subnet ``here`` keep, and those elsewhere."""
+        addresses = ranges.merged(map(Range.read, (a for port in kept for a in addresses_of(port, here))))
+        elsewhere = {each.subnet_id for port in kept if not addresses_of(port, here) for each in port.fixed_ips}
+        values = {
+            "subnet": ", ".join(sorted(elsewhere)) or self.subnet,
+            "addresses": tuple(map(str, addresses)),
+            "reserve": "ports",
+        }
+        if self.reserve == "outside" and not kept:
+            if here is None:
+                return None
+            return Observed(id=self._shown, values=self.desired(), outputs={"reserved": OUTSIDE}, record=PoolPorts())
+        if not kept:
+            return None
+        return Observed(
+            id=", ".join(values["addresses"]) or self._shown,
+            values=values,
+            ours=True,
+            outputs={"reserved": f"{len(kept)} ports"},
+            record=PoolPorts(tuple(kept)),
+            holds=frozenset(port.id for port in kept),
+        )
+
+    @property
+    def _shown(self) -> str:
+        return ", ".join(map(str, self.ranges))
+
+    # --- what would go wrong --------------------------------------------------------------
+
+    def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
+        if self.reserve == "ports" and self._count > CEILING:
+            yield self.mistake(
+                f"{self._count} addresses are too many to keep by a port for each; {CEILING} are the most",
+                "name fewer, or choose reserve: outside",
+            )
+            return
+        yield from self._check_others()
+        room = self.room(site)
+        if room is None:
+            if self.neighbours.subnet is None:
+                yield self.mistake(f"subnet {self.subnet} does not exist", "declare it in the spec, or correct it")
+            return
+        yield from self.misfits(room)
+        yield from self._check_holders(site, room, self._kept(site))
+        yield from self._check_quota(site)
+        for port in self._going(room, observed.recorded(PoolPorts).ports if observed else ()):
+            if used := use_of(port):
+                what = f"{shown(port)} is to go from the pool, and is {used}"
+                yield self.mistake(what, "take it away there first, or leave the address in the pool")
+
+    def misfits(self, room: Room | None) -> Iterator[Mistake]:
+        """Yield which addresses the subnet has no room for."""
+        for what, remedy in room.misfits(self.ranges, outside=self.reserve == "outside") if room else ():
+            yield self.mistake(what, remedy)
+
+    def _check_others(self) -> Iterator[Mistake]:
+        for one, other, both in ranges.overlaps(map(Range.read, self.addresses)):
+            yield self.mistake(f"{both} stands in {one} and in {other}", "name each address once")
+        beside = [each for each in self.neighbours.pools if each.subnet == self.subnet]
+        earlier = beside[: [each.name for each in beside].index(self.name)] if beside else []
+        for pool in earlier:
+            for mine in self.ranges:
+                for both in filter(None, map(mine.overlap, pool.ranges)):
+                    yield self.mistake(f"{both} belongs to {pool.key} as well", "keep the pools apart")
+
+    def _check_holders(self, site: Site, room: Room, kept: Sequence[PortRecord]) -> Iterator[Mistake]:
+        """Yield the ports of others that have an address of the pool, as far as our credentials see them."""
+        if room.id is None or (self.reserve == "ports" and not self._missing(room, kept)):
+            return
+        listed = queries.ports_in_subnet(site, room.id)
+        # an address that another pool has, too, is told as an overlap
+        told = [each for each in self.neighbours.pools if each.subnet == self.subnet and each.name != self.name]
+        mine = {port.id for port in kept}
+        held = {ip_address(text): port for port in listed for text in addresses_of(port, room.id)}
+        passing: dict[str, list[Range]] = defaultdict(list)
+        for address, port in sorted(held.items(), key=lambda each: int(each[0])):
+            others = port.id not in mine and address != room.gateway
+            if not others or not self._has(address) or any(each._has(address) for each in told):
+                continue
+            if site.mark.owns(port.description):
+                passing[port.name.removesuffix(f"-{address}")].append(Range(address, address))
+                continue
+            what = f"{address} belongs to {shown(port)} ({port.device_owner or 'of no device'})"
+            yield self.mistake(what, "choose other addresses, or delete that port")
+        for name, each in passing.items():
+            what = f"{', '.join(map(str, ranges.merged(each)))} is still kept for address_pool/{name} of this spec"
+            yield self.mistake(what, "shrink that pool by an apply of its own, or destroy it by its old name, first")
+
+    def _check_quota(self, site: Site) -> Iterator[Mistake]:
+        """Yield that there will be too few ports left, once for all pools of the project."""
+        pools = [each for each in self.neighbours.pools or (self,) if each.reserve == "ports"]
+        pools = [each for each in pools if each._count <= CEILING]
+        if not pools or pools[0].name != self.name:
+            return
+        more = sum(len(each._missing(each.room(site), each._kept(site))) for each in pools)
+        quota = self._port_quota(site) if more else None
+        if quota is not None and not quota.allows(more):
+            what = (
+                f"{more} more ports are needed to keep addresses, {quota.left} of {quota.limit} are free in the quota"
+            )
+            yield self.mistake(what, "raise the quota of ports, name fewer addresses, or choose reserve: outside")
+
+    def _port_quota(self, site: Site) -> Quotum | None:
+        """Return the project's quota of ports as the spec makes it; None when it is hidden from us."""
+        project_id, limit = site.find_project_id(self.owner), self.neighbours.port_limit
+        if project_id is None:
+            return None if limit is None else Quotum(limit, 0)
+        try:
+            found = quotum("ports", quota_stores.read(site.admin, store_of("ports"), project_id))
+        except (NotAllowed, NotFound):
+            return None
+        return found if found is None or limit is None else found._replace(limit=limit)
+
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
+        kept = {port.id: port for port in observed.recorded(PoolPorts).ports}
+        for port in kept.values():
+            if (used := use_of(port)) and port.device_id not in going:
+                yield self.mistake(f"{shown(port)} is {used}", "take it away there first")
+        project_id = site.find_project_id(self.owner)
+        for record in FloatingIP.listing(site, project_id) if project_id else ():
+            if record.port_id in kept and record.id not in going:
+                what = f"floating IP {record.address} serves {shown(kept[record.port_id])}"
+                yield self.mistake(what, "detach it first")
+
+    # --- the verbs ------------------------------------------------------------------------
+
+    def create(self, site: Site) -> Observed:
+        return self._settle(site, ())
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        return self._settle(site, observed.recorded(PoolPorts).ports)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        reserved_ports.remove(site, self.owner, observed.recorded(PoolPorts).ports)
+
+    def _settle(self, site: Site, kept: Sequence[PortRecord]) -> Observed:
+        """Delete what is not wanted, make what is missing."""
+        room = self.room(site)
+        if room is None or room.id is None or room.network_id is None:
+            raise NotFound(f"{self.key}: subnet {self.subnet} is not there")
+        wrong = [mistake.what for mistake in self.misfits(room)]
+        if wrong:
+            raise ResourceFailed(f"{self.key}: {'; '.join(wrong)}")
+        going = self._going(room, kept)
+        reserved_ports.remove(site, self.owner, going)
+        gone = {port.id for port in going}
+        left = [port for port in kept if port.id not in gone]
+        left += reserved_ports.make(
+            site,
+            self.owner,
+            self.name,
+            network_id=room.network_id,
+            subnet_id=room.id,
+            addresses=self._missing(room, left),
+        )
+        observed = self._observe(room.id, left)
+        assert observed is not None
+        return observed
+
+    def _missing(self, room: Room | None, kept: Iterable[PortRecord]) -> list[str]:
+        """Return the addresses that are to have a port and have none of ours."""
+        if self.reserve == "outside":
+            return []
+        there = {each for port in kept for each in addresses_of(port, room.id if room else None)}
+        return [text for each in self.ranges for address in each if (text := str(address)) not in there]
+
+    def _going(self, room: Room, kept: Iterable[PortRecord]) -> list[PortRecord]:
+        """Return our ports that keep no address of the pool any more."""
+        if self.reserve == "outside":
+            return list(kept)
+        return [port for port in kept if not any(map(self._has, map(ip_address, addresses_of(port, room.id))))]
+
+    def _has(self, address: Ip) -> bool:
+        return any(address in each for each in self.ranges)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedAddressPool(Resolved, AddressPool):
+    """A pool that knows what else the spec declares."""
+
+    neighbours: PoolNeighbours = field(default=PoolNeighbours(), repr=False)

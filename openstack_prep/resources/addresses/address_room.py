@@ -1,0 +1,101 @@
+"""What a subnet has room for: its addresses as they are, or as the spec will have them.
+
+Source: Networking API v2.0, "Subnets" (allocation pools, gateway, IPv6 modes).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from openstack_prep.base.ranges import Ip, Net, Range
+from openstack_prep.resources.network.neutron_records import SubnetRecord
+from openstack_prep.resources.network.subnet import Subnet
+
+COMPUTED = ("slaac", "dhcpv6-stateless")
+"""Modes in which a port's address comes from its MAC address, whatever the allocation pools say."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """One subnet; ``id`` is None while it is only declared."""
+
+    id: str | None
+    network_id: str | None
+    name: str
+    cidr: Net
+    gateway: Ip | None
+    pools: tuple[Range, ...]
+    """Ranges that Neutron hands addresses out of."""
+    computed: bool
+    """Whether addresses are computed from MAC addresses, so that no port may ask for one."""
+
+    @classmethod
+    def of(cls, name: str, record: SubnetRecord | None, declared: Subnet | None) -> Room | None:
+        """Return a subnet's room by the cloud's answer, as the spec will change it; None when nothing is known."""
+        cidr = record.cidr if record else declared and declared.cidr
+        if not cidr:
+            return None
+        network = ipaddress.ip_network(cidr)
+        gateway = _gateway(network, record, declared)
+        mode = record.ipv6_address_mode if record else declared and declared.ipv6_address_mode
+        return cls(
+            id=record.id if record else None,
+            network_id=record.network_id if record else None,
+            name=name,
+            cidr=network,
+            gateway=gateway,
+            pools=tuple(_pools(network, gateway, record, declared)),
+            computed=mode in COMPUTED,
+        )
+
+    def misfits(self, ranges: Sequence[Range], *, outside: bool) -> Iterator[tuple[str, str]]:
+        """Yield what is wrong with keeping these addresses free, and the remedy.
+
+        ``outside``: they must lie outside the allocation pools, for nothing else keeps Neutron from them.
+        """
+        whole = Range.of(self.cidr)
+        for each in ranges:
+            if each.first not in whole or each.last not in whole:
+                yield f"{each} does not lie within {self.cidr} of subnet {self.name}", "choose addresses inside"
+                continue
+            for address, whose in self._special():
+                if address in each:
+                    yield f"{address} is {whose} of subnet {self.name}", "leave it out"
+            if outside and not self.computed:
+                for pool in self.pools:
+                    if both := each.overlap(pool):
+                        what = f"{both} lies in the allocation pool {pool} of subnet {self.name}"
+                        yield f"{what}: any port may get it", "shrink the allocation pools, or choose reserve: ports"
+        if self.computed and not outside:
+            what = f"subnet {self.name} computes addresses from MAC addresses, so that no port can be given one"
+            yield what, "choose reserve: outside"
+
+    def _special(self) -> Iterator[tuple[Ip, str]]:
+        if self.gateway:
+            yield self.gateway, "the gateway"
+        if self.cidr.num_addresses > 2:
+            yield self.cidr[0], "the network's own address"
+            if self.cidr.version == 4:
+                yield self.cidr[-1], "the broadcast address"
+
+
+def _gateway(network: Net, record: SubnetRecord | None, declared: Subnet | None) -> Ip | None:
+    given = declared.gateway_ip if declared else None
+    if given is None:
+        given = record.gateway_ip if record else str(network[min(1, network.num_addresses - 1)])
+    return ipaddress.ip_address(given) if given else None
+
+
+def _pools(network: Net, gateway: Ip | None, record: SubnetRecord | None, declared: Subnet | None) -> Sequence[Range]:
+    if declared and declared.allocation_pools is not None:
+        return [Range.read(each) for each in declared.allocation_pools]
+    if record:
+        return list(map(Range.read, record.allocation_pools))
+    # Neutron's default: all but the gateway and the addresses that nobody may have
+    first, last = int(network[0]) + 1, int(network[-1]) - (network.version == 4)
+    inside = gateway is not None and gateway in network
+    parts = [(first, int(gateway) - 1), (int(gateway) + 1, last)] if gateway and inside else [(first, last)]
+    make = type(network[0])
+    return [Range(make(start), make(end)) for start, end in parts if start <= end]

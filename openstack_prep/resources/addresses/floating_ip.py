@@ -1,0 +1,247 @@
+"""Floating IPs: a given address or the next free one, never leaked, never taken from others.
+
+Source: Networking API v2.0, "Floating IPs".  A floating IP has no name: ours carry the spec's name
+for them in their description, written by the very request that allocates them, so that a run that
+lost the answer, or died, finds them again.
+"""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
+from urllib.parse import quote, unquote
+
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.fields import Address, Name
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Context, Key, Mark, Observed, Resolved, Resource
+from openstack_prep.resources.identity.project import InProject, project_name
+from openstack_prep.resources.network import queries
+from openstack_prep.resources.network.network import ExternalNetwork
+from openstack_prep.resources.network.neutron import NetworkResource
+from openstack_prep.resources.network.neutron_records import FloatingIPRecord
+from openstack_prep.resources.network.uses import Use, of_floating_ip
+
+MOST_OF_A_TAG = 60  # characters, in every Neutron; newer ones take 255
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttachedFloatingIP(InProject):
+    """Base of what says which port a floating IP serves."""
+
+    @property
+    def label(self) -> str:
+        """The floating IP's name, address or id."""
+        raise NotImplementedError(self.kind)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloatingIP(NetworkResource[FloatingIPRecord]):
+    """An address on an external network that belongs to the project.
+
+    With ``address`` that very one, adopted when the project has it already; without, the next free.
+    """
+
+    kind: ClassVar[str] = "floating_ip"
+    collection: ClassVar[str] = "floatingips"
+    member: ClassVar[str] = "floatingip"
+    immutable: ClassVar[frozenset[str]] = frozenset({"address", "external_network"})
+
+    name: Name
+    """What this spec calls it, such as api or ingress; kept in its description."""
+    external_network: Name
+    """Name of the external network it comes from."""
+    address: Address | None = None
+    """The address wanted; without it the next free one.  Asking for one is an administrator's right."""
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        """Refuse two that want one address: they would silently become the same floating IP."""
+        for twin in (each for each in context.declared(FloatingIP) if each.key < self.key):
+            if self.address is not None and twin.address == self.address:
+                raise SpecError([self.mistake(f"{self.address} is wanted by {twin.key} too", "choose another address")])
+        attached = (each.label for each in self.of_project(context.declared(AttachedFloatingIP)))
+        return (ResolvedFloatingIP.of(self, attached=frozenset(attached)),)
+
+    @property
+    def attached(self) -> frozenset[str]:
+        """Names, addresses and ids of the floating IPs that the spec attaches to ports; known once it is resolved."""
+        return frozenset()
+
+    def references(self) -> Iterable[Resource]:
+        return (*super().references(), ExternalNetwork(name=self.external_network))
+
+    def provides(self) -> Iterable[Key]:
+        return (self.key, given_address(self.address)) if self.address else (self.key,)
+
+    def needs(self) -> Iterable[Key]:
+        # the administrator asks for given addresses, and need not wait for the tenant's roles
+        return () if self.address else super().needs()
+
+    def maker(self, site: Site) -> tuple[Cloud, dict[str, str]]:
+        project_id = site.find_project_id(self.owner)
+        if self.address and project_id != site.admin.project_id:
+            return site.admin, {"project_id": site.id(self.owner) if self.owner else ""}
+        return super().maker(site)
+
+    @classmethod
+    def read(cls, raw: Raw) -> FloatingIPRecord:
+        return FloatingIPRecord.read(raw)
+
+    def body(self, site: Site, values: Raw) -> Values:
+        body = dict(values)
+        if "external_network" in body:
+            body["floating_network_id"] = site.id(ExternalNetwork(name=body.pop("external_network")))
+        if "address" in body:
+            body["floating_ip_address"] = body.pop("address")
+        return body
+
+    def values(self, site: Site, record: FloatingIPRecord) -> Values:
+        network = site.look(ExternalNetwork(name=self.external_network))
+        same = network is not None and network.id == record.network_id
+        return {
+            "address": record.address,
+            "external_network": self.external_network if same else record.network_id,
+        }
+
+    @classmethod
+    def in_words(cls, site: Site, record: FloatingIPRecord) -> Values:
+        theirs = site.mark.another_in(record.description) and site.mark.name_in(record.description)
+        return {
+            "name": name_of(site.mark, record) or theirs or record.address,
+            "external_network": queries.external_network_name(site, record.network_id),
+        }
+
+    def outputs(self, record: FloatingIPRecord) -> dict[str, str]:
+        return {"address": record.address}
+
+    @property
+    def can_have_twins(self) -> bool:
+        return self.address is None  # Neutron allocates one address only once
+
+    def named(self, site: Site, listed: Iterable[FloatingIPRecord]) -> list[FloatingIPRecord]:
+        """Return those that carry our tag and name, of these the one with the address wanted; else that one."""
+        marked = [record for record in listed if self.is_ours(site, record)]
+        at_address = [record for record in marked or listed if self.address and record.address == self.address]
+        return at_address or marked
+
+    def is_ours(self, site: Site, record: FloatingIPRecord) -> bool:
+        """Whether it carries our tag and name, in its description or among its tags: people edit the one in Horizon."""
+        return carries(site.mark, record, self.name)
+
+    def observe(self, site: Site, record: FloatingIPRecord) -> Observed:
+        seen = super().observe(site, record)
+        return replace(seen, managed_by="" if seen.ours else seen.managed_by or _tagged_by(record))
+
+    def create(self, site: Site) -> Observed:
+        observed = super().create(site)
+        tag = _tag(site.mark, self.name)
+        if len(tag) <= MOST_OF_A_TAG:
+            cloud, _ = self.maker(site)
+            cloud.network.put(f"/floatingips/{observed.id}/tags/{quote(tag, safe='')}")
+        return observed
+
+    def use(self, site: Site, record: FloatingIPRecord) -> Use:
+        return of_floating_ip(record)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        """Release it; a twin only if nobody has attached it since we looked."""
+        revision = observed.recorded(FloatingIPRecord).revision_number
+        headers = {"If-Match": f"revision_number={revision}"} if observed.created_at else {}
+        cloud, _ = self.maker(site)
+        cloud.network.delete(f"/floatingips/{observed.id}", headers=headers)
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        """Read also what check will want to know of those that are not there, while other kinds are read."""
+        found = super().find(site, wanted)
+        missing = [each for each in wanted if each.address and each.key not in found]
+        if missing:
+            _ask_for_holders(site, sorted({each.address for each in missing if each.address}))
+        for name in {each.external_network for each in missing}:
+            _cidrs(site, name)
+        return found
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        if observed is not None:
+            declared = {self.name, self.address, observed.id} & self.attached
+            port_id = observed.recorded(FloatingIPRecord).port_id
+            if not observed.ours and port_id and not declared:
+                serves = f"{self.address} serves port {port_id}, and this spec did not put it there"
+                yield self.mistake(serves, "detach it first, or choose another address")
+            return
+        if self.address is None or not site.look(ExternalNetwork(name=self.external_network)):
+            return
+        if not any(ipaddress.ip_address(self.address) in cidr for cidr in _cidrs(site, self.external_network)):
+            yield self.mistake(f"{self.address} lies in no subnet of {self.external_network}", "choose one that does")
+        for other in _holders(site, self.address):
+            project = f"project {project_name(site, other.project_id)}"
+            yield self.mistake(f"{self.address} belongs to {project} already", "choose another, or have it released")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedFloatingIP(Resolved, FloatingIP):
+    """A floating IP that knows which ones the spec attaches."""
+
+    identity: ClassVar[frozenset[str]] = FloatingIP.identity | {"attached"}
+
+    attached: frozenset[str] = field(default=frozenset(), repr=False)
+
+
+def carries(mark: Mark, record: FloatingIPRecord, name: str) -> bool:
+    """Whether a floating IP carries an ownership tag with a name, in its description or among its tags."""
+    return mark.owns(record.description, name) or _tag(mark, name) in record.tags
+
+
+def name_of(mark: Mark, record: FloatingIPRecord) -> str | None:
+    """Return the name that a spec has given a floating IP; None when it carries no ownership tag of the spec."""
+    if mark.owns(record.description):
+        return mark.name_in(record.description)
+    ours = _tag(mark, "")
+    return next((unquote(tag.removeprefix(ours)) for tag in sorted(record.tags) if tag.startswith(ours)), None)
+
+
+def _tag(mark: Mark, name: str) -> str:
+    return f"{mark.tag}~{quote(name, safe='')}"
+
+
+def _tagged_by(record: FloatingIPRecord) -> str:
+    """Return the name of a spec whose ownership tag is among the tags of a floating IP, or nothing."""
+    specs = (tag.partition(":")[2].partition("~") for tag in sorted(record.tags) if Mark.is_tag(tag))
+    return next((unquote(spec) for spec, named, _ in specs if spec and named), "")
+
+
+def given_address(address: str) -> Key:
+    """Return the key that the floating IP with a given address provides."""
+    return Key("address", address)
+
+
+def _cidrs(site: Site, external_network: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    network_id = site.find_id(ExternalNetwork(name=external_network))
+    if network_id is None:
+        return []
+    return [ipaddress.ip_network(subnet.cidr) for subnet in queries.subnets_of(site, network_id)]
+
+
+def _holders(site: Site, address: str) -> Sequence[FloatingIPRecord]:
+    """Return who has an address already; seen by administrators only."""
+    return site.once((_holders, address), lambda: _at(site, address))
+
+
+def _at(site: Site, addresses: str | Sequence[str]) -> list[FloatingIPRecord]:
+    listed = site.admin.network.list("/floatingips", "floatingips", floating_ip_address=addresses)
+    return list(map(FloatingIPRecord.read, listed))
+
+
+def _ask_for_holders(site: Site, addresses: Sequence[str]) -> None:
+    """Ask for many at once, as many as an URL takes, so that ``_holders`` need not ask for each."""
+    for start in range(0, len(addresses), 100):
+        some = addresses[start : start + 100]
+        listed = _at(site, some)
+        for address in some:
+            held = [record for record in listed if record.address == address]
+            site.once((_holders, address), functools.partial(list, held))

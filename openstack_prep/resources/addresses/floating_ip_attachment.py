@@ -1,0 +1,201 @@
+"""Floating IPs on ports: put there, never stolen, taken off again only by whom put them there.
+
+Source: Networking API v2.0, "Floating IPs"; OpenShift installer docs/source, "What gets created,
+names and tags": the installer itself takes a floating IP from the port it serves without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from openstack_prep.base.errors import Mistake, NotFound, PlanRefused, SpecError
+from openstack_prep.base.fields import Address, Name
+from openstack_prep.base.raw import Values
+from openstack_prep.cloud.site import Site, only_one
+from openstack_prep.core.model import ATTACHED, Change, Context, Key, Mark, Observed, Resource
+from openstack_prep.resources.addresses.floating_ip import AttachedFloatingIP, FloatingIP, carries, name_of
+from openstack_prep.resources.identity.project import ByTenant
+from openstack_prep.resources.network.installer_names import foreign_tags
+from openstack_prep.resources.network.neutron_records import FloatingIPRecord, PortRecord
+from openstack_prep.resources.network.port import of_another, ports_of
+
+LONGEST_DESCRIPTION = 255
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
+    """A floating IP on a port that exists already, in the same project.
+
+    Say which floating IP by one of ``floating_ip``, ``address`` and ``floating_ip_id``.  Ours is an
+    attachment of a floating IP of this spec, or one that we noted in the floating IP's description by
+    the request that made it; destroy detaches no other, and none that has moved to another port.
+    """
+
+    kind: ClassVar[str] = "floating_ip_attachment"
+
+    port: Name
+    """Name of the port, exact and unique in its project."""
+    floating_ip: Name | None = None
+    """Name of a floating IP of this spec."""
+    address: Address | None = None
+    """Address of a floating IP of the project."""
+    floating_ip_id: Name | None = None
+    """Id of a floating IP of the project."""
+    tag: Name | None = None
+    """KEY=VALUE that the port carries, or will: a port with another value for that key is refused."""
+    move: bool = False
+    """Consent to take the floating IP from the port that it serves now."""
+
+    @property
+    def name(self) -> str:
+        return self.port
+
+    @property
+    def label(self) -> str:
+        return self.floating_ip or self.address or self.floating_ip_id or ""
+
+    def desired(self) -> Values:
+        return {"floating_ip": self.label, "port": self.port}
+
+    def needs(self) -> Iterable[Key]:
+        return (*super().needs(), *((self.key_of(FloatingIP.kind, self.floating_ip),) if self.floating_ip else ()))
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        """Take the address from the floating IP of that name: one that was adopted carries no mark."""
+        given = [each for each in (self.floating_ip, self.address, self.floating_ip_id) if each]
+        if len(given) != 1:
+            raise SpecError(
+                [self.mistake("does not say which floating IP", "give one of floating_ip, address, floating_ip_id")]
+            )
+        wanted = self.key_of(FloatingIP.kind, self.floating_ip or "")
+        named = [each for each in context.declared(FloatingIP) if each.key == wanted]
+        if self.floating_ip and not named:
+            what = f"floating_ip {self.floating_ip} is not in this spec"
+            raise SpecError([self.mistake(what, "declare it, or give its address")])
+        return (replace(self, address=named[0].address) if named else self,)
+
+    # --- what is there --------------------------------------------------------------------
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for each in wanted:
+            record = each._floating_ip(site)
+            if record is not None and record.port_id:
+                found[each.key] = each._observe(site, record)
+            each._port(site)  # two of the name are refused before all else
+        return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the attachments that this spec noted in a floating IP's description."""
+        project_id = site.find_project_id(owner)
+        for record in FloatingIP.listing(site, project_id) if project_id else ():
+            port = _attached_mark(site).owns(record.description) and Mark.name_in(record.description)
+            if port and record.port_id:
+                declared = cls(port=port, address=record.address, **cls.placing(owner))
+                yield declared, declared._observe(site, record)
+
+    def _floating_ip(self, site: Site) -> FloatingIPRecord | None:
+        project_id = site.find_project_id(self.owner)
+        listed = FloatingIP.listing(site, project_id) if project_id else []
+        marked = [record for record in listed if self.floating_ip and carries(site.mark, record, self.floating_ip)]
+        if self.floating_ip_id:
+            return next((record for record in listed if record.id == self.floating_ip_id), None)
+        if self.address:
+            return next((record for record in listed if record.address == self.address), None)
+        return min(marked, key=_staying, default=None)
+
+    def _port(self, site: Site) -> PortRecord | None:
+        listed = ports_of(site, site.find_project_id(self.owner))
+        return only_one((port for port in listed if port.name == self.port), str(self.key))
+
+    def _observe(self, site: Site, record: FloatingIPRecord) -> Observed:
+        port = self._port(site)
+        here = port is not None and record.port_id == port.id
+        noted = _attached_mark(site).owns(record.description, self.port) or name_of(site.mark, record) is not None
+        return Observed(
+            id=record.id,
+            ours=here and noted,
+            values={"floating_ip": self.label, "port": self.port if here else self._served(site, record)},
+            outputs={"address": record.address},
+            record=record,
+        )
+
+    def _served(self, site: Site, record: FloatingIPRecord) -> str:
+        """Return the port that a floating IP serves, by name and id as far as they are known."""
+        listed = ports_of(site, site.find_project_id(self.owner))
+        names = [port.name for port in listed if port.id == record.port_id and port.name]
+        return " ".join([*names, record.port_id or ""])
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        record, port = self._floating_ip(site), self._port(site)
+        if record is None and not self.floating_ip:
+            yield self.mistake(f"no floating IP {self.label} in the project", "allocate it, or correct it")
+        if observed is not None and observed.values["port"] != self.port and not self.move:
+            yield self._taken(site, observed.recorded(FloatingIPRecord))
+        if port is None:
+            yield self.mistake("no port of exactly that name in the project", "wait for it, or correct the name")
+            return
+        if self.tag and (foreign := foreign_tags(port.tags, self.tag)):
+            yield of_another(str(self.key), port.id, foreign)
+        project_id = site.find_project_id(self.owner)
+        for other in FloatingIP.listing(site, project_id) if project_id else ():
+            if other.port_id == port.id and (record is None or other.id != record.id):
+                has = f"the port has the floating IP {other.address} already"
+                yield self.mistake(has, "detach that one first, or name it here")
+
+    def _taken(self, site: Site, record: FloatingIPRecord) -> Mistake:
+        serves = f"{record.address} serves another port: {self._served(site, record)}"
+        return self.mistake(serves, "detach it there, choose another, or consent to moving it (move: true, --move)")
+
+    # --- the verbs ------------------------------------------------------------------------
+
+    def create(self, site: Site) -> Observed:
+        """Attach it, looking once more: the floating IP may be new, and must not be another's meanwhile."""
+        now = site.fresh()
+        record, port = self._floating_ip(now), self._port(site)
+        if record is None or port is None:
+            raise NotFound(f"{self.key}: the {'floating IP' if record is None else 'port'} is gone")
+        if record.port_id not in (None, port.id) and not self.move:
+            raise PlanRefused([self._taken(site, record)])
+        return self._observe(site, self._put(site, record, port.id, self._noted(site, record)))
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        return self.create(site)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        record, note = observed.recorded(FloatingIPRecord), _attached_mark(site)
+        mine = note.owns(record.description, self.port)
+        self._put(site, record, None, note.strip(record.description) if mine else record.description)
+
+    def _noted(self, site: Site, record: FloatingIPRecord) -> str:
+        """Return a description that says who attached it, unless it carries a spec's mark or our tag already."""
+        text = record.description
+        plain = Mark.strip(text)
+        noted = _attached_mark(site).describe(self.port, plain)
+        owned = plain != text and f"{ATTACHED}/" not in text.removeprefix(plain)
+        owned = owned or name_of(site.mark, record) is not None
+        return text if owned or len(noted) > LONGEST_DESCRIPTION else noted
+
+    def _put(self, site: Site, record: FloatingIPRecord, port_id: str | None, description: str) -> FloatingIPRecord:
+        """Change it unless somebody else did since we looked: 412 is read again by the executor."""
+        cloud, _ = site.worker(self.owner)
+        answer = cloud.network.put(
+            f"/floatingips/{record.id}",
+            {"floatingip": {"port_id": port_id, "description": description}},
+            headers={"If-Match": f"revision_number={record.revision_number}"},
+        )
+        return FloatingIPRecord.read(answer["floatingip"])
+
+
+def _staying(record: FloatingIPRecord) -> tuple[bool, str, str]:
+    """Sort twins as ``twin.choose`` does: one in use first, then the oldest."""
+    return (record.port_id is None, record.created_at, record.id)
+
+
+def _attached_mark(site: Site) -> Mark:
+    """Return the mark of floating IPs that are not ours, but that we put on their ports."""
+    return Mark(f"{site.mark.spec}{ATTACHED}")

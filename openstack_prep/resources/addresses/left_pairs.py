@@ -1,0 +1,45 @@
+"""Address pairs on a port that the spec no longer declares."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from openstack_prep.base.errors import NotFound
+from openstack_prep.base.fields import Name
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Key, Observed
+from openstack_prep.resources.addresses import pair_writing
+from openstack_prep.resources.addresses.pair_records import PortShares, Share, recorded
+from openstack_prep.resources.identity.project import ByTenant
+from openstack_prep.resources.network.port import ports_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftPairs(ByTenant):
+    """The recorded pairs of one port, found by the port's id: a port may have no name, or share it with others."""
+
+    kind: ClassVar[str] = "address_pairs"
+    declarable: ClassVar[bool] = False
+
+    name: Name
+    port_id: str
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for each in wanted:
+            for port in ports_of(site, site.find_project_id(each.owner)):
+                mine = recorded(site.mark, port)
+                if mine and port.id == each.port_id:
+                    shares = PortShares((Share(port, mine, mine=mine),))
+                    found[each.key] = Observed(id=port.id, ours=True, record=shares)
+        return found
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        network = site.worker(self.owner)[0].network
+        for share in observed.recorded(PortShares).shares:
+            with contextlib.suppress(NotFound):  # the port is gone, and its pairs with it
+                pair_writing.put_right(network, site.mark, replace(share, wanted=frozenset(), stale=share.mine))

@@ -1,0 +1,91 @@
+"""Writing the address pairs of one port, together with others who write them.
+
+Source: Networking API v2.0, "Allowed address pairs", "Standard attributes tag", and "Revisions" for
+``If-Match: revision_number=N``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from urllib.parse import quote
+
+import tenacity
+
+from openstack_prep.base.errors import CloudError
+from openstack_prep.cloud.service import Service
+from openstack_prep.core.model import Mark
+from openstack_prep.resources.addresses.pair_records import Share, recorded, tag
+from openstack_prep.resources.network.neutron_records import PortRecord
+
+ATTEMPTS = 20
+"""How often one port is read again because somebody else changed it: other writers mean us no harm."""
+PAUSE = 1.0
+"""Seconds at most before the second attempt, doubled before each further one up to five."""
+
+
+def put_right(network: Service, mark: Mark, share: Share) -> Share:
+    """Send a port's pairs unless somebody changed it since we looked; then look at that port again.
+
+    The executor would read all ports of the project for it, and give up after a few.  Raises CloudError.
+    """
+    path = f"/ports/{share.port.id}"
+    for attempt in tenacity.Retrying(
+        retry=tenacity.retry_if_exception(lambda error: isinstance(error, CloudError) and error.status == 412),
+        stop=tenacity.stop_after_attempt(ATTEMPTS),
+        wait=tenacity.wait_random_exponential(PAUSE, max=5 * PAUSE),
+        reraise=True,
+    ):
+        with attempt:
+            if attempt.retry_state.attempt_number > 1:
+                share = replace(share, port=_read(network, path))
+            share = _recorded_first(network, mark, path, share)
+            share = replace(share, port=_with_pairs(network, path, share))
+    left = _forgotten(network, mark, path, share)
+    return replace(share, port=left, stale=frozenset(), mine=recorded(mark, left))
+
+
+def _read(network: Service, path: str) -> PortRecord:
+    return PortRecord.read(network.get(path)["port"])
+
+
+def _forgotten(network: Service, mark: Mark, path: str, share: Share) -> PortRecord:
+    """Take away the records of pairs that are gone, and return the port.
+
+    A run beside this one, of another mind, may have put a pair there again and relied on the record that it found;
+    that pair keeps its record.  Had it only read the record, its pair would come to nothing: the port has changed.
+    """
+    gone = {tag(mark, each) for each in share.stale} & set(share.port.tags)
+    if not gone:
+        return share.port
+    for text in sorted(gone):
+        network.delete(f"{path}/tags/{quote(text, safe='')}")
+    again = replace(share, port=_read(network, path)).going
+    for each in again:
+        network.put(f"{path}/tags/{quote(tag(mark, each), safe='')}")
+    gone -= {tag(mark, each) for each in again}
+    return replace(share.port, tags=tuple(each for each in share.port.tags if each not in gone))
+
+
+def _recorded_first(network: Service, mark: Mark, path: str, share: Share) -> Share:
+    """Record what is about to be added; that counts as a change of the port."""
+    fresh = [text for each in share.missing if (text := tag(mark, each)) not in share.port.tags]
+    for text in fresh:
+        network.put(f"{path}/tags/{quote(text, safe='')}")
+    return replace(share, port=_read(network, path)) if fresh else share
+
+
+def _with_pairs(network: Service, path: str, share: Share) -> PortRecord:
+    """Return the port with the pairs that it should have."""
+    pairs = share.pairs()
+    if pairs == [asdict(each) for each in share.port.allowed_address_pairs]:
+        return share.port
+    condition = {"If-Match": f"revision_number={share.port.revision_number}"}
+    try:
+        answer = network.put(path, {"port": {"allowed_address_pairs": pairs}}, headers=condition)
+        return PortRecord.read(answer["port"])
+    except CloudError as error:
+        if error.status == 400 and "maximum" in str(error):
+            blocks = f"these are {len(pairs)} pairs, for {', '.join(sorted(share.wanted))}"
+            remedy = "begin and end ranges where networks do (10.0.0.192/27), or have max_allowed_address_pair raised"
+            raise CloudError(f"{error}: {blocks}; {remedy}", status=400) from error
+        raise

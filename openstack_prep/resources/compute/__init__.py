@@ -1,0 +1,1 @@
+"""Nova: flavors, key pairs, server groups; and the quotas of all services."""

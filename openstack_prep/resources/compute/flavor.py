@@ -1,0 +1,176 @@
+"""Flavors: sizes of servers, their extra specs, and who may use them.
+
+Source: Compute API, "Flavors" (description since microversion 2.55, extra specs within the list
+since 2.61), "Flavors extra-specs", "Flavors access".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Self
+
+from annotated_types import Gt, Le
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.fields import GiB, Memory, MiB, Name, Text, Vcpus
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.site import Site, only_one
+from openstack_prep.core.model import Adoptable, Change, Key, Mark, Observed, Resource
+from openstack_prep.resources.identity import home
+from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
+from openstack_prep.resources.network import queries
+
+PROPERTIES = {
+    "vcpus": "vcpus",
+    "ram": "ram",
+    "disk": "disk",
+    "ephemeral": "OS-FLV-EXT-DATA:ephemeral",
+    "swap": "swap",
+    "rxtx_factor": "rxtx_factor",
+    "is_public": "os-flavor-access:is_public",
+}
+"""What Nova calls the fields that it never changes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flavor(Adoptable):
+    """A size of servers; with a name alone it must be there already.
+
+    Nova changes neither sizes nor is_public: other ones mean a replacement, by consent only.
+    """
+
+    kind: ClassVar[str] = "flavor"
+    identity: ClassVar[frozenset[str]] = frozenset({"name", "access_domain"})
+    immutable: ClassVar[frozenset[str]] = frozenset(PROPERTIES)
+
+    name: Name
+    """Name of the flavor, unique in the cloud."""
+    vcpus: Vcpus | None = None
+    """Virtual CPUs; must be given to make it."""
+    ram: Memory | None = None
+    """Memory, MiB; must be given to make it."""
+    disk: GiB | None = None
+    """Root disk, GiB; 0 is as large as the image, and what it is made with by default."""
+    ephemeral: GiB | None = None
+    """Second disk, GiB."""
+    swap: MiB | None = None
+    """Swap disk, MiB."""
+    rxtx_factor: Annotated[float, Gt(0), Le(1e6)] | None = None
+    """Share of the network's bandwidth; few hypervisors heed it."""
+    is_public: bool | None = None
+    """Whether every project may use it; made so by default."""
+    description: str | None = None
+    """Free text; our mark stands behind it."""
+    extra_specs: Mapping[Name, Text] | None = None
+    """Extra specs to have, such as hw:cpu_policy; others stay."""
+    access: tuple[Name, ...] | None = None
+    """Names of projects that may use it when it is not public; others stay."""
+    access_domain: Name = DEFAULT_DOMAIN
+    """Name of the domain in which those projects lie."""
+
+    def references(self) -> Iterable[Resource]:
+        return self.projects()
+
+    def projects(self) -> tuple[Project, ...]:
+        """Return the declared projects that may use it."""
+        return tuple(Project(name=name, domain=self.access_domain) for name in self.access or ())
+
+    def desired(self) -> Values:
+        values = super().desired()
+        if self.access is not None:
+            values["access"] = frozenset(self.access)
+        return values
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        listed = queries.flavors(site)
+        found = {}
+        for each in wanted:
+            raw = only_one((one for one in listed if one["name"] == each.name), str(each.key))
+            if raw is not None:
+                found[each.key] = each._observed(site, raw, each._granted(site, raw))
+        return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the flavors of the cloud; who may use one that is not public is not told by the list."""
+        for raw in queries.flavors(site):
+            values = {name: raw[theirs] for name, theirs in PROPERTIES.items() if raw.get(theirs) not in (None, "")}
+            text = site.mark.strip(raw.get("description")) or None
+            declared = cls(name=raw["name"], description=text, extra_specs=raw.get("extra_specs") or None, **values)
+            yield declared, declared._observed(site, raw, frozenset())
+
+    def _observed(self, site: Site, raw: Raw, access: frozenset[str]) -> Observed:
+        values = {name: raw.get(theirs) for name, theirs in PROPERTIES.items()}
+        values["swap"] = raw.get("swap") or 0  # "" is none
+        specs = raw.get("extra_specs", {})
+        named = Mark.home_in(raw.get("description"))
+        return Observed(
+            id=raw["id"],
+            ours=site.mark.owns(raw.get("description")) and home.is_ours(site, named),
+            home=named,
+            managed_by=home.another(site, raw.get("description")),
+            values=values
+            | {
+                "description": site.mark.strip(raw.get("description")),
+                "extra_specs": {key: specs[key] for key in self.extra_specs or () if key in specs},
+                "access": access,
+            },
+        )
+
+    def _granted(self, site: Site, raw: Raw) -> frozenset[str]:
+        """Return which of the declared projects may use it."""
+        if not self.access:
+            return frozenset()
+        ids = _granted(site, raw)
+        return frozenset(project.name for project in self.projects() if site.find_id(project) in ids)
+
+    def granted(self, site: Site, flavor_id: str) -> frozenset[str]:
+        """Return the ids of all projects that may use the flavor of an id; none when everybody may."""
+        raw = next((each for each in queries.flavors(site) if each["id"] == flavor_id), None)
+        return _granted(site, raw) if raw else frozenset()
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        public = observed.values["is_public"] if observed and self.is_public is None else self.is_public is not False
+        if self.access and public:
+            yield Mistake.about(self.key, "access: a public flavor is open to all projects", "add is_public: false")
+        if observed is None and (self.vcpus is None or self.ram is None):
+            yield Mistake.about(self.key, "does not exist, and cannot be made without vcpus and ram", "give both")
+
+    def create(self, site: Site) -> Observed:
+        wanted = self.desired()
+        body = {theirs: wanted[name] for name, theirs in PROPERTIES.items() if name in wanted}
+        text = home.mark(site).describe(self.name, self.description)
+        body = {"disk": 0, **body, "name": self.name, "description": text}
+        raw = site.admin.compute.post("/flavors", {"flavor": body})["flavor"]
+        specs, access = wanted.get("extra_specs", {}), wanted.get("access", frozenset())
+        self._extend(site, raw["id"], specs, access)
+        return self._observed(site, raw | {"extra_specs": specs}, access)
+
+    def _extend(self, site: Site, flavor_id: str, extra_specs: Mapping[str, str], access: Iterable[str]) -> None:
+        if extra_specs:
+            site.admin.compute.post(f"/flavors/{flavor_id}/os-extra_specs", {"extra_specs": dict(extra_specs)})
+        for name in sorted(access):
+            project_id = site.id(Project(name=name, domain=self.access_domain))
+            site.admin.compute.post(f"/flavors/{flavor_id}/action", {"addTenantAccess": {"tenant": project_id}})
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        after = {change.field: change.after for change in changes}
+        if "description" in after:
+            text = after["description"]
+            body = {"description": home.mark(site).describe(self.name, text) if observed.ours else text}
+            site.admin.compute.put(f"/flavors/{observed.id}", {"flavor": body})
+        access = after.get("access", frozenset()) - observed.values["access"]
+        self._extend(site, observed.id, after.get("extra_specs", {}), access)
+        return replace(observed, values={**observed.values, **after})
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        site.admin.compute.delete(f"/flavors/{observed.id}")
+
+
+def _granted(site: Site, raw: Raw) -> frozenset[str]:
+    if raw[PROPERTIES["is_public"]]:
+        return frozenset()
+    listed = site.admin.compute.get(f"/flavors/{raw['id']}/os-flavor-access")["flavor_access"]
+    return frozenset(each["tenant_id"] for each in listed)

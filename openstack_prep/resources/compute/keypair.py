@@ -1,0 +1,141 @@
+"""SSH key pairs of a user; Nova puts the public key into new servers.
+
+Source: Compute API, "Keypairs"; those of other users since microversion 2.10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Self
+from urllib.parse import quote
+
+from openstack_prep.base.errors import Mistake, NotFound
+from openstack_prep.base.fields import Name, PublicKey, public_key
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site, query
+from openstack_prep.core.model import Key, Observed, Resource
+from openstack_prep.resources.identity import home
+from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, ByTenant
+from openstack_prep.resources.identity.user import User
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The user whose key pair it is."""
+
+    user_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keypair(ByTenant):
+    """A public key that belongs to a user.  Our mark stands behind the key's comment."""
+
+    kind: ClassVar[str] = "keypair"
+    identity: ClassVar[frozenset[str]] = ByTenant.identity | {"user", "user_domain"}
+    immutable: ClassVar[frozenset[str]] = frozenset({"public_key"})
+
+    name: Name
+    """Name of the key pair, unique among its user's."""
+    public_key: PublicKey
+    """The key as it stands in a .pub file, or {file: PATH}; its comment is not compared."""
+    user: Name | None = None
+    """Name of the user to whom it belongs; default: who does the project's own work."""
+    user_domain: Name = DEFAULT_DOMAIN
+    """Name of that user's domain."""
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return ("user", self.user_domain, self.user) if self.user else self.place
+
+    def desired(self) -> Values:
+        return {"public_key": _without_comment(self.public_key)}
+
+    def references(self) -> Iterable[Resource]:
+        yield from super().references()
+        if self.user:
+            yield User(name=self.user, domain=self.user_domain)
+
+    def needs(self) -> Iterable[Key]:
+        return () if self.user else super().needs()
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        try:
+            public_key(self.public_key, Path())
+        except ValueError as error:
+            yield self.mistake("public_key " + str(error).partition("; ")[0], str(error).partition("; ")[2])
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for each in wanted:
+            cloud, user_id = each._holder(site)
+            raw = _listed(site, cloud, user_id).get(each.name) if user_id else None
+            if raw is not None and user_id is not None:
+                found[each.key] = each._observed(site, raw, user_id)
+        return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the key pairs of who does the project's own work, else those of our users who have a role there."""
+        own = cls(name="any", public_key="", **cls.placing(owner))
+        named: list[Values] = [{}]
+        if site.acting_user(owner) is None and site.find_tenant(owner) is None:
+            holders = (user for user, found in User.scan(site, owner) if found.ours)
+            named = [{"user": each.name, "user_domain": each.domain} for each in holders]
+        for fields in named:
+            cloud, user_id = replace(own, **fields)._holder(site)
+            for name, raw in _listed(site, cloud, user_id).items() if user_id else ():
+                declared = replace(own, name=name, public_key=_without_comment(raw["public_key"]), **fields)
+                yield declared, declared._observed(site, raw, user_id or "")
+
+    def cloud_ids(self, observed: Observed) -> frozenset[str]:
+        return frozenset({f"{observed.recorded(Holder).user_id} {observed.id}"})
+
+    def _holder(self, site: Site) -> tuple[Cloud, str | None]:
+        """Return the id of the user, None when yet to be made, and who may see to the user's keys.
+
+        Who makes users may do so, and before they can log in.
+        """
+        user = User(name=self.user, domain=self.user_domain) if self.user else site.acting_user(self.owner)
+        if user is not None:
+            return site.admin, site.find_id(user)
+        own = site.find_tenant(self.owner) or site.admin
+        return own, own.user_id
+
+    def _observed(self, site: Site, raw: Raw, user_id: str) -> Observed:
+        key = raw["public_key"]
+        comment = key.split()[2:]
+        named = site.mark.home_among(comment)
+        return Observed(
+            id=raw["name"],
+            ours=comment[-1:] == [site.mark.tag] and home.is_ours(site, named),
+            home=named,
+            values={"public_key": _without_comment(key)},
+            outputs={"fingerprint": raw["fingerprint"]},
+            record=Holder(user_id),
+        )
+
+    def create(self, site: Site) -> Observed:
+        cloud, user_id = self._holder(site)
+        if user_id is None:
+            raise NotFound(f"{self.key}: its user is neither in the spec nor in the cloud")
+        body = {"name": self.name, "public_key": " ".join([self.public_key, *home.mark(site).tags]), "user_id": user_id}
+        return self._observed(site, cloud.compute.post("/os-keypairs", {"keypair": body})["keypair"], user_id)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        cloud, _ = self._holder(site)
+        user_id = observed.recorded(Holder).user_id
+        cloud.compute.delete(f"/os-keypairs/{quote(self.name, safe='')}?user_id={user_id}")
+
+
+@query
+def _listed(site: Site, cloud: Cloud, user_id: str) -> Mapping[str, Raw]:
+    listed = cloud.compute.list("/os-keypairs", "keypairs", user_id=user_id)
+    return {each["keypair"]["name"]: each["keypair"] for each in listed}
+
+
+def _without_comment(key: str) -> str:
+    return " ".join(key.split()[:2])

@@ -1,0 +1,192 @@
+"""Quotas of a project in compute, network and block storage.
+
+Source: Compute API and Block Storage API "os-quota-sets", Networking API "quotas".  One request a
+service, to read (limits and usage together) and to write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.fields import Limit, LimitGiB, LimitMiB, Name
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Change, Key, Observed, Resource
+from openstack_prep.resources.compute import quota_stores
+from openstack_prep.resources.compute.quota_stores import STORES, Store
+from openstack_prep.resources.identity.project import InProject
+
+
+@dataclass(frozen=True, kw_only=True)
+class VolumeTypeQuota:
+    """Limits of one volume type, beside those of all types together."""
+
+    volumes: Limit | None = None
+    """Volumes."""
+    snapshots: Limit | None = None
+    """Volume snapshots."""
+    gigabytes: LimitGiB | None = None
+    """Volumes and snapshots together, GiB."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What is in use, by the name of the quota; empty when it was not read."""
+
+    used: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quota(InProject):
+    """The quotas of a project; -1 is unlimited, what is not named is left alone.
+
+    They go with the project: destroy puts back the defaults of a project that is ours.
+    """
+
+    kind: ClassVar[str] = "quota"
+    has_tag: ClassVar[bool] = False
+
+    cores: Limit | None = None
+    """vCPUs of all instances."""
+    instances: Limit | None = None
+    """Servers."""
+    ram: LimitMiB | None = None
+    """Memory of all instances, MiB."""
+    key_pairs: Limit | None = None
+    """Key pairs a user."""
+    metadata_items: Limit | None = None
+    """Metadata items an instance."""
+    server_groups: Limit | None = None
+    """Server groups."""
+    server_group_members: Limit | None = None
+    """Servers in a server group."""
+    floating_ips: Limit | None = None
+    """Floating IPs."""
+    networks: Limit | None = None
+    """Networks."""
+    ports: Limit | None = None
+    """Ports."""
+    rbac_policies: Limit | None = None
+    """RBAC policies."""
+    routers: Limit | None = None
+    """Routers."""
+    security_groups: Limit | None = None
+    """Security groups, the group "default" among them."""
+    security_group_rules: Limit | None = None
+    """Rules of all security groups."""
+    subnets: Limit | None = None
+    """Subnets."""
+    subnet_pools: Limit | None = None
+    """Subnet pools."""
+    trunks: Limit | None = None
+    """Trunks."""
+    volumes: Limit | None = None
+    """Volumes."""
+    snapshots: Limit | None = None
+    """Volume snapshots."""
+    gigabytes: LimitGiB | None = None
+    """Volumes and snapshots together, GiB."""
+    per_volume_gigabytes: LimitGiB | None = None
+    """The largest volume, GiB."""
+    backups: Limit | None = None
+    """Volume backups."""
+    backup_gigabytes: LimitGiB | None = None
+    """Volume backups together, GiB."""
+    groups: Limit | None = None
+    """Volume groups."""
+    volume_types: Mapping[Name, VolumeTypeQuota] | None = None
+    """Limits a volume type."""
+
+    @property
+    def name(self) -> str:
+        return self.project or "(current project)"
+
+    def desired(self) -> Values:
+        values = super().desired()
+        for volume_type, limits in values.pop("volume_types", {}).items():
+            for what, limit in vars(limits).items():
+                if limit is not None:
+                    values[f"{what}_{volume_type}"] = limit
+        return values
+
+    def _split(self, values: Raw) -> Iterable[tuple[Store, Values]]:
+        """Yield each service that is concerned and its keys, in its own words."""
+        known = {name for store in STORES for name in store.names}
+        for store in STORES:
+            mine = {store.names[name]: value for name, value in values.items() if name in store.names}
+            if store is STORES[-1]:
+                mine |= {name: value for name, value in values.items() if name not in known}
+            if mine:
+                yield store, mine
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for each in wanted:
+            project_id = site.find_project_id(each.owner)
+            if project_id is not None:
+                found[each.key] = each._read(site, project_id)
+        return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield a project's quotas as far as they differ from those of a new project."""
+        project_id = site.find_project_id(owner)
+        if project_id is None:
+            return
+        limits: Values = {}
+        for store in quota_stores.stores_in(site.admin):
+            default = store.service(site.admin).get(store.defaults.format(project_id))[store.envelope]
+            answer = quota_stores.read(site.admin, store, project_id)
+            for name, theirs in store.names.items():
+                limit = answer[theirs]["limit"] if isinstance(answer.get(theirs), dict) else None
+                if limit is not None and limit != default.get(theirs):
+                    limits[name] = limit
+        if limits:
+            declared = cls(**limits, **cls.placing(owner))
+            yield declared, declared._observed(site, project_id, limits, {})
+
+    def _read(self, site: Site, project_id: str) -> Observed:
+        values, used = {}, {}
+        for store, mine in self._split(self.desired()):
+            answer = store.service(site.admin).get(store.detail.format(project_id))[store.envelope]
+            ours = {theirs: name for name, theirs in store.names.items()}
+            for theirs in mine:
+                item = answer.get(theirs)
+                if isinstance(item, dict):
+                    values[ours.get(theirs, theirs)] = item["limit"]
+                    used[ours.get(theirs, theirs)] = item.get("in_use", item.get("used", 0)) + item.get("reserved", 0)
+        return self._observed(site, project_id, values, used)
+
+    def _observed(self, site: Site, project_id: str, values: Mapping[str, int], used: Mapping[str, int]) -> Observed:
+        project = site.look(self.owner) if self.owner else None
+        return Observed(id=project_id, values=values, ours=bool(project and project.ours), record=Usage(used))
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        if observed is None:
+            return
+        for name, limit in self.desired().items():
+            used = observed.recorded(Usage).used.get(name)
+            if used is None:
+                yield self.mistake(f"{name}: no service has such a quota", "take it out, or correct the volume type")
+            elif limit != -1 and limit < used and observed.values.get(name) != limit:
+                yield self.mistake(f"{name}: {limit} is below what is in use, {used}", "free some, or ask for more")
+
+    def create(self, site: Site) -> Observed:
+        return self._write(site, site.id(self.owner) if self.owner else site.admin.project_id, self.desired())
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        written = self._write(site, observed.id, {change.field: change.after for change in changes})
+        return self._observed(site, observed.id, {**observed.values, **written.values}, observed.recorded(Usage).used)
+
+    def _write(self, site: Site, project_id: str, values: Raw) -> Observed:
+        for store, mine in self._split(values):
+            store.service(site.admin).put(store.path.format(project_id), {store.envelope: mine})
+        return self._observed(site, project_id, values, {})
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        for store, _ in self._split(self.desired()):
+            store.service(site.admin).delete(store.path.format(observed.id))

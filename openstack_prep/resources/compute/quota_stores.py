@@ -1,0 +1,149 @@
+"""Where services keep quotas, how they call them, and what of each is free.
+
+Source: Compute API and Block Storage API "os-quota-sets", Networking API "quotas" (details: limit, in
+use and reserved).  A limit of -1 is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.service import Service
+
+UNLIMITED = -1
+EACH = ("server_group_members", "per_volume_gigabytes")  # limits of one thing, of which nothing is used up
+_DEFAULT_GROUP = {"security_groups": 1, "security_group_rules": 4}  # Neutron makes it when it is first asked for groups
+_UNITS = {"ram": " MiB", "gigabytes": " GiB", "per_volume_gigabytes": " GiB"}
+_OPTIONS = {"security_groups": "secgroups", "security_group_rules": "secgroup-rules"}
+"""Options of ``openstack quota set`` that are called otherwise."""
+
+
+class Store(NamedTuple):
+    """Where one service keeps its quotas, and how our names are called there."""
+
+    type: str
+    service: Callable[[Cloud], Service]
+    path: str
+    detail: str
+    defaults: str
+    envelope: str
+    names: Mapping[str, str]
+
+
+def _same(*names: str) -> dict[str, str]:
+    return {name: name for name in names}
+
+
+STORES = (
+    Store(
+        "compute",
+        lambda cloud: cloud.compute,
+        "/os-quota-sets/{}",
+        "/os-quota-sets/{}/detail",
+        "/os-quota-sets/{}/defaults",
+        "quota_set",
+        _same(
+            "cores",
+            "instances",
+            "ram",
+            "key_pairs",
+            "metadata_items",
+            "server_groups",
+            "server_group_members",
+        ),
+    ),
+    Store(
+        "network",
+        lambda cloud: cloud.network,
+        "/quotas/{}",
+        "/quotas/{}/details.json",
+        "/quotas/{}/default",
+        "quota",
+        {
+            "floating_ips": "floatingip",
+            "networks": "network",
+            "ports": "port",
+            "rbac_policies": "rbac_policy",
+            "routers": "router",
+            "security_groups": "security_group",
+            "security_group_rules": "security_group_rule",
+            "subnets": "subnet",
+            "subnet_pools": "subnetpool",
+            "trunks": "trunk",
+        },
+    ),
+    Store(
+        "block-storage",
+        lambda cloud: cloud.volume,
+        "/os-quota-sets/{}",
+        "/os-quota-sets/{}?usage=True",
+        "/os-quota-sets/{}/defaults",
+        "quota_set",
+        _same(
+            "volumes",
+            "snapshots",
+            "gigabytes",
+            "per_volume_gigabytes",
+            "backups",
+            "backup_gigabytes",
+            "groups",
+        ),
+    ),
+)
+
+
+def stores_in(cloud: Cloud) -> list[Store]:
+    """Return those of the services that the cloud has: one may be without block storage."""
+    return [store for store in STORES if cloud.has(store.type)]
+
+
+class Quotum(NamedTuple):
+    """One quota of a project: its limit, and what is used up or reserved of it."""
+
+    limit: int
+    used: int
+
+    @property
+    def left(self) -> int:
+        return max(0, self.limit - self.used)
+
+    def allows(self, number: int) -> bool:
+        return self.limit == UNLIMITED or self.limit - self.used >= number
+
+
+def store_of(name: str) -> Store:
+    """Return where a quota is kept; others than the named ones are of volume types."""
+    return next((store for store in STORES if name in store.names), STORES[-1])
+
+
+def read(cloud: Cloud, store: Store, project_id: str) -> Raw:
+    """Return a project's quotas of one service, in its own words."""
+    answer: Raw = store.service(cloud).get(store.detail.format(project_id))[store.envelope]
+    return answer
+
+
+def quotum(name: str, answer: Raw) -> Quotum | None:
+    """Return one quota, by our name of it, out of what ``read`` returned; None when the service has none such."""
+    theirs = answer.get(store_of(name).names.get(name, name))
+    if not isinstance(theirs, dict):
+        return None
+    used = 0 if name in EACH else theirs.get("in_use", theirs.get("used", 0)) + theirs.get("reserved", 0)
+    return Quotum(theirs["limit"], max(used, _DEFAULT_GROUP.get(name, 0)))
+
+
+def unit(name: str) -> str:
+    """Return what stands behind a number of it."""
+    return _UNITS.get(name, "") or (_UNITS["gigabytes"] if name.startswith("gigabytes_") else "")
+
+
+def set_command(name: str, limit: int, project: str) -> list[str]:
+    """Return the command that raises it, by words."""
+    what, _, kind = name.partition("_")
+    if what in ("volumes", "gigabytes") and kind:
+        options = ["--volume-type", kind, f"--{what}", str(limit)]
+    else:
+        options = ["--" + _OPTIONS.get(name, name).replace("_", "-"), str(limit)]
+    return ["openstack", "quota", "set", *options, project]

@@ -1,0 +1,135 @@
+"""Server groups: which servers share a host and which must not.
+
+Source: Compute API, "Server groups (os-server-groups)", microversion 2.64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self, cast
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.fields import Count, Name
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site, only_one, query
+from openstack_prep.core.model import Key, Observed, Resource
+from openstack_prep.core.twin import choose, settle
+from openstack_prep.resources.identity.project import ByTenant, Project
+
+Policy = Literal["affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerGroup(ByTenant):
+    """A server group.  It has no room for an ownership tag: the only one with the name is ours when its project is."""
+
+    kind: ClassVar[str] = "server_group"
+    has_tag: ClassVar[bool] = False
+    immutable: ClassVar[frozenset[str]] = frozenset({"policy", "max_server_per_host"})
+
+    name: Name
+    """Name of the group, unique in its project."""
+    policy: Policy
+    """How its servers are spread; a soft policy is a wish."""
+    max_server_per_host: Count | None = None
+    """Servers of the group on one host; with anti-affinity only."""
+
+    @property
+    def can_have_twins(self) -> bool:
+        return True
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        if self.max_server_per_host and self.policy != "anti-affinity":
+            yield self.mistake(f"max_server_per_host goes with anti-affinity, not {self.policy}", "take it out")
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for owner, mine in cls.by_project(wanted).items():
+            project_id = site.find_project_id(owner)
+            listed = _listed(site, owner, project_id) if project_id else []
+            for each in mine:
+                observed = each._choose(site, listed)
+                if observed is not None:
+                    found[each.key] = observed
+        return found
+
+    def _choose(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Observed | None:
+        """Return the one meant.  Of several, those as declared are twins; any other makes the name ambiguous.
+
+        Nothing tells which of several this spec has created, so none of them is ours to delete.
+        """
+        named = [raw for raw in listed if raw["name"] == self.name]
+        if len(named) > 1 and all(self._like(raw) for raw in named):
+            return choose(replace(self._observed(site, raw), ours=False) for raw in named)
+        raw = only_one(named, str(self.key))
+        return self._observed(site, raw) if raw is not None else None
+
+    def _like(self, raw: Mapping[str, Any]) -> bool:
+        return _values(raw).items() >= self.desired().items()
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the groups of a project; none is known to be ours, for a group has no room for a tag."""
+        project_id = site.find_project_id(owner)
+        for raw in _listed(site, cast("Project | None", owner), project_id) if project_id else ():
+            most = raw["rules"].get("max_server_per_host")
+            declared = cls(name=raw["name"], policy=raw["policy"], max_server_per_host=most, **cls.placing(owner))
+            yield declared, replace(declared._observed(site, raw), ours=False)
+
+    def _observed(self, site: Site, raw: Mapping[str, Any]) -> Observed:
+        project = site.look(self.owner) if self.owner else None
+        return Observed(
+            id=raw["id"],
+            ours=project is not None and project.ours,
+            values=_values(raw),
+            used_by=tuple(f"server {server_id}" for server_id in raw.get("members", ())),
+        )
+
+    def create(self, site: Site) -> Observed:
+        rules = {"max_server_per_host": self.max_server_per_host} if self.max_server_per_host else {}
+        body = {"name": self.name, "policy": self.policy, "rules": rules}
+        compute = site.tenant(self.owner).compute
+        project_id = str(site.find_project_id(self.owner))
+
+        def post() -> dict[str, Any]:
+            return dict(compute.post("/os-server-groups", {"server_group": body})["server_group"])
+
+        def look() -> list[dict[str, Any]]:
+            return _listed(site.fresh(), self.owner, project_id)
+
+        made, listed = site.wave.write((self.kind, project_id), post, look)
+        if sum(raw["name"] == self.name for raw in listed) > 1:
+            settle(self.key, made["id"], lambda: self._choose(site, look()), lambda mine: self.delete(site, mine))
+        return self._observed(site, made)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        cloud = site.find_tenant(self.owner) or site.admin
+        cloud.compute.delete(f"/os-server-groups/{observed.id}")
+
+
+def _values(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {"policy": raw["policy"], "max_server_per_host": raw["rules"].get("max_server_per_host")}
+
+
+def _listed(site: Site, owner: Project | None, project_id: str) -> list[dict[str, Any]]:
+    """Return the groups of a project, as its user sees them, or else out of everybody's."""
+    tenant = site.find_tenant(owner)
+    listed = _everybodys(site) if tenant is None else _own(site, tenant)
+    return [group for group in listed if group["project_id"] == project_id]
+
+
+@query
+def _own(site: Site, tenant: Cloud) -> list[dict[str, Any]]:
+    """Return the groups of the project that a connection is scoped to."""
+    return tenant.compute.list("/os-server-groups", "server_groups")
+
+
+@query
+def _everybodys(site: Site) -> list[dict[str, Any]]:
+    """Return the groups of all projects; this list has no links to its next pages."""
+    found: list[dict[str, Any]] = []
+    while page := site.admin.compute.get("/os-server-groups", all_projects=True, offset=len(found))["server_groups"]:
+        found += page
+    return found

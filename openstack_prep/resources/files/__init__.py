@@ -1,0 +1,1 @@
+"""Files on this machine: clouds.yaml and a file of shell variables."""

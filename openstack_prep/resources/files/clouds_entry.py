@@ -1,0 +1,236 @@
+"""Entries of clouds.yaml files, so that clients find the cloud as a user of the spec.
+
+Source: openstacksdk's "Configuring OpenStack SDK Applications".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.fields import File, Name
+from openstack_prep.base.private_file import PRIVATE, mode
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud import clouds_yaml
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import DIFFERS, MANAGED, Change, Context, Key, Observed, Resource
+from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, InProject, Project
+from openstack_prep.resources.identity.user import User
+
+OWNER = "openstack_prep"
+"""Key of an entry that holds the name of the spec that manages it; clients of OpenStack ignore keys unknown to them."""
+SETTINGS = {"region": "region_name", "interface": "interface", "cacert": "cacert", "verify": "verify"}
+AUTH = {
+    "auth_url": "auth_url",
+    "user": "username",
+    "password": "password",
+    "user_domain": "user_domain_name",
+    "project": "project_name",
+    "project_domain": "project_domain_name",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class InCloudsYaml(InProject):
+    """Base of what writes an entry of a clouds.yaml: how the cloud is reached."""
+
+    cloud: Name
+    """Name of the entry, to choose by --os-cloud or OS_CLOUD."""
+    auth_url: Name | None = None
+    """Keystone's address; default: that of the connection in use."""
+    region: Name | None = None
+    """Name of the region; default: that of the connection in use."""
+    interface: Name | None = None
+    """public, internal or admin; default: that of the connection in use."""
+    cacert: File | None = None
+    """File of CA certificates; default: that of the connection in use."""
+    verify: bool | None = None
+    """Whether certificates are verified; default: as the connection in use does."""
+
+    @property
+    def file(self) -> Path:
+        raise NotImplementedError
+
+    def provides(self) -> Iterable[Key]:
+        return (self.key, entry(self.file, self.cloud))
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        return (self._reached_as(context.cloud),)
+
+    def _reached_as(self, cloud: Cloud) -> Self:
+        """Return the entry with what it leaves open taken from a connection."""
+        return replace(
+            self,
+            auth_url=self.auth_url or cloud.auth_url,
+            region=self.region or cloud.region,
+            interface=self.interface or cloud.interface,
+            cacert=self.cacert or cloud.config.get("cacert"),
+            verify=False if self.verify is None and cloud.config.get("verify") is False else self.verify,
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the entry says besides its auth."""
+        values = {key: getattr(self, field) for field, key in SETTINGS.items()}
+        return {"identity_api_version": "3"} | {key: value for key, value in values.items() if value is not None}
+
+    def read_entry(self) -> dict[str, Any] | None:
+        """Return what stands in the file under that name; raises SpecError when it is no clouds.yaml."""
+        found = clouds_yaml.read(self.file).get(self.cloud)
+        return found if found is None or isinstance(found, dict) else {}
+
+    def write_entry(self, auth: Mapping[str, Any], **more: Any) -> None:
+        """Write the entry; what others have added to it besides stays."""
+        old = {key: value for key, value in (self.read_entry() or {}).items() if key not in SETTINGS.values()}
+        clouds_yaml.put(self.file, self.cloud, {**old, **more, "auth": dict(auth), **self.settings()})
+
+
+def entry(path: Path, cloud: str) -> Key:
+    """Return the key that whoever writes an entry provides."""
+    return Key("cloud", f"{path.name}#{cloud}", folder_of(path))
+
+
+def folder_of(path: Path) -> tuple[str, ...]:
+    """Return the scope of what a file holds: the folder it lies in, by whatever name or link it is reached."""
+    return (str(path.parent.resolve()),)
+
+
+def settings_of(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry's settings in the words of a spec."""
+    return {field: found.get(key) for field, key in SETTINGS.items()}
+
+
+def _same(field: str, before: Any, after: Any) -> bool:
+    """Whether a field of an entry's auth means the same; Keystone's address may end in its version."""
+    if field != "auth_url":
+        return bool(before == after)
+    first, second = (str(each).rstrip("/").removesuffix("/v3") for each in (before, after))
+    return first == second
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloudsEntry(InCloudsYaml):
+    """An entry by which a user logs in with its password, in a file that only its owner can read.
+
+    An entry of that name for another user, project or cloud, or of another spec, is never overwritten or deleted.
+    """
+
+    kind: ClassVar[str] = "clouds_entry"
+    identity: ClassVar[frozenset[str]] = frozenset({"path", "cloud"})
+    implied: ClassVar[frozenset[str]] = frozenset({"mode", MANAGED})
+
+    path: File
+    """The clouds.yaml to write it into; other entries stay as they are."""
+    user: Name
+    """Name of the user."""
+    user_domain: Name = DEFAULT_DOMAIN
+    """Name of that user's domain."""
+    password: Secret | None = None
+    """The user's password; default: the one that this spec gives the user."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.file.name}#{self.cloud}"
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return folder_of(self.file)
+
+    @property
+    def file(self) -> Path:
+        return Path(self.path)
+
+    def desired(self) -> dict[str, Any]:
+        return super().desired() | {"mode": PRIVATE, MANAGED: True}
+
+    def _user(self) -> User:
+        return User(name=self.user, domain=self.user_domain)
+
+    def needs(self) -> Iterable[Key]:
+        return (self._user().key,)
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        known = (each.password for each in context.declared(User) if each.key == self._user().key)
+        return (replace(self._reached_as(context.cloud), password=self.password or next(known, None)),)
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        if self.password is None:
+            yield self.mistake(f"the password of {self.user} is not known", "give it here, or to the user in this spec")
+        if self.project is None:
+            yield self.mistake("no project is named", "name it")
+        if observed is not None and not observed.ours:
+            owner = (self.read_entry() or {}).get(OWNER)
+            differing = [field for field in AUTH if observed.values[field] != getattr(self, field)]
+            own = owner in (None, site.mark.spec)
+            whose = f"that differs in {', '.join(differing) or 'auth'}" if own else "of another spec"
+            what = f"{self.path} has an entry {self.cloud} {whose}" + (f"; spec {owner} manages it" if owner else "")
+            yield self.mistake(what, "choose another name, or take it out of the file")
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        pairs = ((each, each.read_entry()) for each in wanted)
+        return {each.key: each._observed(site, found) for each, found in pairs if found is not None}
+
+    @classmethod
+    def in_file(
+        cls, site: Site, path: Path, auth_url: str | None, projects: Iterable[Project | None]
+    ) -> Iterator[tuple[Self, Observed]]:
+        """Yield the entries of a file that this spec manages, of the projects that it names.
+
+        One of another project may belong to another spec of the same name.
+        """
+        homes = {(project.name, project.domain) for project in projects if project is not None}
+        for cloud, entry in clouds_yaml.read(path).items():
+            auth = entry.get("auth") if isinstance(entry, dict) and entry.get(OWNER) == site.mark.spec else None
+            if not isinstance(auth, dict) or auth.get(AUTH["auth_url"]) != auth_url:
+                continue
+            said: dict[str, Any] = {
+                field: auth.get(key) for field, key in AUTH.items() if field != "password" and auth.get(key)
+            }
+            if (said.get("project"), said.get("project_domain", DEFAULT_DOMAIN)) in homes and "user" in said:
+                declared = cls(path=str(path), cloud=cloud, **said)
+                yield declared, declared._observed(site, entry)
+
+    def _observed(self, site: Site, found: Mapping[str, Any]) -> Observed:
+        auth = found.get("auth") or {}
+        values = {field: auth.get(key) for field, key in AUTH.items()} | settings_of(found)
+        if values["password"] is not None:
+            values["password"] = self.password if self._holds(str(values["password"])) else DIFFERS
+        return Observed(
+            id=f"{self.path}#{self.cloud}",
+            ours=self._is_ours(site, found, auth, values),
+            values=values | {"mode": mode(self.file), MANAGED: found.get(OWNER) == site.mark.spec},
+            outputs={"path": self.path},
+        )
+
+    def _is_ours(
+        self, site: Site, found: Mapping[str, Any], auth: Mapping[str, Any], values: Mapping[str, Any]
+    ) -> bool:
+        """Whether this spec manages an entry: it says so, and is for the same user, project and cloud.
+
+        Earlier versions wrote entries that do not say so: such an entry counts when it logs in as ours would, and
+        says so after the next apply.
+        """
+        same = all(_same(field, values[field], getattr(self, field)) for field in AUTH if field != "password")
+        if OWNER in found:
+            return same and found[OWNER] == site.mark.spec
+        return same and values["password"] not in (None, DIFFERS) and auth.keys() == set(AUTH.values())
+
+    def _holds(self, password: str) -> bool:
+        return self.password is not None and self.password.ready and self.password == Secret(password)
+
+    def create(self, site: Site) -> Observed:
+        values = {field: getattr(self, field) for field in AUTH}
+        assert self.password is not None
+        auth = {AUTH[field]: value for field, value in values.items()} | {"password": self.password.reveal()}
+        self.write_entry(auth, **{OWNER: site.mark.spec})
+        return self._observed(site, self.read_entry() or {})
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        return self.create(site)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        clouds_yaml.drop(self.file, self.cloud)

@@ -1,0 +1,120 @@
+"""A file of shell variables that lead clients to the cloud and the cluster.
+
+Source: POSIX, "Shell Command Language", for quoting and names.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Self
+
+from openstack_prep.base.errors import Mistake, PrepError
+from openstack_prep.base.fields import File, Name, Text
+from openstack_prep.base.private_file import PRIVATE, mode, write_private
+from openstack_prep.base.raw import Values
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Change, Context, Key, Mark, Observed, Resource
+from openstack_prep.resources.files.clouds_entry import InCloudsYaml, entry, folder_of
+from openstack_prep.resources.files.marked_files import SECRET
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvFile(Resource):
+    """A file to source: ``. ./cluster.env`` chooses the cloud for every client.
+
+    Our mark is its first line; a file without it is somebody else's, and never overwritten.  No plan
+    shows what stands in such a file, for an openrc may hold a password.
+    """
+
+    kind: ClassVar[str] = "env_file"
+    implied: ClassVar[frozenset[str]] = frozenset({"mode"})
+
+    path: File
+    """The file to write."""
+    cloud: Name | None = None
+    """Entry of clouds.yaml to choose (OS_CLOUD)."""
+    clouds_yaml: File | None = None
+    """The clouds.yaml that has it (OS_CLIENT_CONFIG_FILE); default: where this spec writes that entry."""
+    kubeconfig: File | None = None
+    """The cluster's kubeconfig (KUBECONFIG), which may be yet to come."""
+    variables: Mapping[Name, Text] | None = None
+    """Further variables; not for secrets, as plans show them."""
+
+    @property
+    def name(self) -> str:
+        return Path(self.path).name
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return folder_of(Path(self.path))
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        written = (each.file for each in context.declared(InCloudsYaml) if each.cloud == self.cloud)
+        path = next(written, None)
+        return (self if self.clouds_yaml or not path else replace(self, clouds_yaml=str(path)),)
+
+    def needs(self) -> Iterable[Key]:
+        return (entry(Path(self.clouds_yaml), self.cloud),) if self.clouds_yaml and self.cloud else ()
+
+    def exports(self) -> dict[str, str]:
+        files = {"OS_CLIENT_CONFIG_FILE": self.clouds_yaml, "KUBECONFIG": self.kubeconfig}
+        paths = {name: str(Path(path).absolute()) for name, path in files.items() if path}
+        return {**({"OS_CLOUD": self.cloud} if self.cloud else {}), **paths, **(self.variables or {})}
+
+    def desired(self) -> Values:
+        return {"variables": self.exports(), "mode": PRIVATE}
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        for name in self.variables or ():
+            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+                yield Mistake.about(self.key, f"{name!r} is not a variable's name", "use letters, digits and _")
+        if observed is not None and not observed.ours and observed.values["variables"] != self.exports():
+            yield Mistake.about(self.key, f"{self.path} is not of this spec", "name another file, or remove it")
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        return {each.key: each._observed(site.mark) for each in wanted if Path(each.path).exists()}
+
+    def _observed(self, mark: Mark) -> Observed:
+        try:
+            text = Path(self.path).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise PrepError(f"{self.path} cannot be read: {error}; name another file, or remove it") from error
+        ours, wanted = mark.owns(text.partition("\n")[0]), self.exports()
+        variables = {
+            name: value if value == wanted.get(name) or (ours and not SECRET.search(name)) else Secret(value)
+            for name, value in _parse(text).items()
+        }
+        return Observed(
+            id=self.path,
+            ours=ours,
+            values={"variables": variables, "mode": mode(Path(self.path))},
+            outputs={"path": self.path},
+        )
+
+    def create(self, site: Site) -> Observed:
+        exports = (f"export {name}={shlex.quote(value)}" for name, value in self.exports().items())
+        write_private(Path(self.path), "\n".join((f"# {site.mark.describe(self.name)}", *exports, "")))
+        return self._observed(site.mark)
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        return self.create(site)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        Path(self.path).unlink(missing_ok=True)
+
+
+def _parse(text: str) -> dict[str, str]:
+    """Return what a file exports, as far as it could be one of ours."""
+    try:
+        words = shlex.split(text, comments=True)
+    except ValueError:  # an open quote: none of ours
+        return {}
+    pairs = (word.partition("=") for export, word in itertools.pairwise(words) if export == "export")
+    return {name: value for name, _, value in pairs}

@@ -1,0 +1,68 @@
+"""What another kind refers to by name or id, whether the spec makes it or it is there already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+from urllib.parse import quote
+
+from openstack_prep.base.errors import NotFound
+from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Key, Observed
+from openstack_prep.resources.heat.heat_list import stack_of
+from openstack_prep.resources.identity.project import InProject
+from openstack_prep.resources.network import queries
+
+Kind = Literal["flavor", "image", "keypair", "network", "subnet", "router", "security_group", "stack"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Existing(InProject):
+    """Something that a service finds by name or id; its key is that of the kind that makes such things."""
+
+    kind: ClassVar[str] = "existing"
+    is_described: ClassVar[bool] = False
+
+    of: Kind
+    name: str
+
+    @property
+    def key(self) -> Key:
+        return Key(self.of, self.name) if self.of == "flavor" else self.key_of(self.of, self.name)
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for each in wanted:
+            cloud = site.find_tenant(each.owner) or site.admin
+            raw = next(iter(each._matches(site, cloud)), None)
+            if raw is not None:
+                found[each.key] = Observed(id=str(raw["id"]))
+        return found
+
+    def _matches(self, site: Site, cloud: Cloud) -> Iterable[Raw]:
+        if self.of == "flavor":
+            return (flavor for flavor in queries.flavors(site) if self.name in (flavor["id"], flavor["name"]))
+        if self.of == "keypair":
+            raw = _at(cloud.compute, f"/os-keypairs/{quote(self.name, safe='')}", "keypair")
+            return [{"id": raw["name"]}] if raw else []
+        if self.of == "image":
+            listed = cloud.image.list("/images", "images", name=self.name)
+            return listed or filter(None, [_at(cloud.image, f"/images/{quote(self.name, safe='')}")])
+        if self.of == "stack":
+            found = stack_of(site, self.owner, self.name, elsewhere=True)
+            return [found[1]] if found else []
+        path, plural = f"/{self.of.replace('_', '-')}s", f"{self.of}s"
+        named = cloud.network.list(path, plural, name=self.name, fields="id")
+        return named or cloud.network.list(path, plural, id=self.name, fields="id")
+
+
+def _at(service: Any, path: str, member: str | None = None) -> Raw | None:
+    try:
+        answer: Raw = service.get(path)
+    except NotFound:
+        return None
+    return answer[member] if member else answer

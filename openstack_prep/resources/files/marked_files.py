@@ -1,0 +1,173 @@
+"""Files of ours in a folder that others use, too: our mark is the first line of each."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from openstack_prep.base.errors import PrepError
+from openstack_prep.base.private_file import PRIVATE, mode, write_private
+from openstack_prep.base.secret import HIDDEN
+from openstack_prep.core.text import show
+
+SECRET = re.compile(r"password|secret|token|credential|private|ssh_key$|ssh_cert$", re.IGNORECASE)
+"""Names of what nobody may see, however it came into a file."""
+MOST = 8
+"""Differences of one file that are told."""
+YAML = (".yml", ".yaml")
+LABELS = ("hostname_override", "nodeName", "name", "key", "url")
+"""Names by which the members of lists are told apart."""
+
+
+@dataclass(frozen=True)
+class MarkedFiles:
+    """Files of one owner in a folder; ``head`` is their first line."""
+
+    folder: Path
+    head: str
+
+    def there(self) -> dict[str, str]:
+        """Return our files' texts by name."""
+        with _said(self.folder):
+            if not self.folder.is_dir():
+                return {}
+            texts = {path.name: _text(path) for path in sorted(self.folder.iterdir()) if path.is_file()}
+        return {name: text for name, text in texts.items() if text.partition("\n")[0] == self.head}
+
+    def of_others(self, names: Sequence[str]) -> list[Path]:
+        """Return what stands where our files should be and is somebody else's."""
+        ours = self.there()
+        lowest = next(each for each in (self.folder, *self.folder.parents) if each.exists())
+        if not lowest.is_dir():
+            return [lowest]
+        return [self.folder / name for name in names if name not in ours and (self.folder / name).exists()]
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        """Have just these files, readable by their owner alone; raises PrepError, also for what others wrote."""
+        if others := self.of_others(list(texts)):
+            raise PrepError(f"{others[0]} is somebody else's; name another directory, or remove it")
+        before = self.there()
+        for name, text in texts.items():
+            if before.get(name) != self._whole(text) or mode(self.folder / name) != PRIVATE:
+                write_private(self.folder / name, self._whole(text))
+        with _said(self.folder):
+            for name in before.keys() - texts.keys():
+                (self.folder / name).unlink(missing_ok=True)
+
+    def remove(self) -> list[str]:
+        """Remove our files, and the folder unless others have something there: that is returned."""
+        ours = self.there()
+        with _said(self.folder):
+            for name in ours:
+                (self.folder / name).unlink(missing_ok=True)
+            if not self.folder.is_dir():
+                return []
+            left = sorted(path.name for path in self.folder.iterdir())
+            if not left:
+                self.folder.rmdir()
+            return left
+
+    def drift(self, texts: Mapping[str, str], shown: Mapping[str, str]) -> Iterator[str]:
+        """Yield how the files differ from what they should be; ``shown`` are those texts as anybody may see them."""
+        before = self.there()
+        for name, text in texts.items():
+            if name not in before:
+                yield f"{name} is missing"
+                continue
+            if mode(self.folder / name) != PRIVATE:
+                yield f"{name}: mode {mode(self.folder / name)}"
+            if before[name] != self._whole(text):
+                yield from (f"{name}: {what}" for what in _few(_differences(name, before[name], text, shown[name])))
+        yield from (f"{name} is too much" for name in sorted(before.keys() - texts.keys()))
+
+    def _whole(self, text: str) -> str:
+        return f"{self.head}\n{text}"
+
+
+def documents(text: str) -> list[object] | None:
+    """Return the documents of a YAML file, None when it is none."""
+    try:
+        return list(yaml.safe_load_all(text))
+    except yaml.YAMLError:
+        return None
+
+
+@contextlib.contextmanager
+def _said(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise PrepError(f"{folder}: {error}; name another directory, or change its permissions") from error
+
+
+def _few(differences: list[str]) -> list[str]:
+    more = len(differences) - MOST
+    return [*differences[:MOST], f"{more} more"] if more > 1 else differences
+
+
+def _text(path: Path) -> str:
+    """Return a file's text; what cannot be read as one is none of ours."""
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _differences(name: str, before: str, after: str, shown: str) -> list[str]:
+    if not name.endswith(YAML):
+        return ["its text"]
+    old = documents(before)
+    if old is None:
+        return ["is no YAML"]
+    new, seen = (_named(documents(text)) for text in (after, shown))
+    return list(_compare("", _named(old), new, seen)) or ["comments or order"]
+
+
+def _named(documents: list[object] | None) -> object:
+    """Return manifests by kind and name, one document alone as it is."""
+    found = documents or []
+    if len(found) == 1:
+        return found[0]
+    return {_title(each, number): each for number, each in enumerate(found)}
+
+
+def _title(document: Any, number: int) -> str:
+    metadata = document.get("metadata") if isinstance(document, Mapping) else None
+    return f"{document.get('kind')}/{metadata.get('name')}" if isinstance(metadata, Mapping) else str(number)
+
+
+def _compare(path: str, old: Any, new: Any, seen: Any) -> Iterator[str]:
+    """Yield where two parts of documents differ, without a value that nobody may see: there ``seen`` is another."""
+    old, new, seen = _labelled(old), _labelled(new), _labelled(seen)
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in [*new, *(each for each in old if each not in new)]:
+            inner = f"{path}.{name}".lstrip(".")
+            if name not in old:
+                yield f"{inner} is missing"
+            elif name not in new:
+                yield f"{inner} is too much"
+            else:
+                yield from _compare(inner, old[name], new[name], seen[name])
+    elif old != new:
+        words = (HIDDEN, HIDDEN) if seen != new else (_shown(path, old), _shown(path, new))
+        yield f"{path} {' -> '.join(words)}"
+
+
+def _labelled(value: object) -> object:
+    """Return a list of mappings by their names."""
+    if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
+        label = next((label for label in LABELS if all(label in each for each in value)), None)
+        if label and len({str(each[label]) for each in value}) == len(value):
+            return {str(each[label]): each for each in value}
+    return value
+
+
+def _shown(path: str, value: object) -> str:
+    whole = isinstance(value, Mapping | list) or (isinstance(value, str) and "\n" in value)
+    return HIDDEN if SECRET.search(path) or (whole and SECRET.search(str(value))) else show(value)

@@ -1,0 +1,1 @@
+"""Heat: what it says of stacks, previews, events and nested groups."""

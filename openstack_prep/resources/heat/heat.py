@@ -1,0 +1,158 @@
+"""One stack as Heat tells of it: its inputs and its resources.
+
+Source: Orchestration API v1, "Stacks" (show, template, environment, files), "Stack resources"
+(nested_depth, mark unhealthy); Compute API, "Servers" (delete_on_termination since microversion 2.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import quote
+
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.resources.heat.heat_events import DEPTH
+
+PORT, SERVER = "OS::Neutron::Port", "OS::Nova::Server"
+
+
+@dataclass(frozen=True)
+class HeatResource:
+    """A resource of a stack, or of one nested in it."""
+
+    name: str
+    type: str
+    id: str
+    """Of what it has made; empty when it has made nothing."""
+    status: str
+    stack: str
+    """Name of the stack that it lies in."""
+    path: str
+    """Name and id of that stack, as in a URL."""
+    nested: str
+    """Name of the stack that it is; empty for what is none."""
+
+    @classmethod
+    def read(cls, raw: Raw) -> HeatResource:
+        links = {link["rel"]: str(link["href"]).partition("/stacks/")[2] for link in reversed(raw["links"])}
+        path = links.get("stack", "")
+        return cls(
+            name=raw["resource_name"],
+            type=raw["resource_type"],
+            id=raw["physical_resource_id"] or "",
+            status=raw["resource_status"],
+            stack=path.rpartition("/")[0],
+            path=path,
+            nested=links.get("nested", "").rpartition("/")[0],
+        )
+
+
+@dataclass(frozen=True)
+class HeatStack:
+    """A stack by name and id, for one identity; its resources are read once."""
+
+    cloud: Cloud
+    name: str
+    id: str
+
+    @property
+    def path(self) -> str:
+        return f"/stacks/{quote(self.name, safe='')}/{self.id}"
+
+    def show(self) -> Values:
+        """Return it with its outputs, which may show what nobody may see: so it is not logged."""
+        return dict(self.cloud.orchestration.request("GET", self.path, log=False).json()["stack"])
+
+    def inputs(self) -> tuple[Values, Values, Values]:
+        """Return what it was made from: template, files, environment.  Hidden parameters come as stars."""
+        heat = self.cloud.orchestration
+        return heat.get(f"{self.path}/template"), heat.get(f"{self.path}/files"), heat.get(f"{self.path}/environment")
+
+    @cached_property
+    def resources(self) -> list[HeatResource]:
+        """Its resources, those of nested stacks included."""
+        answer = self.cloud.orchestration.get(f"{self.path}/resources", nested_depth=DEPTH)
+        return list(map(HeatResource.read, answer["resources"]))
+
+    @cached_property
+    def servers(self) -> list[Values]:
+        """The servers of the project; an administrator sees their user data, so they are not logged."""
+        return self.cloud.compute.list("/servers/detail", "servers", log=False)
+
+    @property
+    def holds(self) -> frozenset[str]:
+        """The ids of what goes with it: its resources, and the volumes that Nova made for its servers."""
+        ids = frozenset(each.id for each in self.resources if each.id)
+        mine = (each for each in self.servers if each["id"] in ids) if SERVER in self.types else ()
+        volumes = (volume for each in mine for volume in each["os-extended-volumes:volumes_attached"])
+        return ids | {each["id"] for each in volumes if each["delete_on_termination"]}
+
+    @cached_property
+    def places(self) -> dict[str, str]:
+        """Where each stack of the tree hangs, by its name: "" is the root, "nodes.0." a member's."""
+        parents = {each.nested: each for each in self.resources if each.nested}
+        places = {self.name: ""}
+
+        def place(stack: str) -> str:
+            if stack not in places:
+                parent = parents[stack]
+                places[stack] = f"{place(parent.stack)}{parent.name}."
+            return places[stack]
+
+        for stack in parents:
+            place(stack)
+        return places
+
+    @property
+    def made(self) -> dict[str, HeatResource]:
+        """The resources that were made, by place."""
+        made = (each for each in self.resources if each.id and each.status != "CREATE_FAILED")
+        return {self.places[each.stack] + each.name: each for each in made}
+
+    @property
+    def ids(self) -> dict[str, str]:
+        """The ids of what was made directly in it, by the names of its template."""
+        return {each.name: each.id for each in self.made.values() if each.stack == self.name}
+
+    @property
+    def types(self) -> frozenset[str]:
+        return frozenset(each.type for each in self.resources)
+
+    def missing(self) -> dict[str, HeatResource]:
+        """Return, by place, the servers and ports that Heat believes in and that are gone."""
+        standing: set[str] = set()
+        if SERVER in self.types:
+            standing |= {each["id"] for each in self.servers}
+        if PORT in self.types:
+            project = self.cloud.project_id
+            standing |= {
+                each["id"] for each in self.cloud.network.list("/ports", "ports", project_id=project, fields="id")
+            }
+        return {place: each for place, each in self._leaves.items() if each.id not in standing}
+
+    def cut_off(self) -> dict[str, HeatResource]:
+        """Return, by place, the servers whose last port is gone, which Heat does not notice.
+
+        Not those whose port is a resource beside them: that one is missing, and Heat gives them its successor.
+        """
+        bare = {each["id"] for each in self.servers if not (each["addresses"] or each["status"] in ("BUILD", "ERROR"))}
+        beside = {place.rpartition(".")[0] for place, each in self._leaves.items() if each.type == PORT}
+        found = {
+            place: each
+            for place, each in self._leaves.items()
+            if each.id in bare and place.rpartition(".")[0] not in beside
+        }
+        return {} if found and "allocate_network" in str(self.inputs()[:2]) else found  # those may want none
+
+    @property
+    def _leaves(self) -> dict[str, HeatResource]:
+        """The servers and ports that were made, by place."""
+        leaves = (each for each in self.resources if not each.nested and each.id)
+        return {self.places[each.stack] + each.name: each for each in leaves if each.type in (SERVER, PORT)}
+
+    def mark_unhealthy(self, resource: HeatResource) -> None:
+        """Have the next update make a resource again."""
+        body = {"mark_unhealthy": True, "resource_status_reason": "openstack-prep: it or its port is gone"}
+        path = f"/stacks/{resource.path}/resources/{quote(resource.name, safe='')}"
+        self.cloud.orchestration.request("PATCH", path, json=body)

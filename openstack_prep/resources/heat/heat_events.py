@@ -1,0 +1,148 @@
+"""Waiting for Heat: its events as they come, and the reasons of what failed, out of nested stacks too.
+
+Source: Orchestration API v1, "Events" (nested_depth since Newton).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+import tenacity
+
+from openstack_prep.base.errors import NotFound, ResourceFailed, WaitTimeout, passes
+from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.service import Service
+
+PAUSE, LONGEST = 0.3, 5.0  # seconds from one look to the next
+SHARE = 0.03  # of the time waited so far that a look may come late
+EVENTS = 0.75  # seconds at least from one reading of events to the next: nested ones cost Heat more than a look
+DEPTH = 5  # levels of nested stacks: as many as Heat allows, unless its administrator chose otherwise
+GRACE = 120.0  # seconds beyond the stack's own time-out, at which Heat itself gives up
+TIMEOUT_MINS = 60  # Heat's own
+PATIENCE = 60.0  # seconds after which it is told until when a stack is waited for, and how to give up
+GIVE_UP = {"CREATE": "openstack stack delete", "UPDATE": "openstack stack cancel --no-rollback"}
+CANCELLED = "(user triggered cancel)"
+"""The end of what Heat says of resources that it stopped because another failed."""
+
+
+class Waiting:
+    """One wait for a stack; ``tell`` hears of each resource as it changes.
+
+    It also hears until when that goes on, after ``patience`` seconds.
+    """
+
+    def __init__(self, heat: Service, path: str, tell: Callable[[str], None], patience: float | None = None) -> None:
+        self.heat, self.path, self.tell = heat, path, tell
+        self.until = 0.0  # since the epoch
+        self.silent_until: float | None = time.monotonic() + (PATIENCE if patience is None else patience)
+        self.told: set[str] = set()
+        self.faults: dict[str, tuple[str, str]] = {}  # action and reason, by place
+        self.rolling_back = False
+        self.read = -EVENTS  # when
+
+    def end(self, timeout_mins: int | None = None) -> Raw | None:
+        """Return the stack when nothing is in progress any more; None when it is gone.
+
+        A Heat that does not answer for a while is waited for.  Raises WaitTimeout.
+        """
+        seconds = (timeout_mins or TIMEOUT_MINS) * 60 + GRACE
+        self.until = time.time() + seconds
+        try:
+            return tenacity.Retrying(
+                retry=tenacity.retry_if_result(in_progress) | tenacity.retry_if_exception(passes),
+                stop=tenacity.stop_after_delay(seconds),
+                wait=lambda state: min(LONGEST, max(PAUSE, SHARE * (state.seconds_since_start or 0.0))),
+            )(self._look)
+        except tenacity.RetryError as error:
+            last = error.last_attempt.exception() or "it is still in progress"
+            raise WaitTimeout(f"{self.path} after {seconds:.0f} s: {last}; see the stack's events") from error
+
+    def _look(self) -> Raw | None:
+        try:
+            stack = self.heat.get(self.path, resolve_outputs=False)["stack"]
+            if stack["stack_status"] == "DELETE_COMPLETE":  # Heat keeps its name for a while
+                return None
+            if not in_progress(stack) or time.monotonic() - self.read >= EVENTS:
+                self._read_events()
+        except NotFound:
+            return None
+        if in_progress(stack) and self.silent_until is not None and time.monotonic() >= self.silent_until:
+            self.silent_until = None
+            self._tell_how_long(stack)
+        return dict(stack)
+
+    def _tell_how_long(self, stack: Raw) -> None:
+        until = time.strftime("%H:%M", time.localtime(self.until))
+        command = GIVE_UP.get(str(stack["stack_status"]).partition("_")[0])
+        give_up = f"; to give up: {command} {stack['id']}" if command else ""
+        self.tell(f"is {stack['stack_status']}, and is waited for until {until} at most{give_up}")
+
+    def raise_for_failure(self, stack: Raw | None) -> None:
+        """Raise ResourceFailed when the work ended badly, with the reason of each resource at fault."""
+        if stack is None or stack["stack_status"] in ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE"):
+            return
+        inner = [
+            place for place in sorted(self.faults) if not any(each.startswith(f"{place}.") for each in self.faults)
+        ]
+        told = [f"{place}: {self.faults[place][1]}" for place in inner]
+        own = [each for each in told if not each.endswith(CANCELLED)]
+        said = "; ".join(own or told) or stack["stack_status_reason"]
+        name, status = stack["stack_name"], stack["stack_status"]
+        raise ResourceFailed(f"stack {name} ({stack['id']}) is {status}: {said}; mend that and run this again")
+
+    def _read_events(self) -> None:
+        listed = self.heat.get(f"{self.path}/events", nested_depth=DEPTH)["events"]
+        self.read = time.monotonic()
+        listed.reverse()  # the newest came first, and times are whole seconds
+        root = self.path.rpartition("/")[2]
+        begun = [each["event_time"] for each in listed if _begins(each, root)]
+        events = [each for each in listed if each["event_time"] >= max(begun, default="")]
+        above = {each["physical_resource_id"]: each for each in listed if not _of_a_stack(each)}
+        stacks = {word for each in listed for word in _stack(each)}
+        for each in sorted(events, key=lambda event: str(event["event_time"])):
+            if each["id"] in self.told:
+                continue
+            self.told.add(each["id"])
+            if not _of_a_stack(each):
+                self._note(each, _place(each, above), container=each["physical_resource_id"] in stacks)
+            elif each["resource_status"] == "ROLLBACK_IN_PROGRESS":
+                self.rolling_back = True
+
+    def _note(self, event: Raw, place: str, *, container: bool) -> None:
+        """Tell of an event, and keep why a resource failed until it has done the same well; in a rollback for good."""
+        self.tell(f"{place} {event['resource_status']}")
+        action, _, status = str(event["resource_status"]).rpartition("_")
+        failed, _ = self.faults.get(place, ("", ""))
+        if status == "FAILED" and not container and not (failed and self.rolling_back):
+            self.faults[place] = action, event["resource_status_reason"]
+        elif status == "COMPLETE" and not self.rolling_back and (action != "DELETE" or failed == "DELETE"):
+            self.faults.pop(place, None)
+
+
+def in_progress(stack: Raw | None) -> bool:
+    return stack is not None and str(stack["stack_status"]).endswith("_IN_PROGRESS")
+
+
+def _stack(event: Raw) -> tuple[str, str]:
+    """Return id and name of the stack that it happened in; a resource that is one has either for its id."""
+    href = next(str(link["href"]) for link in event["links"] if link["rel"] == "stack")
+    return href.rpartition("/")[2], href.rpartition("/")[0].rpartition("/")[2]
+
+
+def _of_a_stack(event: Raw) -> bool:
+    """Whether it tells of a stack as a whole, not of a resource in it."""
+    return str(event["physical_resource_id"]) == _stack(event)[0]
+
+
+def _begins(event: Raw, root: str) -> bool:
+    """Whether the work on the whole began; a rollback is the end of it."""
+    status = str(event["resource_status"])
+    return str(event["physical_resource_id"]) == root and status.endswith("_IN_PROGRESS") and "ROLLBACK" not in status
+
+
+def _place(event: Raw, above: Mapping[str, Raw]) -> str:
+    """Return where in the tree it happened: nodes.0.server."""
+    parent = next((above[word] for word in _stack(event) if word in above), None)
+    prefix = f"{_place(parent, above)}." if parent is not None else ""
+    return prefix + str(event["resource_name"])

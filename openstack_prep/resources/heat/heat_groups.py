@@ -1,0 +1,222 @@
+"""What an update does to the members of groups, as far as Heat's preview does not tell: pure.
+
+A preview works with the names that a ResourceGroup has skipped so far.  Names that removal_policies give anew are
+only skipped by the update itself, which deletes their members and creates others; so that is computed here, for
+groups of the main template.  Of a scaling group a preview invents new members.
+
+Source: Heat 27.0.1, heat/engine/resources/openstack/heat/resource_group.py (_name_skiplist, _update_name_skiplist,
+_resource_names, handle_update); autoscaling_group.py (_try_rolling_update); aws/autoscaling/autoscaling_group.py
+(handle_update, resize: the oldest members go); instance_group.py (_create_template, which reads the members of a
+group that a preview does not know).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.resources.heat.heat import HeatResource, HeatStack
+from openstack_prep.resources.heat.heat_parameters import items
+
+GROUP, SCALING = "OS::Heat::ResourceGroup", "OS::Heat::AutoScalingGroup"
+ROLLED = (SCALING, "OS::Heat::InstanceGroup", "AWS::AutoScaling::AutoScalingGroup")
+"""Groups that give each member the new definition, one after the other, where a preview invents other members."""
+MAYBE = "maybe replace"
+
+
+@dataclass(frozen=True, order=True)
+class Foreseen:
+    """One resource that an update would touch: what happens to it, where it is, what it is."""
+
+    verb: str
+    place: str
+    type: str
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.place}"
+
+
+class Unknown(Exception):
+    """Only Heat can tell the value."""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of an update: their values, what the template declares, and the names of those that change."""
+
+    given: Raw
+    declared: Raw
+    changed: Set[str] | None
+    """None: the template itself is another."""
+    conditions: Raw = field(default_factory=dict)
+    """The named conditions of the template."""
+
+    def of(self, value: object) -> Any:
+        """Return a property's value; raises Unknown for what is a function other than get_param."""
+        if isinstance(value, list | tuple):
+            return [self.of(each) for each in value]
+        if not isinstance(value, Mapping):
+            return value
+        name = value.get("get_param")
+        if value.keys() != {"get_param"} or not isinstance(name, str):
+            raise Unknown(name)
+        if name in self.given:
+            return self.given[name]
+        return (self.declared.get(name) or {}).get("default")
+
+    def number(self, value: object, default: int) -> int:
+        """Return a number; raises Unknown."""
+        found = self.of(value)
+        try:
+            return default if found is None else int(found)
+        except (TypeError, ValueError):
+            raise Unknown(found) from None
+
+    def may_change(self, value: object) -> bool:
+        """Whether a part of a template is made of parameters that change, or of other resources."""
+        return self.changed is None or _depends(value, self.changed, self._turned())
+
+    def _turned(self) -> Set[str]:
+        """Return the named conditions that depend on parameters that change, also by way of other conditions."""
+        changed, turned = self.changed or frozenset(), frozenset[str]()
+        while (
+            more := {
+                name
+                for name, each in self.conditions.items()
+                if _mentions(each, turned) or _depends(each, changed, turned)
+            }
+            - turned
+        ):
+            turned |= more
+        return turned
+
+
+def _depends(value: object, changed: Set[str], turned: Set[str]) -> bool:
+    if isinstance(value, Mapping):
+        named = value.get("get_param")
+        named = named[0] if isinstance(named, list | tuple) and named else named
+        if (isinstance(named, str) and named in changed) or value.keys() & {"get_attr", "get_resource"}:
+            return True
+        if _mentions([value.get("if"), value.get("condition")], turned):  # a branch of that text counts, too
+            return True
+        return any(_depends(each, changed, turned) for each in value.values())
+    return isinstance(value, list | tuple) and any(_depends(each, changed, turned) for each in value)
+
+
+def _mentions(value: object, names: Set[str]) -> bool:
+    """Whether any text in a part of a template is one of these names; where they may stand depends on the function."""
+    if isinstance(value, Mapping):
+        return any(_mentions(each, names) for each in value.values())
+    if isinstance(value, list | tuple):
+        return any(_mentions(each, names) for each in value)
+    return isinstance(value, str) and value in names
+
+
+def not_growing(stack: HeatStack, template: Raw, values: Parameters) -> Values:
+    """Return a template whose groups do not grow, as Heat cannot preview that; those that shrink do."""
+    members = Counter(place.rpartition(".")[0] for place in stack.made)
+    resources = dict(template.get("resources") or {})
+    for name, each in resources.items():
+        if each.get("type") == GROUP and members[name]:
+            count = members[name]
+            with contextlib.suppress(Unknown):  # ``_resized`` judges that
+                count = min(count, values.number((each.get("properties") or {}).get("count"), 1))
+            resources[name] = {**each, "properties": {**each["properties"], "count": count}}
+    return {**template, "resources": resources}
+
+
+def completed(found: list[Foreseen], stack: HeatStack, template: Raw, values: Parameters) -> list[Foreseen]:
+    """Return what is foreseen, with what happens to the members of groups besides."""
+    values = replace(values, conditions=template.get("conditions") or {})
+    for name, each in (template.get("resources") or {}).items():
+        if each.get("type") == GROUP and f"{name}." in stack.places.values():
+            found = _resized(found, stack, name, each.get("properties") or {}, values)
+    found = [_perhaps_rolled(each, stack, template, values) for each in found]
+    return sorted({one for each in found for one in _leaves(each, stack)})
+
+
+def _resized(found: list[Foreseen], stack: HeatStack, name: str, properties: Raw, values: Parameters) -> list[Foreseen]:
+    """Return what is foreseen, with the deletions in a group as its removal_policies decide."""
+    made = {place: each for place, each in stack.made.items() if place.rpartition(".")[0] == name}
+    sized_by = [properties.get(each) for each in ("removal_policies", "removal_policies_mode", "count")]
+    not_sized = any(each.place == name for each in found)  # the whole could not be previewed
+    try:
+        gone = _gone({place.rpartition(".")[2]: each for place, each in made.items()}, properties, values)
+        if gone is None and not_sized:
+            values.number(properties.get("count"), 1)
+    except Unknown:
+        return [*found, Foreseen(MAYBE, name, GROUP)] if values.may_change(sized_by) else found
+    if gone is None:
+        return found
+    going = {f"{name}.{one}" for one in gone}
+    kept = [
+        each
+        for each in found
+        if not (each.verb == "delete" and each.place in made)
+        and ".".join(each.place.split(".")[: name.count(".") + 2]) not in going
+    ]
+    return [*kept, *(Foreseen("delete", place, made[place].type) for place in going)]
+
+
+def _gone(members: Mapping[str, HeatResource], properties: Raw, values: Parameters) -> Set[str] | None:
+    """Return the members that removal_policies make go; None when a preview tells.  Raises Unknown."""
+    wanted = set(_listed(properties.get("removal_policies"), values))
+    removed = {each for each, resource in members.items() if {each, resource.id} & wanted}
+    overwrites = values.of(properties.get("removal_policies_mode")) == "update"
+    known = removed | {members[each].id for each in removed}
+    if any(not each.isdecimal() for each in wanted - known):
+        raise Unknown("an id that a nested template gives its member")
+    if not removed and not overwrites:
+        return None
+    numbers = [int(each) for each in members if each.isdecimal()]
+    skipped = removed if overwrites else removed | {str(n) for n in range(max(numbers, default=0))} - members.keys()
+    names = (each for each in map(str, itertools.count()) if each not in skipped)
+    return members.keys() - set(itertools.islice(names, values.number(properties.get("count"), 1)))
+
+
+def _listed(policies: object, values: Parameters) -> Iterator[str]:
+    """Yield the members that removal_policies name; raises Unknown."""
+    policies = policies if isinstance(policies, list | tuple) else values.of(policies) or ()
+    if not isinstance(policies, list | tuple):
+        raise Unknown(policies)
+    for each in policies:
+        policy = each if isinstance(each, Mapping) and not each.keys() - {"resource_list"} else values.of(each)
+        if policy is not None and not isinstance(policy, Mapping):
+            raise Unknown(policy)
+        yield from items(values.of((policy or {}).get("resource_list")) or ())
+
+
+def _perhaps_rolled(foreseen: Foreseen, stack: HeatStack, template: Raw, values: Parameters) -> Foreseen:
+    """Return what happens to a scaling group, as "maybe replace" when members may go or get another definition."""
+    if foreseen.type not in ROLLED or foreseen.verb != "update":
+        return foreseen
+    group = (template.get("resources") or {}).get(foreseen.place) or {}
+    properties = group.get("properties") or {}
+    member = properties.get("resource")
+    if foreseen.type != SCALING or member is None or values.may_change(member):
+        return replace(foreseen, verb=MAYBE)
+    standing = sum(place.rpartition(".")[0] == foreseen.place for place in stack.made)
+    try:
+        size = values.number(properties.get("desired_capacity"), standing)
+        size = max(values.number(properties.get("min_size"), 0), size)
+        size = min(values.number(properties.get("max_size"), size), size)
+    except Unknown:
+        return replace(foreseen, verb=MAYBE)
+    return replace(foreseen, verb=MAYBE) if size < standing else foreseen
+
+
+def _leaves(foreseen: Foreseen, stack: HeatStack) -> list[Foreseen]:
+    """Return in place of a nested stack that is deleted what it consists of."""
+    containers = set(stack.places.values())
+    if foreseen.verb != "delete" or f"{foreseen.place}." not in containers:
+        return [foreseen]
+    return [
+        Foreseen("delete", place, each.type)
+        for place, each in stack.made.items()
+        if place.startswith(f"{foreseen.place}.") and f"{place}." not in containers
+    ]

@@ -1,0 +1,147 @@
+"""How much of each quota the resources of a stack take: pure.
+
+Ports that Nova makes for a server, and volumes that it boots from, are counted with the server.  Left
+out is what Heat's preview does not tell, and what no quota of these services is for: load balancers,
+ports of DHCP and routers, resources in another region's stack, those of AWS' names.
+
+Source: Heat's "OpenStack Resource Types"; Networking API v2.0, "Security groups" (rules that a new one has).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from openstack_prep.base.raw import Raw
+from openstack_prep.resources.compute.quota_stores import EACH
+
+Need = Mapping[str, int]
+"""Numbers by our name of a quota."""
+
+ONE_OF = {
+    "OS::Cinder::Volume": "volumes",
+    "OS::Neutron::FloatingIP": "floating_ips",
+    "OS::Neutron::Net": "networks",
+    "OS::Neutron::Port": "ports",
+    "OS::Neutron::RBACPolicy": "rbac_policies",
+    "OS::Neutron::Router": "routers",
+    "OS::Neutron::SecurityGroup": "security_groups",
+    "OS::Neutron::SecurityGroupRule": "security_group_rules",
+    "OS::Neutron::Subnet": "subnets",
+    "OS::Neutron::SubnetPool": "subnet_pools",
+    "OS::Neutron::Trunk": "trunks",
+    "OS::Nova::FloatingIP": "floating_ips",
+    "OS::Nova::Server": "instances",
+    "OS::Nova::ServerGroup": "server_groups",
+}
+EGRESS_RULES = 2  # of a new security group, one a family; Heat takes them out when others are given
+_LABELS = {
+    "gigabytes": "GiB of volumes",
+    "per_volume_gigabytes": "GiB in one volume",
+    "ram": "MiB of memory",
+    "server_group_members": "servers in one server group",
+}
+_MEMBER = re.compile(r"(?<![^-])(?:\d+|[a-z0-9]{12})(?![^-])")
+"""What Heat calls a member of a group: by number, or at random."""
+
+
+class Want(NamedTuple):
+    """One resource that is to be: its place but for the number among its like, what it takes, its server group."""
+
+    shape: str
+    cost: Need
+    group: str = ""
+
+
+def label(name: str) -> str:
+    """Return what a number of a quota is a number of."""
+    what, _, kind = name.partition("_")
+    if what in ("volumes", "gigabytes") and kind:
+        return f"{_LABELS.get(what, what)} of type {kind}"
+    return _LABELS.get(name, name.replace("_", " "))
+
+
+def shape(place: str) -> str:
+    """Return what members of a group have in common: ``servers.0.port`` and ``servers-1-port`` are one."""
+    return _MEMBER.sub("*", place.replace(".", "-"))
+
+
+def wants(resources: Iterable[Raw], root: str, flavors: Sequence[Raw]) -> list[Want]:
+    """Return what the resources of a preview take; ``root`` is the stack's name in it."""
+    sizes = {name: each for each in flavors for name in (each["name"], each["id"])}
+    found = []
+    for each in resources:
+        place = f"{each['stack_name']}-{each['resource_name']}".removeprefix(f"{root}-")
+        cost: Counter[str] = Counter()
+        for name, number in _cost(each["resource_type"], each["properties"], sizes):
+            cost[name] = max(cost[name], number) if name in EACH else cost[name] + number
+        group = str((each["properties"].get("scheduler_hints") or {}).get("group") or "")
+        found.append(Want(shape(place), cost | Counter({"server_group_members": 1} if group else {}), group))
+    return found
+
+
+def difference(wanted: Sequence[Want], there: Mapping[str, Sequence[Need]]) -> Need:
+    """Return what is needed besides what stands; of that by shape, what can grow in place."""
+    left = {each: list(costs) for each, costs in there.items()}
+    members = Counter(each.group for each in wanted if each.group)
+    found: Counter[str] = Counter()
+    for each in wanted:
+        stands = left[each.shape].pop() if left.get(each.shape) else None
+        for name, number in each.cost.items():
+            before = 0 if stands is None else stands.get(name, number)
+            if name == "server_group_members":
+                found[name] = max(found[name], members[each.group] if number > before else 0)
+            elif name in EACH:
+                found[name] = max(found[name], number if number > before else 0)
+            else:
+                found[name] += max(0, number - before)
+    return {name: number for name, number in found.items() if number}
+
+
+def together(needs: Iterable[Need]) -> Need:
+    """Return what several need at once."""
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for need in needs:
+        for name, number in need.items():
+            numbers[name].append(number)
+    return {name: max(each) if name in EACH else sum(each) for name, each in numbers.items()}
+
+
+def _cost(kind: str, properties: Raw, flavors: Mapping[str, Raw]) -> Iterator[tuple[str, int]]:
+    if kind in ONE_OF:
+        yield ONE_OF[kind], 1
+    if kind == "OS::Nova::Server":
+        yield from _server(properties, flavors)
+    elif kind == "OS::Neutron::SecurityGroup":
+        rules = properties.get("rules") or ()
+        replaced = any(each.get("direction") == "egress" for each in rules)
+        yield "security_group_rules", len(rules) + (0 if replaced else EGRESS_RULES)
+    elif kind == "OS::Cinder::Volume":
+        yield from _volume(properties.get("size"), properties.get("volume_type"))
+
+
+def _server(properties: Raw, flavors: Mapping[str, Raw]) -> Iterator[tuple[str, int]]:
+    flavor = flavors.get(str(properties.get("flavor")))
+    if flavor:  # else it comes out of something that is not made yet
+        yield "cores", flavor["vcpus"]
+        yield "ram", flavor["ram"]
+    networks = properties.get("networks")
+    alone = [each for each in networks or () if not each.get("port") and each.get("allocate_network") != "none"]
+    yield "ports", len(alone) if networks else 1  # without networks Nova takes the only one
+    for each in properties.get("block_device_mapping_v2") or ():
+        source = any(each.get(name) for name in ("image", "image_id", "snapshot_id"))
+        if source and not each.get("volume_id"):
+            yield "volumes", 1
+            yield from _volume(each.get("volume_size"), each.get("volume_type"))
+
+
+def _volume(size: Any, kind: str | None) -> Iterator[tuple[str, int]]:
+    if kind:
+        yield f"volumes_{kind}", 1
+    if size:  # else it is that of a snapshot or another volume
+        yield "gigabytes", int(size)
+        yield "per_volume_gigabytes", int(size)
+        if kind:
+            yield f"gigabytes_{kind}", int(size)

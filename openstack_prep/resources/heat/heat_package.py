@@ -1,0 +1,115 @@
+"""What a stack is made from: template, the files it names, and environments, as Heat wants to have them.
+
+Read by python-heatclient, as ``openstack stack create`` reads them.  It calls files by their whole
+URLs; here they are called as seen from the template, so that the stack does not depend on where the
+template lies, and another checkout changes nothing.
+
+Source: Orchestration API v1, "Create stack" (template, files, environment).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module, resources
+from pathlib import Path
+from typing import Annotated, Any
+
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.fields import ReadsBeside, source
+from openstack_prep.base.raw import Raw, Values
+
+SHIPPED = "shipped:"
+
+
+def template_source(value: object, base: Path) -> object:
+    """Read where a template is: a URL, a path, or ``shipped:NAME`` for one that comes with openstack_prep."""
+    if not isinstance(value, str) or not value.startswith(SHIPPED):
+        return source(value, base)
+    if value.removeprefix(SHIPPED) not in _shipped():
+        raise ValueError(f"is not shipped; there are {', '.join(SHIPPED + each for each in _shipped())}")
+    return value
+
+
+Template = Annotated[str, ReadsBeside(template_source)]
+
+
+def _shipped() -> list[str]:
+    found = resources.files("openstack_prep.heat_templates").iterdir()
+    return sorted(each.name for each in found if each.name.endswith("-cluster.yaml"))
+
+
+@dataclass(frozen=True)
+class Package:
+    """Template, files by name, and the merged environments."""
+
+    template: Raw
+    files: Mapping[str, str | bytes]
+    environment: Raw
+
+    @property
+    def parameters(self) -> Mapping[str, Raw]:
+        """What the template declares."""
+        return self.template.get("parameters") or {}
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """Parameters whose values nobody may see."""
+        return frozenset(name for name, each in self.parameters.items() if each.get("hidden") in (True, "true"))
+
+    def visible(self, parameters: Raw) -> Values:
+        """Return parameters without those that Heat hides."""
+        return {name: value for name, value in sorted(parameters.items()) if name not in self.hidden}
+
+    def settings(self, environment: Raw) -> str | None:
+        """Return what tells an environment apart but for its parameters; None when there is nothing else in it."""
+        registry = dict(environment.get("resource_registry") or {})
+        defaults = self.visible(environment.get("parameter_defaults") or {})
+        registry = {name: value for name, value in registry.items() if value and value != name}  # Heat adds those
+        return digest(registry, defaults) if registry or defaults else None
+
+
+def read(template: str, environments: Sequence[str]) -> Package:
+    """Read a template, all files that it and its environments name, and merge the environments.
+
+    Raises ConfigError that names what cannot be read.
+    """
+    from heatclient import exc
+
+    template_utils: Any = import_module("heatclient.common.template_utils")  # they say nothing of types
+    utils: Any = import_module("heatclient.common.utils")
+    if template.startswith(SHIPPED):
+        template = str(resources.files("openstack_prep.heat_templates") / template.removeprefix(SHIPPED))
+    where, reading = template, "template"
+    try:
+        url = utils.normalise_file_path_to_url(template)
+        files, parsed = template_utils.get_template_contents(template_url=url)
+        environment: Values = {}
+        for where in environments:
+            reading = "environments"
+            more, added = template_utils.process_environment_and_files(env_path=where)
+            files |= more
+            environment = template_utils.deep_update(environment, added)
+    except (OSError, ValueError, TypeError, AttributeError, exc.BaseException) as error:
+        said = " ".join(str(getattr(error, "reason", None) or error).split())
+        raise ConfigError(f"{reading}: {where} cannot be read: {said}; correct it, or name another") from error
+    return _as_seen_from(utils.base_url_for_url(url) + "/", Package(parsed, files, environment))
+
+
+def _as_seen_from(base: str, package: Package) -> Package:
+    """Call files below a folder by their paths in it."""
+
+    def inner(value: Raw) -> Values:
+        read: Values = json.loads(json.dumps(value, default=str).replace(base, ""))
+        return read
+
+    texts = {name: each.decode() if isinstance(each, bytes) else each for name, each in package.files.items()}
+    files = {name.replace(base, ""): text.replace(base, "") for name, text in texts.items()}
+    return Package(inner(package.template), files, inner(package.environment))
+
+
+def digest(*contents: object) -> str:
+    """Return what tells contents apart, short enough for a plan."""
+    return hashlib.sha256(json.dumps(contents, sort_keys=True, default=str).encode()).hexdigest()[:12]

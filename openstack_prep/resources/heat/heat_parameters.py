@@ -1,0 +1,150 @@
+"""What is wrong with the parameters of a stack: all of it at once, where Heat tells the first.
+
+Source: Heat Orchestration Template specification, "Parameters section" and "Parameter Constraints".
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from openstack_prep.base.raw import Raw
+from openstack_prep.base.secret import Secret
+from openstack_prep.core.text import show
+from openstack_prep.resources.files.existing import Kind
+
+Found = tuple[str, str]  # what is wrong, and what to do
+
+KINDS: dict[str, Kind] = {
+    "glance.image": "image",
+    "neutron.network": "network",
+    "neutron.router": "router",
+    "neutron.security_group": "security_group",
+    "neutron.subnet": "subnet",
+    "nova.flavor": "flavor",
+    "nova.keypair": "keypair",
+}
+"""What a custom constraint wants to exist."""
+
+
+def mistakes(declared: Mapping[str, Raw], given: Raw) -> Iterator[Found]:
+    """Yield what is wrong with the values given; hidden ones are repeated nowhere."""
+    for name in sorted(given.keys() - declared.keys()):
+        close = difflib.get_close_matches(name, declared, n=1)
+        there = f"it has {', '.join(sorted(declared)) or 'none'}"
+        yield f"parameters: the template has no {name}", f"did you mean {close[0]}?" if close else there
+    for name, schema in declared.items():
+        if name in given:
+            hidden = schema.get("hidden") in (True, "true")
+            shown = "the value" if hidden else show(given[name])
+            value = given[name]
+            if isinstance(value, Secret):
+                if not value.ready:  # it is yet to be generated
+                    continue
+                value = value.reveal()
+            for what in _against(schema, value):
+                yield f"parameters: {name}: {shown} {what}", "correct it"
+        elif "default" not in schema:
+            yield f"parameters: {name} is not given", schema.get("description", "").strip() or "give it"
+
+
+def named(template: Raw, given: Raw) -> Iterator[tuple[Kind, str]]:
+    """Yield the kind and the name or id of what the values refer to.
+
+    The template's custom constraints tell it.  Heat looks up no list of security groups, so these are
+    the parameters that the template puts into a property of that name.
+    """
+    groups = set(_parameters(template.get("resources"), inside=False))
+    for name, schema in (template.get("parameters") or {}).items():
+        value = given.get(name, schema.get("default"))
+        customs = {each.get("custom_constraint") for each in schema.get("constraints") or ()}
+        kinds = {KINDS[each] for each in customs & KINDS.keys()}
+        if name in groups:
+            kinds.add("security_group")
+        for kind in kinds if value not in (None, "") else ():
+            many = schema["type"] == "comma_delimited_list" or isinstance(value, list | tuple)
+            for each in items(value) if many else [str(value)]:
+                if (kind, each) != ("security_group", "default"):  # every project gets that one
+                    yield kind, each
+
+
+def _parameters(value: object, *, inside: bool) -> Iterator[str]:
+    """Yield the parameters that a part of a template puts into properties called security_groups."""
+    if isinstance(value, Mapping):
+        if inside and isinstance(value.get("get_param"), str):
+            yield value["get_param"]
+        for name, each in value.items():
+            yield from _parameters(each, inside=inside or name == "security_groups")
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _parameters(each, inside=inside)
+
+
+def _against(schema: Raw, value: object) -> Iterator[str]:
+    """Yield how a value breaks its type and constraints."""
+    if schema["type"] == "number" and _number(value) is None:
+        yield "is not a number"
+        return
+    if schema["type"] == "boolean" and str(value).lower() not in _TRUTH:
+        yield "is not true or false"
+    if schema["type"] == "json" and not _is_json(value):
+        yield "is not a mapping or a list, nor JSON"
+    for constraint in schema.get("constraints") or ():
+        if not all(_meets(constraint, each, schema["type"]) for each in [value]):
+            rule = {key: each for key, each in constraint.items() if key != "description"}
+            yield f"is against {constraint.get('description') or show(rule)}"
+
+
+_TRUTH = {"t", "true", "on", "y", "yes", "1", "f", "false", "off", "n", "no", "0"}
+
+
+def _meets(constraint: Raw, value: object, kind: str) -> bool:
+    if "range" in constraint:
+        return _within(constraint["range"], _number(value) or 0)
+    if "length" in constraint:
+        return _within(constraint["length"], len(items(value) if kind == "comma_delimited_list" else str(value)))
+    if "allowed_values" in constraint:
+        allowed = [str(each) for each in constraint["allowed_values"]]
+        values = items(value) if kind == "comma_delimited_list" else [_plain(value)]
+        return all(each in allowed for each in values)
+    if "allowed_pattern" in constraint:
+        return re.match(f"(?:{constraint['allowed_pattern']})$", str(value)) is not None
+    return True  # modulo and custom constraints are Heat's to check
+
+
+def _within(limits: Raw, number: float) -> bool:
+    return float(limits.get("min", "-inf")) <= number <= float(limits.get("max", "inf"))
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _plain(value: object) -> str:
+    number = _number(value)
+    return str(int(number)) if number is not None and number == int(number) and "." not in str(value) else str(value)
+
+
+def items(value: object) -> list[str]:
+    """Return the members of a comma_delimited_list, given as a list or as a text."""
+    return (
+        [str(each) for each in value]
+        if isinstance(value, list | tuple)
+        else [each.strip() for each in str(value).split(",") if each.strip()]
+    )
+
+
+def _is_json(value: object) -> bool:
+    if isinstance(value, Mapping | list | tuple):
+        return True
+    try:
+        json.loads(str(value))
+    except ValueError:
+        return False
+    return True

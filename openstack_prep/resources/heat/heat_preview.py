@@ -1,0 +1,186 @@
+"""What Heat says that it would make, and what an update would do.
+
+Heat compares properties, so it may say update where nothing will come of it.  What an update does to
+disks in place is asked about by a second preview (``heat_in_place``), and what happens to the members of
+groups is computed (``heat_groups``).  What nobody can foretell is called "maybe replace".
+
+Source: Orchestration API v1, "Preview stack", "Preview stack update" (show_nested).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from openstack_prep.base.errors import CloudError
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.service import Service
+from openstack_prep.resources.heat import heat_groups, heat_in_place
+from openstack_prep.resources.heat.heat import HeatStack
+from openstack_prep.resources.heat.heat_groups import MAYBE, ROLLED, Foreseen, Parameters
+
+VERBS = {"replaced": "replace", "deleted": "delete", "added": "add", "updated": "update"}
+STATELESS = (
+    *("OS::Heat::CloudConfig", "OS::Heat::MultipartMime", "OS::Heat::SoftwareConfig", "OS::Heat::Value"),
+    *("OS::Heat::WaitCondition", "OS::Heat::WaitConditionHandle"),
+)
+"""Types of which a new one in the old one's place is no loss."""
+
+
+class Refused(Exception):
+    """Heat will not have it; the text is Heat's."""
+
+
+def preview(heat: Service, name: str, body: Raw, secrets: Sequence[Secret]) -> list[Values]:
+    """Return the resources, nested ones too, that a new stack would consist of; raises Refused."""
+    try:
+        answer = heat.post("/stacks/preview", {"stack_name": name, **body}, secrets=secrets, log=False)
+    except CloudError as error:
+        if error.status not in (400, 403):
+            raise
+        raise Refused(str(error)) from None
+    return list(_flat(answer["stack"]["resources"]))
+
+
+def _flat(resources: Iterable[Any]) -> Iterator[Values]:
+    """Yield the resources of a preview: those of a nested stack are a list within the list."""
+    for each in resources:
+        if isinstance(each, list):
+            yield from _flat(each)
+        else:
+            yield each
+
+
+def foresee(
+    stack: HeatStack,
+    body: Raw,
+    secrets: Sequence[Secret],
+    before: Raw,
+    names: Sequence[str],
+    missing: Collection[str] = (),
+    *,
+    same_template: bool = False,
+) -> list[Foreseen]:
+    """Return what an update would do; raises Refused.
+
+    A preview takes every reference to a resource for a change, even when the resource stays, and so
+    would replace what holds one.  Hence references are given as the ids that they stand for, unless
+    their resource is ``missing`` or turns out to be made anew, too.
+    """
+    pinned = {name: each for name, each in stack.ids.items() if name not in missing}
+    while True:
+        template = {**body["template"], "resources": _pinned(body["template"].get("resources"), pinned)}
+        asked = {**body, "template": template}
+        found = _foresee(stack, asked, secrets, before, names)
+        moved = pinned.keys() & {each.place for each in found if each.verb in ("replace", "delete")}
+        if not moved:
+            found = _with_wiped(found, stack, asked, secrets, before, names)
+            return heat_groups.completed(found, stack, template, _parameters(asked, before, names, same_template))
+        pinned = {name: each for name, each in pinned.items() if name not in moved}
+
+
+def _parameters(body: Raw, before: Raw, names: Sequence[str], same_template: bool = False) -> Parameters:
+    """Return the parameters; of hidden ones nobody knows the former value, and what is given no longer changes too."""
+    given = (body.get("environment") or {}).get("parameters") or {}
+    declared = body["template"].get("parameters") or {}
+    if not same_template:
+        return Parameters(given, declared, None)
+    hidden = {name for name, each in declared.items() if each.get("hidden") in (True, "true")}
+    unseen = given.keys() - {*names}
+    gone = before.keys() - given.keys()
+    differing = {name for name in names if before.get(name) != given[name]}
+    return Parameters(given, declared, differing | gone | hidden | unseen)
+
+
+def _with_wiped(
+    found: list[Foreseen],
+    stack: HeatStack,
+    body: Raw,
+    secrets: Sequence[Secret],
+    before: Raw,
+    names: Sequence[str],
+) -> list[Foreseen]:
+    """Return what is foreseen, with updates that wipe a disk in place called "rebuild" or "restore"."""
+    revealing = heat_in_place.revealing(body)
+    if revealing == body or not any(each.verb == "update" for each in found):
+        return found
+    wiped = {each.place for each in _foresee(stack, revealing, secrets, before, names) if each.verb == "replace"}
+    return [
+        replace(each, verb=heat_in_place.VERBS.get(each.type, "rebuild"))
+        if each.verb == "update" and each.place in wiped
+        else each
+        for each in found
+    ]
+
+
+def _pinned(value: object, ids: Mapping[str, str]) -> object:
+    """Return a part of a template with ids in the place of references."""
+    if isinstance(value, Mapping):
+        if value.keys() == {"get_resource"}:
+            return ids.get(str(value["get_resource"]), value)
+        return {name: _pinned(each, ids) for name, each in value.items()}
+    return [_pinned(each, ids) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _foresee(
+    stack: HeatStack,
+    body: Raw,
+    secrets: Sequence[Secret],
+    before: Raw,
+    names: Sequence[str],
+) -> list[Foreseen]:
+    """Ask for all that happens.
+
+    Heat does not tell what happens in nested stacks when a group of them is to grow (it answers
+    400).  Then it is asked with the present sizes of those that grow; and when a group within a group is to grow,
+    about the template alone, and about each parameter of ``names`` alone that is not as ``before``.
+    """
+    try:
+        return _preview(stack, body, secrets, nested=True)
+    except Refused:
+        found = set(_preview(stack, body, secrets, nested=False))
+    body = {**body, "template": heat_groups.not_growing(stack, body["template"], _parameters(body, before, names))}
+    after = body["environment"]["parameters"]
+    unchanged = {**before, **{name: value for name, value in after.items() if name not in names}}
+    alone = [unchanged | {name: after[name]} for name in names if before.get(name) != after[name]]
+    try:
+        return sorted(found.union(_preview(stack, body, secrets, nested=True)))
+    except Refused:
+        refused = []
+    for parameters in (unchanged, *alone):
+        asked = {**body, "environment": body["environment"] | {"parameters": parameters}}
+        try:
+            found.update(_preview(stack, asked, secrets, nested=True))
+        except Refused:
+            refused.append(parameters)
+    if unchanged in refused or len(refused) > 1:  # more is hidden than the one parameter by which a group grows
+        found = {replace(each, verb=MAYBE) if f"{each.place}." in stack.places.values() else each for each in found}
+    return sorted(found)
+
+
+def _preview(stack: HeatStack, body: Raw, secrets: Sequence[Secret], *, nested: bool) -> list[Foreseen]:
+    path = f"{stack.path}/preview" + ("?show_nested=true" if nested else "")
+    heat = stack.cloud.orchestration
+    try:  # not logged: the answer has user data in it
+        answer = heat.request("PUT", path, json=body, secrets=secrets, log=False).json()["resource_changes"]
+    except CloudError as error:
+        if error.status != 400:
+            raise
+        raise Refused(str(error)) from None
+    found: dict[str, Foreseen] = {}
+    for past, verb in VERBS.items():
+        for each in answer[past]:
+            place = _place(stack, each["stack_name"]) + each["resource_name"]
+            container = nested and verb == "update" and f"{place}." in stack.places.values()
+            if not container or each["resource_type"] in ROLLED:
+                found.setdefault(place, Foreseen(verb, place, each["resource_type"]))
+    rolled = tuple(f"{each.place}." for each in found.values() if each.verb == "update" and each.type in ROLLED)
+    return sorted(each for each in found.values() if not each.place.startswith(rolled))
+
+
+def _place(stack: HeatStack, name: str) -> str:
+    """Return where a stack hangs; a preview names one that is yet to be without Heat's random suffixes."""
+    plain = {f"{stack.name}-{place}".replace(".", "-").rstrip("-"): place for place in stack.places.values()}
+    return stack.places.get(name, plain.get(name, name.removeprefix(f"{stack.name}-") + "."))

@@ -1,0 +1,1 @@
+"""Keystone: projects, users, role assignments, application credentials."""

@@ -1,0 +1,325 @@
+"""Application credentials: a user's stand-in for programs, kept in a clouds.yaml.
+
+Source: Identity API v3, "Application Credentials" and "List All Role Inference Rules".
+
+Keystone tells a credential's secret once, in the answer to its creation, and cannot change or rename
+a credential.  So one step makes the credential and writes the entry, and what differs is renewed: a
+new one is made under the other of two names (NAME, NAME-new), the entry is switched, and the old one
+deleted.  Killed in between, the next apply sees by the id in the entry which one lives, and goes on.
+The first is announced by an entry with its name alone: killed then, nobody lives by it.  One whose
+entry is elsewhere may serve a cluster, and is deleted by consent only; one that has ended serves nobody.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import ClassVar, Self
+
+from openstack_prep.base.errors import CloudError, Loss, Mistake
+from openstack_prep.base.fields import Count, File, Name, Timestamp, timestamp
+from openstack_prep.base.private_file import PRIVATE, mode
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.secret import HIDDEN
+from openstack_prep.cloud import clouds_yaml
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Change, Key, Observed, Resource
+from openstack_prep.resources.files.clouds_entry import InCloudsYaml, settings_of
+from openstack_prep.resources.identity import credential_ends as ends
+from openstack_prep.resources.identity.access_rule import AccessRule
+from openstack_prep.resources.identity.credential_record import CredentialRecord, Credentials, of_user, path
+from openstack_prep.resources.identity.credential_roles import ALL, compared, lacking
+from openstack_prep.resources.identity.project import access
+
+RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules", "rotated"}
+REFUSED = (400, 401, 403)  # then there is none, unlike after a lost answer
+SECRET = "application_credential_secret"
+AUTH_TYPE = "v3applicationcredential"
+ID, NAME = "application_credential_id", "application_credential_name"  # the name is for people, and to know ours by
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplicationCredential(InCloudsYaml):
+    """A credential of the user who does the project's own work, and the clouds.yaml entry that holds it.
+
+    The secret stands in that entry and nowhere else; whether it is the right one there is not tried.
+    """
+
+    kind: ClassVar[str] = "application_credential"
+    identity: ClassVar[frozenset[str]] = InCloudsYaml.identity | {"clouds_yaml", "cloud", "renew_before"}
+    implied: ClassVar[frozenset[str]] = frozenset({"secret", "mode"})
+
+    name: Name
+    """Name of the credential; after a renewal, in turns, NAME-new."""
+    clouds_yaml: File
+    """The clouds.yaml to write it into; other entries stay as they are."""
+    roles: tuple[Name, ...] | None = None
+    """Names of roles that it has, besides those they imply; default: all that the user has there."""
+    expires_at: Timestamp | None = None
+    """When it ends, such as 2027-01-31T12:00:00Z."""
+    lifetime: Count | None = None
+    """Days for which each is made, instead of expires_at."""
+    renew_before: Count | None = None
+    """Days before its end from which an apply renews one with a lifetime; default: when it has ended."""
+    unrestricted: bool | None = None
+    """Whether it may make further credentials and trusts; Heat may need that, little else does."""
+    description: str | None = None
+    """Free text; our mark stands behind it."""
+    access_rules: tuple[AccessRule, ...] | None = None
+    """Requests to allow, and no others."""
+
+    @property
+    def file(self) -> Path:
+        return Path(self.clouds_yaml)
+
+    def needs(self) -> Iterable[Key]:
+        return (access(self.owner),)
+
+    def desired(self) -> Values:
+        values = super().desired() | {"secret": HIDDEN, "mode": PRIVATE}
+        values["roles"] = ALL if self.roles is None else frozenset(self.roles)
+        if self.access_rules is not None:
+            values["access_rules"] = frozenset(map(str, self.access_rules))
+        if self.expires_at is not None:
+            values["expires_at"] = timestamp(self.expires_at)
+        return values
+
+    keeps_old: ClassVar[bool] = False
+    """Whether what a new one replaces stays, in an entry of its own."""
+
+    @property
+    def _old(self) -> str:
+        return f"{self.cloud}-old"
+
+    @property
+    def _names(self) -> tuple[str, str]:
+        return self.name, f"{self.name}-new"
+
+    # --- what is there ---------------------------------------------------------------------
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        pairs = ((each, each._observed(site, each._listed(site))) for each in wanted)
+        return {each.key: observed for each, observed in pairs if observed is not None}
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the credentials that who does the project's own work has there; nobody else's can be listed.
+
+        Which file holds an entry for one is not known, so that no deletion touches a file.
+        """
+        families: dict[tuple[str, bool], list[CredentialRecord]] = defaultdict(list)
+        any_one = cls(name="any", clouds_yaml="", cloud="", **cls.placing(owner))
+        for each in any_one._listed(site):
+            ours = site.mark.owns(each.description)
+            families[(ours and site.mark.name_in(each.description)) or each.name, ours].append(each)
+        for (name, ours), family in families.items():
+            known = Credentials(live=None, mine=tuple(family if ours else ()), lost=(), kept=None, begun=False)
+            ids = frozenset(each.id for each in family)
+            yield replace(any_one, name=name), Observed(id=family[0].id, ours=ours, record=known, holds=ids)
+
+    def _holder(self, site: Site) -> tuple[Cloud, str | None]:
+        """Return the id of the user, None when yet to be made, and who may read its credentials."""
+        own, user = site.find_tenant(self.owner), site.acting_user(self.owner)
+        if own is not None:
+            return own, own.user_id
+        return site.admin, site.find_id(user) if user else None
+
+    def _listed(self, site: Site) -> list[CredentialRecord]:
+        """Return the user's credentials in the project."""
+        cloud, user_id = self._holder(site)
+        if user_id is None:
+            return []
+        listed = of_user(site, cloud, user_id)
+        return [each for each in listed if each.project_id == site.find_project_id(self.owner)]
+
+    def _observed(self, site: Site, listed: Sequence[CredentialRecord]) -> Observed | None:
+        """Return the one whose id stands in clouds.yaml, or one of ours whose secret nobody knows."""
+        found = self.read_entry()
+        entry = found or {}
+        auth = entry.get("auth") or {}
+        mine = [each for each in listed if site.mark.owns(each.description, self.name)]
+        live = next((each for each in listed if each.id == auth.get(ID)), None)
+        shown = live or next(iter(mine), None)
+        if shown is None:
+            return None
+        begun = self._announced(auth)
+        absent = live is None and not begun and (found is None or auth.get(NAME) in self._names)
+        kept = self._id_of(self._old)
+        secret = "(an older one is left)" if any(each.id != kept for each in mine if each is not shown) else HIDDEN
+        if live is None:
+            secret = "(not written)" if begun else "(lost)"
+        elif live.expires_at and ends.ended(live.expires_at):
+            secret = f"(ended {timestamp(live.expires_at)})"
+        settings = {**settings_of(entry), "auth_url": auth.get("auth_url"), "secret": secret}
+        return Observed(
+            id=shown.id,
+            ours=shown in mine,
+            values={**self.values(site, shown), **settings, "mode": mode(self.file) if entry else None},
+            outputs={"path": self.clouds_yaml},
+            holds=frozenset(each.id for each in mine),
+            record=Credentials(
+                live=live,
+                mine=tuple(mine),
+                lost=tuple(each for each in mine if absent and not ends.ended(each.expires_at)),
+                kept=kept,
+                begun=begun,
+            ),
+        )
+
+    def _announced(self, auth: Raw) -> bool:  # that one was to be made, and no more
+        return auth.get(NAME) in self._names and not {ID, SECRET} & auth.keys()
+
+    def _id_of(self, cloud: str) -> str | None:
+        """Return the id of the credential in an entry of the file."""
+        found = clouds_yaml.read(self.file).get(cloud)
+        auth = found.get("auth") if isinstance(found, dict) else None
+        return auth.get(ID) if isinstance(auth, dict) else None
+
+    def values(self, site: Site, record: CredentialRecord) -> Values:
+        return {
+            "roles": compared(site, self.roles, record.roles, self.owner),
+            "expires_at": record.expires_at and timestamp(record.expires_at),
+            "lifetime": ends.lifetime(record.expires_at, self.lifetime, self.renew_before),
+            "unrestricted": record.unrestricted,
+            "description": site.mark.strip(record.description),
+            "access_rules": record.access_rules,
+        }
+
+    # --- what would go wrong ---------------------------------------------------------------
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        times = ends.mistakes(self.lifetime, self.renew_before, self.expires_at)
+        for what, remedy in (*times, *lacking(site, self.roles or (), self.owner)):
+            yield self.mistake(what, remedy)
+        live = observed.recorded(Credentials).live if observed else None
+        entry = self.read_entry()
+        if live is None and entry is not None and (entry.get("auth") or {}).get(NAME) not in self._names:
+            yield self.mistake(
+                f"{self.clouds_yaml} has an entry {self.cloud} with other credentials",
+                "choose another name, or take it out of the file",
+            )
+        for each in self._listed(site):
+            ours = site.mark.owns(each.description, self.name)
+            if each.name in self._names and not ours and each != live:
+                taken = f"there is a credential {each.name} already, not made by this spec ({each.id})"
+                yield self.mistake(taken, "choose another name")
+        if observed is not None and live:
+            yield from self._check_kept(observed)
+        if observed is not None and live and not observed.ours:
+            wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
+            if ends.ended(live.expires_at):
+                yield self.mistake(f"was not made by this spec and ended {live.expires_at}", "choose another name")
+            elif RENEWED.intersection(wrong):
+                yield self.mistake(
+                    f"was not made by this spec and differs in {', '.join(wrong)}", "choose another name"
+                )
+
+    def _check_kept(self, observed: Observed) -> Iterable[Mistake]:
+        """Yield that both names are in use, so that no further one can be made."""
+        wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
+        if observed.recorded(Credentials).keeps_one and RENEWED.intersection(wrong):
+            what = f"differs in {', '.join(wrong)}, and the one before it is still kept, in the entry {self._old}"
+            remedy = f"give what uses that the new one, take {self._old} out of {self.clouds_yaml}, and apply"
+            yield self.mistake(what, remedy)
+
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        """Yield that we would delete the credential by which we log in ourselves."""
+        for cloud in {site.admin, site.find_tenant(self.owner) or site.admin}:
+            if cloud.application_credential_id in observed.holds:
+                what = f"the cloud in use, {cloud.name}, logs in with this credential"
+                yield self.mistake(what, "choose another entry of clouds.yaml: --os-cloud, or clouds: in the spec")
+
+    def losses(self, observed: Observed) -> Iterable[Loss]:
+        """Yield that one by which a cluster may live is to be deleted, for nobody here knows its secret."""
+        lost = ", ".join(f"{each.name} ({each.id})" for each in observed.recorded(Credentials).lost)
+        if lost:
+            yield Loss.about(
+                self.key,
+                f"{lost}, by which a cluster may live, would be deleted, for its secret is not in {self.clouds_yaml}",
+                f"copy the entry {self.cloud} from where the spec was applied, or consent to that (--allow-replace)",
+            )
+
+    # --- what is done ----------------------------------------------------------------------
+
+    def create(self, site: Site) -> Observed:
+        return self._renew(site, None, ())
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        there = observed.recorded(Credentials)
+        live = there.live
+        left = [each for each in there.mine if each != live and each.id != there.kept]
+        if live is None or ends.ended(live.expires_at) or RENEWED.intersection(change.field for change in changes):
+            return self._renew(site, live, left)
+        self._drop(site.tenant(self.owner), left)
+        self._write((self.read_entry() or {}).get("auth") or {})
+        return self._made(site, live)
+
+    def _renew(self, site: Site, live: CredentialRecord | None, left: Iterable[CredentialRecord]) -> Observed:
+        """Make one under the name that the living one does not have, switch the entry, delete the old.
+
+        Two runs that share the file take turns; the second looks again and finds it done.
+        """
+        tenant = site.tenant(self.owner)
+        with clouds_yaml.turn(self.file):
+            if live and self._id_of(self.cloud) != live.id:
+                raise CloudError(f"{self.clouds_yaml}: the entry {self.cloud} has changed meanwhile", retryable=True)
+            self._drop(tenant, left)
+            first, second = self._names
+            name = second if live and live.name == first else first
+            if live is None:
+                self._write({NAME: name})
+            made = self._post(site, tenant, name)
+            if live and self.keeps_old:  # before its secret leaves the entry
+                clouds_yaml.put(self.file, self._old, self.read_entry() or {})
+            self._write({ID: made["id"], NAME: made["name"], SECRET: made.pop("secret")})
+            if live and not self.keeps_old:
+                self._drop(tenant, [live])
+        return self._made(site, CredentialRecord.read(made))
+
+    def _post(self, site: Site, tenant: Cloud, name: str) -> Values:
+        body: Values = {"name": name, "description": site.mark.describe(self.name, self.description)}
+        if self.roles is not None:
+            body["roles"] = [{"name": role} for role in self.roles]
+        if self.expires_at or self.lifetime:
+            end = datetime.now(UTC) + timedelta(days=self.lifetime or 0)
+            body["expires_at"] = timestamp(self.expires_at or end.isoformat())
+        if self.unrestricted is not None:
+            body["unrestricted"] = self.unrestricted
+        if self.access_rules is not None:
+            body["access_rules"] = [vars(rule) for rule in self.access_rules]
+        try:  # the answer holds the secret
+            answer = tenant.identity.post(path(tenant.user_id), {"application_credential": body}, log=False)
+        except CloudError as error:
+            if error.status in REFUSED and self._announced((self.read_entry() or {}).get("auth") or {}):
+                clouds_yaml.drop(self.file, self.cloud)
+            if error.status == 400 and "role assignment" in str(error):
+                # Keystone remembers for a while which roles there were before the latest
+                raise CloudError(str(error), retryable=True, status=400) from error
+            raise
+        return dict(answer["application_credential"])
+
+    def _write(self, auth: Raw) -> None:
+        self.write_entry({**auth, "auth_url": self.auth_url}, auth_type=AUTH_TYPE)
+
+    def _made(self, site: Site, record: CredentialRecord) -> Observed:
+        observed = self._observed(site, [record])
+        assert observed is not None
+        return observed
+
+    def _drop(self, cloud: Cloud, credentials: Iterable[CredentialRecord]) -> None:
+        for each in credentials:
+            cloud.identity.delete(f"{path(each.user_id)}/{each.id}")
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        """Delete the entry first: a credential without one is found again, by its mark."""
+        there = observed.recorded(Credentials)
+        if there.live or there.begun:
+            clouds_yaml.drop(self.file, self.cloud)
+        self._drop(self._holder(site)[0], there.mine)
+        if there.keeps_one:
+            clouds_yaml.drop(self.file, self._old)

@@ -1,0 +1,97 @@
+"""Roles of application credentials, compared with those that their user has.
+
+Source: Keystone 30.0.0.  models/token_model.py, ``_get_application_credential_roles``: a token holds those roles of its
+credential that the user still has, by group, inheritance or implication too; without any, ``_validate_project_scope``
+refuses it.  api/users.py, ``_get_roles``: a new credential may hold only roles of the token that creates it; without a
+list it holds all of them.  assignment/core.py: credentials are deleted with a role, but not with an assignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from openstack_prep.base.errors import NotAllowed
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.site import Site, query
+from openstack_prep.core.model import Resource
+from openstack_prep.resources.identity.role_assignment import RoleAssignment, unknown_role
+
+ALL = "all of the user's"
+"""What a credential without a list of roles should have."""
+
+
+def held_roles(site: Site, project: Resource | None) -> frozenset[str] | None:
+    """Return the roles that the user who acts in a project has there once the spec is applied; None when unknown.
+
+    A login in the project tells them without another request.  Before all assignments of the spec exist there is
+    none; then Keystone is asked, and those that the spec declares count as had.
+    """
+    own = site.find_tenant(project)
+    if own is not None:  # a token of a credential tells that credential's roles
+        return None if own.application_credential_id else own.roles or None
+    actor = site.actor(project)
+    project_id = site.find_project_id(project)
+    if actor is None:
+        return None
+    try:
+        user_id = site.find_id(actor.user)
+        declared = frozenset(each.role for each in actor.roles if isinstance(each, RoleAssignment))
+        there = _effective(site, user_id, project_id) if user_id and project_id else frozenset()
+        return implied_by(site, declared) | there
+    except NotAllowed:  # only administrators may ask
+        return None
+
+
+@query
+def _effective(site: Site, user_id: str, project_id: str) -> frozenset[str]:
+    which: Values = {"user.id": user_id, "scope.project.id": project_id}
+    listed = site.admin.identity.list(
+        "/role_assignments", "role_assignments", **which, effective=True, include_names=True
+    )
+    return frozenset(each["role"]["name"] for each in listed)
+
+
+@query
+def _role_inferences(site: Site) -> Sequence[Raw]:
+    answer: Sequence[Raw] = site.admin.identity.get("/role_inferences")["role_inferences"]
+    return answer
+
+
+def implied_by(site: Site, names: Iterable[str]) -> frozenset[str]:
+    """Return roles and all that they imply."""
+    rules = _role_inferences(site)
+    implies = {rule["prior_role"]["name"]: {role["name"] for role in rule["implies"]} for rule in rules}
+    found = set(names)
+    while more := set().union(*(implies.get(name, ()) for name in found)) - found:
+        found |= more
+    return frozenset(found)
+
+
+def compared(
+    site: Site, wanted: tuple[str, ...] | None, has: frozenset[str], project: Resource | None
+) -> frozenset[str] | str:
+    """Return a credential's roles in the words of a spec: without those implied by ``wanted``, or ALL."""
+    if wanted is None:
+        held = held_roles(site, project)
+        return ALL if held is None or has == held else has
+    if not frozenset(wanted) < has:
+        return has
+    try:
+        return has - (implied_by(site, wanted) - frozenset(wanted))
+    except NotAllowed:  # only administrators may ask what implies what: it may be all
+        return frozenset(wanted)
+
+
+def lacking(site: Site, wanted: Iterable[str], project: Resource | None) -> Iterable[tuple[str, str]]:
+    """Yield each wanted role that does not exist or that the user does not have, and what to do about it."""
+    held = held_roles(site, project) if wanted else None
+    for role in wanted:
+        unknown = unknown_role(site, role) if site.acting_user(project) else None
+        if unknown:
+            yield unknown
+        elif held is not None and role not in held:
+            has = ", ".join(sorted(held)) or "none"
+            yield (
+                f"its user does not have the role {role} in the project (has: {has}), so no credential can hold it",
+                "assign the role to the user, or take it out of roles",
+            )

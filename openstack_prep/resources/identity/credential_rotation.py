@@ -1,0 +1,45 @@
+"""Rotation of application credentials: a new one takes the place of the one in use, whether it differs or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+from openstack_prep.base.raw import Values
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Observed
+from openstack_prep.resources.identity.application_credential import ApplicationCredential
+from openstack_prep.resources.identity.credential_record import CredentialRecord
+
+
+@dataclass(frozen=True, kw_only=True)
+class RotatedCredential(ApplicationCredential):
+    """A credential that must be another than the one that was in use when the rotation was planned.
+
+    So whoever comes second finds nothing left to do, and a run that was killed goes on where it stood.
+    """
+
+    identity: ClassVar[frozenset[str]] = ApplicationCredential.identity | {"retired"}
+    declarable: ClassVar[bool] = False
+
+    retired: str
+    """Id of the credential to take out of use."""
+
+    @staticmethod
+    def of(credential: ApplicationCredential, observed: Observed, keep_old: bool) -> RotatedCredential:
+        given = {each.name: getattr(credential, each.name) for each in fields(ApplicationCredential)}
+        made = RotatedKeepingOld if keep_old else RotatedCredential
+        return made(**given, retired=observed.id)
+
+    def desired(self) -> Values:
+        return super().desired() | {"rotated": True}
+
+    def values(self, site: Site, record: CredentialRecord) -> Values:
+        return super().values(site, record) | {"rotated": record.id != self.retired}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RotatedKeepingOld(RotatedCredential):
+    """One whose predecessor stays in use elsewhere, and in the entry CLOUD-old."""
+
+    keeps_old: ClassVar[bool] = True

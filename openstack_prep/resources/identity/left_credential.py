@@ -1,0 +1,35 @@
+"""Application credentials that the spec no longer declares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Key, Observed
+from openstack_prep.resources.identity.application_credential import ApplicationCredential
+from openstack_prep.resources.identity.credential_record import Credentials
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftCredential(ApplicationCredential):
+    """The credentials of one dropped declaration, found by their ids: which file holds an entry is not known."""
+
+    declarable: ClassVar[bool] = False
+
+    clouds_yaml: str = ""
+    cloud: str = ""
+    ids: frozenset[str]
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for each in wanted:
+            listed = (record for record in each._listed(site) if record.id in each.ids)
+            mine = tuple(record for record in listed if site.mark.owns(record.description, each.name))
+            if mine:
+                known = Credentials(live=None, mine=mine, lost=(), kept=None, begun=False)
+                ids = frozenset(record.id for record in mine)
+                found[each.key] = Observed(id=mine[0].id, ours=True, record=known, holds=ids)
+        return found

@@ -1,0 +1,324 @@
+"""Projects, the domains they lie in, and what lies in a project.
+
+Source: Identity API v3, "Domains", "Projects" and "Project Tags".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self, TypeVar
+from urllib.parse import quote
+
+from annotated_types import Len
+
+from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, PlanRefused
+from openstack_prep.base.fields import Name
+from openstack_prep.base.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
+from openstack_prep.cloud.site import Site, only_one, query
+from openstack_prep.core.model import Adoptable, Change, Key, Mark, Observed, Resource
+from openstack_prep.resources.identity import home
+from openstack_prep.resources.network import default_group
+from openstack_prep.resources.network import installer_names as naming
+
+
+@dataclass(frozen=True, kw_only=True)
+class Domain(Resource):
+    """A domain of Keystone; only ever referred to."""
+
+    kind: ClassVar[str] = "domain"
+    declarable: ClassVar[bool] = False
+
+    name: Name = DEFAULT_DOMAIN
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        known = site.admin.domains  # those of our own token need no question
+        found = {}
+        for each in wanted:
+            domain_id = known.get(each.name)
+            if domain_id is None:
+                listed = site.admin.identity.list("/domains", "domains", name=each.name)
+                domain_id = listed[0]["id"] if listed else None
+            if domain_id:
+                found[each.key] = Observed(id=domain_id)
+        return found
+
+
+@dataclass(frozen=True)
+class ProjectTags:
+    """All tags of a project, those of others also."""
+
+    tags: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project(Adoptable):
+    """A project (tenant) and its domain.
+
+    Our mark is a tag.  Tags are shared with others: declared ones are made sure of, the rest stays.
+    """
+
+    kind: ClassVar[str] = "project"
+    identity: ClassVar[frozenset[str]] = frozenset({"name", "domain"})
+
+    name: Annotated[str, Len(1, 64)]
+    """Name of the project, unique in its domain; Keystone takes 64 characters."""
+    domain: Name = DEFAULT_DOMAIN
+    """Name of the domain it lies in."""
+    description: str | None = None
+    """Free text."""
+    tags: tuple[Name, ...] | None = None
+    """Tags to have, without comma or slash; others stay."""
+    enabled: bool | None = None
+    """Whether one can get a token for it."""
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return (self.domain,)
+
+    def references(self) -> Iterable[Resource]:
+        return (Domain(name=self.domain),)
+
+    def desired(self) -> dict[str, Any]:
+        values = super().desired()
+        if self.tags is not None:
+            values["tags"] = frozenset(self.tags)
+        return values
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        named = ((each, in_domain(site, "projects", each, each.domain)) for each in wanted)
+        return {each.key: each._observed(site, project) for each, project in named if project is not None}
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the projects that carry our tag, of whatever domain."""
+        names = {domain_id: name for name, domain_id in site.admin.domains.items()}
+        for raw in site.admin.identity.list("/projects", "projects", tags=site.mark.tag):
+            domain = names.get(raw["domain_id"]) or domain_name(site, raw["domain_id"])
+            tags = tuple(sorted(foreign_tags(site, raw["tags"]))) or None
+            text = raw.get("description") or None
+            declared = cls(name=raw["name"], domain=domain, description=text, tags=tags, enabled=raw["enabled"])
+            yield declared, declared._observed(site, raw)
+
+    def _observed(self, site: Site, project: Mapping[str, Any]) -> Observed:
+        tags = frozenset(project.get("tags", ()))
+        ours = site.mark.tag in tags and (self._is_home(site) or home.is_our_project(site, site.mark.home_among(tags)))
+        return Observed(
+            id=project["id"],
+            ours=ours,
+            managed_by=", ".join(name for name in Mark.specs_in(tags) if not ours or name != site.mark.spec),
+            values={
+                "description": project.get("description") or "",
+                "enabled": project["enabled"],
+                "tags": tags & frozenset(self.tags or ()),
+            },
+            record=ProjectTags(tags),
+            home=site.mark.home_among(tags),
+        )
+
+    def create(self, site: Site) -> Observed:
+        body = {
+            "name": self.name,
+            "domain_id": site.id(Domain(name=self.domain)),
+            "description": self.description or "",
+            "enabled": self.enabled is not False,
+            "tags": [*self._mark(site).tags, *(self.tags or ())],
+        }
+        return self._observed(site, site.admin.identity.post("/projects", {"project": body})["project"])
+
+    def _mark(self, site: Site) -> Mark:
+        """Return the ownership tag; only a project beside the home project names that one."""
+        return site.mark if self._is_home(site) else home.mark(site)
+
+    def _is_home(self, site: Site) -> bool:
+        first = next(iter(site.homes), None)
+        return first is None or first.key == self.key
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        body = {change.field: change.after for change in changes}
+        tags = body.pop("tags", ())
+        path = f"/projects/{observed.id}"
+        answer = site.admin.identity.patch(path, {"project": body}) if body else site.admin.identity.get(path)
+        return self._tagged(site, answer["project"], sorted(tags))
+
+    def take_over(self, site: Site, observed: Observed) -> Observed:
+        answer = site.admin.identity.get(f"/projects/{observed.id}")
+        return self._tagged(site, answer["project"], self._mark(site).tags)
+
+    def _tagged(self, site: Site, project: Mapping[str, Any], tags: Iterable[str]) -> Observed:
+        """Add the tags that a project lacks, one per request: the whole list would undo what others add meanwhile.
+
+        A tag that exists by now is refused with 400 (Keystone 30.0.0, api/projects.py, ProjectTagResource.put); the
+        executor then looks again.
+        """
+        missing = [tag for tag in tags if tag not in project["tags"]]
+        for tag in missing:
+            site.admin.identity.put(f"/projects/{project['id']}/tags/{quote(tag, safe='')}")
+        return self._observed(site, {**project, "tags": [*project["tags"], *missing]})
+
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        """Yield what others made in it, which would be left without an owner, and that we ourselves work in it."""
+        if observed.id == site.admin.project_id:
+            what = f"the cloud in use, {site.admin.name}, works in this project"
+            yield Mistake.about(self.key, what, "destroy by another entry of clouds.yaml: --os-cloud or OS_CLOUD")
+        for plural, found in contents(site, observed.id):
+            left = sorted(f"{each.get('name') or ''} {each['id']}".strip() for each in found if each["id"] not in going)
+            if left:
+                holds = f"still holds what this spec did not make: {plural} {', '.join(left)}"
+                yield Mistake.about(self.key, holds, _remedy(left))
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        """Delete it, then its ``default`` security group, which Neutron would leave behind.
+
+        In this order: the group holds the lease, and listing the groups of a project would make it anew.
+        What others have put into it since the plan is looked for first, because Keystone deletes it all the same.
+        """
+        blockers = tuple(self.check_delete(site, observed, frozenset()))
+        if blockers:
+            raise PlanRefused(blockers)
+        listed = site.admin.network.list("/security-groups", "security_groups", project_id=observed.id)
+        groups = [group["id"] for group in listed if group["name"] == "default"]
+        for each in groups:
+            default_group.announce(site, each)
+        site.admin.identity.delete(f"/projects/{observed.id}")
+        for each in groups:
+            site.admin.network.delete(f"/security-groups/{each}")
+
+
+def foreign_tags(site: Site, tags: Iterable[str]) -> set[str]:
+    """Return the tags of a project without those by which the spec knows it."""
+    return {each for each in tags if each != site.mark.tag and not each.startswith(f"{site.mark.tag}~")}
+
+
+def _remedy(left: Sequence[str]) -> str:
+    """Return how to be rid of what is in the way; a cluster of OpenShift's goes by its own way."""
+    infra_id = next(filter(None, (naming.infra_id_of(each.split(" ")[0]) for each in left)), None)
+    if infra_id is None:
+        return "delete it first"
+    return f"openshift-install destroy cluster first, or openstack-prep cleanup --infra-id {infra_id}"
+
+
+def in_domain(site: Site, plural: str, wanted: Resource, domain: str) -> Mapping[str, Any] | None:
+    """Return what Keystone knows by that name in a domain; raises NotUnique.
+
+    Asked by name: a whole domain may hold thousands, and LDAP cuts its lists short.
+    """
+    domain_id = site.find_id(Domain(name=domain))
+    if domain_id is None:
+        return None
+    return only_one(named(site, plural, wanted.name, domain_id), wanted.key.qualified)
+
+
+def project_name(site: Site, project_id: str) -> str:
+    """Return a project's name and id, or the id where these credentials may not read the name."""
+    try:
+        return f"{_project(site, project_id)['name']} ({project_id})"
+    except (NotAllowed, NotFound):
+        return project_id
+
+
+@query
+def _project(site: Site, project_id: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = site.admin.identity.get(f"/projects/{project_id}")["project"]
+    return found
+
+
+@query
+def domain_name(site: Site, domain_id: str) -> str:
+    return str(site.admin.identity.get(f"/domains/{domain_id}")["domain"]["name"])
+
+
+@query
+def named(site: Site, plural: str, name: str, domain_id: str) -> list[dict[str, Any]]:
+    return site.admin.identity.list(f"/{plural}", plural, name=name, domain_id=domain_id)
+
+
+def contents(site: Site, project_id: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield what lies in a project and would be orphaned, by plural."""
+    admin = site.admin
+    yield "servers", admin.compute.list("/servers", "servers", all_tenants=True, project_id=project_id)
+    if admin.has("block-storage"):
+        yield "volumes", admin.volume.list("/volumes", "volumes", all_tenants=True, project_id=project_id)
+    yield "images", admin.image.list("/images", "images", owner=project_id)
+    for plural in ("networks", "routers", "floatingips"):
+        yield plural, admin.network.list(f"/{plural}", plural, project_id=project_id)
+    groups = admin.network.list("/security-groups", "security_groups", project_id=project_id)
+    yield "security groups", [group for group in groups if group["name"] != "default"]
+
+
+In = TypeVar("In", bound="InProject")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InProject(Resource):
+    """Base of what lies in a project; ``project`` None means the one the connection is scoped to."""
+
+    project: Name | None = None
+    """Name of the project it lies in."""
+    project_domain: Name = DEFAULT_DOMAIN
+    """Name of that project's domain."""
+
+    identity: ClassVar[frozenset[str]] = frozenset({"name", "project", "project_domain"})
+    in_each_project: ClassVar[bool] = True
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The scope of what lies in the same project."""
+        return (self.project_domain, self.project) if self.project else ()
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return self.place
+
+    @property
+    def owner(self) -> Project | None:
+        return Project(name=self.project, domain=self.project_domain) if self.project else None
+
+    def references(self) -> Iterable[Resource]:
+        return (self.owner,) if self.owner else ()
+
+    @staticmethod
+    def placing(owner: Resource | None) -> dict[str, Any]:
+        """Return the fields that place something in a project."""
+        return {"project": owner.name, "project_domain": owner.domain} if isinstance(owner, Project) else {}
+
+    def sibling(self, kind: type[Any], name: str, **fields: Any) -> Any:
+        """Return a bare resource of the same project, to refer to."""
+        return kind(name=name, project=self.project, project_domain=self.project_domain, **fields)
+
+    def key_of(self, kind: str, name: str) -> Key:
+        """Return the key of something in the same project, to come after it."""
+        return Key(kind, name, self.place)
+
+    def of_project(self, others: Iterable[In]) -> list[In]:
+        """Return those of the same project."""
+        return [each for each in others if each.owner == self.owner]
+
+    @classmethod
+    def by_project(cls, wanted: Sequence[Self]) -> dict[Project | None, list[Self]]:
+        """Group by project: one list call each."""
+        groups: dict[Project | None, list[Self]] = {}
+        for each in wanted:
+            groups.setdefault(each.owner, []).append(each)
+        return groups
+
+    def mistake(self, what: str, remedy: str) -> Mistake:
+        return Mistake.about(self.key, what, remedy)
+
+
+def access(project: Project | None) -> Key:
+    """Return the key that all role assignments in a project provide together.
+
+    What is made by the project's own user needs it.
+    """
+    return Key("access", project.name, project.scope) if project else Key("access", "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByTenant(InProject):
+    """Base of what a project's own user makes, and so after that user has its roles."""
+
+    def needs(self) -> Iterable[Key]:
+        return (access(self.owner),)

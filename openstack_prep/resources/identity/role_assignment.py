@@ -1,0 +1,216 @@
+"""Role assignments: which user or group may do what in which project or domain.
+
+Source: Identity API v3, "Roles", "List role assignments", and OS-INHERIT.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.fields import Name
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.site import Site, query
+from openstack_prep.core.model import Coherent, Key, Observed, Resource
+from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, InProject, Project, access, in_domain
+from openstack_prep.resources.identity.user import User
+from openstack_prep.resources.network import queries
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group(Resource):
+    """A group of users; only ever referred to."""
+
+    kind: ClassVar[str] = "group"
+    declarable: ClassVar[bool] = False
+
+    name: Name
+    domain: Name = DEFAULT_DOMAIN
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return (self.domain,)
+
+    def references(self) -> Iterable[Resource]:
+        return (Domain(name=self.domain),)
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        named = ((each, in_domain(site, "groups", each, each.domain)) for each in wanted)
+        return {each.key: Observed(id=group["id"]) for each, group in named if group is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Role(Resource):
+    """A role of the cloud, not one of a domain; only ever referred to."""
+
+    kind: ClassVar[str] = "role"
+    declarable: ClassVar[bool] = False
+
+    name: Name
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        known = roles(site)
+        return {each.key: Observed(id=known[each.name]) for each in wanted if each.name in known}
+
+
+@query
+def roles(site: Site) -> dict[str, str]:
+    """Return the ids of all roles by name."""
+    return {role["name"]: role["id"] for role in site.admin.identity.list("/roles", "roles")}
+
+
+def unknown_role(site: Site, name: str) -> tuple[str, str] | None:
+    """Return what is wrong with a role's name, and the nearest that there are."""
+    known = sorted(roles(site))
+    if name in known:
+        return None
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"there is no role {name}", f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+
+
+@dataclass(frozen=True)
+class AssignmentPath:
+    """Where Keystone has an assignment, which has no id of its own."""
+
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleAssignment(InProject, Coherent):
+    """One role of one user or group, in a project or a domain; ours when one of the two is ours."""
+
+    kind: ClassVar[str] = "role_assignment"
+
+    role: Name
+    """Name of the role."""
+    user: Name | None = None
+    """Name of the user who gets it, one of the spec or another."""
+    user_domain: Name = DEFAULT_DOMAIN
+    """Name of that user's domain."""
+    group: Name | None = None
+    """Name of the group that gets it, instead of a user."""
+    group_domain: Name = DEFAULT_DOMAIN
+    """Name of that group's domain."""
+    domain: Name | None = None
+    """Name of the domain in which it holds, instead of a project."""
+    inherited: bool = False
+    """Whether it holds in the projects below instead of there itself."""
+
+    def contradictions(self) -> Iterable[str]:
+        if (self.user is None) == (self.group is None):
+            yield "names not just one of user and group; name one"
+        if self.project and self.domain:
+            yield "names both project and domain; name one"
+
+    @property
+    def name(self) -> str:
+        who = f"user:{self.user}" if self.user else f"group:{self.group}"
+        where = f"domain:{self.domain}" if self.domain else f"project:{self.project or '(current)'}"
+        return f"{who}@{where}/{self.role}" + (" (inherited)" if self.inherited else "")
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """The domain of who holds it, and that of the project; the name says the rest."""
+        return (self.holder.domain, self.project_domain)
+
+    def desired(self) -> Values:
+        return {}  # it is there or not
+
+    @property
+    def holder(self) -> User | Group:
+        if self.user:
+            return User(name=self.user, domain=self.user_domain)
+        return Group(name=self.group or "", domain=self.group_domain)
+
+    @property
+    def target(self) -> Project | Domain | None:
+        """The project or domain in which it holds; None for the project of the connection."""
+        return Domain(name=self.domain) if self.domain else self.owner
+
+    @property
+    def gives_access(self) -> bool:
+        """Whether it lets its holder work in the project itself."""
+        return not self.domain and not self.inherited
+
+    def references(self) -> Iterable[Resource]:
+        return (self.holder, self.target) if self.target else (self.holder,)
+
+    def provides(self) -> Iterable[Key]:
+        return (self.key, access(self.owner)) if self.gives_access else (self.key,)
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        unknown = unknown_role(site, self.role)
+        if unknown:
+            yield self.mistake(*unknown)
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for each in wanted:
+            ids = each._ids(site)
+            if ids is None:
+                continue
+            holder, scope, role = ids
+            given = {
+                _triple(raw) for raw in queries.role_assignments(site, "domain" if each.domain else "project", scope)
+            }
+            if (holder, role, each.inherited) in given:
+                found[each.key] = each._observed(site, ids)
+        return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield who may do what in a project; ours are those of our users in our projects."""
+        project_id = site.find_project_id(owner)
+        managed = {found.id for key, found in site.known.items() if key.kind in (User.kind, Group.kind)}
+        for raw in queries.role_assignments(site, "project", project_id) if project_id else ():
+            kind = "user" if "user" in raw else "group"
+            who = {kind: raw[kind]["name"], f"{kind}_domain": raw[kind]["domain"]["name"]}
+            holder, role, inherited = _triple(raw)
+            declared = cls(role=raw["role"]["name"], inherited=inherited, **who, **cls.placing(owner))
+            ends = [site.look(each) for each in (declared.holder, declared.target) if each is not None]
+            ours = len(ends) == 2 and all(end is not None and end.ours for end in ends)
+            path = declared._path(holder, project_id or "", role)
+            # a holder whom the spec declares is the spec's, whatever home project the tag names
+            named = None if holder in managed or ends[0] is None else ends[0].home
+            yield declared, Observed(id=role, ours=ours, record=AssignmentPath(path), home=named)
+
+    def cloud_ids(self, observed: Observed) -> frozenset[str]:
+        return frozenset({observed.recorded(AssignmentPath).path})  # the id is that of the role
+
+    def _ids(self, site: Site) -> tuple[str, str, str] | None:
+        """Return the ids of holder, scope and role, unless one of them is yet to be made."""
+        holder = site.find_id(self.holder)
+        scope = site.find_id(self.target) if self.target else site.admin.project_id
+        role = roles(site).get(self.role)
+        return (holder, scope, role) if holder and scope and role else None
+
+    def _observed(self, site: Site, ids: tuple[str, str, str]) -> Observed:
+        ends = [site.look(each) for each in (self.holder, self.target) if each is not None]
+        ours = any(end is not None and end.ours for end in ends)
+        return Observed(id=ids[-1], ours=ours, record=AssignmentPath(self._path(*ids)))
+
+    def _path(self, holder: str, scope: str, role: str) -> str:
+        where = f"/{'domains' if self.domain else 'projects'}/{scope}"
+        who = f"/{'users' if self.user else 'groups'}/{holder}/roles/{role}"
+        return f"/OS-INHERIT{where}{who}/inherited_to_projects" if self.inherited else where + who
+
+    def create(self, site: Site) -> Observed:
+        ends = [site.id(each) for each in (self.holder, self.target) if each is not None]
+        holder, scope = ends if self.target else (*ends, site.admin.project_id)
+        observed = self._observed(site, (holder, scope, site.id(Role(name=self.role))))
+        site.admin.identity.put(observed.recorded(AssignmentPath).path)
+        return observed
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        site.admin.identity.delete(observed.recorded(AssignmentPath).path)
+
+
+def _triple(raw: Raw) -> tuple[str, str, bool]:
+    holder = raw.get("user") or raw["group"]
+    return holder["id"], raw["role"]["id"], "OS-INHERIT:inherited_to" in raw["scope"]

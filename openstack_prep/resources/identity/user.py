@@ -1,0 +1,183 @@
+"""Users and their passwords.
+
+Source: Identity API v3, "Users"; "Security compliance and PCI-DSS" of Keystone's guide for what it
+asks of passwords.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed
+from openstack_prep.base.fields import Name
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.site import Actor, Site
+from openstack_prep.core.model import DIFFERS, Adoptable, Change, Condition, Key, Mark, Observed, Resource
+from openstack_prep.resources.identity import home
+from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain, named
+from openstack_prep.resources.network import queries
+
+REVOKED_FOR = 1.1  # seconds: with a password go all tokens of that second, those got after it too
+
+
+@dataclass(frozen=True, kw_only=True)
+class User(Adoptable):
+    """A user of Keystone's own; users of LDAP or a federation can only be referred to.
+
+    Keystone never tells a password: whether it is the one we know shows by logging in, once a run.
+    That of a disabled user cannot be told, and is taken to be right.
+    """
+
+    kind: ClassVar[str] = "user"
+    identity: ClassVar[frozenset[str]] = frozenset({"name", "domain"})
+    in_each_project: ClassVar[bool] = True
+
+    name: Name
+    """Name of the user, unique in its domain."""
+    domain: Name = DEFAULT_DOMAIN
+    """Name of the domain it lies in; its default project, too."""
+    password: Secret | None = None
+    """Password; without one the user cannot log in until somebody sets it."""
+    description: str | None = None
+    """Free text; our mark stands behind it."""
+    email: str | None = None
+    """E-mail address."""
+    enabled: bool | None = None
+    """Whether the user can log in."""
+    default_project: Name | None = None
+    """Name of the project it works in unless it names one."""
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return (self.domain,)
+
+    def references(self) -> Iterable[Resource]:
+        yield Domain(name=self.domain)
+        if self.default_project:
+            yield self._default_project()
+
+    def _default_project(self) -> Project:
+        return Project(name=self.default_project or "", domain=self.domain)
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for each in wanted:
+            if not each.desired() and (each.name, each.domain) == site.admin.user:
+                found[each.key] = Observed(id=site.admin.user_id)  # only referred to, and our token tells its id
+                continue
+            user = in_domain(site, "users", each, each.domain)
+            if user is not None:
+                password = each._known_password(site, user) if each.password else None
+                found[each.key] = each._observed(site, user, password)
+        return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield who holds a role in a project.
+
+        Neither all users of the cloud, who may be thousands in somebody's LDAP, nor their passwords.
+        """
+        project_id = site.find_project_id(owner)
+        rows = queries.role_assignments(site, "project", project_id) if project_id else ()
+        holders = {row["user"]["id"]: row["user"] for row in rows if "user" in row}
+        for user_id, user in holders.items():
+            domain = user["domain"]["name"]
+            if user_id == site.admin.user_id:
+                yield cls(name=user["name"], domain=domain), Observed(id=user_id)
+                continue
+            for raw in named(site, "users", user["name"], user["domain"]["id"]):
+                text = site.mark.strip(raw.get("description")) or None
+                declared = cls(name=raw["name"], domain=domain, description=text, email=raw.get("email"))
+                yield declared, declared._observed(site, raw, None)
+
+    def _known_password(self, site: Site, user: Raw) -> Secret | Condition:
+        assert self.password is not None
+        if not user.get("enabled", True):
+            return self.password
+        same = self.password.ready and site.logs_in(Actor(self, self.password, self.domain))
+        return self.password if same else DIFFERS
+
+    def _observed(self, site: Site, user: Raw, password: Secret | Condition | None) -> Observed:
+        project_id = user.get("default_project_id")
+        if self.default_project and project_id and site.find_id(self._default_project()) == project_id:
+            project_id = self.default_project
+        named_home = Mark.home_in(user.get("description"))
+        return Observed(
+            id=user["id"],
+            ours=site.mark.owns(user.get("description")) and home.is_ours(site, named_home),
+            home=named_home,
+            managed_by=home.another(site, user.get("description")),
+            values={
+                "password": password,
+                "description": site.mark.strip(user.get("description")),
+                "email": user.get("email"),
+                "enabled": user.get("enabled", True),
+                "default_project": project_id,
+            },
+        )
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        if observed is not None and not observed.ours and observed.values["password"] is DIFFERS:
+            yield Mistake.about(
+                self.key,
+                "exists, was not made by this spec, and its password is another",
+                "correct the password, take it out, or choose another name",
+            )
+
+    def losses(self, observed: Observed) -> Iterable[Loss]:
+        """Yield that a password, by which others may log in, is to be generated a second time."""
+        if observed.ours and observed.values.get("password") is DIFFERS and self.password and not self.password.ready:
+            yield Loss.about(
+                self.key,
+                f"its password would be replaced by a new one, because {self.password.path} is not there",
+                "copy it from where the spec was applied, or consent to that (--allow-replace)",
+            )
+
+    def create(self, site: Site) -> Observed:
+        body = self.desired() | {
+            "name": self.name,
+            "domain_id": site.id(Domain(name=self.domain)),
+            "description": home.mark(site).describe(self.name, self.description),
+        }
+        return self._send(site, "POST", "/users", body)
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        body = {change.field: change.after for change in changes}
+        if "description" in body and observed.ours:
+            body["description"] = home.mark(site).describe(self.name, self.description)
+        changed = self._send(site, "PATCH", f"/users/{observed.id}", body)
+        if "password" in body:
+            time.sleep(REVOKED_FOR)
+        return changed
+
+    def _send(self, site: Site, method: str, path: str, body: Values) -> Observed:
+        if "default_project" in body:
+            body["default_project_id"] = site.id(self._default_project())
+            del body["default_project"]
+        secrets = []
+        if "password" in body:
+            secrets = [body["password"]]
+            body["password"] = body["password"].reveal()
+        try:
+            answer = site.admin.identity.request(method, path, json={"user": body}, secrets=secrets)
+        except CloudError as error:
+            if secrets and error.status in (400, 403, 409) and "password" in str(error).lower():
+                raise NotAllowed(f"{error}; choose another password", status=error.status) from None
+            raise
+        finally:
+            site.log_out(self)
+        return self._observed(site, answer.json()["user"], self.password)
+
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        """Yield that we would take away the user whom we work as: what comes after would be refused, or look gone."""
+        if observed.id == site.admin.user_id:
+            what = f"the cloud in use, {site.admin.name}, logs in as this user"
+            yield Mistake.about(self.key, what, "destroy by another's entry of clouds.yaml: --os-cloud or OS_CLOUD")
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        site.admin.identity.delete(f"/users/{observed.id}")

@@ -1,0 +1,1 @@
+"""Glance: images, where they come from, and how they get there."""

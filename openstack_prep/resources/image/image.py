@@ -1,0 +1,266 @@
+"""Images: streamed from a file or URL into Glance, and never active with a wrong sum.
+
+Source: Image API v2, "Images", "Image data", "Image properties"; os_hash_value since 2.7 (Rocky).
+
+Glance's states are not ours to change, so an image of ours is trusted only when it carries our
+seal: the sha256 of its content, written after it was verified.  What has none (queued, saving, or
+active without a seal) was left behind by a killed run, or belongs to a concurrent upload: nobody can
+know.  So a new one is uploaded beside it, and the first that is finished stays: the others are
+deleted, and an upload that loses its image that way takes the finished one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from openstack_prep.base.errors import Mistake, ResourceFailed
+from openstack_prep.cloud.site import Site, only_one
+from openstack_prep.core.model import Change, Key, Observed, Resource
+from openstack_prep.core.twin import choose, everyone, settle
+from openstack_prep.resources.image import glance, image_members, image_upload
+from openstack_prep.resources.image.glance import ImageRecord
+from openstack_prep.resources.image.image_fields import ImageFields
+from openstack_prep.resources.image.image_seal import NAME, PACKED, SEALS, SPEC, sealed, sums
+from openstack_prep.resources.image.image_upload import EVERYBODYS
+from openstack_prep.resources.network.uses import of_image
+
+SAID = ("disk_format", "container_format", "visibility", "min_disk", "min_ram", "protected")
+"""Fields that Glance tells as a spec says them."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """The image that stands for a declared one, and all that runs of this spec made for that."""
+
+    image: ImageRecord
+    members: tuple[ImageRecord, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Image(ImageFields):
+    """An image of the project; without a source it must be there already, and may be a public one.
+
+    Without a checksum any content under that name will do.  With another one than before, the new
+    content is uploaded beside the old (NAME-new) and takes its name when it is verified.  What is
+    compressed is unpacked on the way, in one pass and without a temporary file.  What an OpenShift
+    installer has in its cache, with the right sha256, is taken from there.  Members that an image
+    not made by this spec got from it stay when the spec is destroyed.
+    """
+
+    # --- what is there ----------------------------------------------------------------------
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        listed = glance.named(
+            site, tuple(sorted(name for each in wanted for name in (each.name, each._new, each._old)))
+        )
+        found = {}
+        for each in wanted:
+            project_id = site.find_project_id(each.owner)
+            observed = each._among(site, listed, project_id) if project_id else None
+            if observed is not None:
+                found[each.key] = observed
+        return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the images that a project owns; those of one name in the spec are one."""
+        project_id = site.find_project_id(owner)
+        families: dict[str, list[ImageRecord]] = defaultdict(list)
+        for image in glance.owned(site, project_id) if project_id else ():
+            families[(_is_ours(site, image) and image.properties.get(NAME)) or image.name].append(image)
+        for name, family in families.items():
+            ours = [image for image in family if _is_ours(site, image)]
+            image = next((image for image in family if image.name == name), family[0])
+            same = {field: value for field in SAID if (value := getattr(image, field))}
+            declared = cls(name=name, **same, **cls.placing(owner))
+            yield declared, declared._observed(site, image, ours)
+
+    def _among(self, site: Site, listed: Iterable[ImageRecord], project_id: str) -> Observed | None:
+        """Return the image that stands for this one, with all that runs of this spec made for it."""
+        within = [image for image in listed if image.owner == project_id]
+        family = [image for image in within if _is_ours(site, image) and image.properties.get(NAME) == self.name]
+        finished = [image for image in family if image.name == self.name and sealed(image)]
+        if len(finished) > 1:
+            return self._among_twins(site, finished, family)
+        candidates = finished or [image for image in within if image.name == self.name and image not in family]
+        if not candidates and ((self.source is None and self.rhcos is None) or self.visibility in EVERYBODYS):
+            candidates = [image for image in listed if image.name == self.name and image.visibility in EVERYBODYS]
+        standing = only_one(candidates, str(self.key))
+        if standing is not None:
+            return self._observed(site, standing, family)
+        if family:
+            values = self.desired() | {"status": "incomplete"}
+            return Observed(id=family[0].id, ours=True, values=values, record=Family(family[0], tuple(family)))
+        return None
+
+    def _among_twins(
+        self, site: Site, finished: Sequence[ImageRecord], family: Sequence[ImageRecord]
+    ) -> Observed | None:
+        """Return the one of several finished images that stays; those with a content not declared count last."""
+        equal = [image for image in finished if self._is_good(image)] or finished
+        chosen = choose(self._twin(site, image) for image in equal)
+        if chosen is None:
+            return None
+        twins = {each.id for each in chosen.twins}
+        left = [image for image in family if image.id not in twins]
+        observed = self._observed(site, chosen.recorded(Family).image, left)
+        return replace(observed, twins=chosen.twins, used_by=chosen.used_by, created_at=chosen.created_at)
+
+    def _twin(self, site: Site, image: ImageRecord) -> Observed:
+        observed = self._observed(site, image, [image])
+        return replace(observed, used_by=of_image(site, image.id).others, created_at=image.created_at)
+
+    def _observed(self, site: Site, image: ImageRecord, family: Sequence[ImageRecord]) -> Observed:
+        ours = image in family
+        has = image.properties
+        return Observed(
+            id=image.id,
+            ours=ours,
+            managed_by="" if _is_ours(site, image) else has.get(SPEC, ""),
+            values={name: getattr(image, name, None) for name in self.desired()}
+            | {
+                "status": "incomplete" if ours and len(family) > 1 else image.status,
+                "checksum": self._sum(image),
+                "compressed_checksum": has.get(PACKED),
+                "properties": {name: has[name] for name in self.properties or () if name in has},
+                "tags": frozenset(image.tags) & frozenset(self.tags or ()),
+                "shared_with": self._sharing(site, image),
+            },
+            record=Family(image, tuple(family)),
+        )
+
+    def _sharing(self, site: Site, image: ImageRecord) -> frozenset[str]:
+        """Return which of the declared projects are members, and have said whether they want to be."""
+        if not self.shared_with:
+            return frozenset()
+        said = image_members.answers(site, image)
+        decided = {project_id for project_id, answer in said.items() if answer != "pending"}
+        return frozenset(each.name for each in self.members() if site.find_id(each) in decided)
+
+    def _sum(self, image: ImageRecord) -> str | None:
+        """Return an image's sum by the declared algorithm, as far as it is known."""
+        algorithm = (self.checksum or "").partition(":")[0]
+        known = sums(image)
+        return f"{algorithm}:{known[algorithm]}" if algorithm in known else None
+
+    # --- what would go wrong ----------------------------------------------------------------
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        if self.rhcos is not None:
+            return  # it could not be read, which has been said
+        status = observed.values["status"] if observed else "incomplete"
+        sums = {name: value for name, value in self.desired().items() if name in ("checksum", "compressed_checksum")}
+        other = observed is not None and any(observed.values.get(name) != value for name, value in sums.items())
+        if observed and self.takes_over and not observed.ours and not observed.managed_by:
+            yield from self._check_taking_over(site, observed.recorded(Family).image)
+        if status not in ("active", "incomplete"):
+            yield self.mistake(f"is there, but {status}", "wait until it is active, reactivate it, or delete it")
+        elif other and observed and not observed.ours:
+            ((name, value),) = sums.items()
+            content = observed.values[name] or f"no {value.partition(':')[0]} that is known"
+            yield self.mistake(
+                f"exists, was not made by this spec, and its content is another: it has {content}",
+                "correct the checksum, or choose another name",
+            )
+        elif other or status == "incomplete":
+            yield from (self.mistake(*each) for each in image_upload.check(self, site))
+
+    def _check_taking_over(self, site: Site, image: ImageRecord) -> Iterable[Mistake]:
+        if image.owner != site.find_project_id(self.owner):
+            yield self.mistake("belongs to another project, and cannot be managed here", "set adopt: true")
+        elif image.status == "active" and not _seals(image):
+            yield self.mistake(
+                "has no checksum in Glance, so its content cannot be verified later", "upload the image again"
+            )
+
+    # --- the verbs --------------------------------------------------------------------------
+
+    def create(self, site: Site) -> Observed:
+        image = self._settle(site, [])
+        return self._observed(site, image, [image])
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        record = observed.recorded(Family)
+        image = self._settle(site, record.members) if observed.ours else record.image
+        before = self._observed(site, image, [image] if observed.ours else [])
+        differing = {name: value for name, value in self.desired().items() if before.values[name] != value}
+        shared = differing.pop("shared_with", None)
+        if operations := glance.operations(differing, image):
+            image = glance.patch(site, image, operations)
+        if shared:
+            self.share(site, image)
+        return self._observed(site, image, [image] if observed.ours else [])
+
+    def take_over(self, site: Site, observed: Observed) -> Observed:
+        """Give it our properties, and a seal of what Glance holds, for what has none counts as left behind."""
+        image = observed.recorded(Family).image
+        if not (seals := _seals(image)):
+            raise ResourceFailed(f"image {image.id} has no checksum in Glance; upload the image again")
+        said = {SPEC: site.mark.spec, NAME: self.name} | seals
+        image = glance.patch(site, image, [glance.operation(name, value) for name, value in said.items()])
+        return self._observed(site, image, [image])
+
+    def share(self, site: Site, image: ImageRecord) -> None:
+        """Make the declared projects members of an image."""
+        image_members.share(site, image, [site.id(each) for each in self.members()])
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        record = observed.recorded(Family)
+        for image in record.members if observed.ours else (record.image,):
+            glance.delete(site, image)
+
+    def _settle(self, site: Site, family: Sequence[ImageRecord]) -> ImageRecord:
+        """Leave exactly one image: verified, with the right content, under its own name.
+
+        Whichever request is the last of a killed run, the next run comes through here again.
+        """
+        standing = [image for image in family if image.name == self.name and sealed(image)]
+        good = min(filter(self._is_good, family), key=lambda image: image.name != self.name, default=None)
+        uploaded = good is None
+        if good is None:
+            # an imported one is active before it is verified, and so not under its name
+            good = image_upload.upload(self, site, self._new if standing or self.import_method else self.name)
+        if good.name != self.name:
+            for image in standing:
+                glance.patch(site, image, [glance.operation("name", self._old)])
+            good = glance.patch(site, good, [glance.operation("name", self.name)])
+        for image in family:
+            if image.id != good.id:
+                glance.delete(site, image)
+        if uploaded:
+            self._meet_others(site, good)
+        return good
+
+    def _meet_others(self, site: Site, mine: ImageRecord) -> None:
+        """Delete unfinished images of concurrent or killed runs; of two finished ones agree on the one that stays."""
+        names, project_id = (self.name, self._new, self._old), site.find_project_id(self.owner)
+
+        def look() -> Observed | None:
+            now = site.fresh()
+            return self._among(now, glance.named(now, names), str(project_id))
+
+        found = look()
+        unfinished = found.recorded(Family).members if found else ()
+        for image in unfinished:
+            if not sealed(image):
+                glance.delete(site, image)
+        if found is not None and {each.id for each in everyone(found)} - {mine.id}:
+            settle(self.key, mine.id, look, lambda own: glance.delete(site, own.recorded(Family).image))
+
+    def _is_good(self, image: ImageRecord) -> bool:
+        if self.checksum is None and self.compressed_checksum not in (None, image.properties.get(PACKED)):
+            return False
+        return image.status == "active" and sealed(image) and self.checksum in (None, self._sum(image))
+
+
+def _is_ours(site: Site, image: ImageRecord) -> bool:
+    return image.properties.get(SPEC) == site.mark.spec
+
+
+def _seals(image: ImageRecord) -> dict[str, str]:
+    """Return properties that seal an image as it is, by the sums that are known of it."""
+    return {SEALS[algorithm]: value for algorithm, value in sums(image).items() if algorithm in SEALS}

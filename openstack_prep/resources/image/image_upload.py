@@ -1,0 +1,207 @@
+"""The ways into Glance: sent as it is, converted on the way, or fetched by Glance itself."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import IO, TYPE_CHECKING, cast
+
+from openstack_prep.base.errors import CloudError, PrepError, ResourceFailed, passes
+from openstack_prep.base.raw import Values
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.download import disk_format, qemu_img
+from openstack_prep.download.fetching import local_path
+from openstack_prep.download.installer_cache import Kept, cached
+from openstack_prep.download.verified import Verified
+from openstack_prep.resources.image import glance, web_download
+from openstack_prep.resources.image.glance import ImageRecord
+from openstack_prep.resources.image.image_seal import CONVERTED, NAME, PACKED, SEALS, SPEC
+
+if TYPE_CHECKING:
+    from openstack_prep.resources.image.image import Image
+
+EVERYBODYS = ("public", "community")
+TIMEOUT = 600.0  # seconds for Glance to answer when it has everything: it may first copy it to its store
+
+
+# --- what would go wrong ------------------------------------------------------------------
+
+
+def check(image: Image, site: Site) -> Iterator[tuple[str, str]]:
+    """Yield what forbids to make an image, and what to do."""
+    if image.source is None:
+        yield "does not exist, and cannot be made without a source", "give one, or correct the name"
+    elif image.import_method:
+        yield from web_download.check(image, site)
+    elif not _distant(image.source) and not os.access(local_path(image.source), os.R_OK):
+        yield f"source: {image.source} cannot be read", "correct the path, or get the file"
+    if image.output_format:
+        yield from _check_conversion(image)
+
+
+def _check_conversion(image: Image) -> Iterator[tuple[str, str]]:
+    without = "leave output_format out"
+    if shutil.which(qemu_img.COMMAND) is None:
+        yield (
+            f"output_format: {qemu_img.COMMAND}, which converts it, is not on the PATH",
+            f"install it (package qemu-utils, on RHEL and Fedora qemu-img), or {without}",
+        )
+    if wrong := qemu_img.missing_room(image.size or 0):
+        yield f"output_format: {wrong}", f"free some, set TMPDIR to another folder, or {without}"
+
+
+def _distant(source: str) -> bool:
+    return source.startswith(("http://", "https://"))
+
+
+# --- the upload ---------------------------------------------------------------------------
+
+
+def upload(image: Image, site: Site, name: str) -> ImageRecord:
+    """Make an image, verified, sealed and shared, under a name; what failed for good is not left."""
+    maker, owner = _maker(image, site)
+    with contextlib.ExitStack() as stack:
+        way = web_download.Import(image) if image.import_method else _Sent(image, site, stack)
+        body = _body(image, site, way.disk_format) | owner | {"name": name}
+        image_id = maker.image.post("/images", body)["id"]
+        try:
+            raw, seal = way.fill(maker, image_id)
+        except PrepError as error:
+            if not passes(error):  # who tries again looks first, and finds it
+                _take_away(maker, image_id, error)
+            raise
+    sealed = {**seal, "protected": image.protected}
+    changes = [glance.operation(path, value) for path, value in sealed.items() if value is not None]
+    raw = glance.patch(site, raw, changes)
+    if image.shared_with:
+        image.share(site, raw)
+    return raw
+
+
+def _take_away(maker: Cloud, image_id: str, error: PrepError) -> None:
+    """Delete an image that failed for good; when that fails, too, say both."""
+    try:
+        maker.image.delete(f"/images/{image_id}")
+    except CloudError as left:
+        said = f"image {image_id} is left, as it could not be deleted: {left}; run it again, which deletes it first"
+        raise PrepError(f"{error}; {said}") from error
+
+
+def _maker(image: Image, site: Site) -> tuple[Cloud, dict[str, str]]:
+    """Return who uploads it, and what the body must then say of its owner."""
+    tenant = None if image.visibility in EVERYBODYS else site.find_tenant(image.owner)
+    if tenant is not None:
+        return tenant, {}
+    return site.admin, {"owner": site.id(image.owner)} if image.owner else {}
+
+
+def _body(image: Image, site: Site, disk_format: str) -> Values:
+    sizes = {"min_disk": image.min_disk, "min_ram": image.min_ram}
+    return {
+        "disk_format": disk_format,
+        "container_format": image.container_format or "bare",
+        "visibility": image.visibility or ("shared" if image.shared_with else "private"),
+        "tags": list(image.tags or ()),
+        **{field: value for field, value in sizes.items() if value is not None},
+        **(image.properties or {}),
+        SPEC: site.mark.spec,
+        NAME: image.name,
+    }
+
+
+class _Sent:
+    """One image's upload; ``stack`` closes what it opens."""
+
+    def __init__(self, image: Image, site: Site, stack: contextlib.ExitStack) -> None:
+        self.source = _content(image, site)
+        self.held = self.source  # whose sums Glance must come to
+        self.chunks: Iterable[bytes] = self.source
+        self.seal: dict[str, str | None] = {}
+        if image.cached_as and self.source.source == image.source:  # and does not come from there
+            digits = cast(str, image.checksum).partition(":")[2]
+            self.chunks = stack.enter_context(Kept(self.source, image.cached_as, digits))
+        if image.output_format:
+            self._convert(image, stack)
+        else:
+            self.disk_format = image.disk_format or disk_format.of_source(self.source.source, self.source.compression)
+
+    def _convert(self, image: Image, stack: contextlib.ExitStack) -> None:
+        """Take the content here and make it raw, in files without a name: they go with us, however we end."""
+        self.disk_format = cast(str, image.output_format)
+        file = _stored(self.chunks, _nameless(stack))
+        found = disk_format.of_source(_path(file), "none")
+        if found not in ("qcow2", "raw"):
+            raise PrepError(f"{image.key}: {found} is not converted; give a qcow2, or leave output_format out")
+        if found == "qcow2":
+            raw = _nameless(stack)
+            qemu_img.to_raw(file, raw, str(image.key))
+            file = raw
+        algorithm, _, digits = (image.checksum or "").partition(":")
+        self.seal = {CONVERTED: found}
+        if algorithm:
+            self.seal[SEALS[algorithm]] = digits
+        self.held = self.chunks = Verified(
+            _path(file), compression="none", algorithms=("sha256", "sha512"), progress=self.source.progress
+        )
+
+    def fill(self, maker: Cloud, image_id: str) -> tuple[ImageRecord, dict[str, str | None]]:
+        """Send it; return the image and its seal.  Raises DownloadError, ResourceFailed."""
+        try:
+            maker.image.request(
+                "PUT",
+                f"/images/{image_id}/file",
+                data=self.chunks,
+                headers={"Content-Type": "application/octet-stream"},
+                timeout=TIMEOUT,
+                once=True,
+            )
+        except CloudError as error:
+            if error.status != 415:
+                raise
+            wrong = f"Glance finds no sound {self.disk_format} in it; correct disk_format, or get the right file"
+            raise ResourceFailed(f"{error}: {wrong}", status=error.status) from error
+        raw = glance.show(maker, image_id)
+        glance.compare(raw, self.held.digests)
+        came = {SEALS["sha256"]: self.source.digests.get("sha256"), PACKED: self.source.compressed_checksum}
+        return raw, came | self.seal
+
+
+def _content(image: Image, site: Site) -> Verified:
+    """Return the content: from the installer's cache, or else from the source."""
+    assert image.source is not None
+    algorithm, _, digits = (image.checksum or "").partition(":")
+    url = image.cached_as or image.source
+    near = cached(url, digits) if _distant(url) and algorithm == "sha256" else None
+    as_it_is = near is not None or (image.container_format == "compressed" and image.compression is None)
+    return Verified(
+        near or image.source,
+        image.checksum,
+        compression="none" if as_it_is else image.compression,
+        compressed_checksum=None if near else image.compressed_checksum,
+        size=image.size,
+        algorithms=("sha256", "sha512"),
+        progress=lambda done, total, unpacked: site.progress(image.key, done, total, unpacked),
+    )
+
+
+def _nameless(stack: contextlib.ExitStack) -> IO[bytes]:
+    return stack.enter_context(tempfile.TemporaryFile())
+
+
+def _stored(chunks: Iterable[bytes], file: IO[bytes]) -> IO[bytes]:
+    for chunk in chunks:
+        try:
+            file.write(chunk)
+        except OSError as error:
+            folder = tempfile.gettempdir()
+            raise PrepError(f"{folder}: {error.strerror}; free some room, or set TMPDIR to another folder") from error
+    return file
+
+
+def _path(file: IO[bytes]) -> str:
+    file.flush()
+    return f"/dev/fd/{file.fileno()}"

@@ -1,0 +1,179 @@
+"""Glance's import by web-download: Glance itself fetches a URL.
+
+Source: Image API v2, "Interoperable image import" and "Import info"; an image's tasks since 2.12
+(Wallaby).  Glance fetches in the background.  When it fails the image goes back to queued, and one
+of its tasks has the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from openstack_prep.base.errors import DownloadError, NotFound, ResourceFailed, WaitTimeout
+from openstack_prep.base.raw import Values
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site, query
+from openstack_prep.download import disk_format
+from openstack_prep.download.compression import open_packed
+from openstack_prep.download.fetching import shown
+from openstack_prep.resources.image import glance
+from openstack_prep.resources.image.glance import ImageRecord
+from openstack_prep.resources.image.image_seal import SEALS, glances_sums
+
+if TYPE_CHECKING:
+    from openstack_prep.resources.image.image import Image
+
+METHOD = "web-download"
+COMPUTED = ("sha512", "md5")  # the sums that Glance makes, unless its administrator chose another than sha512
+DEADLINE = 3600.0  # seconds for Glance to fetch and store it
+PAUSE = 0.5  # seconds before the second look, doubled before each further one up to LONGEST
+LONGEST = 5.0
+
+# what Glance's import notes in an image while it works, and where it failed
+LOCK, STORES, FAILED = "os_glance_import_task", "os_glance_importing_to_stores", "os_glance_failed_import"
+
+
+# --- what would go wrong ------------------------------------------------------------------
+
+
+def check(image: Image, site: Site) -> Iterator[tuple[str, str]]:
+    """Yield what forbids to import an image so, and what to do."""
+    assert image.source is not None
+    without = "leave import_method out"
+    methods = _methods(site)
+    if METHOD not in methods:
+        has = f"has only {', '.join(methods)}" if methods else "has no import"
+        yield f"import_method: this Glance {has}", f"{without}, or have its administrator enable {METHOD}"
+    algorithm = (image.checksum or "").partition(":")[0]
+    if algorithm not in ("", *COMPUTED):
+        yield (
+            f"checksum: Glance makes no {algorithm} of what it fetches, so that it cannot be verified",
+            f"give its sha512 or md5, or {without}",
+        )
+    if not image.source.startswith(("http://", "https://")):
+        yield f"source: {image.source} is a local file, which Glance cannot fetch", f"give a URL, or {without}"
+    elif "@" in urlsplit(image.source).netloc:
+        yield "source: has a user name, which Glance would not use to fetch it", f"give another URL, or {without}"
+    elif image.compressed_checksum or image.compression not in (None, "none"):
+        yield f"source: is compressed, and {METHOD} does not unpack", f"name an unpacked file, or {without}"
+    elif not (image.compression and image.disk_format):
+        yield from _check_content(image.source, image.container_format == "compressed")
+
+
+@query
+def _methods(site: Site) -> list[str]:
+    try:
+        return list(site.admin.image.get("/info/import")["import-methods"]["value"])
+    except NotFound:  # before 2.6 (Queens)
+        return []
+
+
+def _check_content(source: str, may_be_packed: bool) -> Iterator[tuple[str, str]]:
+    """Look at the first bytes; who says what they are needs no way to them."""
+    try:
+        chunks, _, compression = open_packed(source)
+    except DownloadError as error:
+        yield f"source: {error}", "or, if Glance can reach it all the same, give disk_format and compression: none"
+        return
+    chunks.close()
+    if compression != "none" and not may_be_packed:
+        yield (
+            f"source: is compressed with {compression}, and {METHOD} does not unpack",
+            "name an unpacked file, or leave import_method out",
+        )
+
+
+# --- the import ---------------------------------------------------------------------------
+
+
+class Import:
+    """One image's import."""
+
+    def __init__(self, image: Image) -> None:
+        self.image = image
+        self.source = image.source or ""
+        self.secrets = [Secret(self.source)] if self.source != shown(self.source) else []  # it may be signed
+
+    @property
+    def disk_format(self) -> str:
+        return self.image.disk_format or disk_format.of_source(self.source, "none")
+
+    def fill(self, maker: Cloud, image_id: str) -> tuple[ImageRecord, dict[str, str | None]]:
+        """Have Glance fetch it, and wait; return the image and its seal.
+
+        Raises ResourceFailed with Glance's reason or when the content is not as declared, WaitTimeout.
+        """
+        method = {"name": METHOD, "uri": self.source}
+        maker.image.post(f"/images/{image_id}/import", {"method": method}, secrets=self.secrets)
+        raw = self._wait(maker, image_id)
+        return raw, self._verify(raw)
+
+    def _wait(self, maker: Cloud, image_id: str) -> ImageRecord:
+        import tenacity
+
+        seen: set[str] = set()
+        done = tenacity.Retrying(
+            retry=tenacity.retry_if_result(lambda found: found is None),
+            stop=tenacity.stop_after_delay(DEADLINE),
+            wait=tenacity.wait_exponential(PAUSE, max=LONGEST),
+            retry_error_callback=lambda state: None,
+        )(self._look, maker, image_id, seen)
+        if done is None:
+            raise WaitTimeout(
+                f"image {image_id}: Glance has not imported {shown(self.source)} after {DEADLINE:.0f} s; "
+                "see what its hosts say, or leave import_method out"
+            )
+        return done
+
+    def _look(self, maker: Cloud, image_id: str, seen: set[str]) -> ImageRecord | None:
+        """Return the image when it is whole, None while Glance works on it; raises ResourceFailed."""
+        found = glance.show(maker, image_id)
+        notes = found.properties
+        seen.add(found.status)
+        if found.status == "active":  # Glance still writes to it while it holds its lock
+            return None if notes.get(LOCK) or notes.get(STORES) else found
+        if found.status in ("importing", "uploading", "saving"):
+            return None
+        task = self._task(maker, image_id)
+        if task.get("status") == "failure" or notes.get(FAILED) or "importing" in seen or found.status != "queued":
+            raise ResourceFailed(self._failure(image_id, task))
+        return None
+
+    def _task(self, maker: Cloud, image_id: str) -> Values:
+        """Return the newest of an image's tasks, if Glance tells of them; each holds the URL."""
+        try:
+            answer = maker.image.request("GET", f"/images/{image_id}/tasks", secrets=self.secrets)
+        except NotFound:
+            return {}
+        return max(answer.json()["tasks"], key=lambda task: task["created_at"], default={})
+
+    def _failure(self, image_id: str, task: Values) -> str:
+        """Return what Glance says of a failure; it may repeat the URL in full."""
+        said = str(task.get("message") or "it does not say why").replace(self.source, shown(self.source))
+        origin = f" (task {task['id']}, request {task.get('request_id')})" if task else ""
+        return (
+            f"image {image_id}: Glance cannot import {shown(self.source)}: {said}{origin}; see that its hosts can "
+            "fetch that URL and that it holds what disk_format says, or leave import_method out"
+        )
+
+    def _verify(self, made: ImageRecord) -> dict[str, str | None]:
+        known = glances_sums(made)
+        algorithm, _, expected = (self.image.checksum or "").partition(":")
+        where = f"image {made.id}: what Glance fetched from {shown(self.source)}"
+        if self.image.size not in (None, made.size):
+            raise ResourceFailed(f"{where} has {made.size} bytes instead of {self.image.size}")
+        if algorithm and known.get(algorithm) != expected:
+            found = known.get(algorithm, f"none, but {made.os_hash_algo}")
+            raise ResourceFailed(
+                f"{where} is {made.disk_format} with {algorithm} {found} instead of {expected}; correct the "
+                "checksum, get the right file, or leave import_method out"
+            )
+        if self.image.disk_format not in (None, made.disk_format):
+            raise ResourceFailed(
+                f"{where} has become {made.disk_format}, into which this Glance converts imports; leave disk_format "
+                "or import_method out"
+            )
+        return {SEALS[kept]: known[kept] for kept in known if kept in SEALS}

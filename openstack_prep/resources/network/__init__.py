@@ -1,0 +1,1 @@
+"""Neutron: networks, subnets, routers, security groups, and the ports of others."""

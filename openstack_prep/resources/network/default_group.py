@@ -1,0 +1,61 @@
+"""The ``default`` security group of a project that is gone.
+
+Neutron keeps it, and creates it again for whoever lists the groups of such a project.  A destroy deletes it right
+after the project, because it holds the lease until then.  A run that is killed between the two requests leaves it
+behind; so it is tagged before, and the next destroy finds it by that tag.
+
+Source: Networking API v2.0, "Standard Attributes Tag Extension"; Neutron 29.0.0, db/securitygroups_db.py,
+_ensure_default_security_group and delete_security_group (an administrator may delete a group called default).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+from urllib.parse import quote
+
+from openstack_prep.base.errors import CloudError
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Key, Mark, Observed, Resource
+from openstack_prep.resources.identity import home
+
+
+def tag_of(mark: Mark) -> str:
+    """Return the tag of a default group whose project is about to be deleted."""
+    return f"{mark.tag}~default"
+
+
+def announce(site: Site, group_id: str) -> None:
+    """Tag a group before its project is deleted; without the tag only a killed run leaves something behind."""
+    with contextlib.suppress(CloudError):
+        site.admin.network.put(f"/security-groups/{group_id}/tags/{quote(tag_of(site.mark), safe='')}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftGroup(Resource):
+    """A default group that an interrupted destroy has left behind."""
+
+    kind: ClassVar[str] = "default_group"
+    declarable: ClassVar[bool] = False
+
+    name: str
+    """Its id, for all of them have one name."""
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {each.key: observed for each, observed in cls.scan(site, None)}
+        return {each.key: found[each.key] for each in wanted if each.key in found}
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield those with our tag whose project is gone."""
+        if not site.admin.has("network"):
+            return
+        for raw in site.admin.network.list("/security-groups", "security_groups", tags=tag_of(site.mark)):
+            if raw["name"] == "default" and not home.exists(site, raw["project_id"]):
+                yield cls(name=raw["id"]), Observed(id=raw["id"], ours=True)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        site.admin.network.delete(f"/security-groups/{observed.id}")

@@ -1,0 +1,76 @@
+"""Networks: the project's own, and the provider's external ones.
+
+Source: Networking API v2.0, "Networks" and "External network".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.fields import Count, Name
+from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.site import Site, only_one
+from openstack_prep.core.model import Key, Observed, Resource
+from openstack_prep.resources.network import queries
+from openstack_prep.resources.network.neutron import NetworkResource
+from openstack_prep.resources.network.neutron_records import NetworkRecord
+from openstack_prep.resources.network.uses import Use, blockers_of_network, clear, of_network
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network(NetworkResource[NetworkRecord]):
+    """A network of the project."""
+
+    kind: ClassVar[str] = "network"
+    collection: ClassVar[str] = "networks"
+    member: ClassVar[str] = "network"
+
+    name: Name
+    """Name of the network, unique in its project."""
+    mtu: Count | None = None
+    """Largest packet, bytes."""
+    port_security_enabled: bool | None = None
+    """Whether new ports filter spoofed addresses."""
+    admin_state_up: bool | None = None
+    """Whether it forwards packets."""
+
+    @classmethod
+    def read(cls, raw: Raw) -> NetworkRecord:
+        return NetworkRecord.read(raw)
+
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        for user in blockers_of_network(site, observed.id, going):
+            yield self.mistake(f"{user} is on it", "delete that port or server first")
+
+    def use(self, site: Site, record: NetworkRecord) -> Use:
+        return of_network(site, record)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        """Delete it; from a twin first what carries our tag, for its subnets are no resources of the spec."""
+        if observed.holds:
+            use = of_network(site.fresh(), observed.recorded(NetworkRecord))
+            clear(self.maker(site)[0], use, f"{self.key} {observed.id}")
+        super().delete(site, observed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExternalNetwork(Resource):
+    """A provider's network that floating IPs and gateways come from; only ever referred to."""
+
+    kind: ClassVar[str] = "external_network"
+    declarable: ClassVar[bool] = False
+
+    name: Name
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        listed = queries.external_networks(site)
+        found = {}
+        for each in wanted:
+            network = only_one((one for one in listed if one.name == each.name), str(each.key))
+            if network is not None:
+                found[each.key] = Observed(id=network.id)
+        return found

@@ -1,0 +1,189 @@
+"""What all network resources share: one list a project, our mark in the description, If-Match.
+
+Source: Networking API v2.0; "Revisions" for ``If-Match: revision_number=N``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar, Generic, Self, TypeVar
+
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site, only_one, query
+from openstack_prep.core.model import Adoptable, Change, Key, Observed, Resource
+from openstack_prep.core.twin import choose, settle
+from openstack_prep.resources.identity.project import ByTenant
+from openstack_prep.resources.network import queries
+from openstack_prep.resources.network.neutron_records import NeutronRecord
+from openstack_prep.resources.network.uses import Use
+
+R = TypeVar("R", bound=NeutronRecord)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkResource(ByTenant, Adoptable, Generic[R]):
+    """Base of the kinds that Neutron keeps; a kind says what its things are called and look like."""
+
+    collection: ClassVar[str]
+    """The plural in paths."""
+    member: ClassVar[str]
+    """The singular in bodies; its plural is the same and an s."""
+
+    description: str | None = None
+    """Free text; our mark stands behind it."""
+
+    # --- what a kind may say differently ---------------------------------------------------
+
+    @classmethod
+    def read(cls, raw: Raw) -> R:
+        """Return the record of what the API says of one."""
+        raise NotImplementedError(cls.kind)
+
+    def body(self, site: Site, values: Raw) -> Values:
+        """Return fields in the API's words: names become ids."""
+        return dict(values)
+
+    def values(self, site: Site, record: R) -> Values:
+        """Return a record in the spec's words: ids become names."""
+        return {name: getattr(record, name, None) for name in self.desired()}
+
+    def outputs(self, record: R) -> dict[str, str]:
+        return {}
+
+    @classmethod
+    def listing(cls, site: Site, project_id: str) -> Sequence[R]:
+        """Return everything of the kind in a project."""
+        return _in_project(site, cls, project_id)
+
+    def named(self, site: Site, listed: Iterable[R]) -> list[R]:
+        """Return those that may be meant."""
+        return [record for record in listed if record.name == self.name]
+
+    def is_ours(self, site: Site, record: R) -> bool:
+        """Whether it carries the ownership tag of the spec."""
+        return site.mark.owns(record.description)
+
+    def use(self, site: Site, record: R) -> Use:
+        """Return who uses one of several twins."""
+        return Use()
+
+    @property
+    def can_have_twins(self) -> bool:
+        return True
+
+    def choose(self, site: Site, listed: Iterable[R]) -> Observed | None:
+        """Return the one meant: of several, the one of those with our tag that stays, else NotUnique."""
+        named = self.named(site, listed)
+        tagged = [record for record in named if self.is_ours(site, record)]
+        if len(tagged) < 2:
+            record = tagged[0] if tagged else only_one(named, str(self.key))
+            return self.observe(site, record) if record is not None else None
+        return choose(self._twin(site, record) for record in tagged)
+
+    def _twin(self, site: Site, record: R) -> Observed:
+        use, observed = self.use(site, record), self.observe(site, record)
+        return replace(observed, used_by=use.others, holds=use.holds, created_at=record.created_at)
+
+    # --- the verbs -------------------------------------------------------------------------
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for owner, mine in cls.by_project(wanted).items():
+            project_id = site.find_project_id(owner)
+            listed = cls.listing(site, project_id) if project_id else []
+            for each in mine:
+                observed = each.choose(site, listed)
+                if observed is not None:
+                    found[each.key] = observed
+        return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        project_id = site.find_project_id(owner)
+        for record in cls.listing(site, project_id) if project_id else ():
+            declared = cls.declared(site, owner, record)
+            yield declared, declared.observe(site, record)
+
+    @classmethod
+    def declared(cls, site: Site, owner: Resource | None, record: R) -> Self:
+        """Return the resource that a spec would declare for a record."""
+        same = {each.name: value for each in fields(cls) if (value := getattr(record, each.name, None)) is not None}
+        text = site.mark.strip(record.description) or None
+        return cls(**same | cls.in_words(site, record) | {"description": text} | cls.placing(owner))
+
+    @classmethod
+    def in_words(cls, site: Site, record: R) -> Values:
+        """Return the fields that a record has in other words: ids become names."""
+        return {}
+
+    def observe(self, site: Site, record: R) -> Observed:
+        return Observed(
+            id=record.id,
+            ours=self.is_ours(site, record),
+            managed_by=site.mark.another_in(record.description),
+            values=self.values(site, record) | {"description": site.mark.strip(record.description)},
+            outputs=self.outputs(record),
+            record=record,
+        )
+
+    def create(self, site: Site) -> Observed:
+        cloud, owner = self.maker(site)
+        named = {} if self.member == "floatingip" else {"name": self.name}
+        description = site.mark.describe(self.name, self.description)
+        body = {**named, **owner, **self.body(site, self.desired()), "description": description}
+        project_id = str(site.find_project_id(self.owner))
+
+        def post() -> R:
+            return self.read(cloud.network.post(f"/{self.collection}", {self.member: body})[self.member])
+
+        def look() -> Sequence[R]:
+            return self.listing(site.fresh(), project_id)
+
+        if not self.can_have_twins:
+            return self.observe(site, post())
+        made, listed = site.wave.write((self.collection, project_id), post, look)
+        others = {record.id for record in self.named(site, listed) if self.is_ours(site, record)} - {made.id}
+        if others:
+            self._settle(site, made.id, project_id)
+        return self.observe(site, made)
+
+    def _settle(self, site: Site, made: str, project_id: str) -> None:
+        """Return when what was made is the only one with our tag; raises Overtaken when another stays."""
+
+        def look() -> Observed | None:
+            now = site.fresh()
+            return self.choose(now, self.listing(now, project_id))
+
+        settle(self.key, made, look, lambda mine: self.delete(site, mine))
+
+    def maker(self, site: Site) -> tuple[Cloud, dict[str, str]]:
+        """Return who creates, changes and deletes it, and what a new one's body must say of its owner."""
+        return site.worker(self.owner)
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        body = self.body(site, {change.field: change.after for change in changes})
+        if "description" in body and observed.ours:
+            body["description"] = site.mark.describe(self.name, self.description)
+        return self.observe(site, self.put(site, observed, body))
+
+    def put(self, site: Site, observed: Observed, body: Raw) -> R:
+        """Change it unless somebody else did since we looked: 412 is read again by the executor."""
+        cloud, _ = self.maker(site)
+        answer = cloud.network.put(
+            f"/{self.collection}/{observed.id}",
+            {self.member: body},
+            headers={"If-Match": f"revision_number={observed.recorded(NeutronRecord).revision_number}"},
+        )
+        return self.read(answer[self.member])
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        cloud, _ = self.maker(site)
+        cloud.network.delete(f"/{self.collection}/{observed.id}")
+
+
+@query
+def _in_project(site: Site, kind: type[NetworkResource[R]], project_id: str) -> Sequence[R]:
+    return [kind.read(raw) for raw in queries.in_project(site, kind.collection, kind.member, project_id)]

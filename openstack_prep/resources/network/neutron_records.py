@@ -1,0 +1,209 @@
+"""What Neutron keeps, as the kinds know it: one frozen record per object, read where the API's answer comes in.
+
+Source: Networking API v2.0.  What only an extension gives (description, tags, revision_number, created_at and the
+fields with a default of None) may be missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, Self, TypeVar, cast
+
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.resources.network.route import Route
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeutronRecord:
+    """What every object of Neutron's has; a floating IP has no name."""
+
+    id: str
+    name: str = ""
+    project_id: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    revision_number: int = 0
+    created_at: str = ""
+
+    @classmethod
+    def read(cls, raw: Raw) -> Self:
+        return _record(cls, raw)
+
+
+def _record(kind: type[T], raw: Raw, **others: Any) -> T:
+    """Return a record of the fields that the API tells by the same name, and of ``others``; raises KeyError."""
+    common = _common(raw) if issubclass(kind, NeutronRecord) else {}
+    same = (field for field in fields(cast(Any, kind)) if field.name not in common.keys() | others.keys())
+    values = {field.name: raw[field.name] for field in same if field.default is MISSING or field.name in raw}
+    return kind(**common, **values, **others)
+
+
+def _common(raw: Raw) -> Values:
+    return {
+        "id": raw["id"],
+        "name": raw.get("name") or "",
+        "project_id": raw.get("project_id") or "",
+        "description": raw.get("description") or "",
+        "tags": tuple(raw.get("tags") or ()),
+        "revision_number": raw.get("revision_number", 0),
+        "created_at": raw.get("created_at") or "",
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkRecord(NeutronRecord):
+    mtu: int | None = None
+    port_security_enabled: bool | None = None
+    admin_state_up: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubnetRecord(NeutronRecord):
+    network_id: str
+    cidr: str
+    gateway_ip: str | None
+    allocation_pools: tuple[str, ...]
+    """Ranges such as 10.0.0.10-10.0.0.99."""
+    dns_nameservers: tuple[str, ...]
+    host_routes: tuple[Route, ...]
+    enable_dhcp: bool | None = None
+    ipv6_ra_mode: str | None = None
+    ipv6_address_mode: str | None = None
+
+    @classmethod
+    def read(cls, raw: Raw) -> Self:
+        return _record(
+            cls,
+            raw,
+            allocation_pools=tuple(f"{each['start']}-{each['end']}" for each in raw["allocation_pools"]),
+            dns_nameservers=tuple(raw["dns_nameservers"]),
+            host_routes=tuple(Route(**route) for route in raw["host_routes"]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouterRecord(NeutronRecord):
+    gateway_network_id: str | None
+    gateway_addresses: tuple[str, ...]
+    enable_snat: bool | None
+    routes: tuple[Route, ...]
+    distributed: bool | None = None
+    ha: bool | None = None
+    admin_state_up: bool | None = None
+    joined: frozenset[str] = frozenset()
+    """Ids of the subnets that it has an interface in; Neutron lists them apart."""
+
+    @classmethod
+    def read(cls, raw: Raw) -> Self:
+        gateway = raw["external_gateway_info"] or {}
+        return _record(
+            cls,
+            raw,
+            gateway_network_id=gateway.get("network_id"),
+            gateway_addresses=tuple(each["ip_address"] for each in gateway.get("external_fixed_ips", ())),
+            enable_snat=gateway.get("enable_snat"),
+            routes=tuple(Route(**route) for route in raw["routes"]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleRecord:
+    """A rule of a security group; one that only a spec declares has no ids."""
+
+    direction: str
+    ethertype: str
+    protocol: str | None
+    port_range_min: int | None
+    port_range_max: int | None
+    remote_ip_prefix: str | None
+    normalized_cidr: str | None = None
+    remote_group_id: str | None = None
+    remote_address_group_id: str | None = None
+    id: str = ""
+    description: str = ""
+
+    @classmethod
+    def read(cls, raw: Raw) -> Self:
+        return _record(cls, raw, description=raw.get("description") or "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupRecord(NeutronRecord):
+    stateful: bool | None = None
+    security_group_rules: tuple[RuleRecord, ...] = ()
+
+    @classmethod
+    def read(cls, raw: Raw) -> Self:
+        rules = tuple(map(RuleRecord.read, raw["security_group_rules"]))
+        return _record(cls, raw, security_group_rules=rules)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloatingIPRecord(NeutronRecord):
+    address: str
+    network_id: str
+    """Id of the external network that it comes from."""
+    port_id: str | None
+    """Id of the port that it serves."""
+
+    @classmethod
+    def read(cls, raw: Raw) -> Self:
+        return _record(cls, raw, address=raw["floating_ip_address"], network_id=raw["floating_network_id"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedIP:
+    """An address that a port has in a subnet."""
+
+    subnet_id: str
+    ip_address: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddressPair:
+    """An address or network that a port may use besides its own."""
+
+    ip_address: str
+    mac_address: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddressHolder(NeutronRecord):
+    """A port as far as it tells who has which addresses."""
+
+    device_owner: str
+    fixed_ips: tuple[FixedIP, ...]
+
+    @classmethod
+    def read(cls, raw: Raw) -> Self:
+        fixed = (FixedIP(subnet_id=each["subnet_id"], ip_address=each["ip_address"]) for each in raw["fixed_ips"])
+        return _record(cls, raw, fixed_ips=tuple(fixed), **cls._more(raw))
+
+    @classmethod
+    def _more(cls, raw: Raw) -> Values:
+        """Return further fields that the API tells in another shape."""
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PortRecord(AddressHolder):
+    network_id: str
+    mac_address: str
+    device_id: str
+    """Id of the server, router or other thing that has it; empty when none has."""
+    security_groups: tuple[str, ...]
+    """Their ids."""
+    allowed_address_pairs: tuple[AddressPair, ...]
+    port_security_enabled: bool = True
+
+    @classmethod
+    def _more(cls, raw: Raw) -> Values:
+        pairs = raw.get("allowed_address_pairs") or ()
+        return {
+            "security_groups": tuple(raw.get("security_groups") or ()),
+            "allowed_address_pairs": tuple(
+                AddressPair(ip_address=each["ip_address"], mac_address=each["mac_address"]) for each in pairs
+            ),
+        }

@@ -1,0 +1,194 @@
+"""Routers, with their external gateway and their interfaces.
+
+Source: Networking API v2.0, "Routers".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.fields import Address, Name
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Change, Observed, Resource
+from openstack_prep.resources.network import queries
+from openstack_prep.resources.network.network import ExternalNetwork
+from openstack_prep.resources.network.neutron import NetworkResource
+from openstack_prep.resources.network.neutron_records import RouterRecord
+from openstack_prep.resources.network.route import Route
+from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.resources.network.uses import INTERFACES, Use, of_router
+
+GATEWAY = ("external_network", "external_fixed_ips", "enable_snat")
+"""Fields that Neutron keeps together."""
+LATER = ("interfaces", "routes")
+"""Fields that a router has only after it was made, one after the other."""
+ADMINISTRATORS = ("external_fixed_ips", "enable_snat", "distributed", "ha")
+"""Fields that Neutron's policy leaves to administrators."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Router(NetworkResource[RouterRecord]):
+    """A router of the project.
+
+    Declared interfaces are made sure of; those that others added stay, and keep destroy from
+    deleting the router.
+    """
+
+    kind: ClassVar[str] = "router"
+    collection: ClassVar[str] = "routers"
+    member: ClassVar[str] = "router"
+    immutable: ClassVar[frozenset[str]] = frozenset({"distributed", "ha"})
+
+    name: Name
+    """Name of the router, unique in its project."""
+    external_network: Name | None = None
+    """Name of the external network that its gateway is on."""
+    external_fixed_ips: tuple[Address, ...] | None = None
+    """Addresses of its gateway there; an administrator's right."""
+    enable_snat: bool | None = None
+    """Whether it translates addresses on the way out; an administrator's right."""
+    interfaces: tuple[Name, ...] | None = None
+    """Names of subnets of the project that it routes; the subnet's gateway address becomes its own."""
+    routes: tuple[Route, ...] | None = None
+    """Further routes, all of them; their next hops lie in its subnets."""
+    distributed: bool | None = None
+    """Whether it runs on every compute node; an administrator's right."""
+    ha: bool | None = None
+    """Whether another node takes over for it; an administrator's right."""
+    admin_state_up: bool | None = None
+    """Whether it forwards packets."""
+
+    @classmethod
+    def read(cls, raw: Raw) -> RouterRecord:
+        return RouterRecord.read(raw)
+
+    def references(self) -> Iterable[Resource]:
+        yield from super().references()
+        yield from self._subnets().values()
+        if self.external_network:
+            yield ExternalNetwork(name=self.external_network)
+
+    def _subnets(self) -> dict[str, Subnet]:
+        return {name: self.sibling(Subnet, name) for name in self.interfaces or ()}
+
+    def desired(self) -> Values:
+        values = super().desired()
+        for unordered in ("external_fixed_ips", *LATER):
+            if unordered in values:
+                values[unordered] = frozenset(values[unordered])
+        return values
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        for field in ("external_fixed_ips", "enable_snat"):
+            if getattr(self, field) is not None and not self.external_network:
+                yield self.mistake(f"{field} goes with external_network", "name the external network")
+
+    # --- the router itself ----------------------------------------------------------------
+
+    def maker(self, site: Site) -> tuple[Cloud, dict[str, str]]:
+        if all(getattr(self, field) is None for field in ADMINISTRATORS):
+            return super().maker(site)
+        return site.admin, {"project_id": site.id(self.owner)} if self.owner else {}
+
+    def body(self, site: Site, values: Raw) -> Values:
+        body = {name: value for name, value in values.items() if name not in (*LATER, *GATEWAY)}
+        if values.keys() & set(GATEWAY) and self.external_network:
+            gateway: dict[str, object] = {"network_id": site.id(ExternalNetwork(name=self.external_network))}
+            if self.enable_snat is not None:
+                gateway["enable_snat"] = self.enable_snat
+            if self.external_fixed_ips is not None:
+                gateway["external_fixed_ips"] = [{"ip_address": address} for address in self.external_fixed_ips]
+            body["external_gateway_info"] = gateway
+        return body
+
+    def values(self, site: Site, record: RouterRecord) -> Values:
+        network = site.look(ExternalNetwork(name=self.external_network)) if self.external_network else None
+        same = network is not None and network.id == record.gateway_network_id
+        joined = _joined(site, record)
+        return super().values(site, record) | {
+            "external_network": self.external_network if same else record.gateway_network_id,
+            "external_fixed_ips": frozenset(record.gateway_addresses),
+            "enable_snat": record.enable_snat,
+            "routes": frozenset(record.routes),
+            "interfaces": frozenset(
+                name for name, subnet in self._subnets().items() if (found := site.look(subnet)) and found.id in joined
+            ),
+        }
+
+    @classmethod
+    def in_words(cls, site: Site, record: RouterRecord) -> Values:
+        names = {each.id: each.name for each in Subnet.listing(site, record.project_id)}
+        joined = sorted(names.get(each, each) for each in _joined(site, record))
+        network = record.gateway_network_id
+        return {
+            "external_network": network and queries.external_network_name(site, network),
+            "interfaces": tuple(joined) or None,
+            "routes": record.routes or None,
+        }
+
+    def outputs(self, record: RouterRecord) -> dict[str, str]:
+        addresses = ", ".join(record.gateway_addresses)
+        return {"gateway": addresses} if addresses else {}
+
+    def use(self, site: Site, record: RouterRecord) -> Use:
+        return of_router(site, record, self._own_subnets(site, record.project_id))
+
+    def observe(self, site: Site, record: RouterRecord) -> Observed:
+        return super().observe(site, replace(record, joined=_joined(site, record)))
+
+    # --- its interfaces, and the routes through them ---------------------------------------
+
+    def create(self, site: Site) -> Observed:
+        observed = super().create(site)
+        return self.update(site, observed, [Change(name, None, None) for name in LATER if name in self.desired()])
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        there = observed.values["interfaces"]
+        own = [change for change in changes if change.field not in LATER]
+        if own:
+            observed = super().update(site, observed, own)
+        cloud, _ = self.maker(site)
+        for name, subnet in sorted(self._subnets().items()):
+            if name not in there:
+                interface = {"subnet_id": site.id(subnet)}
+                cloud.network.put(f"/routers/{observed.id}/add_router_interface", interface, once=True)
+        if any(change.field == "routes" for change in changes):
+            routes = [vars(route) for route in self.routes or ()]  # Neutron refuses them in a POST
+            cloud.network.put(f"/routers/{observed.id}", {"router": {"routes": routes}})
+        return replace(observed, values={**observed.values, **self.desired()})
+
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        foreign = observed.recorded(RouterRecord).joined - self._own(site, observed) - going
+        if foreign:
+            holds = f"has interfaces in subnets that this spec did not make: {', '.join(sorted(foreign))}"
+            yield self.mistake(holds, "remove them first")
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        cloud, _ = self.maker(site)
+        record = observed.recorded(RouterRecord)
+        if record.routes:
+            cloud.network.put(f"/routers/{observed.id}", {"router": {"routes": []}})
+        for subnet_id in sorted(record.joined & self._own(site, observed)):
+            body = {"subnet_id": subnet_id}
+            cloud.network.put(f"/routers/{observed.id}/remove_router_interface", body, once=True)
+        super().delete(site, observed)
+
+    def _own(self, site: Site, observed: Observed) -> frozenset[str]:
+        """Return the ids of subnets whose interfaces go with the router: declared ones, and those with our mark."""
+        return self._own_subnets(site, observed.recorded(RouterRecord).project_id)
+
+    def _own_subnets(self, site: Site, project_id: str) -> frozenset[str]:
+        declared = {found.id for subnet in self._subnets().values() if (found := site.look(subnet))}
+        listed = Subnet.listing(site, project_id)
+        return frozenset(declared | {each.id for each in listed if site.mark.owns(each.description)})
+
+
+def _joined(site: Site, router: RouterRecord) -> frozenset[str]:
+    """Return the ids of the subnets that a router has an interface in."""
+    ports = queries.router_interfaces(site, router.project_id, INTERFACES)
+    return frozenset(fixed.subnet_id for port in ports if port.device_id == router.id for fixed in port.fixed_ips)

@@ -1,0 +1,193 @@
+"""Security groups and their rules.
+
+Source: Networking API v2.0, "Security groups", "Security group rules" (bulk creation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self, cast
+
+from openstack_prep.base.errors import Mistake, NotFound
+from openstack_prep.base.fields import Name
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.lease import text
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Change, Context, Key, Mark, Observed, Resource
+from openstack_prep.resources.identity.project import ByTenant
+from openstack_prep.resources.network.neutron import NetworkResource
+from openstack_prep.resources.network.neutron_records import GroupRecord, RuleRecord
+from openstack_prep.resources.network.security_group_rule import SELF, SecurityGroupRule, declared_rule, in_words
+from openstack_prep.resources.network.uses import Use, blockers_of_group, of_group
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecurityGroup(NetworkResource[GroupRecord]):
+    """A security group of the project, which may be its "default", and rules to have in it.
+
+    Rules of ours that are no longer declared are removed; those of others, and the egress rules
+    that Neutron makes, stay.
+    """
+
+    kind: ClassVar[str] = "security_group"
+    collection: ClassVar[str] = "security-groups"
+    member: ClassVar[str] = "security_group"
+    identity: ClassVar[frozenset[str]] = NetworkResource.identity | {"rules"}
+
+    name: Name
+    """Name of the group, unique in its project."""
+    stateful: bool | None = None
+    """Whether answers pass without a rule of their own; made so by default."""
+    rules: tuple[SecurityGroupRule, ...] | None = None
+    """Rules to have; in a plan they are a resource of their own."""
+
+    @classmethod
+    def read(cls, raw: Raw) -> GroupRecord:
+        return GroupRecord.read(raw)
+
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        for user in blockers_of_group(site, observed.recorded(GroupRecord), going):
+            yield self.mistake(f"{user} is in it", "take the group off that port first")
+
+    @classmethod
+    def in_words(cls, site: Site, record: GroupRecord) -> Values:
+        return {"rules": None}  # a resource of their own
+
+    def use(self, site: Site, record: GroupRecord) -> Use:
+        return of_group(site, record)
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        """Return the group and its rules apart: rules may refer to each other's groups."""
+        rules = self.own_rules
+        return (self,) if rules is None else (replace(self, rules=None), rules)
+
+    @property
+    def own_rules(self) -> SecurityGroupRules | None:
+        """The rules as a resource; None when none are declared here."""
+        if self.rules is None:
+            return None
+        return cast(SecurityGroupRules, self.sibling(SecurityGroupRules, self.name, rules=self.rules))
+
+    def observe(self, site: Site, record: GroupRecord) -> Observed:
+        """Return what is there; the leases of runs, in the description of "default", are not the spec's."""
+        seen = super().observe(site, replace(record, description=text.strip(record.description)))
+        return replace(seen, record=record)
+
+    def put(self, site: Site, observed: Observed, body: Raw) -> GroupRecord:
+        if "description" in body:
+            before = observed.recorded(GroupRecord).description
+            body = {**body, "description": text.keep(before, body["description"])}
+        return super().put(site, observed, body)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecurityGroupRules(ByTenant):
+    """The rules to have in a security group, made when all groups are: rules may name each other's groups.
+
+    Ours are those with our mark in their description; the group's own deletion takes them all.
+    """
+
+    kind: ClassVar[str] = "security_group_rules"
+
+    name: Name
+    """Name of the group."""
+    rules: tuple[SecurityGroupRule, ...]
+    """Rules to have."""
+
+    @property
+    def group(self) -> SecurityGroup:
+        return cast(SecurityGroup, self.sibling(SecurityGroup, self.name))
+
+    def references(self) -> Iterable[Resource]:
+        return (*super().references(), self.group, *self._remote_groups().values())
+
+    def _remote_groups(self) -> dict[str, SecurityGroup]:
+        names = {rule.remote_group for rule in self.rules if rule.remote_group} - {SELF, self.name}
+        return {name: self.sibling(SecurityGroup, name) for name in sorted(names)}
+
+    # --- rules in words ---------------------------------------------------------------------
+
+    def desired(self) -> Values:
+        return {"rules": frozenset(self._declared())}
+
+    def _declared(self) -> dict[str, SecurityGroupRule]:
+        return {in_words(rule.record(), self._remote(rule)): rule for rule in self.rules}
+
+    def _remote(self, rule: SecurityGroupRule) -> str | None:
+        return SELF if rule.remote_group == self.name else rule.remote_group
+
+    def _present(self, site: Site, group: GroupRecord) -> dict[str, RuleRecord]:
+        """Return the rules that a group has, by what they say in our words."""
+        names = {found.id: name for name, remote in self._remote_groups().items() if (found := site.look(remote))}
+        names[group.id] = SELF
+        remotes = ((rule, rule.remote_group_id) for rule in group.security_group_rules)
+        return {in_words(rule, remote and names.get(remote, remote)): rule for rule, remote in remotes}
+
+    # --- the verbs --------------------------------------------------------------------------
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        groups = SecurityGroup.find(site, [each.group for each in wanted])
+        pairs = ((each, groups.get(each.group.key)) for each in wanted)
+        return {each.key: each._observed(site, group.recorded(GroupRecord)) for each, group in pairs if group}
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        project_id = site.find_project_id(owner)
+        groups = SecurityGroup.listing(site, project_id) if project_id else ()
+        names = {group.id: group.name for group in groups}
+        for group in groups:
+            rules = group.security_group_rules
+            said = (declared_rule(rule, group.id, names, Mark.strip(rule.description)) for rule in rules)
+            declared = cls(name=group.name, rules=tuple(filter(None, said)), **cls.placing(owner))
+            marked = any(site.mark.owns(rule.description) for rule in rules)
+            yield declared, replace(declared._observed(site, group), ours=marked)
+
+    def _observed(self, site: Site, group: GroupRecord) -> Observed:
+        declared, present = self._declared(), self._present(site, group)
+        ours = {words for words, rule in present.items() if site.mark.owns(rule.description)}
+        return Observed(
+            id=group.id,
+            ours=bool(ours) or site.mark.owns(group.description),
+            values={"rules": frozenset(ours | (present.keys() & declared.keys()))},
+            record=group,
+        )
+
+    def create(self, site: Site) -> Observed:
+        group = site.look(self.group)
+        if group is None:
+            raise NotFound(f"{self.group.key} is neither in the spec nor in the cloud")
+        return self.update(site, self._observed(site, group.recorded(GroupRecord)), ())
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        """Add the missing rules by one request, then take ours back that are no longer declared."""
+        declared, present = self._declared(), self._present(site, observed.recorded(GroupRecord))
+        missing = [rule for words, rule in declared.items() if words not in present]
+        cloud, owner = site.worker(self.owner)
+        if missing:
+            bodies = [self._body(site, observed.id, rule) | owner for rule in missing]
+            cloud.network.post("/security-group-rules", {"security_group_rules": bodies})
+        self._remove(site, (rule for words, rule in present.items() if words not in declared))
+        return replace(observed, ours=True, values=self.desired())
+
+    def _body(self, site: Site, group_id: str, rule: SecurityGroupRule) -> Values:
+        remote = self._remote(rule)
+        remote_id = group_id if remote == SELF else remote and site.id(self.sibling(SecurityGroup, remote))
+        return rule.body() | {
+            "security_group_id": group_id,
+            "remote_group_id": remote_id,
+            "description": site.mark.describe(self.name, rule.description),
+        }
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        group = observed.recorded(GroupRecord)
+        if not site.mark.owns(group.description):
+            self._remove(site, group.security_group_rules)
+
+    def _remove(self, site: Site, rules: Iterable[RuleRecord]) -> None:
+        """Delete those of ours."""
+        cloud, _ = site.worker(self.owner)
+        for rule in rules:
+            if site.mark.owns(rule.description):
+                cloud.network.delete(f"/security-group-rules/{rule.id}")

@@ -1,0 +1,208 @@
+"""Subnets.
+
+Source: Networking API v2.0, "Subnets".
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.fields import Address, Cidr, Name, Reads, address
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Observed, Resource
+from openstack_prep.resources.network import queries
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.neutron import NetworkResource
+from openstack_prep.resources.network.neutron_records import SubnetRecord
+from openstack_prep.resources.network.route import Route as Route
+from openstack_prep.resources.network.uses import Use, blockers_of_subnet, clear, of_subnet
+
+
+def pool(value: object) -> object:
+    """Read a range of addresses, "first-last" or Neutron's own start and end."""
+    if isinstance(value, dict) and value.keys() == {"start", "end"}:
+        value = f"{value['start']}-{value['end']}"
+    if not isinstance(value, str):
+        return value
+    try:
+        first, last = (ipaddress.ip_address(part.strip()) for part in value.split("-"))
+    except ValueError:
+        raise ValueError("is not a range of addresses; write one such as 10.0.0.10-10.0.0.99") from None
+    if first.version != last.version or int(first) > int(last):
+        raise ValueError("is not a range of addresses; write the lower one first")
+    return f"{first}-{last}"
+
+
+def gateway(value: object) -> object:
+    """Read the address of a gateway, or null, false or "none" for no gateway."""
+    return False if value is None or value == "none" else address(value)
+
+
+_POOL = {
+    "anyOf": [
+        {"type": "string", "description": "such as 10.0.0.10-10.0.0.99"},
+        {
+            "type": "object",
+            "properties": {"start": {"type": "string"}, "end": {"type": "string"}},
+            "required": ["start", "end"],
+            "additionalProperties": False,
+        },
+    ]
+}
+AddressPool = Annotated[str, Reads(pool, _POOL)]
+Gateway = Annotated[str | Literal[False] | None, Reads(gateway)]  # around None, which a spec may write
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Ipv6Mode = Literal["slaac", "dhcpv6-stateful", "dhcpv6-stateless"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subnet(NetworkResource[SubnetRecord]):
+    """A range of addresses on a network of the project."""
+
+    kind: ClassVar[str] = "subnet"
+    collection: ClassVar[str] = "subnets"
+    member: ClassVar[str] = "subnet"
+    immutable: ClassVar[frozenset[str]] = frozenset({"network", "cidr", "ipv6_ra_mode", "ipv6_address_mode"})
+
+    name: Name
+    """Name of the subnet, unique in its project."""
+    network: Name | None = None
+    """Name of the network it lies on; must be given to make it."""
+    cidr: Cidr | None = None
+    """Its addresses; must be given to make it."""
+    gateway_ip: Gateway = None
+    """Address of the gateway; null, false or none for no gateway, by default the first (in Python: None)."""
+    enable_dhcp: bool | None = None
+    """Whether Neutron hands out its addresses by DHCP."""
+    dns_nameservers: tuple[Address, ...] | None = None
+    """Name servers, first asked first."""
+    allocation_pools: tuple[AddressPool, ...] | None = None
+    """Ranges that ports get their addresses from, such as 10.0.0.10-10.0.0.99."""
+    host_routes: tuple[Route, ...] | None = None
+    """Further routes of the servers."""
+    ipv6_ra_mode: Ipv6Mode | None = None
+    """How routers advertise an IPv6 subnet."""
+    ipv6_address_mode: Ipv6Mode | None = None
+    """How servers get their IPv6 addresses."""
+
+    @classmethod
+    def read(cls, raw: Raw) -> SubnetRecord:
+        return SubnetRecord.read(raw)
+
+    def references(self) -> Iterable[Resource]:
+        return (*super().references(), *((self.sibling(Network, self.network),) if self.network else ()))
+
+    def desired(self) -> Values:
+        values = super().desired()
+        for unordered in ("allocation_pools", "host_routes"):
+            if unordered in values:
+                values[unordered] = frozenset(values[unordered])
+        return values
+
+    def body(self, site: Site, values: Raw) -> Values:
+        body = dict(values)
+        if "network" in body:
+            body["network_id"] = site.id(self.sibling(Network, body.pop("network")))
+        if "cidr" in body:
+            body["ip_version"] = ipaddress.ip_network(body["cidr"]).version
+        if "gateway_ip" in body:
+            body["gateway_ip"] = body["gateway_ip"] or None
+        if "allocation_pools" in body:
+            ranges = (each.split("-") for each in sorted(body["allocation_pools"]))
+            body["allocation_pools"] = [{"start": first, "end": last} for first, last in ranges]
+        if "host_routes" in body:
+            body["host_routes"] = [vars(route) for route in sorted(body["host_routes"], key=str)]
+        return body
+
+    def values(self, site: Site, record: SubnetRecord) -> Values:
+        network = site.look(self.sibling(Network, self.network)) if self.network else None
+        same = network is not None and network.id == record.network_id
+        return super().values(site, record) | {
+            "network": self.network if same else record.network_id,
+            "gateway_ip": record.gateway_ip or False,
+            "dns_nameservers": record.dns_nameservers,
+            "allocation_pools": frozenset(record.allocation_pools),
+            "host_routes": frozenset(record.host_routes),
+        }
+
+    @classmethod
+    def in_words(cls, site: Site, record: SubnetRecord) -> Values:
+        return {
+            "network": queries.network_name(site, record.network_id, record.project_id),
+            "gateway_ip": record.gateway_ip or False,
+            "dns_nameservers": record.dns_nameservers or None,
+            "host_routes": record.host_routes or None,
+        }
+
+    def outputs(self, record: SubnetRecord) -> dict[str, str]:
+        return {"cidr": record.cidr}
+
+    def named(self, site: Site, listed: Iterable[SubnetRecord]) -> list[SubnetRecord]:
+        """Leave out those on a twin of the network; they are deleted together with it."""
+        found = super().named(site, listed)
+        network = site.look(self.sibling(Network, self.network)) if self.network else None
+        project_id = site.find_project_id(self.owner)
+        if network is None or project_id is None or all(each.network_id == network.id for each in found):
+            return found
+        same = (each for each in Network.listing(site, project_id) if each.name == self.network)
+        twins = {each.id for each in same if site.mark.owns(each.description)} - {network.id}
+        return [each for each in found if each.network_id not in twins]
+
+    def use(self, site: Site, record: SubnetRecord) -> Use:
+        return of_subnet(site, record)
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        """Delete it; from a twin first the interfaces and ports that carry our tag."""
+        if observed.holds:
+            use = of_subnet(site.fresh(), observed.recorded(SubnetRecord))
+            clear(self.maker(site)[0], use, f"{self.key} {observed.id}")
+        super().delete(site, observed)
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        if observed is None and not (self.network and self.cidr):
+            yield self.mistake("does not exist, and network or cidr is not given", "give both, or correct the name")
+        if self.cidr is not None:
+            yield from self._check_ranges(ipaddress.ip_network(self.cidr))
+            yield from self._check_others(site, observed, ipaddress.ip_network(self.cidr))
+
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        subnet = observed.recorded(SubnetRecord)
+        if subnet.network_id in going:
+            return  # the network says so
+        for user in blockers_of_subnet(site, subnet, going):
+            yield self.mistake(f"{user} has an address of it", "delete that port, or take it out of the subnet, first")
+
+    def _check_ranges(self, whole: _Network) -> Iterable[Mistake]:
+        pools = sorted((_ends(each) for each in self.allocation_pools or ()), key=lambda ends: int(ends[0]))
+        gateway = ipaddress.ip_address(self.gateway_ip) if self.gateway_ip else None
+        for each in filter(None, (gateway, *itertools.chain(*pools))):
+            if each not in whole:
+                yield self.mistake(f"{each} lies outside {whole}", "choose one inside")
+        for lower, upper in itertools.pairwise(pools):
+            if int(upper[0]) <= int(lower[1]):
+                yield self.mistake(f"allocation pools overlap at {upper[0]}", "keep them apart")
+        if gateway and any(int(first) <= int(gateway) <= int(last) for first, last in pools):
+            yield self.mistake(f"the gateway {gateway} lies in an allocation pool", "leave it out of the pools")
+
+    def _check_others(self, site: Site, observed: Observed | None, whole: _Network) -> Iterable[Mistake]:
+        """Yield the subnets of the network that share addresses with a new one, as far as the project sees them."""
+        network = site.look(self.sibling(Network, self.network)) if self.network else None
+        project_id = site.find_project_id(self.owner)
+        if observed is not None or network is None or project_id is None:
+            return
+        for other in self.listing(site, project_id):
+            if other.network_id == network.id and whole.overlaps(ipaddress.ip_network(other.cidr)):
+                overlap = f"{whole} overlaps {other.cidr} of subnet {other.name} {other.id}"
+                yield self.mistake(f"{overlap} on the same network", "choose another cidr")
+
+
+def _ends(pool: str) -> tuple[_Address, _Address]:
+    first, last = pool.split("-")
+    return ipaddress.ip_address(first), ipaddress.ip_address(last)

@@ -1,0 +1,173 @@
+"""Who uses what is to be deleted: what a spec declares no longer or destroys, and twins; read only then.
+
+Source: Networking API v2.0, "Ports", "Floating IPs".  A network's DHCP and metadata ports go with it
+(neutron/db/db_base_plugin_v2.py, AUTO_DELETE_PORT_OWNERS); a router's interfaces and the ports that
+reserve addresses go when their owner carries our tag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from openstack_prep.base.errors import NotAllowed, ResourceFailed
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site, query
+from openstack_prep.resources.addresses import reserved_ports
+from openstack_prep.resources.network import queries
+from openstack_prep.resources.network.neutron_records import (
+    FloatingIPRecord,
+    GroupRecord,
+    NetworkRecord,
+    NeutronRecord,
+    PortRecord,
+    RouterRecord,
+    RuleRecord,
+    SubnetRecord,
+)
+from openstack_prep.resources.network.port import ports_of
+
+INTERFACES = (
+    "network:router_interface",
+    "network:router_interface_distributed",
+    "network:ha_router_replicated_interface",
+)
+"""What owns the ports of interfaces: plain, distributed and highly available routers'."""
+AUTOMATIC = ("network:dhcp", "network:distributed")
+"""What owns the ports that Neutron deletes together with a network or subnet."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """``others`` names what others have there; ``ports``, ``subnets`` and ``rules`` are ours and deleted with it."""
+
+    others: tuple[str, ...] = ()
+    ports: tuple[PortRecord, ...] = ()
+    subnets: tuple[SubnetRecord, ...] = ()
+    rules: tuple[RuleRecord, ...] = ()
+
+    @property
+    def holds(self) -> frozenset[str]:
+        ids = (each.id for each in (*self.ports, *self.subnets))
+        return frozenset((*ids, *(rule.id for rule in self.rules)))
+
+
+def of_network(site: Site, network: NetworkRecord) -> Use:
+    """Return the use of a network: its ports and its subnets."""
+    subnets = _subnets_on(site, network.id)
+    own = tuple(each for each in subnets if site.mark.owns(each.description))
+    named = (f"subnet {each.name} {each.id}" for each in subnets if each not in own)
+    ports = _of_ports(site, network, queries.ports_on(site, network.id))
+    return Use((*named, *ports.others), ports.ports, own)
+
+
+def of_subnet(site: Site, subnet: SubnetRecord) -> Use:
+    """Return the use of a subnet: the ports that have addresses there."""
+    return _of_ports(site, subnet, _in_subnet(site, subnet))
+
+
+def of_group(site: Site, group: GroupRecord) -> Use:
+    """Return the use of a security group: ports, and rules of ours."""
+    rules = [rule for rule in group.security_group_rules if site.mark.owns(rule.description)]
+    return Use(tuple(map(_shown, _in_group(site, group))), rules=tuple(rules))
+
+
+def of_router(site: Site, router: RouterRecord, own_subnets: Iterable[str]) -> Use:
+    """Return the use of a router: floating IPs behind it, and its interfaces."""
+    interfaces = [port for port in _ports_of_device(site, router.id) if port.device_owner in INTERFACES]
+    known = set(own_subnets)
+    own = [port for port in interfaces if {each.subnet_id for each in port.fixed_ips} <= known]
+    addresses = (f"floating IP {each.address}" for each in _addresses_behind(site, router.id) if each.port_id)
+    return Use((*addresses, *(_shown(port) for port in interfaces if port not in own)), tuple(own))
+
+
+def of_floating_ip(record: FloatingIPRecord) -> Use:
+    return Use((f"port {record.port_id}",) if record.port_id else ())
+
+
+def of_image(site: Site, image_id: str) -> Use:
+    """Return the servers that were booted from an image, as far as our credentials see them."""
+    servers = site.admin.compute
+    try:
+        found = servers.list("/servers", "servers", all_tenants=True, image=image_id)
+    except NotAllowed:
+        found = servers.list("/servers", "servers", image=image_id)
+    return Use(tuple(f"server {raw['name']} {raw['id']}" for raw in found))
+
+
+def blockers_of_network(site: Site, network_id: str, going: frozenset[str]) -> Iterator[str]:
+    """Yield the ports on a network that stay when ``going`` goes: Neutron would refuse to lose them."""
+    return _staying(queries.ports_on(site, network_id), going)
+
+
+def blockers_of_subnet(site: Site, subnet: SubnetRecord, going: frozenset[str]) -> Iterator[str]:
+    """Yield the ports with an address of a subnet that stay when ``going`` goes."""
+    return _staying(_in_subnet(site, subnet), going)
+
+
+def blockers_of_group(site: Site, group: GroupRecord, going: frozenset[str]) -> Iterator[str]:
+    """Yield the ports of its project in a security group that stay when ``going`` goes."""
+    return _staying(_in_group(site, group), going)
+
+
+def clear(cloud: Cloud, use: Use, what: str) -> None:
+    """Delete what carries our tag from a network or subnet; refuse when others use it by now."""
+    if use.others:
+        raise ResourceFailed(f"{what} is now used by {', '.join(use.others)}; it is kept")
+    for port in use.ports:
+        if port.device_owner in INTERFACES:
+            cloud.network.put(f"/routers/{port.device_id}/remove_router_interface", {"port_id": port.id}, once=True)
+        else:
+            headers = {"If-Match": f"revision_number={port.revision_number}"}
+            cloud.network.delete(f"/ports/{port.id}", headers=headers)
+    for subnet in use.subnets:
+        cloud.network.delete(f"/subnets/{subnet.id}")
+
+
+def _staying(ports: Iterable[PortRecord], going: frozenset[str]) -> Iterator[str]:
+    for port in ports:
+        if port.device_owner not in AUTOMATIC and not {port.id, port.device_id} & going:
+            yield _shown(port)
+
+
+def _in_subnet(site: Site, subnet: SubnetRecord) -> list[PortRecord]:
+    ports = queries.ports_on(site, subnet.network_id)
+    return [port for port in ports if any(each.subnet_id == subnet.id for each in port.fixed_ips)]
+
+
+def _in_group(site: Site, group: GroupRecord) -> list[PortRecord]:
+    return [port for port in ports_of(site, group.project_id) if group.id in port.security_groups]
+
+
+def _of_ports(site: Site, within: NeutronRecord, ports: Sequence[PortRecord]) -> Use:
+    left = [port for port in ports if port.device_owner not in AUTOMATIC]
+    own = [port for port in left if _is_ours(site, within, port)]
+    return Use(tuple(_shown(port) for port in left if port not in own), tuple(own))
+
+
+def _is_ours(site: Site, within: NeutronRecord, port: PortRecord) -> bool:
+    if port.device_owner in INTERFACES:
+        routers = queries.in_project(site, "routers", "router", within.project_id)
+        return any(raw["id"] == port.device_id and site.mark.owns(raw["description"]) for raw in routers)
+    return site.mark.owns(port.description) and not reserved_ports.use_of(port)
+
+
+def _shown(port: PortRecord) -> str:
+    owner = f" ({port.device_owner} {port.device_id})" if port.device_id else ""
+    return f"{reserved_ports.shown(port)}{owner}"
+
+
+@query
+def _subnets_on(site: Site, network_id: str) -> Sequence[SubnetRecord]:
+    return list(map(SubnetRecord.read, site.admin.network.list("/subnets", "subnets", network_id=network_id)))
+
+
+@query
+def _ports_of_device(site: Site, device_id: str) -> Sequence[PortRecord]:
+    return list(map(PortRecord.read, site.admin.network.list("/ports", "ports", device_id=device_id)))
+
+
+@query
+def _addresses_behind(site: Site, router_id: str) -> Sequence[FloatingIPRecord]:
+    listed = site.admin.network.list("/floatingips", "floatingips", router_id=router_id)
+    return list(map(FloatingIPRecord.read, listed))

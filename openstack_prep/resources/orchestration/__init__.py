@@ -1,0 +1,1 @@
+"""Heat: a stack as a resource."""

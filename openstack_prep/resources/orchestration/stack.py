@@ -1,0 +1,232 @@
+"""Stacks: what Heat makes out of a template.
+
+Source: Orchestration API v1, "Stacks"; Heat Orchestration Template specification.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
+
+from openstack_prep.base.errors import CloudError, Loss, Mistake
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.secret import HIDDEN
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Change, Context, Key, Mark, Observed, Resolved, Resource
+from openstack_prep.resources.compute.quota import Quota
+from openstack_prep.resources.heat.heat import SERVER, HeatStack
+from openstack_prep.resources.heat.heat_events import Waiting, in_progress
+from openstack_prep.resources.heat.heat_list import stack_of, stacks_of
+from openstack_prep.resources.heat.heat_package import Package, digest
+from openstack_prep.resources.heat.heat_preview import Refused, foresee
+from openstack_prep.resources.orchestration import stack_checks
+from openstack_prep.resources.orchestration.stack_inputs import Inputs
+from openstack_prep.resources.orchestration.stack_quota import Ledger
+from openstack_prep.resources.orchestration.stack_record import StackRecord
+
+COMPARED = ("template", "parameters", "environment", "tags", "status")
+DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE")
+NOTHING: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack(Inputs):
+    """A stack of Heat's.  Our mark is a tag.
+
+    It comes after everything else of the spec that lies in a project, for only its template knows what it
+    uses. What Heat says that an update would do stands in the plan, and Heat is asked again right before the
+    update; what it would replace, or wipe in place, needs consent.
+    Servers and ports that are gone are made again, and with the same consent servers whose last port is
+    gone. What it would make is held against the project's quotas first, together with the spec's other
+    stacks there. A stack in progress is waited for. After a failure the next apply goes on with the same
+    stack.
+    """
+
+    previewed: ClassVar[bool] = True
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        quotas = self.of_project(context.declared(Quota))
+        known = replace(self, parameters=self._answers(context))
+        after = self._comes_after(context)
+        return (ResolvedStack.of(known, after=after, quota=next(iter(quotas), None)),)
+
+    # --- what is there -----------------------------------------------------------------------
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for owner, mine in cls.by_project(wanted).items():
+            for each in mine:
+                seen = stack_of(site, owner, each.name)
+                if seen is not None:
+                    found[each.key] = each._observed(site, HeatStack(seen[0], each.name, seen[1]["id"]))
+            Ledger.of(site, owner).enter((each, found.get(each.key)) for each in mine)
+        return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the stacks of a project, without what they were made from, which only Heat keeps."""
+        cloud = site.find_tenant(owner)
+        if cloud is None or not cloud.has("orchestration"):
+            return
+        for raw in stacks_of(site, cloud):
+            if raw.get("project") in (None, cloud.project_id) and not raw.get("parent"):
+                stack = HeatStack(cloud, raw["stack_name"], raw["id"])
+                tags = raw.get("tags") or ()
+                ours = site.mark.tag in tags
+                declared = cls(name=raw["stack_name"], template="", **cls.placing(owner))
+                holds = stack.holds if ours else NOTHING
+                record = StackRecord(stack=stack, status=raw["stack_status"])
+                owned = _other_specs(site, tags)
+                yield declared, Observed(id=raw["id"], ours=ours, managed_by=owned, record=record, holds=holds)
+
+    def _observed(self, site: Site, stack: HeatStack) -> Observed:
+        raw = stack.show()
+        tags = frozenset(raw.get("tags") or ())
+        ours = site.mark.tag in tags
+        status = "complete" if raw["stack_status"] in DONE else raw["stack_status"]
+        missing = {} if in_progress(raw) else stack.missing()
+        cut_off = stack.cut_off() if not in_progress(raw) and SERVER in stack.types else {}
+        values: Values = {"status": status, "tags": tags & frozenset(self.tags or ())}
+        record = StackRecord(
+            stack=stack,
+            status=raw["stack_status"],
+            tags=tags,
+            missing=missing | cut_off,
+            cut_off=frozenset(cut_off),
+        )
+        if isinstance(self.package, Package):
+            template, files, environment = stack.inputs()
+            values["template"] = digest(template, files)
+            values["environment"] = self.package.settings(environment)
+            given = environment.get("parameters") or {}
+            values["parameters"] = self.package.visible({k: v for k, v in given.items() if k not in self.hidden})
+            if not record.in_progress and not record.deleting:
+                record = self._foresee(site, record, values, ours)
+        said = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " has no port")
+        values["missing"] = frozenset(f"{place} {record.missing[place].id}{what}" for place, what in said.items())
+        values["pending"] = frozenset(map(str, record.preview))
+        return Observed(
+            id=raw["id"],
+            ours=ours,
+            managed_by=_other_specs(site, tags),
+            values=values,
+            outputs=self._outputs(raw),
+            record=record,
+            holds=stack.holds,
+        )
+
+    def _foresee(self, site: Site, record: StackRecord, values: Raw, ours: bool) -> StackRecord:
+        """Ask Heat what an update would do, when there is one to do and all that it names is there."""
+        wanted = self.desired()
+        same = all(values.get(name) == wanted[name] for name in COMPARED if name in wanted) and not record.missing
+        if (same and (ours or not self.takes_over)) or not isinstance(self.package, Package) or not self.askable(site):
+            return record
+        body, secrets = self.body(record.tags)
+        before, names = values["parameters"], sorted(self.given.keys() - self.package.hidden)
+        same_template = all(values[name] == wanted[name] for name in ("template", "environment"))
+        try:
+            found = foresee(record.stack, body, secrets, before, names, record.missing, same_template=same_template)
+        except Refused as error:
+            return replace(record, asked=True, refused=str(error))
+        return replace(record, asked=True, preview=tuple(found))
+
+    def _outputs(self, raw: Raw) -> dict[str, str]:
+        """Return the stack's outputs as text; a hidden parameter that shows in one becomes stars."""
+        values = {each["output_key"]: each.get("output_value") for each in raw.get("outputs") or ()}
+        secrets = [each.reveal() for each in (self.secret_parameters or {}).values() if each.ready]
+        texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
+        for secret in filter(None, secrets):
+            texts = {name: text.replace(secret, HIDDEN) for name, text in texts.items()}
+        return dict(sorted(texts.items()))
+
+    # --- what would go wrong -----------------------------------------------------------------
+
+    def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
+        yield from stack_checks.against(self, site, observed)
+        yield from Ledger.of(site, self.owner).shortages(site, self)
+
+    def _differs(self, observed: Observed) -> bool:
+        return any(observed.values.get(name) != value for name, value in self.desired().items() if name != "pending")
+
+    def losses(self, observed: Observed) -> Iterable[Loss]:
+        return stack_checks.losses(self, observed)
+
+    def is_foreseen(self, observed: Observed) -> bool:
+        record = observed.recorded(StackRecord)
+        return record.asked and not record.refused
+
+    # --- the verbs ---------------------------------------------------------------------------
+
+    def settle(self, site: Site, observed: Observed) -> bool:
+        """Wait for what a run that was killed, or somebody else, has begun."""
+        record = observed.recorded(StackRecord)
+        if not record.in_progress:
+            return False
+        self._waiting(site, record.stack, patience=0).end(self.timeout)
+        return True
+
+    def create(self, site: Site) -> Observed:
+        Ledger.of(site, self.owner).afford(site, self, None)
+        cloud = site.tenant(self.owner)
+        body, secrets = self.body((site.mark.tag,))
+        made = cloud.orchestration.post("/stacks", {"stack_name": self.name, **body}, secrets=secrets)["stack"]
+        return self._finished(site, HeatStack(cloud, self.name, made["id"]))
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        record = observed.recorded(StackRecord)
+        if record.deleting:
+            self.delete(site, observed)
+            return self.create(site)
+        tagged = observed.ours or self.takes_over
+        if tagged == observed.ours and not self._differs(observed):
+            return observed
+        if record.refused:
+            raise CloudError(f"Heat refuses the update: {record.refused}; correct that")
+        if not record.asked:  # nobody knows what it would take away
+            raise CloudError("Heat cannot preview the update, for something that it names is gone; plan again")
+        Ledger.of(site, self.owner).afford(site, self, observed)
+        stack = record.stack
+        for each in record.missing.values():
+            stack.mark_unhealthy(each)
+        body, secrets = self.body(record.tags | ({site.mark.tag} if tagged else NOTHING))
+        stack.cloud.orchestration.request("PUT", stack.path, json=body, secrets=secrets, once=True)
+        return self._finished(site, stack)
+
+    def take_over(self, site: Site, observed: Observed) -> Observed:
+        """Give it the ownership tag, unless the update of what differed has done so."""
+        return observed if observed.ours else self.update(site, observed, ())
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        record = observed.recorded(StackRecord)
+        stack = record.stack
+        if record.status != "DELETE_IN_PROGRESS":
+            stack.cloud.orchestration.delete(stack.path)
+        waiting = self._waiting(site, stack)
+        waiting.raise_for_failure(waiting.end(self.timeout))
+
+    def _waiting(self, site: Site, stack: HeatStack, patience: float | None = None) -> Waiting:
+        return Waiting(stack.cloud.orchestration, stack.path, lambda text: site.note(self.key, text), patience)
+
+    def _finished(self, site: Site, stack: HeatStack) -> Observed:
+        waiting = self._waiting(site, stack)
+        waiting.raise_for_failure(waiting.end(self.timeout))
+        raw = stack.show()  # the rest is as it was asked for, since Heat says that it went well
+        record = StackRecord(stack=stack, status=raw["stack_status"], tags=frozenset(raw.get("tags") or ()))
+        ours = site.mark.tag in record.tags
+        return Observed(id=raw["id"], ours=ours, values=self.desired(), outputs=self._outputs(raw), record=record)
+
+
+def _other_specs(site: Site, tags: Iterable[str]) -> str:
+    """Return the names of the other specs whose ownership tags are among a stack's tags."""
+    return ", ".join(name for name in Mark.specs_in(tags) if name != site.mark.spec)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedStack(Resolved, Stack):
+    """A stack that knows what it comes after, and the quota of its project."""
+
+    after: tuple[Resource, ...] = field(default=(), repr=False)
+    quota: Quota | None = field(default=None, repr=False)

@@ -1,0 +1,106 @@
+"""What would go wrong with a stack, and what an update of it would take away.
+
+Source: Orchestration API v1, "Preview stack" and "Preview stack update".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from openstack_prep.base.errors import Loss, Mistake, PrepError
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Observed
+from openstack_prep.resources.heat.heat import SERVER, HeatResource, HeatStack
+from openstack_prep.resources.heat.heat_groups import MAYBE
+from openstack_prep.resources.heat.heat_preview import STATELESS, Refused
+from openstack_prep.resources.orchestration.stack_inputs import Inputs
+from openstack_prep.resources.orchestration.stack_quota import planned
+from openstack_prep.resources.orchestration.stack_record import StackRecord
+
+TAG_LENGTH = 80  # characters that Heat takes
+WIPES = ("rebuild", "restore")
+
+
+def against(stack: Inputs, site: Site, observed: Observed | None) -> Iterator[Mistake]:
+    """Yield what is wrong with its inputs, and what Heat says against it once all that it names is there."""
+    if len(site.mark.tag) > TAG_LENGTH:
+        yield stack.mistake(f"its mark {site.mark.tag} is too long for a tag", "give the spec a shorter name")
+    if isinstance(stack.package, PrepError):
+        yield stack.mistake(str(stack.package), "")
+    for what, remedy in stack.mistakes():
+        yield stack.mistake(what, remedy)
+    what, refused = "the update", ""
+    if observed is not None:
+        refused = observed.recorded(StackRecord).refused
+    elif stack.askable(site):
+        try:
+            planned(site, stack)
+        except Refused as error:
+            what, refused = "it", str(error)
+    if refused and not stack.awaits(site):
+        yield stack.mistake(f"Heat refuses {what}: {refused}", "correct that")
+
+
+CONSENT = "or allow that (--allow-replace)"
+UNDO = f"undo the change that causes this, {CONSENT}"
+WORDS = {
+    "replace": ("the update would delete and make again {}", UNDO),
+    "delete": (
+        "the update would delete {}",
+        "move their data elsewhere and allow that (--allow-replace), or declare them again",
+    ),
+    MAYBE: (
+        "the update may delete, replace or wipe the members of {}: Heat cannot preview it",
+        f"change the size of groups in a separate apply, {CONSENT}",
+    ),
+    "wipe": (
+        "the update would wipe the disks of {}: Heat rebuilds servers and restores volumes in place",
+        UNDO,
+    ),
+}
+"""What is lost by which verb of a preview, and what to do about it."""
+
+
+def losses(stack: Inputs, observed: Observed) -> Iterator[Loss]:
+    """Yield what an update would delete, make again or wipe, but for what holds nothing."""
+    record = observed.recorded(StackRecord)
+    heat = record.stack
+    standing = {place: each for place, each in heat.made.items() if place not in record.missing}
+    if record.status == "DELETE_FAILED":
+        yield from _of_failed_delete(stack, heat, standing)
+    if cut_off := sorted(record.cut_off):
+        what = f"{', '.join(cut_off)} have no port any more, and would be deleted and made again"
+        yield _loss(stack, what, "save what is on their disks, and allow that (--allow-replace)", cut_off)
+    touched = [each for each in record.preview if each.place in standing and each.type not in STATELESS]
+    for verb, (what, remedy) in WORDS.items():
+        lost = [each.place for each in touched if verb == ("wipe" if each.verb in WIPES else each.verb)]
+        if lost:
+            named = _named(heat, {place: standing[place] for place in lost})
+            yield _loss(stack, what.format(named), remedy, lost)
+
+
+def _of_failed_delete(stack: Inputs, heat: HeatStack, standing: Mapping[str, HeatResource]) -> Iterator[Loss]:
+    """Yield what is left of a stack whose deletion failed, which an update would delete before it creates the stack."""
+    left = {
+        place: each
+        for place, each in standing.items()
+        if each.status != "DELETE_COMPLETE" and each.type not in STATELESS and f"{place}." not in heat.places.values()
+    }
+    if left:
+        what = f"its deletion failed; an update would first delete what is left: {_named(heat, left)}"
+        yield _loss(stack, what, "allow that (--allow-replace) if nobody needs it any more", sorted(left))
+
+
+def _named(heat: HeatStack, resources: Mapping[str, HeatResource]) -> str:
+    """Return resources by place and type, servers by name also."""
+    names = {each["id"]: each["name"] for each in heat.servers} if SERVER in heat.types else {}
+    found = []
+    for place, each in sorted(resources.items()):
+        name = names.get(each.id)
+        found.append(f"{place} ({each.type}{f' {name}' if name else ''})")
+    return ", ".join(found)
+
+
+def _loss(stack: Inputs, what: str, remedy: str, lost: Iterable[str]) -> Loss:
+    return replace(Loss.about(stack.key, what, remedy), lost=tuple(lost))

@@ -1,0 +1,192 @@
+"""What a stack is made from, in the words of a spec and in Heat's.
+
+Source: Orchestration API v1, "Create stack"; Heat Orchestration Template specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, ClassVar
+
+from annotated_types import Ge, Le
+
+from openstack_prep.base.errors import PrepError
+from openstack_prep.base.fields import File, Name
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Adoptable, Context, Key, Resource
+from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.compute.quota import Quota
+from openstack_prep.resources.files.existing import Existing
+from openstack_prep.resources.heat import heat_package, heat_parameters
+from openstack_prep.resources.heat.heat_package import Package, Template, digest
+from openstack_prep.resources.identity.project import ByTenant, InProject
+from openstack_prep.resources.network.security_group import SecurityGroup
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnStack(InProject):
+    """Base of what is made of a stack's outputs, and may have answers to its template's questions."""
+
+    stack: Name
+    """Stack of its nodes, of this spec or not; what it must tell by its outputs is in the shipped templates."""
+
+    @property
+    def stack_key(self) -> Key:
+        return self.key_of("stack", self.stack)
+
+    def follows(self) -> Iterable[Key]:
+        return (self.stack_key,)
+
+    def tells_its_stack(self, context: Context) -> Raw:
+        """Return values of the stack's parameters, where its template has such."""
+        raise NotImplementedError(self.kind)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs(ByTenant, Adoptable):
+    """What is declared of a stack; Stack adds what is done with it."""
+
+    kind: ClassVar[str] = "stack"
+    identity: ClassVar[frozenset[str]] = InProject.identity
+    implied: ClassVar[frozenset[str]] = frozenset({"status"})
+
+    name: Name
+    """Name of the stack, unique in its project."""
+    template: Template
+    """Path or URL of the template, or shipped:rke-cluster.yaml and the like for one that comes with openstack_prep."""
+    parameters: Mapping[Name, object] | None = None
+    """Values of the template's parameters; stronger than those of environments."""
+    secret_parameters: Mapping[Name, Secret] | None = None
+    """Values of its hidden parameters.  Heat does not show them, so that a new value alone changes nothing."""
+    environments: tuple[File, ...] | None = None
+    """Environment files; later ones are stronger."""
+    tags: tuple[Name, ...] | None = None
+    """Tags to have; others stay."""
+    timeout: Annotated[int, Ge(1), Le(1440)] | None = None
+    """Minutes for Heat to make or change it; Heat's own is 60."""
+    rollback: bool | None = None
+    """Whether Heat takes back what failed, nodes that could tell why included; not done by default."""
+
+    @property
+    def after(self) -> tuple[Resource, ...]:
+        """What the spec declares in a project, as far as it comes before the stack; known once it is resolved."""
+        return ()
+
+    @property
+    def quota(self) -> Quota | None:
+        """The quota that the spec declares for the stack's project; known once the stack is resolved."""
+        return None
+
+    @cached_property
+    def package(self) -> Package | PrepError:
+        """What it is made from, read once; or why it cannot be read."""
+        try:
+            return heat_package.read(self.template, self.environments or ())
+        except PrepError as error:
+            return error
+
+    @property
+    def given(self) -> Values:
+        """The parameters that somebody may see, with those of environments."""
+        package = self.package
+        given = package.environment.get("parameters") or {} if isinstance(package, Package) else {}
+        secret = self.secret_parameters or {}
+        return {name: value for name, value in ({**given, **(self.parameters or {})}).items() if name not in secret}
+
+    def desired(self) -> Values:
+        if isinstance(self.package, PrepError):
+            return {}
+        return {
+            "template": digest(self.package.template, self.package.files),
+            "parameters": self.package.visible(self.given),
+            "environment": self.package.settings(self.package.environment),
+            "tags": frozenset(self.tags or ()),
+            "status": "complete",
+            "missing": frozenset(),
+            "pending": frozenset(),
+        }
+
+    def body(self, tags: Iterable[str]) -> tuple[Values, list[Secret]]:
+        """Return what Heat is sent, and what of it nobody may see; ``tags`` are those to have besides the declared."""
+        package = self.package
+        if isinstance(package, PrepError):
+            raise package
+        in_files = {name: Secret(str(self.given[name])) for name in package.hidden & self.given.keys()}
+        secrets = in_files | dict(self.secret_parameters or {})
+        values = self.given | {name: secret.reveal() for name, secret in secrets.items()}
+        body: Values = {
+            "template": package.template,
+            "files": dict(package.files),
+            "environment": {**package.environment, "parameters": values},
+            "disable_rollback": not self.rollback,
+        }
+        if all_tags := {*(self.tags or ()), *tags}:
+            body["tags"] = ",".join(sorted(all_tags))
+        return body | ({"timeout_mins": self.timeout} if self.timeout else {}), list(secrets.values())
+
+    # --- what it needs -----------------------------------------------------------------------
+
+    def _comes_after(self, context: Context) -> tuple[Resource, ...]:
+        """Return all that lies in a project, and flavors, but for what is made of stacks or only written to files."""
+        later = ("stack", "address_pairs", "clouds_entry", "env_file", "install_config")
+        before = [each for each in context.declared(InProject) if each.kind not in later]
+        before = [each for each in before if all(key.kind != self.kind for key in each.follows())]
+        rules = [each.own_rules for each in before if isinstance(each, SecurityGroup)]
+        return (*context.declared(Flavor), *before, *(each for each in rules if each is not None))
+
+    def _answers(self, context: Context) -> Raw | None:
+        """Return its parameters, with those that others of the spec have an answer to and that nobody gives."""
+        mine = (each for each in context.declared(OnStack) if each.stack_key == self.key)
+        told = {name: value for each in mine for name, value in each.tells_its_stack(context).items()}
+        if not told or isinstance(self.package, PrepError):
+            return self.parameters
+        asked = self.package.parameters.keys() - self.given.keys() - self.package.hidden
+        return {**(self.parameters or {}), **{name: value for name, value in told.items() if name in asked}}
+
+    def needs(self) -> Iterable[Key]:
+        return (*super().needs(), *(each.key for each in (*self.after, *self.uses())))
+
+    def references(self) -> Iterable[Resource]:
+        return (*super().references(), *self.uses())
+
+    def uses(self) -> list[Existing]:
+        """Return what its parameters name, as far as the template tells."""
+        if isinstance(self.package, PrepError):  # then an apply is refused, and a destroy does not care
+            return []
+        named = heat_parameters.named(self.package.template, self.given)
+        return [self.sibling(Existing, name, of=kind) for kind, name in sorted(set(named))]
+
+    # --- what is wrong with it ---------------------------------------------------------------
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        return frozenset(self.secret_parameters or ())
+
+    def mistakes(self) -> Iterator[tuple[str, str]]:
+        """Yield what is wrong with its parameters, and what to do."""
+        package = self.package
+        if isinstance(package, PrepError):
+            return
+        yield from heat_parameters.mistakes(package.parameters, self.given | dict(self.secret_parameters or {}))
+        for name in sorted(package.hidden & (self.parameters or {}).keys()):
+            yield f"parameters: {name} is hidden in the template", "give it under secret_parameters"
+        for name in sorted(self.hidden & package.parameters.keys() - package.hidden):
+            yield (
+                f"secret_parameters: {name} is not hidden in the template, so that Heat would show it",
+                "add hidden: true",
+            )
+
+    def awaits(self, site: Site) -> bool:
+        """Whether something of the spec that it may name, as only Heat can tell, does not exist yet."""
+        return any(site.look(each) is None for each in self.after)
+
+    def askable(self, site: Site) -> bool:
+        """Whether Heat can be asked about it: somebody may, and all that it names is there."""
+        if isinstance(self.package, PrepError) or site.find_tenant(self.owner) is None:
+            return False
+        ready = all(secret.ready for secret in (self.secret_parameters or {}).values())
+        return ready and not list(self.mistakes()) and all(site.look(each) is not None for each in self.uses())

@@ -1,0 +1,35 @@
+"""The servers of a stack, those of nested stacks included.
+
+Source: Orchestration API v1, "List resources" (nested_depth).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site, query
+from openstack_prep.core.model import Resource
+from openstack_prep.resources.heat.heat import HeatResource, HeatStack
+from openstack_prep.resources.heat.heat_list import stack_of
+
+SERVER = "OS::Nova::Server"
+
+
+def servers_of(site: Site, project: Resource | None, stack: str) -> frozenset[str] | None:
+    """Return the ids of the servers that a project's stack has made; None when there is no such stack yet.
+
+    Raises NotAllowed when nobody may look: what we cannot see, we must not take for absent.
+    """
+    seen = stack_of(site, project, stack)
+    if seen is None:
+        return None
+    cloud, found = seen
+    resources = _resources(site, cloud, found["stack_name"], found["id"])
+    return frozenset(each.id for each in resources if each.type == SERVER and each.id)
+
+
+@query
+def _resources(site: Site, cloud: Cloud, name: str, stack_id: str) -> Sequence[HeatResource]:
+    """Return a stack's resources, those of nested stacks, too."""
+    return HeatStack(cloud, name, stack_id).resources

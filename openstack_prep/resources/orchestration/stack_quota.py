@@ -1,0 +1,148 @@
+"""Whether a project's quotas allow what its stacks would make, all of a spec together, before any is made.
+
+Heat is asked what it would make, for only it knows what a template comes to.  What an update frees
+is not counted as free: Heat makes the new before it deletes the old.
+
+Source: Orchestration API v1, "Preview stack"; quota details of Compute, Networking and Block Storage.
+"""
+
+from __future__ import annotations
+
+import shlex
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+
+from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, QuotaExceeded
+from openstack_prep.base.raw import Values
+from openstack_prep.cloud.site import Site, query
+from openstack_prep.core.model import Key, Observed, Resource
+from openstack_prep.resources.compute import quota_stores
+from openstack_prep.resources.compute.quota_stores import EACH, Quotum
+from openstack_prep.resources.heat import heat_need
+from openstack_prep.resources.heat.heat_need import Need
+from openstack_prep.resources.heat.heat_preview import Refused, preview
+from openstack_prep.resources.heat.heat_standing import standing
+from openstack_prep.resources.network import queries
+from openstack_prep.resources.orchestration.stack_inputs import Inputs
+from openstack_prep.resources.orchestration.stack_record import StackRecord
+
+OTHER = "-as-it-would-be"  # Heat does not preview a new stack by a name that is taken
+
+
+def planned(site: Site, stack: Inputs, suffix: str = "") -> list[Values]:
+    """Return the resources that Heat would make out of its inputs, asked once a run; raises Refused."""
+
+    def ask() -> list[Values]:
+        body, secrets = stack.body(())
+        return preview(site.tenant(stack.owner).orchestration, stack.name + suffix, body, secrets)
+
+    return site.once((planned, stack.key, suffix), ask)  # by the key: what it is made from has no hash
+
+
+class Ledger:
+    """What the stacks of one project would make; each is counted once, together with those that wait with it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wanted: dict[Key, tuple[Inputs, Observed | None]] = {}
+        self._told: dict[Key, list[Mistake]] = {}
+        self._first: set[Key] = set()  # who tells of those counted together
+
+    @classmethod
+    def of(cls, site: Site, owner: Resource | None) -> Ledger:
+        return _ledger(site, owner)
+
+    def enter(self, stacks: Iterable[tuple[Inputs, Observed | None]]) -> None:
+        """Take note of stacks, and of what stands for each."""
+        with self._lock:
+            for stack, observed in stacks:
+                self._wanted.setdefault(stack.key, (stack, observed))
+
+    def shortages(self, site: Site, stack: Inputs) -> list[Mistake]:
+        """Return what is short of, as far as it can be told by now; one stack speaks for those counted with it."""
+        with self._lock:
+            self._count(site)
+            return self._told.get(stack.key, []) if stack.key in self._first else []
+
+    def afford(self, site: Site, stack: Inputs, observed: Observed | None) -> None:
+        """Raise QuotaExceeded when it cannot be made; what could not be counted for the plan is counted now."""
+        with self._lock:
+            if stack.key not in self._told:
+                self._wanted[stack.key] = (stack, observed)
+                self._count(site.fresh())
+            short = self._told.get(stack.key)
+        if short:
+            raise QuotaExceeded("nothing is made: " + "; ".join(f"{each.what}; {each.remedy}" for each in short))
+
+    def _count(self, site: Site) -> None:
+        uncounted = [each for key, each in self._wanted.items() if key not in self._told]
+        ready = [(stack, seen) for stack, seen in uncounted if _settled(seen) and stack.askable(site)]
+        if not ready:
+            return
+        needs = {stack.key: _need(site, stack, observed) for stack, observed in ready}
+        short = list(_shortages(site, ready[0][0], needs))
+        self._told |= {key: [each for each in short if need] for key, need in needs.items()}
+        self._first.add(next((key for key, need in needs.items() if need), ready[0][0].key))
+
+
+def _settled(observed: Observed | None) -> bool:
+    """Whether what stands will stay so until we act on it."""
+    record = observed.recorded(StackRecord) if observed else None
+    return record is None or not (record.in_progress or record.deleting)
+
+
+@query
+def _ledger(site: Site, owner: Resource | None) -> Ledger:
+    return Ledger()
+
+
+def _need(site: Site, stack: Inputs, observed: Observed | None) -> Need:
+    """Return what it would take of each quota; nothing for what Heat refuses, which is told elsewhere."""
+    record = observed.recorded(StackRecord) if observed else None
+    if observed and record and not record.preview and not record.missing and observed.values["status"] == "complete":
+        return {}
+    root = stack.name + (OTHER if observed else "")
+    try:
+        wants = heat_need.wants(planned(site, stack, root.removeprefix(stack.name)), root, queries.flavors(site))
+    except Refused as error:
+        site.note(stack.key, f"not held against the quotas: {error}")
+        return {}
+    there = standing(record.stack, record.missing, record.preview) if record else {}
+    return heat_need.difference(wants, there)
+
+
+def _shortages(site: Site, stack: Inputs, needs: Mapping[Key, Need]) -> Iterator[Mistake]:
+    """Yield each quota that they exceed together; ``stack`` is any of them."""
+    declared = stack.quota.desired() if stack.quota else {}
+    total = heat_need.together(needs.values())
+    for name, there in _quotas(site, stack, total).items():
+        number = total[name]
+        there = Quotum(declared.get(name, there.limit), there.used)
+        if there.allows(number):
+            continue
+        users = [key for key, need in needs.items() if need.get(name)]
+        left = f"{there.limit} are allowed" if name in EACH else f"{there.left} are left of {there.limit}"
+        word = "needs" if len(users) == 1 else "need together"
+        enough = there.used + number
+        field = f"raise quota.{name} in the spec to {enough}"
+        project = stack.owner.name if stack.owner else site.admin.project_id
+        command = f"raise the quota: {shlex.join(quota_stores.set_command(name, enough, project))}"
+        what = f"{word} {number} {heat_need.label(name)}, {left}"
+        yield Mistake.about(users, what, field if name in declared else command)
+
+
+def _quotas(site: Site, stack: Inputs, total: Need) -> dict[str, Quotum]:
+    """Return the quotas concerned, in the order of ``total``; a service that does not tell leaves its own out."""
+    found: dict[str, Quotum | None] = {}
+    project_id = site.id(stack.owner) if stack.owner else site.admin.project_id
+    for store in quota_stores.STORES:
+        names = [name for name in total if quota_stores.store_of(name) is store]
+        if not names:
+            continue
+        try:
+            answer = quota_stores.read(site.admin, store, project_id)
+        except (NotAllowed, NotFound) as error:
+            site.note(stack.key, f"{', '.join(names)}: not held against the quotas, which these may not read: {error}")
+            continue
+        found |= {name: quota_stores.quotum(name, answer) for name in names}
+    return {name: there for name in total if (there := found.get(name)) is not None}

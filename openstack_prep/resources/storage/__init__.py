@@ -1,0 +1,1 @@
+"""Swift: the account of a project."""

@@ -1,0 +1,212 @@
+"""The project's account in the object store: keys of temporary URLs, quota, metadata.
+
+Source: Object Storage API, "Accounts"; Swift's middleware "tempurl" and "account_quotas".  Which metadata
+is reserved: Swift 2.38.3, common/middleware/tempurl.py (get_tempurl_keys_from_metadata: both keys, in any
+case), common/middleware/account_quotas.py (handle_account), proxy/server.py (swift_owner_headers).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
+from urllib.parse import quote
+
+from openstack_prep.base.errors import Mistake, NotAllowed, NotFound
+from openstack_prep.base.fields import Bytes, Name, Reads
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import DIFFERS, Change, Key, Observed, Resource
+from openstack_prep.resources.identity.project import ByTenant
+
+HEADERS = {
+    "temp_url_key": "X-Account-Meta-Temp-Url-Key",
+    "temp_url_key_2": "X-Account-Meta-Temp-Url-Key-2",
+    "quota_bytes": "X-Account-Meta-Quota-Bytes",
+}
+MARK = "X-Account-Meta-Openstack-Prep"
+PREFIX = "x-account-"
+RESERVED = {
+    "temp-url-key": "use the field temp_url_key, whose value no plan shows",
+    "temp-url-key-2": "use the field temp_url_key_2, whose value no plan shows",
+    "quota-bytes": "use the field quota_bytes",
+    "openstack-prep": "remove it; openstack-prep keeps its ownership tag there",
+}
+"""What to write instead of metadata that Swift or openstack-prep gives a meaning, by its name in lower case."""
+SECRET = re.compile("key|pass|secret|token|credential|private", re.IGNORECASE)
+"""Names of metadata whose current value is never shown."""
+ROLE = "give the project's user a role that may use the object store, often swiftoperator"
+
+
+def reserved(name: str) -> str | None:
+    """Return what to write instead of a reserved name of metadata, in whatever spelling; None for any other name."""
+    plain = name.strip().lower().replace("_", "-")
+    if plain.startswith(PREFIX):
+        plain = plain.removeprefix(PREFIX).removeprefix("meta-")
+        return RESERVED.get(plain, "write the metadata's own name, without X-Account-Meta-")
+    return RESERVED.get(plain)
+
+
+def metadata_name(value: object) -> object:
+    if isinstance(value, str) and (remedy := reserved(value)):
+        raise ValueError(f"is a reserved header, not metadata; {remedy}")
+    return value
+
+
+MetadataName = Annotated[Name, Reads(metadata_name)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectStore(ByTenant):
+    """The account of the project in the object store; metadata that is not named stays.
+
+    The account itself comes by use and goes with the project: destroy takes back what we set.  It is
+    seen as the project's own user, so while that user cannot log in it counts as not there.
+    """
+
+    kind: ClassVar[str] = "object_store"
+    has_tag: ClassVar[bool] = False  # it has one, but not for each header: others' would be deleted with ours
+
+    temp_url_key: Secret | None = None
+    """Key that signs temporary URLs."""
+    temp_url_key_2: Secret | None = None
+    """Second such key, so that one can be changed while the other serves."""
+    quota_bytes: Bytes | None = None
+    """Most bytes that the account may hold; only a reseller (role ResellerAdmin) may set it."""
+    metadata: Mapping[MetadataName, str] | None = None
+    """Further metadata: names of letters, digits and hyphens (no case), values of ASCII.  Plans show the values.
+
+    Names that have fields of their own here (Temp-URL-Key, Temp-URL-Key-2, Quota-Bytes) are refused.
+    """
+
+    @property
+    def name(self) -> str:
+        return self.project or "(current project)"
+
+    def desired(self) -> Values:
+        """Return the fields to compare; a reserved name of metadata, which check refuses, is neither read nor shown."""
+        values = super().desired()
+        if self.metadata is not None:
+            values["metadata"] = {name.lower(): value for name, value in self.metadata.items() if not reserved(name)}
+        return values
+
+    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        for name, value in (self.metadata or {}).items():
+            if remedy := reserved(name):
+                yield self.mistake(f"metadata: {name!r} is a reserved header, not metadata", remedy)
+                continue
+            if not re.fullmatch(r"[A-Za-z0-9-]+", name):
+                yield self.mistake(f"metadata {name!r} is not a header's name", "use letters, digits and hyphens")
+            if not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
+                yield self.mistake(f"metadata {name}: {value!r} is not a header's value", "use printable ASCII")
+
+    @classmethod
+    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for each in wanted:
+            tenant = site.find_tenant(each.owner)
+            observed = each._read(site, tenant) if tenant else None
+            if observed is not None:
+                found[each.key] = observed
+        return found
+
+    @classmethod
+    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the account of a project with its quota and metadata, without keys and what may be a secret."""
+        tenant = site.find_tenant(owner)
+        headers = cls._account(tenant) if tenant and tenant.has("object-store") else None
+        if tenant is None or headers is None:
+            return
+        named = ((name.lower().removeprefix(_meta("").lower()), name) for name in headers if _is_meta(name))
+        metadata = {name: headers[theirs] for name, theirs in named if not reserved(name) and not SECRET.search(name)}
+        limit = headers.get(HEADERS["quota_bytes"])
+        if metadata or limit:
+            quota = int(limit) if limit else None
+            declared = cls(quota_bytes=quota, metadata=metadata or None, **cls.placing(owner))
+            ours = headers.get(MARK) == quote(site.mark.spec)
+            yield declared, declared._observed(tenant, ours, declared.desired())
+
+    @staticmethod
+    def _account(tenant: Cloud) -> Mapping[str, str] | None:
+        """Return the headers of the account; None when nobody has used it yet."""
+        try:
+            return tenant.object_store.request("HEAD", "", log=False).headers  # it holds the keys
+        except NotFound:
+            return None
+        except NotAllowed as error:
+            raise NotAllowed(f"{error}; {ROLE}", status=error.status) from error
+
+    def _read(self, site: Site, tenant: Cloud) -> Observed | None:
+        """Return the account, unless nothing of what we set stands there."""
+        headers = self._account(tenant)
+        if headers is None:
+            return None
+        values = {field: self._value(field, value, headers) for field, value in self.desired().items()}
+        if MARK not in headers and not any(values.values()):
+            return None
+        return self._observed(tenant, headers.get(MARK) == quote(site.mark.spec), values)
+
+    def _value(self, field: str, wanted: Any, headers: Mapping[str, str]) -> Any:
+        if field == "metadata":
+            standing = {name: headers[_meta(name)] for name in wanted if _meta(name) in headers}
+            return {name: _covered(name, value, wanted[name]) for name, value in standing.items()}
+        value = headers.get(HEADERS[field])
+        if value is None or field == "quota_bytes":
+            return value and int(value)
+        return wanted if wanted.ready and wanted == Secret(value) else DIFFERS
+
+    def _observed(self, tenant: Cloud, ours: bool, values: Raw) -> Observed:
+        account = tenant.object_store.endpoint.rstrip("/").rpartition("/")[2]
+        return Observed(id=account, ours=ours, values=values)
+
+    def create(self, site: Site) -> Observed:
+        tenant = self._post(site, self.desired(), {MARK: quote(site.mark.spec)})
+        return self._observed(tenant, True, self.desired())
+
+    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+        tenant = self._post(site, {change.field: change.after for change in changes}, {})
+        return self._observed(tenant, observed.ours, self.desired())
+
+    def delete(self, site: Site, observed: Observed) -> None:
+        """Take back what we set: Swift drops metadata whose new value is empty."""
+        self._send(site, dict.fromkeys((*_headers(self.desired()), MARK), ""), ())
+
+    def _post(self, site: Site, values: Raw, more: Mapping[str, str]) -> Cloud:
+        secrets = [value for value in values.values() if isinstance(value, Secret)]
+        return self._send(site, {**_headers(values), **more}, secrets)
+
+    def _send(self, site: Site, headers: Mapping[str, str], secrets: Iterable[Secret]) -> Cloud:
+        tenant = site.tenant(self.owner)
+        try:
+            tenant.object_store.request("POST", "", headers=headers, secrets=secrets)
+        except NotAllowed as error:
+            quota = HEADERS["quota_bytes"] in headers
+            remedy = "leave quota_bytes to a reseller (role ResellerAdmin)" if quota else ROLE
+            raise NotAllowed(f"{error}; {remedy}", status=error.status) from None
+        return tenant
+
+
+def _headers(values: Raw) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for field, value in values.items():
+        if field == "metadata":
+            headers |= {_meta(name): text for name, text in value.items()}
+        else:
+            headers[HEADERS[field]] = value.reveal() if isinstance(value, Secret) else str(value)
+    return headers
+
+
+def _covered(name: str, value: str, wanted: str) -> str | Secret:
+    """Return the current value of metadata; one that differs is a Secret where its name says so."""
+    return Secret(value) if value != wanted and SECRET.search(name) else value
+
+
+def _meta(name: str) -> str:
+    return f"X-Account-Meta-{name}"
+
+
+def _is_meta(name: str) -> bool:
+    return name.lower().startswith(_meta("").lower())

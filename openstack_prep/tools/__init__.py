@@ -1,7 +1,0 @@
-"""``openshift-install``, ``oc`` and ``kubectl``: fetched, verified, unpacked; a second time nothing is done."""
-
-from openstack_prep.tools.fetching import Tool, fetch_tools
-from openstack_prep.tools.layout import MIRROR, NAMES
-from openstack_prep.tools.wanted import Wanted
-
-__all__ = ["MIRROR", "NAMES", "Tool", "Wanted", "fetch_tools"]

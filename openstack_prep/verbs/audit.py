@@ -1,0 +1,177 @@
+"""What stands in the projects of a spec although nobody declared it: drift that a plan, which looks at declared
+fields alone, does not show.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+
+from openstack_prep.base.errors import NotAllowed
+from openstack_prep.base.fields import block
+from openstack_prep.base.key import labels
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Key, Mark, Observed, Resource
+from openstack_prep.core.plan import Plan
+from openstack_prep.kinds import SCANNED
+from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.identity.project import Project, project_name
+from openstack_prep.resources.image import glance, image_members
+from openstack_prep.resources.image.image import Image
+from openstack_prep.resources.network.neutron_records import NeutronRecord
+from openstack_prep.resources.network.port import ports_of
+from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
+from openstack_prep.resources.network.security_group_rule import (
+    ANYWHERE,
+    SecurityGroupRule,
+    in_words,
+    is_made_by_neutron,
+)
+from openstack_prep.spec import Spec
+from openstack_prep.verbs import api, scan
+
+CLOUD_WIDE = ("flavor", "user")
+"""Kinds that others rightly have beside the spec's own: users show by their roles."""
+
+
+class Code(StrEnum):
+    """What is wrong, for programs."""
+
+    CHANGED = "changed"
+    UNDECLARED = "undeclared"
+    UNMANAGED = "unmanaged"
+    RULE = "rule"
+    OPEN = "open"
+    DISABLED = "disabled"
+    PAIRS = "pairs"
+    ACCESS = "access"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drift:
+    """One thing in the cloud that the spec does not account for."""
+
+    resource: str
+    code: Code
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.resource}: {self.what}"
+
+    def data(self) -> dict[str, str]:
+        return asdict(self)
+
+
+def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> list[Drift]:
+    """Return all that stands in the spec's projects and is not as declared, not declared, or managed by nobody.
+
+    Nothing is changed.  What no kind describes (servers, volumes) is not looked at.  Raises SpecError, CloudError;
+    PlanRefused when another run changes what is read meanwhile.
+    """
+    plan = api.plan(cloud, wanted, jobs=jobs)
+    if not plan.steps:  # nothing could be compared
+        plan.raise_for_refusals()
+    assert plan.site is not None
+    assert plan.wanted is not None
+    site, homes = plan.site, scan.projects_of(plan.wanted.resources)
+    kinds = [*(kind for kind in SCANNED.values() if kind is not Project), SecurityGroupRules]
+    standing = scan.everything(site, homes, kinds, jobs=jobs)
+    declared = {each.key: each for each in plan.wanted.resources}
+    return [
+        *_of_plan(plan),
+        *_unmanaged(site, standing, declared, plan),
+        *_rules(standing, plan),
+        *_pairs(site, homes),
+        *_access(site, plan),
+    ]
+
+
+def _of_plan(plan: Plan) -> Iterator[Drift]:
+    for step in plan.pending:
+        yield Drift(resource=str(step), code=Code.CHANGED, what=f"plan: {step.action}")
+    for step in plan.undeclared:
+        yield Drift(resource=str(step), code=Code.UNDECLARED, what=step.reason)
+    for step in plan:
+        if step.observed is not None and step.observed.values.get("enabled") is False and step not in plan.pending:
+            yield Drift(resource=str(step), code=Code.DISABLED, what="is disabled")
+
+
+def _unmanaged(
+    site: Site, standing: Iterable[scan.Standing], declared: Mapping[Key, Resource], plan: Plan
+) -> Iterator[Drift]:
+    ids = scan.ids_of((step.resource, step.observed) for step in plan if step.observed is not None)
+    left = [(resource, found) for resource, found in standing if not found.ours and resource.key not in declared]
+    names = labels([*declared, *(resource.key for resource, _ in left)])
+    for resource, found in left:
+        if resource.kind in (*CLOUD_WIDE, SecurityGroupRules.kind) or not scan.is_new(resource, found, ids):
+            continue
+        if resource.key.kind == SecurityGroup.kind and resource.name == "default":
+            continue  # Neutron makes it; its rules are looked at
+        yield Drift(resource=names[resource.key], code=Code.UNMANAGED, what=f"{found.id} {_whose(site, found)}")
+
+
+def _whose(site: Site, found: Observed) -> str:
+    tags, text = (found.record.tags, found.record.description) if isinstance(found.record, NeutronRecord) else ((), "")
+    owner = next(iter(Mark.specs_in(tags)), None) or Mark.spec_in(text) or found.managed_by
+    return f"is managed by the spec {owner}" if owner and owner != site.mark.spec else "is managed by no spec"
+
+
+def _rules(standing: Iterable[scan.Standing], plan: Plan) -> Iterator[Drift]:
+    """Yield the rules of the spec's groups that it does not declare, those of "default" included."""
+    there = [(step.observed.id, step.resource) for step in plan if step.observed is not None]
+    declared = {group_id: each for group_id, each in there if isinstance(each, SecurityGroupRules)}
+    groups = {group_id for group_id, each in there if isinstance(each, SecurityGroup)}
+    for resource, found in standing:
+        if not isinstance(resource, SecurityGroupRules):
+            continue
+        own = declared.get(found.id)
+        known = {_words(rule) for rule in own.rules} if own else set()
+        if own is None and found.id not in groups and resource.name != "default":
+            continue  # the whole group is reported
+        for rule in resource.rules:
+            words = _words(rule)
+            if words not in known and not is_made_by_neutron(rule, resource.name):
+                opened = rule.direction == "ingress" and words.endswith("from anywhere")
+                code, more = (Code.OPEN, ", which opens it to the world") if opened else (Code.RULE, "")
+                yield Drift(resource=str(resource.group.key), code=code, what=f"rule {words} is not declared{more}")
+
+
+def _access(site: Site, plan: Plan) -> Iterator[Drift]:
+    """Yield the projects that may use an image or a flavor of the spec which does not name them."""
+    for step in plan:
+        if step.observed is None or not step.observed.ours:
+            continue
+        with contextlib.suppress(NotAllowed):
+            for project_id in sorted(_users(site, step.resource, step.observed)):
+                what = f"project {project_name(site, project_id)} may use it, which is not declared"
+                yield Drift(resource=str(step), code=Code.ACCESS, what=what)
+
+
+def _users(site: Site, resource: Resource, found: Observed) -> set[str]:
+    """Return the ids of the projects that somebody else gave access to an image or a flavor."""
+    if isinstance(resource, Image):
+        listed = glance.owned(site, str(site.find_project_id(resource.owner)))
+        given = set().union(*(image_members.answers(site, image) for image in listed if image.id == found.id))
+        return given - {site.find_id(each) for each in resource.members()}
+    if isinstance(resource, Flavor):
+        return set(resource.granted(site, found.id)) - {site.find_id(each) for each in resource.projects()}
+    return set()
+
+
+def _words(rule: SecurityGroupRule) -> str:
+    prefix = None if rule.remote_ip_prefix in ANYWHERE else rule.remote_ip_prefix
+    return in_words(replace(rule.record(), remote_ip_prefix=prefix), rule.remote_group)
+
+
+def _pairs(site: Site, homes: Iterable[Project | None]) -> Iterator[Drift]:
+    """Yield the ports that allow addresses which no spec has recorded there."""
+    for home in homes:
+        for port in ports_of(site, site.find_project_id(home)):
+            recorded = {tag.partition("~")[2].replace("_", "/") for tag in port.tags if Mark.is_tag(tag)}
+            allowed = {str(block(pair.ip_address)) for pair in port.allowed_address_pairs}
+            for address in sorted(allowed - recorded):
+                what = f"allows the address {address}, which no spec has put there"
+                yield Drift(resource=f"port/{port.name or port.id}", code=Code.PAIRS, what=what)

@@ -1,0 +1,139 @@
+"""Carrying a plan out while nobody else works on the same spec: under its lease, judged again when need be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from openstack_prep.base.errors import CloudError, Mistake, PlanRefused
+from openstack_prep.cloud import lease
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import INTERRUPT, Action, Resource, Result, Status, Step
+from openstack_prep.core.plan import Plan, Report
+from openstack_prep.resources.identity.project import InProject, Project
+
+
+def look(site: Site, spec: str, resources: Sequence[Resource]) -> lease.Sight:
+    """Return who is at work on a spec, to be asked before anything else is read for a plan."""
+    home, declared = _home(resources)
+    return lease.look(site, spec, home, declared=declared)
+
+
+def attempt(site: Site, seen: lease.Sight, purpose: str, make: Callable[[], Plan]) -> Plan:
+    """Return a plan, refused when another run changes what is read for it: things go between two requests."""
+    try:
+        return make()
+    except (CloudError, PlanRefused) as error:
+        if not lease.is_outdated(site, seen):
+            raise
+        what = f"cannot be planned while another run works on it: {error}"
+        refusal = Mistake(f"spec {seen.spec}", what, "plan again when that run has ended")
+        return Plan(spec=seen.spec, purpose=purpose, steps=(), refusals=(refusal,))
+
+
+def _home(resources: Sequence[Resource]) -> tuple[Project | None, bool]:
+    """Return the project in which the lease lies, None for the connection's own, and whether it is declared."""
+    projects = (each for each in resources if isinstance(each, Project))
+    declared = next(projects, None)
+    if declared is not None:
+        return declared, True
+    owners = (each.owner for each in resources if isinstance(each, InProject))
+    return next(filter(None, owners), None), False
+
+
+def carry_out(
+    plan: Plan,
+    *,
+    current: Callable[[Plan], bool],
+    again: Callable[[Plan], Plan],
+    run: Callable[[Plan], Report],
+    timeout: float,
+) -> Report:
+    """Run a plan under the lease of its spec; a plan that has nothing to do needs none.
+
+    ``current`` says whether a plan is young enough, ``again`` makes it anew, or raises PlanRefused.  When somebody
+    else may have worked on the spec since the plan was made, it is made again under the lease.  So a plan with
+    refusals is refused only when nobody else was at work while it was made: half of another run's work looks like a
+    mistake.  Raises LeaseHeld, PlanRefused.
+    """
+    seen, site = plan.lease, plan.site
+    assert site is not None
+
+    def anew() -> Report:
+        return carry_out(again(plan), current=current, again=again, run=run, timeout=timeout)
+
+    if plan.refusals and not (seen and lease.is_outdated(site, seen)):
+        plan.raise_for_refusals()
+    if not (plan or plan.refusals):
+        return _run(plan, run) if current(plan) else anew()
+    if seen is None:
+        return _run(plan, run)
+    home = _step_of_home(plan)
+    first = None
+    if home is not None and home.action is Action.CREATE:
+        # Keystone's unique names are the first compare-and-swap: the lease lies in the project
+        if plan.refusals or not current(plan):
+            return anew()
+        first = run(replace(plan, steps=(home,)))
+        if first.failed or first.interrupt is not None:
+            return _rest_skipped(plan, home, first)
+        plan = replace(plan, steps=tuple(_made(step, first) if step is home else step for step in plan))
+    elif not seen.existed:  # a destroy without the project: what is left has unique names
+        return anew() if lease.is_outdated(site, seen) else _run(plan, run)
+    try:
+        with lease.held(site, seen, timeout) as held:
+            if plan.refusals or not (held.untouched and current(plan)):
+                plan = again(plan)
+                plan.raise_for_refusals()
+            return _joined(first, _run(_home_last(plan), run, held))
+    except lease.Vanished:
+        return anew()
+
+
+def _run(plan: Plan, run: Callable[[Plan], Report], held: lease.Held | None = None) -> Report:
+    """Run a plan, after which what was read for it is not true any more."""
+    assert plan.site is not None
+    plan.site.spent = True
+    if held is not None:
+        plan.site.check_lease = held.check
+    return run(plan)
+
+
+def _step_of_home(plan: Plan) -> Step | None:
+    project = plan.lease.project if plan.lease else None
+    return next((step for step in plan if project is not None and step.key == project.key), None)
+
+
+def _made(step: Step, report: Report) -> Step:
+    """Return the step of a project that has been made, for the run of all others."""
+    return replace(step, action=Action.KEEP, observed=report.results[0].observed, changes=())
+
+
+def _home_last(plan: Plan) -> Plan:
+    """Return the plan with the deletion of the project after all else, for the lease goes with it."""
+    home = _step_of_home(plan)
+    if home is None or home.action is not Action.DELETE:
+        return plan
+    others = frozenset(step.key for step in plan) - {home.key}
+    return replace(plan, steps=tuple(replace(step, needs=others) if step is home else step for step in plan))
+
+
+def _rest_skipped(plan: Plan, home: Step, first: Report) -> Report:
+    cause = INTERRUPT if first.interrupt is not None else str(home.key)
+    rest = (
+        Result(step=step, status=Status.DONE, observed=step.observed)
+        if step.action is Action.KEEP
+        else Result(step=step, status=Status.SKIPPED, cause=cause)
+        for step in plan
+        if step is not home
+    )
+    return replace(first, results=(*first.results, *rest))
+
+
+def _joined(first: Report | None, rest: Report) -> Report:
+    """Return one report of the project's step and of all others."""
+    if first is None:
+        return rest
+    done = {result.step.key: result for result in first.results}
+    results = tuple(done.get(result.step.key, result) for result in rest.results)
+    return replace(rest, results=results, seconds=first.seconds + rest.seconds)

@@ -1,0 +1,173 @@
+"""What stands in a project, as a spec: planning it changes nothing.
+
+It holds names instead of ids, and no secret.  What a spec has no words for is listed beside it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from openstack_prep.base import yaml_text
+from openstack_prep.base.errors import NotFound, SpecError
+from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Mark, Observed, Resource
+from openstack_prep.kinds import KINDS
+from openstack_prep.resources.identity.project import Project, ProjectTags, contents, foreign_tags
+from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
+from openstack_prep.resources.network.security_group_rule import is_made_by_neutron
+from openstack_prep.spec import spec_of
+from openstack_prep.spec.sections import Sections, section_of
+from openstack_prep.verbs import scan
+
+EXPORTED: tuple[type[Resource], ...] = (*(kind for kind in KINDS.values() if kind is not Project), SecurityGroupRules)
+PLACE = ("project", "project_domain")
+CLOUD_WIDE = ("flavor", "user")
+"""Kinds of which only what this spec manages is exported, unless they are asked for by --kind."""
+WITHOUT_WORDS = ("servers", "volumes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export:
+    """A project as a spec: ``sections`` are plain data, ``unsaid`` what a spec has no words for."""
+
+    sections: Mapping[str, Any]
+    unsaid: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return it as YAML, with comments for what it leaves out."""
+        notes = [f"# left out: {each}" for each in self.unsaid]
+        return "\n".join([yaml_text.dump(self.sections).rstrip(), *notes]) + "\n"
+
+
+def export(
+    cloud: Cloud,
+    project: Project | None = None,
+    *,
+    kinds: Iterable[str] = (),
+    name: str = "*",
+    tag: str | None = None,
+    jobs: int = 8,
+) -> Export:
+    """Return what stands in a project (default: that of the connection), as a spec that plans to change nothing.
+
+    ``kinds`` (such as "network") and ``name`` (a pattern such as "web-*") choose some of it; ``tag`` chooses
+    what a spec of that name manages.  Raises NotFound for a project that does not exist, and CloudError.
+    """
+    home = project or Project(name=cloud.project_name, domain=_domain_of(cloud))
+    site = Site(cloud, Mark(tag or home.name))
+    with cloud.reading(ADMINISTRATOR):
+        found = site.look(home)
+        if found is None:
+            raise NotFound(f"project {home.name} does not exist in the domain {home.domain}, or cannot be seen")
+        site = Site(cloud, Mark(tag or _manager(site, found) or home.name))
+        standing = scan.everything(site, [home], EXPORTED, jobs=jobs)
+        unsaid = tuple(_without_words(site, found.id)) if not kinds and name == "*" else ()
+    chosen = [each for each in standing if _is_chosen(*each, frozenset(kinds), name, tag)]
+    described = _project(site, home, found) if not kinds and name == "*" else {"name": home.name}
+    return _assembled(site.mark.spec, home, described, [resource for resource, _ in chosen], unsaid)
+
+
+def _domain_of(cloud: Cloud) -> str:
+    """Return the domain of the connection's own project."""
+    return str(cloud.project_domain_name)
+
+
+def _manager(site: Site, project: Observed) -> str | None:
+    """Return the name of the one spec that manages a project, as its ownership tag says."""
+    names = Mark.specs_in(project.recorded(ProjectTags).tags)
+    return names[0] if len(names) == 1 else None
+
+
+def _is_chosen(resource: Resource, found: Observed, kinds: frozenset[str], name: str, tag: str | None) -> bool:
+    kind = "security_group" if isinstance(resource, SecurityGroupRules) else resource.kind
+    if kinds and kind not in kinds:
+        return False
+    if not fnmatchcase(resource.name, name) and not isinstance(resource, SecurityGroupRules):
+        return False
+    managed_only = tag is not None or (kind in CLOUD_WIDE and kind not in kinds)
+    return found.ours or not managed_only
+
+
+def _project(site: Site, home: Project, found: Observed) -> dict[str, Any]:
+    tags = sorted(foreign_tags(site, found.recorded(ProjectTags).tags))
+    said = {"name": home.name, "description": found.values["description"] or None, "tags": tags or None}
+    enabled = None if found.values["enabled"] else False
+    return {name: value for name, value in {**said, "enabled": enabled}.items() if value is not None}
+
+
+def _without_words(site: Site, project_id: str) -> Iterator[str]:
+    """Yield what lies in a project and no spec declares."""
+    for plural, rows in contents(site, project_id):
+        if plural in WITHOUT_WORDS:
+            yield from (f"{plural.removesuffix('s')} {row.get('name') or ''} {row['id']}" for row in rows)
+
+
+def _assembled(
+    spec: str, home: Project, described: dict[str, Any], resources: Iterable[Resource], unsaid: tuple[str, ...]
+) -> Export:
+    domain = {} if home.domain == Project(name="x").domain else {"domain": home.domain}
+    sections: dict[str, Any] = {"name": spec, "project": described | domain}
+    left = list(unsaid)
+    rules = {each.name: each for each in resources if isinstance(each, SecurityGroupRules)}
+    seen = set()
+    for resource in resources:
+        if isinstance(resource, SecurityGroupRules):
+            continue
+        said = _said(resource)
+        if isinstance(resource, SecurityGroup):
+            listed = rules[resource.name].rules if resource.name in rules else ()  # of the chosen rules
+            own = [_plain(rule) for rule in listed if not is_made_by_neutron(rule, resource.name)]
+            said |= {"rules": own} if own else {}
+            if resource.name == "default" and not own:
+                continue
+        reason = "another one of the project has the same name" if resource.key in seen else _why_not(resource, said)
+        seen.add(resource.key)
+        if reason:
+            left.append(f"{resource.key}: {reason}")
+            continue
+        section = section_of(type(resource))
+        if section.many:
+            sections.setdefault(section.name, []).append(said)
+        else:
+            sections[section.name] = said
+    order = [each.name for each in fields(Sections)]
+    return Export(sections={name: sections[name] for name in order if name in sections}, unsaid=tuple(left))
+
+
+def _why_not(resource: Resource, said: dict[str, Any]) -> str:
+    """Return why a spec could not hold a resource; nothing when it can."""
+    if resource.kind == "stack":
+        return f"only Heat keeps its template: openstack stack template show {shlex.quote(resource.name)}"
+    if resource.kind == "application_credential":
+        return "only the file that it was written into holds its secret: declare it with a clouds_yaml of its own"
+    section = section_of(type(resource))
+    alone = {"name": "x", section.name: [said] if section.many else said}
+    try:
+        spec_of(alone, "exported", Path())
+    except SpecError as error:
+        return "; ".join(each.what for each in error.mistakes)
+    return ""
+
+
+def _said(resource: Resource) -> dict[str, Any]:
+    """Return a resource's fields as a spec would give them, without defaults and the project that it lies in."""
+    values = {each.name: (getattr(resource, each.name), each.default) for each in fields(resource) if each.init}
+    return {
+        name: _plain(value)
+        for name, (value, default) in values.items()
+        if name not in PLACE and value not in (None, default)
+    }
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {each.name: _plain(got) for each in fields(value) if (got := getattr(value, each.name)) != each.default}
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, tuple | list | frozenset) else value

@@ -1,0 +1,189 @@
+"""See what stands in the projects of a spec, declared or not."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import product
+
+from openstack_prep.base.errors import NotAllowed
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Key, Observed, Resource
+from openstack_prep.resources.addresses.address_pairs import AddressPairs
+from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.addresses.left_pairs import LeftPairs
+from openstack_prep.resources.files.clouds_entry import CloudsEntry, InCloudsYaml
+from openstack_prep.resources.identity import home
+from openstack_prep.resources.identity.application_credential import ApplicationCredential
+from openstack_prep.resources.identity.left_credential import LeftCredential
+from openstack_prep.resources.identity.project import InProject, Project
+from openstack_prep.resources.identity.role_assignment import RoleAssignment
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.router import Router
+from openstack_prep.resources.network.security_group import SecurityGroupRules
+from openstack_prep.resources.network.subnet import Subnet
+
+ON_NETWORKS = (Subnet, Router, AddressPool, AddressPairs)
+Standing = tuple[Resource, Observed]
+"""A resource as a spec would declare it, and what stands for it."""
+
+
+def homes_of(resources: Iterable[Resource]) -> tuple[Project | None, ...]:
+    """Return the projects that a spec works in, each once, the home project first; None is that of the connection.
+
+    A project that the spec names only for a role is none of them: it may be the home project of a namesake.
+    """
+    return tuple(_worked_in(tuple(resources)) or [None])
+
+
+def projects_of(resources: Iterable[Resource]) -> tuple[Project | None, ...]:
+    """Return the projects that resources lie in, each once, those named only for a role last."""
+    resources = tuple(resources)
+    for_roles = (each.owner for each in resources if isinstance(each, RoleAssignment))
+    return tuple(dict.fromkeys([*_worked_in(resources), *for_roles]))
+
+
+def _worked_in(resources: Sequence[Resource]) -> list[Project | None]:
+    """Return the projects that resources declare or lie in; that of the connection comes last."""
+    declared = [Project(name=each.name, domain=each.domain) for each in resources if isinstance(each, Project)]
+    in_projects = (each for each in resources if isinstance(each, InProject))
+    owners = [each.owner for each in in_projects if not isinstance(each, RoleAssignment)]
+    return sorted(dict.fromkeys([*declared, *owners]), key=lambda project: project is None)
+
+
+def everything(
+    site: Site, homes: Sequence[Project | None], kinds: Iterable[type[Resource]], *, jobs: int
+) -> list[Standing]:
+    """Return all that stands in these projects, and in the cloud, of some kinds; what may not be read is left out."""
+    kinds = tuple(kinds)
+    by_id = {site.find_project_id(home): home for home in reversed(homes)}  # of two names for one project the first
+    there = [home for project_id, home in reversed(by_id.items()) if project_id is not None]
+    inner = [kind for kind in kinds if kind.in_each_project]
+    looks = [*product(inner, there), *((kind, None) for kind in kinds if not kind.in_each_project)]
+    with ThreadPoolExecutor(jobs) as pool:
+        found = list(pool.map(lambda look: _scan(site, *look), looks))
+    return [standing for each in found for standing in each]
+
+
+def _scan(site: Site, kind: type[Resource], home: Project | None) -> list[Standing]:
+    try:
+        return list(kind.scan(site, home))
+    except NotAllowed:  # a member of a project need not see what belongs to the cloud
+        return []
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What stands in the projects of a spec, and which projects carry its name, before anything is judged."""
+
+    projects: Sequence[Standing]
+    homes: tuple[Project | None, ...]
+    inside: Sequence[Standing]
+
+
+def look(site: Site, resources: Sequence[Resource], *, jobs: int) -> Sight:
+    """Read what ``undeclared`` judges."""
+    homes = projects_of(resources)
+    with ThreadPoolExecutor(1) as pool:
+        projects = pool.submit(everything, site, (), [Project], jobs=jobs)
+        inside = everything(site, homes, _tagged_kinds(site, homes), jobs=jobs)
+        return Sight(projects.result(), homes, [*inside, *_entries(site, resources)])
+
+
+def undeclared(
+    site: Site, seen: Sight, resources: Sequence[Resource], observed: Mapping[Key, Observed], *, jobs: int
+) -> list[Standing]:
+    """Return what carries the ownership tag of this spec although the spec declares it no longer.
+
+    ``observed`` is what stands for the resources.  A project that is no longer declared is looked into as well.
+    ``ours`` is false for what carries no more than the spec's name, which another spec may have.
+    """
+    keys = {key for each in resources for key in (each.key, *each.provides())}
+    ids = ids_of((each, observed[each.key]) for each in resources if each.key in observed)
+
+    def is_left(standing: Standing) -> bool:
+        resource, found = standing
+        return found.ours and resource.key not in keys and is_new(resource, found, ids)
+
+    family = home.family(site)
+    projects = _proven(site, filter(is_left, seen.projects), family)
+    own = {resource.key: found for resource, found in projects if found.ours}
+    site.known.update(own)
+    family |= {found.id for found in own.values()}
+    dropped = tuple(each for each in projects_of(each for each, _ in projects if each.key in own))
+    further = tuple(each for each in dropped if each not in seen.homes)
+    kinds = [kind for kind in _tagged_kinds(site, further) if kind.in_each_project]
+    inside = [*seen.inside, *everything(site, further, kinds, jobs=jobs)]
+    left = [*projects, *_proven(site, filter(is_left, inside), family)]
+    one_each = {standing[0].key: standing for standing in reversed(left)}  # of twins the first; then the other
+    alone = [each for each in reversed(one_each.values()) if not _goes_with_another(each[0], one_each)]
+    return [(_found_by_id(*each), each[1]) for each in alone]
+
+
+def _tagged_kinds(site: Site, homes: Iterable[Project | None]) -> list[type[Resource]]:
+    """Return the kinds besides projects that can show whose they are and that may stand in these projects."""
+    from openstack_prep.kinds import SCANNED
+
+    kinds = [*(kind for kind in SCANNED.values() if kind.has_tag and kind is not Project), SecurityGroupRules]
+    return kinds if _have_networks(site, homes) else [kind for kind in kinds if kind not in ON_NETWORKS]
+
+
+def _found_by_id(resource: Resource, found: Observed) -> Resource:
+    """Return the resource by which a retried deletion finds the same thing again, where a name does not tell it."""
+    place = InProject.placing(resource.owner) if isinstance(resource, InProject) else {}
+    if isinstance(resource, AddressPairs):
+        return LeftPairs(name=resource.name, port_id=found.id, **place)
+    if isinstance(resource, ApplicationCredential):
+        return LeftCredential(name=resource.name, ids=found.holds, **place)
+    return resource
+
+
+def ids_of(standing: Iterable[Standing]) -> Mapping[str, set[str]]:
+    """Return by kind what tells all that stands from everything else in the cloud."""
+    ids: dict[str, set[str]] = defaultdict(set)
+    for resource, found in standing:
+        ids[resource.kind] |= frozenset().union(*map(resource.cloud_ids, (found, *found.twins)))
+    return ids
+
+
+def is_new(resource: Resource, found: Observed, ids: Mapping[str, set[str]]) -> bool:
+    """Whether something is none of what ``ids_of`` was told of."""
+    return resource.cloud_ids(found).isdisjoint(ids.get(resource.kind, ()))
+
+
+def _proven(site: Site, standing: Iterable[Standing], family: frozenset[str]) -> list[Standing]:
+    """Return what stands, as this spec's only where more than a name shows that: the project that it or its tag names.
+
+    A project is shown to be so, too, when one of the spec names it for the home project.
+    """
+
+    def is_proven(resource: Resource, found: Observed) -> bool:
+        if isinstance(resource, Project):
+            return bool(family & {found.id, found.home})
+        if isinstance(resource, InProject) and site.find_project_id(resource.owner) not in family:
+            return False
+        return found.home is None or found.home in family
+
+    return [(resource, replace(found, ours=is_proven(resource, found))) for resource, found in standing]
+
+
+def _entries(site: Site, resources: Iterable[Resource]) -> Iterator[Standing]:
+    """Yield the entries of the spec in the clouds.yaml files that it still names."""
+    resources = tuple(resources)
+    files = {each.file.resolve(): each for each in resources if isinstance(each, InCloudsYaml)}
+    for each in files.values():
+        yield from CloudsEntry.in_file(site, each.file, each.auth_url, projects_of(resources))
+
+
+def _have_networks(site: Site, homes: Iterable[Project | None]) -> bool:
+    """Whether any of the projects has a network; without one, what stands on networks is not worth three requests."""
+    return any((project_id := site.find_project_id(home)) and Network.listing(site, project_id) for home in homes)
+
+
+def _goes_with_another(resource: Resource, left: Mapping[Key, Standing]) -> bool:
+    """Whether a deletion takes it along: rules of a group, roles of a user, who would not be found without them."""
+    if isinstance(resource, SecurityGroupRules):
+        return resource.group.key in left
+    return isinstance(resource, RoleAssignment) and resource.holder.key in left

@@ -1,0 +1,134 @@
+"""The files that a spec reads, what tells that one of them has changed, and paths without this machine in them.
+
+A saved plan records these files.  It may be published (a CI artifact), so that nothing in it may help to
+guess a secret:
+
+- a password file, ``{file: PATH}``, is told apart by its time of modification alone: a digest of a short
+  password could be guessed, whatever its salt, and its size would tell the password's length;
+- other files go through scrypt with the plan's salt, since an environment or the spec itself may hold a
+  password in plain text: each guess costs 16 MiB and tens of milliseconds;
+- a file larger than ``LARGE`` is not read a second time: size and time of modification stand for it, and
+  the size alone when the spec gives its checksum, which is verified during the upload.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from openstack_prep.base.fields import file_path
+from openstack_prep.openshift.install_config_file import FILES, InstallConfig
+from openstack_prep.resources.heat.heat_package import SHIPPED, Package
+from openstack_prep.resources.image.image import Image
+from openstack_prep.resources.orchestration.stack import Stack
+
+if TYPE_CHECKING:
+    from openstack_prep.core.plan import Plan
+
+LARGE = 64 * 2**20
+NOT_SECRET = "public_key"  # the only other field that takes {file: PATH}
+
+
+def digest(content: bytes, salt: bytes) -> str:
+    """Return what tells a content apart and takes long to guess."""
+    return hashlib.scrypt(hashlib.sha256(content).digest(), salt=salt, n=2**14, r=8, p=1, dklen=24).hex()
+
+
+def fingerprints(document: object, base: Path, plan: Plan, salt: bytes) -> dict[str, str]:
+    """Return by path what tells that a file has changed, for all files that a plan depends on.
+
+    ``document`` is the spec as plain data; its paths are relative to ``base``.
+    """
+    found: dict[str, str] = {}
+    for value, secret in _sources(document):
+        path = str(file_path(value, base))
+        found[path] = _time(path) if secret else _content(path, salt)
+    for step in plan.steps:
+        resource = step.resource
+        if isinstance(resource, Image) and step in plan.pending and (local := _local(resource.source or "")):
+            found[local] = _content(local, salt, verified=bool(resource.checksum or resource.compressed_checksum))
+        elif isinstance(resource, Stack):
+            found |= {path: _content(path, salt) for path in _of_stack(resource)}
+        elif isinstance(resource, InstallConfig):
+            found |= {path: _content(path, salt) for name in FILES if (path := getattr(resource, name))}
+    return found
+
+
+def _sources(document: object, name: str = "") -> Iterator[tuple[str, bool]]:
+    """Yield each ``{file: PATH}`` of a spec, and whether a secret is in that file."""
+    if isinstance(document, Mapping):
+        path = document.get("file")
+        if len(document) == 1 and isinstance(path, str) and path:
+            yield path, name != NOT_SECRET
+        for key, value in document.items():
+            yield from _sources(value, str(key))
+    elif isinstance(document, list):
+        for value in document:
+            yield from _sources(value, name)
+
+
+def _of_stack(stack: Stack) -> Iterator[str]:
+    """Yield the local files that a stack is made from: template, environments and what these name."""
+    yield from stack.environments or ()
+    if stack.template.startswith(SHIPPED) or (template := _local(stack.template)) is None:
+        return
+    yield template
+    if isinstance(stack.package, Package):
+        for name in stack.package.files:
+            path = _local(name if "://" in name else str(Path(template).parent / name))
+            if path is not None:
+                yield path
+
+
+def _local(source: str) -> str | None:
+    """Return the path of a source that lies on this machine."""
+    if source.startswith("file://"):
+        return unquote(urlsplit(source).path)
+    return None if "://" in source or not source else source
+
+
+def _content(path: str, salt: bytes, *, verified: bool = False) -> str:
+    try:
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
+            return "not a regular file"
+        if found.st_size <= LARGE:
+            return f"content {digest(Path(path).read_bytes(), salt)}"
+    except OSError:
+        return "cannot be read"
+    return f"size {found.st_size}" + ("" if verified else f", time {found.st_mtime_ns}")
+
+
+def _time(path: str) -> str:
+    try:
+        return f"time {os.stat(path).st_mtime_ns}"
+    except OSError:
+        return "cannot be read"
+
+
+def portable(value: Any, base: Path) -> Any:
+    """Return plain data without an absolute path, so that they compare on another machine.
+
+    Paths in the folder of the spec begin with ``./``, those in the user's home with ``~/``; of any other
+    a digest is left.
+    """
+    folders = [(str(base), "."), (str(Path.home()), "~")]
+    return _portable(value, [each for each in folders if each[0] != "/"])
+
+
+def _portable(value: object, folders: Sequence[tuple[str, str]]) -> object:
+    if isinstance(value, Mapping):
+        return {_portable(key, folders): _portable(each, folders) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_portable(each, folders) for each in value]
+    if not isinstance(value, str):
+        return value
+    for folder, short in folders:
+        value = re.sub(rf"(?<![\w.~-]){re.escape(folder)}(?=/|$)", short, value)
+    return f"path {hashlib.sha256(value.encode()).hexdigest()[:16]}" if value.startswith("/") else value

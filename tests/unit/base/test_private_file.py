@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openstack_prep.base.errors import PrepError
+from openstack_prep.base.private_file import write_private
+
+
+@pytest.fixture(autouse=True)
+def careless() -> Iterator[None]:
+    """A umask that takes nothing away."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def fails(*_: Any) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_it_writes(tmp_path: Path) -> None:
+    write_private(tmp_path / "x", "größe\n")
+    assert (tmp_path / "x").read_bytes() == "größe\n".encode()
+    assert list(tmp_path.iterdir()) == [tmp_path / "x"]
+
+
+def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
+    write_private(tmp_path / "a" / "b" / "x", "x")
+    assert (tmp_path / "a" / "b" / "x").read_text() == "x"
+
+
+def test_only_its_owner_can_read_it(tmp_path: Path) -> None:
+    write_private(tmp_path / "x", "x")
+    assert mode(tmp_path / "x") == 0o600
+
+
+def test_an_old_file_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_text("old")
+    path.chmod(0o644)
+    write_private(path, "new")
+    assert (path.read_text(), mode(path)) == ("new", 0o600)
+
+
+def test_it_is_private_from_its_first_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes: list[int] = []
+    real = os.fsync
+
+    def look(handle: int) -> None:
+        modes.extend(mode(path) for path in tmp_path.iterdir())
+        modes.append(os.fstat(handle).st_mode & 0o777)
+        real(handle)
+
+    monkeypatch.setattr("os.fsync", look)
+    write_private(tmp_path / "x", "x")
+    assert modes == [0o600, 0o600]
+
+
+def test_a_link_stays_and_what_it_points_to_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    write_private(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+
+
+@pytest.mark.parametrize("where", ["os.fsync", "os.replace"])
+def test_a_full_disk_leaves_the_old_file_and_nothing_else(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x"
+    path.write_text("old")
+    monkeypatch.setattr(where, fails)
+    with pytest.raises(PrepError, match=r"x cannot be written: .*No space left on device; it is as it was before"):
+        write_private(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+FILL = """
+import sys
+from pathlib import Path
+from openstack_prep.base.errors import PrepError
+from openstack_prep.base.private_file import write_private
+try:
+    write_private(Path(sys.argv[1]), "x" * 100_000)
+except PrepError as error:
+    print(error)
+"""
+
+
+def test_a_file_that_may_not_grow_is_left_as_it_was(tmp_path: Path) -> None:
+    """The kernel's own refusal, in the middle of writing."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    path = tmp_path / "x"
+    path.write_text("old")
+    said = subprocess.run(
+        [sys.executable, "-B", "-c", FILL, str(path)], preexec_fn=limit, capture_output=True, text=True, check=True
+    )
+    assert f"{path} cannot be written: [Errno 27] File too large" in said.stdout
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_interrupt_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    path = tmp_path / "x"
+    path.write_text("old")
+    monkeypatch.setattr("os.fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_private(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / "x" / "y").mkdir(parents=True)
+    with pytest.raises(PrepError, match="x cannot be written: it is no regular file; name another"):
+        write_private(tmp_path / "x", "new")
+    assert list(tmp_path.iterdir()) == [tmp_path / "x"]
+
+
+def test_a_device_or_pipe_is_never_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x")
+    (tmp_path / "link").symlink_to("x")
+    for name in ("x", "link"):
+        with pytest.raises(PrepError, match="x cannot be written: it is no regular file"):
+            write_private(tmp_path / name, "new")
+    assert (tmp_path / "x").is_fifo()
+
+
+def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("")
+    with pytest.raises(PrepError, match="cannot be written"):
+        write_private(tmp_path / "x" / "y", "new")
+
+
+def test_a_link_to_itself_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "x").symlink_to("x")
+    write_private(tmp_path / "x", "new")
+    assert (tmp_path / "x").read_text() == "new"
+
+
+@pytest.fixture
+def mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that a container has mounted, as it has /etc/hosts."""
+
+    def busy(*_: Any) -> None:
+        raise OSError(errno.EBUSY, "Device or resource busy")  # rename(2) on a mount point
+
+    monkeypatch.setattr(os, "replace", busy)
+    path = tmp_path / "hosts"
+    path.write_text("old, and longer\n")
+    return path
+
+
+def test_a_mounted_file_is_written_in_place(tmp_path: Path, mounted: Path) -> None:
+    inode = mounted.stat().st_ino
+    write_private(mounted, "new\n")
+    assert (mounted.read_text(), mounted.stat().st_ino, mode(mounted)) == ("new\n", inode, 0o600)
+    write_private(mounted, "")
+    assert mounted.read_text() == ""
+    assert list(tmp_path.iterdir()) == [mounted]
+
+
+def test_a_mounted_file_without_room_is_as_it_was(
+    tmp_path: Path, mounted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int, *_: int) -> None:
+        os.ftruncate(handle, 100)  # as far as there was room
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(PrepError, match=r"hosts cannot be written: .*No space left on device; it is as it was before"):
+        write_private(mounted, "new\n" * 100)
+    assert mounted.read_text() == "old, and longer\n"
+    assert list(tmp_path.iterdir()) == [mounted]

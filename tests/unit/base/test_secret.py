@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import logging
+import pickle
+import threading
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openstack_prep.base.errors import PrepError
+from openstack_prep.base.secret import HIDDEN, Secret, from_spec
+from openstack_prep.core import text
+
+WORD = "correct-horse"
+
+
+@dataclass(frozen=True)
+class User:
+    name: str
+    password: Secret
+
+
+# --- it does not show ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        str,
+        repr,
+        "{}".format,
+        "{!r}".format,
+        lambda secret: f"{secret}",
+        lambda secret: "%s %r" % (secret, secret),  # noqa: UP031
+        lambda secret: repr([secret]),
+        lambda secret: repr(User("u", secret)),
+        lambda secret: json.dumps(secret, default=str),
+        lambda secret: str(text.plain({"password": secret})),
+        lambda secret: text.show(secret),
+        lambda secret: str(dir(secret)),
+    ],
+)
+def test_no_way_of_printing_shows_it(shown: Any) -> None:
+    said = shown(Secret(WORD))
+    assert WORD not in said
+
+
+def test_stars_stand_in_its_place() -> None:
+    assert repr(User("u", Secret(WORD))) == f"User(name='u', password={HIDDEN})"
+
+
+@pytest.mark.parametrize(
+    "write", [pickle.dumps, copy.copy, copy.deepcopy, json.dumps, lambda secret: dataclasses.asdict(User("u", secret))]
+)
+def test_nothing_writes_it(write: Any) -> None:
+    with pytest.raises(TypeError):
+        write(Secret(WORD))
+
+
+def test_it_has_no_dict_to_look_into() -> None:
+    with pytest.raises(TypeError):
+        vars(Secret(WORD))
+
+
+def test_a_traceback_does_not_show_it() -> None:
+    def fail(secret: Secret) -> None:
+        raise ValueError(f"no: {secret} {User('u', secret)}")
+
+    with pytest.raises(ValueError, match="no") as caught:
+        fail(Secret(WORD))
+    said = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+    assert f"secret = {HIDDEN}" in said
+    assert WORD not in said
+
+
+def test_a_log_does_not_show_it(caplog: pytest.LogCaptureFixture) -> None:
+    logging.getLogger("x").warning("%s %r", Secret(WORD), User("u", Secret(WORD)))
+    assert WORD not in caplog.text
+
+
+# --- it is itself -------------------------------------------------------------------------
+
+
+def test_reveal_alone_opens_it() -> None:
+    assert Secret(WORD).reveal() == WORD
+
+
+def test_equality_is_that_of_the_values() -> None:
+    assert Secret(WORD) == Secret(WORD)
+    assert Secret(WORD) != Secret("other")
+    assert Secret("pässwörd") == Secret("pässwörd")
+    assert Secret(WORD) != WORD
+    assert hash(Secret(WORD)) == hash(Secret("other")), "a hash would tell something of the value"
+
+
+@pytest.mark.parametrize("arguments", [{}, {"value": "x", "fetch": str}])
+def test_it_is_given_or_fetched(arguments: Any) -> None:
+    with pytest.raises(TypeError, match="either its value or a way to fetch it"):
+        Secret(**arguments)
+
+
+def test_it_is_fetched_once_and_when_asked_for() -> None:
+    fetched: list[str] = []
+    slow = threading.Event()
+
+    def fetch() -> str:
+        slow.wait(0.02)
+        fetched.append(WORD)
+        return WORD
+
+    secret = Secret(fetch=fetch)
+    assert fetched == []
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(lambda _: secret.reveal(), range(8))) == {WORD}
+    assert fetched == [WORD]
+
+
+# --- where a spec says it is --------------------------------------------------------------
+
+
+def refused(value: Any, base: Path) -> str:
+    with pytest.raises(ValueError, match=r".") as caught:
+        from_spec(value, base=base)
+    return str(caught.value)
+
+
+def test_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OCP_PASSWORD", WORD)
+    assert from_spec({"env": "OCP_PASSWORD"}, base=tmp_path).reveal() == WORD
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_not_in_the_environment(value: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OCP_PASSWORD", raising=False)
+    if value is not None:
+        monkeypatch.setenv("OCP_PASSWORD", value)
+    assert refused({"env": "OCP_PASSWORD"}, tmp_path) == "the environment variable OCP_PASSWORD is not set; export it"
+
+
+@pytest.mark.parametrize("content", [WORD, f"{WORD}\n", f"{WORD}\r\nand a note\n"])
+def test_in_the_first_line_of_a_file_beside_the_spec(content: str, tmp_path: Path) -> None:
+    (tmp_path / "word").write_text(content)
+    assert from_spec({"file": "word"}, base=tmp_path).reveal() == WORD
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    assert "word cannot be read" in refused({"file": "word"}, tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "\nword"])
+def test_a_file_whose_first_line_is_empty(content: str, tmp_path: Path) -> None:
+    (tmp_path / "word").write_text(content)
+    assert "word is empty" in refused({"file": "word"}, tmp_path)
+
+
+def test_a_file_in_the_home_of_nobody(tmp_path: Path) -> None:
+    assert "names a home that is not there" in refused({"file": "~nobody-of-that-name/word"}, tmp_path)
+
+
+def test_no_prompt_without_a_terminal(tmp_path: Path) -> None:
+    assert "there is no terminal to ask on" in refused({"prompt": True}, tmp_path)
+
+
+def test_a_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("getpass.getpass", lambda *_: WORD)
+    assert from_spec({"prompt": True}, base=tmp_path).reveal() == WORD
+    assert from_spec({"prompt": "Password of ocp-user"}, base=tmp_path).reveal() == WORD
+
+
+def test_in_the_spec_itself_with_a_warning(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    assert from_spec(WORD, base=tmp_path, warn=warnings.append).reveal() == WORD
+    (warning,) = warnings
+    assert "plain text" in warning
+    assert WORD not in warning
+
+
+@pytest.mark.parametrize(
+    "value", [12, None, [], {}, {"env": "A", "file": "b"}, {"vault": "x"}, {"env": 1}, {"prompt": False}]
+)
+def test_anything_else_is_refused_with_what_to_write(value: Any, tmp_path: Path) -> None:
+    assert "write" in refused(value, tmp_path)
+
+
+# --- generated ----------------------------------------------------------------------------
+
+
+def test_a_generated_one_is_made_when_first_asked_for_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "word"
+    secret = from_spec({"generate": "word"}, base=tmp_path)
+    assert not secret.ready
+    assert not path.exists()
+    value = secret.reveal()
+    assert len(value) >= 24
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert secret.ready
+    assert from_spec({"generate": "word"}, base=tmp_path).reveal() == value
+
+
+def test_two_that_are_generated_into_one_file_are_the_same(tmp_path: Path) -> None:
+    both = [from_spec({"generate": "word"}, base=tmp_path) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(Secret.reveal, both))) == 1
+
+
+def test_a_generated_file_that_somebody_emptied_is_an_error_of_ours(tmp_path: Path) -> None:
+    secret = from_spec({"generate": "word"}, base=tmp_path)
+    (tmp_path / "word").write_text("")
+    with pytest.raises(PrepError, match="is empty"):
+        secret.reveal()

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from openstack_prep.base.errors import SpecError
+from openstack_prep.base.yaml_places import Document
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "spec.yaml"
+
+
+def read(path: Path, text: str) -> Document:
+    path.write_text(text, encoding="utf-8")
+    return Document(path)
+
+
+def refused(path: Path, text: str | bytes) -> str:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(SpecError) as caught:
+        Document(path)
+    (mistake,) = caught.value.mistakes
+    assert mistake.remedy
+    return str(mistake)
+
+
+NESTED = """\
+# a comment
+name: ocp4
+users:
+  - name: one
+    password:
+      env: PASSWORD
+  - {name: two,
+     email: x}
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "line"),
+    [
+        ((), 1),
+        (("name",), 2),
+        (("users",), 3),
+        (("users", 0), 4),
+        (("users", 0, "password"), 5),
+        (("users", 0, "password", "env"), 6),
+        (("users", 1), 7),
+        (("users", 1, "email"), 8),
+        (("users", 1, "gone"), 7),
+        (("users", 2), 3),
+        (("users", 0, "password", "gone", "deeper"), 5),
+        (("gone",), 1),
+    ],
+)
+def test_a_place_is_its_line_or_that_of_what_is_around_it(path: Path, where: tuple[str | int, ...], line: int) -> None:
+    assert read(path, NESTED).place(where) == f"{path}:{line}"
+
+
+def test_the_place_of_a_merged_key_is_where_it_counts(path: Path) -> None:
+    document = read(path, "base: &base {ram: 1, cpu: 1}\nflavor:\n  <<: *base\n  ram: 2\n")
+    assert document.place(("flavor", "ram")) == f"{path}:4"
+    assert document.place(("flavor", "cpu")) == f"{path}:1"
+
+
+def test_the_data_is_what_yaml_says(path: Path) -> None:
+    data = read(path, "a: [1, true, ~, yes, 2026-11-21]\nb: &same {c: 1.5}\nd: *same\n").data
+    assert data == {"a": [1, True, None, "yes", "2026-11-21"], "b": {"c": 1.5}, "d": {"c": 1.5}}
+
+
+def test_merge_keys_work_and_are_no_repetition(path: Path) -> None:
+    document = read(path, "base: &base {ram: 1}\nother: &other {cpu: 1}\nflavor: {<<: *base, ram: 2}\n")
+    assert document.data["flavor"] == {"ram": 2}
+    assert document.repeated == []
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "---\n"])
+def test_an_empty_file_has_no_data(path: Path, text: str) -> None:
+    assert read(path, text).data is None
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(path: Path) -> None:
+    assert read(path, "\ufeffname: größe\n").data == {"name": "größe"}
+
+
+def test_every_key_given_twice_is_a_mistake(path: Path) -> None:
+    document = read(path, "name: a\nquota:\n  cores: 1\n  cores: 2\nname: b\nlist:\n  - {x: 1, x: 2, x: 3}\n")
+    assert [str(each) for each in document.repeated] == [
+        f"{path}:4: cores stands here and in line 3; keep one of them",
+        f"{path}:5: name stands here and in line 1; keep one of them",
+        f"{path}:7: x stands here and in line 7; keep one of them",
+        f"{path}:7: x stands here and in line 7; keep one of them",
+    ]
+
+
+def test_the_syntax_is_wrong(path: Path) -> None:
+    assert refused(path, "name: ocp4\nusers: [\n").startswith(f"{path}:3: is not YAML: ")
+
+
+@pytest.mark.parametrize("value", ["*hush", "!hush", "!hush!it", "&hush a\nb: &hush a", "!!int hush"])
+def test_a_password_without_quotes_is_not_shown(path: Path, value: str) -> None:
+    said = refused(path, f"password: {value}\n")
+    assert said.endswith("quote a value that begins with *, & or !")
+    assert "hush" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a: 1\n---\nb: 2\n", 2),
+        ("a: !secret x\n", 1),
+        ("a: 1\nb: !!python/object:os.system x\n", 2),
+        ("a: 1\n? [b]\n: 2\n", 2),
+        ("a: 1\n{b: c}: d\n", 2),
+        ("a: *gone\n", 1),
+        ("a: 1\nb: !!timestamp 2024-13-45\n", 2),
+        ("a: 1\nb: !!int five\n", 2),
+        ('a: 1\nb: "\\ud800"\n', 2),
+        ('a: 1\n"\\udfff": b\n', 2),
+    ],
+)
+def test_what_yaml_cannot_mean_is_named_with_its_line(path: Path, text: str, line: int) -> None:
+    assert refused(path, text).startswith(f"{path}:{line}: is not YAML: ")
+
+
+def test_an_alias_within_itself(path: Path) -> None:
+    assert refused(path, "a: 1\nb: &b [*b]\n").startswith(f"{path}:2: ")
+
+
+def test_brackets_without_end(path: Path) -> None:
+    assert refused(path, "[" * 500 + "]" * 500).startswith(f"{path}: is nested too deep")
+
+
+def test_aliases_of_aliases_do_not_take_for_ever(path: Path) -> None:
+    """Nine lines that would be a thousand million texts when written out."""
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    assert "aliases" in refused(path, "\n".join(lines))
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe\x00", "name: größe".encode("latin-1"), b"a: \x00", b"a: \x07"])
+def test_what_is_no_text(path: Path, data: bytes) -> None:
+    assert refused(path, data).startswith(str(path))
+
+
+def test_a_file_that_is_not_there(path: Path) -> None:
+    with pytest.raises(SpecError, match=r"spec\.yaml: cannot be read: .*No such file"):
+        Document(path)
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"cannot be read: .*Is a directory"):
+        Document(tmp_path)

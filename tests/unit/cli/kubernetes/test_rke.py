@@ -1,0 +1,47 @@
+"""``rke check`` as a user calls it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from openstack_prep.cli.main import main
+
+GOOD = "nodes:\n- {address: 192.0.2.1, user: me, role: [controlplane, etcd, worker]}\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_good_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "cluster.yml").write_text(GOOD)
+    (folder / "two.yml").write_text(GOOD + "- {address: 192.0.2.2, user: me, role: [etcd]}\n")
+    assert main(["rke", "check", "cluster.yml", "two.yml"]) == 0
+    said = capsys.readouterr()
+    assert said.out == "cluster.yml: RKE's cluster.yml as it should be\ntwo.yml: RKE's cluster.yml as it should be\n"
+    assert said.err.startswith("openstack-prep: warning: two.yml: 2 nodes are etcd")
+
+
+def test_mistakes_of_all_files_at_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "cluster.yml").write_text(f"{GOOD}kubernets_version: v1.31.1-rancher1-1\n")
+    assert main(["rke", "check", "none.yml", "cluster.yml"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "openstack-prep: none.yml: cannot be read: No such file or directory; name a readable YAML file",
+        "cluster.yml:3: kubernets_version: unknown key; did you mean kubernetes_version?",
+    ]
+
+
+def test_config_of_rke2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "config.yaml").write_text("server: https://192.0.2.1:9345\ntls-san: [x]\ncluster-init: true\n")
+    assert main(["rke", "check", "--rke2", "server", "config.yaml"]) == 2
+    assert main(["rke", "check", "--rke2", "agent", "config.yaml"]) == 2
+    assert [each.partition(": ")[2] for each in capsys.readouterr().err.splitlines()] == [
+        "config.yaml:3: cluster-init: RKE2 has no cluster-init; "
+        "take it out: the first server is the one without a key server",
+        "config.yaml:2: tls-san: is a server's, and these are agents; take it out",
+        "cluster-init: RKE2 has no cluster-init; take it out: the first server is the one without a key server",
+    ]

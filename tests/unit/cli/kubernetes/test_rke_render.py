@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import requests_mock
+
+from openstack_prep.cli.main import main
+from tests.unit.conftest import ENDPOINTS
+
+HEAT = ENDPOINTS["orchestration"]
+OUTPUTS = {"node_names": ["a-0"], "node_addresses": ["10.1.0.10"], "login_user": "core"}
+
+
+@pytest.fixture(autouse=True)
+def stack(services: requests_mock.Mocker, clouds_yaml: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OS_CLOUD", "lab")
+    outputs = [{"output_key": key, "output_value": value} for key, value in OUTPUTS.items()]
+    stack = {"stack_name": "a", "id": "1", "project": "admin-project", "stack_status": "CREATE_COMPLETE"}
+    services.get(f"{HEAT}/stacks", json={"stacks": [stack]})
+    services.get(f"{HEAT}/stacks/a/1", json={"stack": {"stack_status": "CREATE_COMPLETE", "outputs": outputs}})
+
+
+def test_fields_are_set_by_dotted_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--set", "config.ingress.provider=none", "--set", "user=me", "--set", "roles=[{nodes: 0, roles: [etcd]}]"]
+    assert main(["rke", "render", "--stack", "a", *words]) == 2
+    assert "no node is controlplane" in capsys.readouterr().err
+    assert main(["rke", "render", "--stack", "a", *words[:4]]) == 0
+    said = capsys.readouterr().out
+    assert "ingress:\n  provider: none\n" in said
+    assert "user: me\n" in said
+
+
+def test_secrets_are_stars_on_the_screen_and_open_in_the_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ["--set", "private_registries=[{url: registry, user: me, password: of-the-registry}]"]
+    assert main(["rke", "render", "--stack", "a", *words]) == 0
+    assert main(["rke", "render", "--stack", "a", *words, "--output", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr()
+    assert "password: '********'" in said.out
+    assert "of-the-registry" not in said.out + said.err
+    assert "of-the-registry" in (tmp_path / "out" / "cluster.yml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "give either a SPEC or --stack NAME"),
+        (["spec.yaml", "--stack", "a"], "give either a SPEC or --stack NAME"),
+        (["--stack", "a", "--set", "user"], "--set user: is not KEY=VALUE"),
+        (["--stack", "a", "--set", ".=x"], "--set .=x: is not KEY=VALUE"),
+        (["--stack", "a", "--set", "name.x=y"], "--set name.x=y: is not KEY=VALUE"),
+        (["--stack", "a", "--set", "user=["], "--set user: its value is not YAML"),
+        (["--stack", "a", "--set", "usr=x"], "usr: unknown key; did you mean user?"),
+        (["--stack", "b"], "stack/b does not exist; make it first, or correct the name"),
+        (["--stack", "a", "--distribution", "rke2"], "stack/a has no output server_names, server_addresses"),
+    ],
+)
+def test_what_is_wrong_is_said(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rke", "render", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_cluster_that_the_spec_has_not(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("name: x\nrke_clusters: [{name: a, stack: a, directory: a}]\n")
+    assert main(["rke", "render", str(spec), "--cluster", "b"]) == 2
+    assert "the spec has no rke_cluster b; it has a" in capsys.readouterr().err
+    spec.write_text("name: x\n")
+    assert main(["rke", "render", str(spec)]) == 2
+    assert "the spec has no rke_cluster; it has no rke_cluster at all" in capsys.readouterr().err
+
+
+def test_only_the_files_are_made(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(
+        "name: x\nnetworks: [{name: n}]\n"
+        "rke_clusters: [{name: a, stack: a, directory: a}, {name: b, stack: b, directory: b}]\n"
+        "stacks: [{name: b, template: 'shipped:rke-cluster.yaml'}]\n"
+    )
+    assert main(["rke", "render", str(spec)]) == 2
+    assert "rke_cluster/b: stack/b does not exist; apply the whole spec first" in capsys.readouterr().err
+    assert main(["rke", "render", str(spec), "--cluster", "a"]) == 0
+    assert "rke_cluster/a" in capsys.readouterr().out
+    assert (tmp_path / "a" / "cluster.yml").exists()

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import requests_mock
+
+from openstack_prep.cli.main import main
+from tests.unit.conftest import default_group, failure, sent
+from tests.unit.hooks.test_cleanup import ID, NEUTRON, SWIFT, Lists, there
+
+__all__ = ["there"]
+
+WORDS = ["cleanup", "--os-cloud", "lab", "--infra-id", ID]
+
+
+def test_it_is_listed_and_nothing_is_changed(
+    clouds_yaml: Path, there: Lists, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    services.get(f"{SWIFT}/", **failure(403))
+    assert main([*WORDS, "--plan"]) == 0
+    out, err = capsys.readouterr()
+    assert "- floating_ip_attachment/192.0.2.5" in out
+    assert "the floating IP itself stays" in out
+    assert err.startswith("openstack-prep: warning: a container would not be seen")
+    assert main([*WORDS, "--plan", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["infra_id"], found["refusals"]) == (ID, [])
+    assert {each["action"] for each in found["steps"]} == {"delete"}
+    assert not [each for each in sent(services) if not each.startswith("GET")]
+
+
+def test_what_forbids_it_is_in_the_exit_code(
+    clouds_yaml: Path, there: Lists, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there["networks"][0]["subnets"] = ["sub", "theirs"]
+    assert main([*WORDS, "--plan", "--format", "json"]) == 2
+    out, err = capsys.readouterr()
+    (refusal,) = json.loads(out)["refusals"]
+    assert err == f"openstack-prep: {refusal}\n"
+
+
+def test_without_consent_nothing_goes(
+    clouds_yaml: Path, there: Lists, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(WORDS) == 2
+    assert "give --yes" in capsys.readouterr().err
+    assert not [each for each in sent(services) if not each.startswith("GET")]
+
+
+def test_it_goes_by_consent(
+    clouds_yaml: Path, there: Lists, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in there:
+        there[name] = there[name] if name == "subnets" else []
+    services.delete(f"{NEUTRON}/subnets/sub", status_code=204)
+    assert main([*WORDS, "--yes"]) == 0
+    assert f"- subnet/{ID}-nodes" in capsys.readouterr().out
+
+
+def test_half_of_another_runs_work_is_no_refusal(
+    clouds_yaml: Path, there: Lists, services: requests_mock.Mocker
+) -> None:
+    for name in there:
+        there[name] = there[name] if name == "networks" else []
+    group = default_group(services)
+
+    def networks(request: requests_mock.request._RequestObjectProxy, context: object) -> dict[str, object]:
+        """Name somebody's subnet once; then the other run has deleted it."""
+        group["revision_number"] += there["networks"][0]["subnets"] != []
+        there["networks"], before = [{**there["networks"][0], "subnets": []}], there["networks"]
+        return {"networks": before}
+
+    services.get(f"{NEUTRON}/networks", json=networks)
+    services.delete(f"{NEUTRON}/networks/net", status_code=204)
+    assert main([*WORDS, "--yes"]) == 0
+    assert "DELETE /v2.0/networks/net" in sent(services)
+
+
+def test_nothing_is_left(clouds_yaml: Path, there: Lists, capsys: pytest.CaptureFixture[str]) -> None:
+    there |= {name: [] for name in there}
+    assert main([*WORDS, "--yes"]) == 0
+    assert capsys.readouterr().out == f"nothing of {ID} in project admin-project (admin-project) of cloud lab\n"
+
+
+def test_it_says_what_it_did_not_look_for(clouds_yaml: Path, there: Lists, capsys: pytest.CaptureFixture[str]) -> None:
+    there |= {name: [] for name in there}
+    folder = clouds_yaml.parent / "ocp"
+    folder.mkdir()
+    platform = {"cloud": "other", "identifier": {"openshiftClusterID": ID}}
+    metadata = folder / "metadata.json"
+    metadata.write_text(json.dumps({"clusterName": "dev", "infraID": ID, "openstack": platform}))
+    words = ["cleanup", "--os-cloud", "lab", "--metadata", "ocp", "--yes"]
+    assert main([*words, "--release", "nosuch"]) == 0
+    out, err = capsys.readouterr()
+    assert "warning: metadata.json names the cloud other; this is lab" in err
+    assert "warning: no floating IP in project admin-project carries the mark of a spec nosuch" in err
+    assert "before another" not in out  # in its own cloud it may live on
+    metadata.write_text(metadata.read_text().replace("other", "lab"))
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    clear = "rm -f ocp/metadata.json ocp/.openshift_install_state.json"
+    assert out.endswith(f"before another installation from ocp: {clear}\n")
+    metadata.rename(folder / "metadata.json.kept")  # as destroy cluster leaves it
+    assert main(words) == 0
+    assert "before another" not in capsys.readouterr().out

@@ -1,0 +1,126 @@
+"""The command as a user calls it: the installed program, in a folder with an install-config."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from openstack_prep.cli.main import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+CONFIG = """\
+baseDomain: example.com
+metadata: {name: dev}
+platform:
+  openstack: {externalNetwork: external, apiFloatingIP: 192.0.2.4, ingressFloatingIP: 192.0.2.5}
+"""
+HOSTS = "127.0.0.1\tlocalhost\r\n::1 caf\xe9\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        return main(["names", *words]), *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "install-config.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+def test_into_a_hosts_file_and_out_of_it(tmp_path: Path, config: Path) -> None:
+    """Through the installed program, in a process of its own."""
+    file = tmp_path / "hosts"
+    file.write_bytes(HOSTS.encode("latin-1"))
+    program = Path(sys.executable).with_name("openstack-prep")
+
+    def prep(*words: str) -> str:
+        return subprocess.run(
+            [program, "names", *words], cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+
+    assert prep("--write", "hosts") == "hosts: names of dev.example.com written\n"
+    written = file.read_bytes()
+    assert written.startswith(HOSTS.encode("latin-1") + b"# BEGIN openstack-prep dev.example.com\n192.0.2.4 api.dev")
+    before = file.stat().st_ino, file.stat().st_ctime_ns
+    config.rename(tmp_path / "install-config.yaml.kept")  # the installer has eaten it
+    assert prep("--write", "hosts") == "hosts: names of dev.example.com are as they should be\n"
+    assert (file.stat().st_ino, file.stat().st_ctime_ns) == before
+    assert prep("--remove", "hosts") == "hosts: names of dev.example.com removed\n"
+    assert file.read_bytes() == HOSTS.encode("latin-1")
+
+
+def test_printing(run: Run, config: Path) -> None:
+    lines = run()[1].splitlines()
+    assert lines[0] == "192.0.2.4 api.dev.example.com"
+    assert "192.0.2.5 console-openshift-console.apps.dev.example.com" in lines
+    assert run("--as", "dnsmasq")[1].splitlines()[-1] == "address=/apps.dev.example.com/192.0.2.5"
+    assert "*.apps IN A 192.0.2.5\n" in run("--as", "bind", "--server", "ns.example.org")[1]
+
+
+def test_by_hand_no_file_is_read(run: Run, config: Path) -> None:
+    config.write_text("{")
+    words = ("--cluster-name", "a", "--base-domain", "b", "--api", "192.0.2.1", "--ingress", "192.0.2.2")
+    code, out, _ = run(*words)
+    assert (code, out.splitlines()[0]) == (0, "192.0.2.1 api.a.b")
+
+
+def test_all_mistakes_and_nothing_written(run: Run, tmp_path: Path) -> None:
+    code, out, err = run("--api", "x", "--write", "hosts")
+    assert (code, out) == (2, "")
+    assert [line.split(": ")[-2] for line in err.splitlines()] == ["cluster-name", "base-domain", "api", "ingress"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_named_must_be_there(run: Run) -> None:
+    code, _, err = run("--install-config", "gone.yaml")
+    assert code == 2
+    assert "gone.yaml: cannot be read: No such file or directory; name" in err
+
+
+def test_a_folder_stands_for_its_file_or_the_copy(run: Run, config: Path, tmp_path: Path) -> None:
+    (tmp_path / "ocp").mkdir()
+    config = config.rename(tmp_path / "ocp" / "install-config.yaml")
+    code, out, _ = run("--install-config", "ocp")
+    assert (code, out.splitlines()[0]) == (0, "192.0.2.4 api.dev.example.com")
+    kept = config.rename(f"{config}.kept")
+    assert run("--install-config", "ocp")[:2] == (code, out)
+    kept.unlink()
+    code, _, err = run("--install-config", "ocp")
+    assert code == 2
+    assert "ocp/install-config.yaml: cannot be read: No such file or directory; name" in err
+
+
+@pytest.mark.parametrize("form", ["hosts", "dnsmasq", "bind"])
+def test_only_a_file_is_written(run: Run, config: Path, tmp_path: Path, form: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for place in ("pipe", "/dev/null", "."):
+        code, out, err = run("--as", form, "--server", "ns.example.net", "--write", place)
+        assert (code, out) == (2, "")
+        assert f"{Path(place)}: is no regular file; name another" in err
+    assert (tmp_path / "pipe").is_fifo()
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_zone_is_not_taken_out(run: Run, config: Path) -> None:
+    code, _, err = run("--as", "bind", "--remove", "zone")
+    assert code == 2
+    assert "remove: a zone is a file of its own; delete it" in err
+
+
+def test_one_thing_at_a_time(run: Run) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run("--write", "a", "--remove", "b")
+    assert caught.value.code == 2

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.cli.main import main
+from openstack_prep.openshift.names import resolver
+from tests.unit.conftest import ENDPOINTS
+from tests.unit.openshift.verify.scene import API, ID, INGRESS, right
+
+NEUTRON, NOVA = ENDPOINTS["network"] + "/v2.0", ENDPOINTS["compute"]
+CONFIG = f"""
+baseDomain: example.com
+metadata: {{name: dev}}
+platform: {{openstack: {{apiFloatingIP: {API}, ingressFloatingIP: {INGRESS}}}}}
+"""
+
+
+@pytest.fixture
+def cluster(services: requests_mock.Mocker, clouds_yaml: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The installer's folder, after it: a cluster with nothing wrong whose names nobody resolves."""
+
+    def no_resolver(*_: Any, **__: Any) -> None:
+        raise OSError("no such name")
+
+    monkeypatch.setattr(resolver.socket, "getaddrinfo", no_resolver)
+    scene = right()
+
+    def ports(request: Any, _: Any) -> dict[str, Any]:
+        return {"ports": scene.interfaces if "device_owner" in request.qs else scene.ports}
+
+    lists = {"security-groups": scene.groups, "subnets": scene.subnets, "routers": scene.routers}
+    services.get(f"{NEUTRON}/ports", json=ports)
+    services.get(f"{NEUTRON}/floatingips", json={"floatingips": scene.floating_ips})
+    for plural, found in lists.items():
+        listed = [{"id": key, **each} for key, each in (found or {}).items()]
+        services.get(f"{NEUTRON}/{plural}", json={plural.replace("-", "_"): listed})
+    servers = [{"id": key, **each} for key, each in (scene.servers or {}).items()]
+    services.get(f"{NOVA}/servers/detail", json={"servers": servers})
+    platform = {"cloud": "lab", "identifier": {"openshiftClusterID": ID}}
+    metadata = {"clusterName": "dev", "infraID": ID, "openstack": platform}
+    (clouds_yaml.parent / "metadata.json").write_text(json.dumps(metadata))
+    return clouds_yaml.parent
+
+
+def test_the_installers_folder_is_enough(cluster: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (cluster / "install-config.yaml.kept").write_text(CONFIG)
+    assert main(["verify"]) == 1
+    out = capsys.readouterr().out
+    assert "BROKEN   name             api.dev.example.com has no address" in out
+    assert f"{ID}: 3 broken" in out
+    hosts = cluster / "hosts"
+    apps = "console-openshift-console.apps.dev.example.com oauth-openshift.apps.dev.example.com"
+    hosts.write_text(f"{API} api.dev.example.com\n{INGRESS} {apps}\n")
+    assert main(["verify", "--hosts", "hosts", "--from", "203.0.113.7"]) == 0
+    assert "all links are right" in capsys.readouterr().out
+
+
+def test_as_json(cluster: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "--format", "json", "--infra-id", ID, "--os-cloud", "lab"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["ok"], [each["name"] for each in found["chains"]]) == (True, ["api", "ingress"])
+
+
+def test_no_cluster_and_nonsense(clouds_yaml: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify"]) == 2
+    assert "there is no metadata.json here" in capsys.readouterr().err
+    assert main(["verify", "--infra-id", "dev", "--from", "home"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2

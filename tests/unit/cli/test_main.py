@@ -1,0 +1,457 @@
+from __future__ import annotations
+
+import json
+import logging
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import requests_mock
+import yaml
+
+from openstack_prep.cli.main import main
+from openstack_prep.cloud.connection import CHECK_ENTRY
+from openstack_prep.spec import load_spec, schema
+from openstack_prep.version import __version__
+from tests.unit.conftest import CLOUDS, ENDPOINTS, IDENTITY, failure, token
+
+FLAVORS = f"{ENDPOINTS['compute']}/flavors"
+SPEC = """\
+name: lab
+clouds: {admin: lab}
+flavors:
+  - {name: master, vcpus: 4, ram: 16GiB, disk: 25}
+  - {name: worker, vcpus: 8, ram: 32GiB, disk: 100}
+"""
+
+Flavors = list[dict[str, Any]]
+
+pytestmark = pytest.mark.usefixtures("clouds_yaml")
+
+
+class Said(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Prep = Callable[..., Said]
+
+
+@pytest.fixture
+def prep(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Prep:
+    """The command, in a folder that holds a clouds.yaml and a spec.yaml."""
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+
+    def run(*words: str) -> Said:
+        code = main(words)
+        return Said(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    return tmp_path / "spec.yaml"
+
+
+@pytest.fixture
+def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Sit somebody at a terminal who types this."""
+
+    def sit(line: str) -> None:
+        monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+        monkeypatch.setattr("sys.stdin.readline", lambda: line, raising=False)
+
+    return sit
+
+
+# --- the main job -------------------------------------------------------------------------
+
+
+def test_plan_apply_and_apply_again(prep: Prep, flavors: Flavors) -> None:
+    planned = prep("plan", "spec.yaml")
+    assert planned.code == 0
+    assert planned.out.splitlines()[-1] == "apply lab: 2 to create"
+    applied = prep("apply", "--yes", "spec.yaml")
+    assert applied.code == 0
+    assert "2 done, 0 failed, 0 skipped, 0 unchanged" in applied.out
+    again = prep("apply", "spec.yaml")
+    assert (again.code, again.out) == (0, "nothing to do: 2 unchanged\n")
+
+
+def test_destroy_takes_it_back(prep: Prep, flavors: Flavors) -> None:
+    prep("apply", "--yes", "spec.yaml")
+    assert prep("destroy", "--yes", "spec.yaml").code == 0
+    assert flavors == []
+
+
+def test_show(prep: Prep, flavors: Flavors) -> None:
+    assert prep("show", "spec.yaml").out == "flavor/master  -\nflavor/worker  -\n"
+    prep("apply", "--yes", "--jobs", "1", "spec.yaml")
+    assert prep("show", "spec.yaml").out == "flavor/master  f1\nflavor/worker  f2\n"
+
+
+def test_data_for_programs(prep: Prep, flavors: Flavors) -> None:
+    plan = json.loads(prep("plan", "--format", "json", "spec.yaml").out)
+    assert plan["changes_pending"] is True
+    assert [step["action"] for step in plan["steps"]] == ["create", "create"]
+    report = yaml.safe_load(prep("apply", "--yes", "--jobs", "1", "--format", "yaml", "spec.yaml").out)
+    assert [(step["status"], step["id"]) for step in report["steps"]] == [("done", "f1"), ("done", "f2")]
+    assert json.loads(prep("show", "--format", "json", "spec.yaml").out)["flavor/worker"]["id"] == "f2"
+
+
+# --- exit codes ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("made", "code"), [(False, 2), (True, 0)])
+def test_detailed_exit_codes(prep: Prep, flavors: Flavors, made: bool, code: int) -> None:
+    if made:
+        prep("apply", "--yes", "spec.yaml")
+    assert prep("plan", "--detailed-exitcode", "spec.yaml").code == code
+
+
+def test_with_detailed_exit_codes_an_error_is_one(prep: Prep, flavors: Flavors, spec: Path) -> None:
+    spec.write_text("nam: x\n")
+    assert prep("plan", "--detailed-exitcode", "spec.yaml").code == 1
+
+
+def test_wrong_input_is_two(prep: Prep, spec: Path) -> None:
+    spec.write_text("nam: x\n")
+    said = prep("plan", "spec.yaml")
+    assert (said.code, said.out) == (2, "")
+    assert said.err == (
+        "openstack-prep: spec.yaml:1: name: is missing; add it\nspec.yaml:1: nam: unknown key; did you mean name?\n"
+    )
+
+
+def test_an_unknown_cloud_is_two(prep: Prep) -> None:
+    said = prep("plan", "--os-cloud", "elsewhere", "spec.yaml")
+    assert said.code == 2
+    assert "has the entries lab, other" in said.err
+
+
+def test_a_refused_plan_is_two(prep: Prep, flavors: Flavors, spec: Path) -> None:
+    prep("apply", "--yes", "spec.yaml")
+    spec.write_text(SPEC.replace("16GiB", "8GiB"))
+    for words in (("plan",), ("apply", "--yes")):
+        said = prep(*words, "spec.yaml")
+        assert said.code == 2
+        assert "spec.yaml:4: flavor/master: exists and differs" in said.out + said.err
+
+
+def test_a_cloud_that_fails_is_one(prep: Prep, services: requests_mock.Mocker) -> None:
+    services.get(f"{FLAVORS}/detail", **failure(500, "a bug"))
+    said = prep("plan", "spec.yaml")
+    assert said.code == 1
+    assert said.err == "openstack-prep: GET compute/flavors/detail: 500 a bug\n"
+
+
+def test_a_step_that_fails_is_one(prep: Prep, services: requests_mock.Mocker, flavors: Flavors) -> None:
+    services.post(FLAVORS, **failure(403, "no"))
+    said = prep("apply", "--yes", "spec.yaml")
+    assert said.code == 1
+    assert "! flavor/master  failed: POST compute/flavors: 403 no" in said.out
+    assert "0 done, 2 failed, 0 skipped, 0 unchanged" in said.out
+
+
+def test_an_interrupt_is_a_hundred_and_thirty(prep: Prep, services: requests_mock.Mocker) -> None:
+    services.get(f"{FLAVORS}/detail", exc=KeyboardInterrupt)
+    said = prep("plan", "spec.yaml")
+    assert said.code == 130
+    assert said.err == "openstack-prep: interrupted by SIGINT; run the command again to continue\n"
+
+
+def test_a_bug_is_one_and_no_traceback(prep: Prep, services: requests_mock.Mocker) -> None:
+    services.get(f"{FLAVORS}/detail", json={"flavors": [{}]})
+    said = prep("plan", "spec.yaml")
+    assert said.code == 1
+    assert "Traceback" not in said.err
+    assert "--debug shows where" in said.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["plan"],
+        ["plan", "--jobs", "0", "x"],
+        ["plan", "--jobs", "many", "x"],
+        ["fly"],
+        ["plan", "--format", "xml", "x"],
+    ],
+)
+def test_a_command_line_that_makes_no_sense_is_two(prep: Prep, words: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        prep(*words)
+    assert caught.value.code == 2
+
+
+def test_a_closed_pipe_is_no_traceback(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "openstack_prep.cli.main", "example"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() == 1
+
+
+# --- consent ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["apply", "destroy"])
+def test_without_a_terminal_consent_must_be_given(prep: Prep, flavors: Flavors, verb: str) -> None:
+    if verb == "destroy":
+        prep("apply", "--yes", "spec.yaml")
+    before = list(flavors)
+    said = prep(verb, "spec.yaml")
+    assert said.code == 2
+    assert said.err == "openstack-prep: there is no terminal to ask for consent on; give --yes\n"
+    assert flavors == before
+
+
+def test_apply_asks_and_shows_what_for(prep: Prep, flavors: Flavors, answer: Callable[[str], None]) -> None:
+    answer("yes\n")
+    said = prep("apply", "spec.yaml")
+    assert said.code == 0
+    assert "apply lab: 2 to create\nApply this plan? Type yes: " in said.err
+    assert len(flavors) == 2
+
+
+@pytest.mark.parametrize("line", ["no\n", "y\n", "\n", ""])
+def test_anything_but_yes_is_no(prep: Prep, flavors: Flavors, answer: Callable[[str], None], line: str) -> None:
+    answer(line)
+    said = prep("apply", "spec.yaml")
+    assert said.code == 2
+    assert "not confirmed; nothing was changed" in said.err
+    assert flavors == []
+
+
+@pytest.mark.parametrize(("line", "left"), [("lab\n", 0), ("yes\n", 2)])
+def test_destroy_asks_for_the_name(
+    prep: Prep, flavors: Flavors, answer: Callable[[str], None], line: str, left: int
+) -> None:
+    prep("apply", "--yes", "spec.yaml")
+    answer(line)
+    prep("destroy", "spec.yaml")
+    assert len(flavors) == left
+
+
+def test_a_destruction_that_is_refused_is_not_asked_about(
+    prep: Prep, services: requests_mock.Mocker, flavors: Flavors, spec: Path, answer: Callable[[str], None]
+) -> None:
+    spec.write_text("name: lab\nclouds: {admin: lab}\nproject: {name: p}\n")
+    services.get(re.compile("."), json=lambda request, _: {request.path.rpartition("/")[2].replace("-", "_"): []})
+    project = {"id": "p1", "name": "p", "domain_id": "default", "enabled": True, "tags": ["openstack-prep:lab"]}
+    services.get(f"{IDENTITY}/projects", json={"projects": [project]})
+    services.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "theirs"}]})
+    services.get(f"{ENDPOINTS['compute']}/os-keypairs", json={"keypairs": []})
+    services.get(f"{ENDPOINTS['compute']}/flavors/detail", json={"flavors": []})
+    answer("p\n")
+    said = prep("destroy", "spec.yaml")
+    assert said.code == 2
+    assert "still holds what this spec did not make: servers theirs s1" in said.err
+    assert "Destroy this for good?" not in said.err
+
+
+def test_with_nothing_to_do_nobody_is_asked(prep: Prep, flavors: Flavors) -> None:
+    assert prep("destroy", "spec.yaml").code == 0
+
+
+# --- kept plans ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kept(prep: Prep, flavors: Flavors, tmp_path: Path) -> Path:
+    assert prep("plan", "-o", "kept.plan", "spec.yaml").code == 0
+    return tmp_path / "kept.plan"
+
+
+def test_a_kept_plan_is_applied_without_asking(prep: Prep, flavors: Flavors, kept: Path) -> None:
+    assert prep("apply", "--plan", "kept.plan").code == 0
+    assert len(flavors) == 2
+
+
+def test_a_kept_plan_is_stale_when_the_spec_has_changed(prep: Prep, flavors: Flavors, kept: Path, spec: Path) -> None:
+    spec.write_text(SPEC + "# a note\n")
+    said = prep("apply", "--plan", "kept.plan")
+    assert said.code == 2
+    assert "spec.yaml differs from it, or has changed since" in said.err
+    assert flavors == []
+
+
+def test_a_kept_plan_is_stale_when_the_cloud_has_changed(prep: Prep, flavors: Flavors, kept: Path) -> None:
+    prep("apply", "--yes", "spec.yaml")
+    said = prep("apply", "--plan", "kept.plan")
+    assert said.code == 2
+    assert "flavor/master: has changed since" in said.err
+
+
+def test_a_kept_plan_is_for_its_project(
+    prep: Prep, services: requests_mock.Mocker, flavors: Flavors, kept: Path
+) -> None:
+    login = {"json": token(project_id="other-project"), "headers": {"X-Subject-Token": "t"}, "status_code": 201}
+    services.post(f"{IDENTITY}/auth/tokens", **login)
+    said = prep("apply", "--plan", "kept.plan")
+    assert said.code == 2
+    assert "was made for another cloud or project (entry lab): project admin-project, not other-project" in said.err
+    assert flavors == []
+
+
+def test_a_kept_plan_is_applied_by_another_entry_of_the_same_project(
+    prep: Prep, flavors: Flavors, kept: Path, clouds_yaml: Path
+) -> None:
+    clouds_yaml.write_text(CLOUDS.replace("other:", "others:").replace("lab:", "other:"))
+    assert prep("apply", "--plan", "kept.plan", "--os-cloud", "other").code == 0
+    assert len(flavors) == 2
+
+
+def test_another_specs_plan_is_refused(prep: Prep, flavors: Flavors, kept: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.yaml").write_text(SPEC.replace("name: lab", "name: other"))
+    said = prep("apply", "--plan", "kept.plan", "other.yaml")
+    assert said.code == 2
+    assert "kept.plan: was made from the spec lab (spec.yaml); other.yaml differs from it" in said.err
+    assert flavors == []
+    assert prep("apply", "--plan", "kept.plan", "spec.yaml").code == 0
+
+
+def test_a_plan_and_its_spec_apply_in_another_folder(
+    prep: Prep, flavors: Flavors, kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "elsewhere" / "ci"
+    here.mkdir(parents=True)
+    for name in ("kept.plan", "spec.yaml"):
+        (tmp_path / name).rename(here / name)
+    assert str(tmp_path) not in (here / "kept.plan").read_text()
+    said = prep("apply", "--plan", "elsewhere/ci/kept.plan")
+    assert (said.code, len(flavors)) == (0, 2)
+
+
+def test_a_plan_kept_far_from_its_spec_finds_it_in_the_working_directory(
+    prep: Prep, flavors: Flavors, spec: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    kept = tmp_path_factory.mktemp("far") / "kept.plan"
+    assert prep("plan", "-o", str(kept), "spec.yaml").code == 0
+    assert str(kept.parents[1]) not in kept.read_text()
+    spec.rename(spec.with_name("renamed.yaml"))
+    said = prep("apply", "--plan", str(kept))
+    assert said.code == 2
+    assert f"does not exist; name it: openstack-prep apply --plan {kept} SPEC" in said.err
+    assert prep("apply", "--plan", str(kept), "renamed.yaml").code == 0
+    assert len(flavors) == 2
+
+
+def test_consent_is_not_added_to_a_kept_plan(prep: Prep, flavors: Flavors, kept: Path) -> None:
+    said = prep("apply", "--allow-replace", "--plan", "kept.plan")
+    assert said.code == 2
+    assert "--allow-replace cannot be added to --plan" in said.err
+    assert flavors == []
+
+
+def test_a_kept_plan_holds_the_consent_to_a_replacement(prep: Prep, flavors: Flavors, spec: Path) -> None:
+    prep("apply", "--yes", "spec.yaml")
+    spec.write_text(SPEC.replace("16GiB", "8GiB"))
+    assert prep("plan", "--allow-replace", "-o", "kept.plan", "spec.yaml").code == 0
+    assert prep("apply", "--plan", "kept.plan").code == 0
+    assert sorted(flavor["ram"] for flavor in flavors) == [8192, 32768]
+
+
+def test_a_refused_plan_is_not_kept(prep: Prep, flavors: Flavors, spec: Path, tmp_path: Path) -> None:
+    spec.write_text(SPEC + "  - {name: huge}\n")
+    assert prep("plan", "-o", "kept.plan", "spec.yaml").code == 2
+    assert not (tmp_path / "kept.plan").exists()
+
+
+def test_apply_takes_a_spec_or_a_plan(prep: Prep) -> None:
+    said = prep("apply")
+    assert said.code == 2
+    assert "give a SPEC, or --plan FILE" in said.err
+
+
+def test_a_plan_that_cannot_be_kept(prep: Prep, flavors: Flavors) -> None:
+    said = prep("plan", "-o", "gone/kept.plan", "spec.yaml")
+    assert said.code == 1
+    assert "gone/kept.plan cannot be written" in said.err
+
+
+# --- the choice of a cloud ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("option", "section", "variable"), [("lab", "gone", "gone"), (None, "lab", "gone"), (None, None, "lab")]
+)
+def test_the_option_is_stronger_than_the_spec_and_the_spec_than_the_variable(
+    prep: Prep,
+    flavors: Flavors,
+    spec: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    option: str | None,
+    section: str | None,
+    variable: str,
+) -> None:
+    monkeypatch.setenv("OS_CLOUD", variable)
+    spec.write_text(SPEC.replace("clouds: {admin: lab}\n", f"clouds: {{admin: {section}}}\n" if section else ""))
+    assert prep("plan", *(["--os-cloud", option] if option else []), "spec.yaml").code == 0
+
+
+# --- the rest -----------------------------------------------------------------------------
+
+
+def test_a_warning_of_the_spec_is_told(prep: Prep, flavors: Flavors, spec: Path) -> None:
+    spec.write_text(SPEC + "users: [{name: u, password: correct-horse}]\n")
+    said = prep("show", "spec.yaml")
+    assert "openstack-prep: warning: spec.yaml: a secret stands in the spec as plain text" in said.err
+    assert "correct-horse" not in said.err + said.out
+
+
+def test_debug_shows_requests_and_tracebacks_but_no_secret(
+    prep: Prep, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.root, "handlers", [])
+    monkeypatch.setattr(logging.root, "level", logging.WARNING)
+    services.get(f"{FLAVORS}/detail", **failure(500, "a bug"))
+    said = prep("plan", "--debug", "spec.yaml")
+    assert f"GET {FLAVORS}/detail" in said.err
+    assert "Traceback" in said.err
+    assert "admin-password" not in said.err
+    assert "token-0" not in said.err
+
+
+def test_without_debug_the_libraries_say_nothing(prep: Prep, services: requests_mock.Mocker) -> None:
+    services.post(f"{IDENTITY}/auth/tokens", **failure(401, "no"))
+    said = prep("plan", "spec.yaml")
+    assert said.err == f"openstack-prep: authenticate to {IDENTITY} as cloud 'lab': 401 no; {CHECK_ENTRY}\n"
+
+
+def test_examples_are_listed(prep: Prep) -> None:
+    said = prep("example")
+    assert said.code == 0
+    assert {"minimal", "openshift-lab"} <= set(said.out.split())
+
+
+def test_an_example_is_a_right_spec(prep: Prep, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(prep("example", "minimal").out)
+    assert load_spec(tmp_path / "mine.yaml").name == "small"
+
+
+def test_an_example_that_is_not_there(prep: Prep) -> None:
+    said = prep("example", "maximal")
+    assert said.code == 2
+    assert "no example 'maximal'; there are minimal, " in said.err
+
+
+def test_the_schema_is_printed(prep: Prep) -> None:
+    assert json.loads(prep("schema").out) == schema()
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"openstack-prep {__version__}\n"

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import requests_mock
+
+from openstack_prep.cli.main import main
+from tests.unit.conftest import ENDPOINTS, sent
+
+ID = "dev-x7k2p"
+PORTS = f"{ENDPOINTS['network']}/v2.0/ports"
+
+
+@pytest.fixture
+def folder(clouds_yaml: Path, services: requests_mock.Mocker) -> Path:
+    """The installer's folder ``ocp``, and a cloud with the cluster's ingress port."""
+    made = clouds_yaml.parent / "ocp"
+    made.mkdir()
+    write(made / "metadata.json", "lab")
+    fixed = [{"subnet_id": "sub", "ip_address": "10.0.0.7"}]
+    port = {"id": "p", "name": f"{ID}-ingress-port", "tags": [f"openshiftClusterID={ID}"], "fixed_ips": fixed}
+    services.get(PORTS, json={"ports": [port]})
+    return made
+
+
+def write(path: Path, cloud: str) -> None:
+    platform = {"cloud": cloud, "identifier": {"openshiftClusterID": ID}}
+    path.write_text(json.dumps({"clusterName": "dev", "infraID": ID, "openstack": platform}))
+
+
+@pytest.mark.parametrize("given", [["--metadata", "ocp"], ["--metadata", "ocp/metadata.json"], []])
+def test_a_folder_a_file_or_here_and_the_copy_of_what_destroy_removed(
+    given: list[str], folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not given:
+        monkeypatch.chdir(folder)
+    words = ["wait-for", "ingress-port", *given]
+    assert main(words) == 0
+    assert capsys.readouterr() == (f"{ID}-ingress-port  p  10.0.0.7\n", "")
+    (folder / "metadata.json").rename(folder / "metadata.json.kept")
+    assert main(words) == 0
+    name = "ocp/metadata.json" if given else "metadata.json"
+    assert capsys.readouterr().err == f"openstack-prep: there is no {name}; taking its copy {name}.kept\n"
+
+
+def test_none_of_them(folder: Path, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "metadata.json").unlink()
+    assert main(["wait-for", "ingress-port", "--metadata", "ocp"]) == 2
+    assert "ocp/metadata.json: cannot be read: No such file or directory" in capsys.readouterr().err
+    assert main(["wait-for", "ingress-port"]) == 2
+    assert "there is no metadata.json here; give --metadata PATH or --infra-id ID" in capsys.readouterr().err
+    assert sent(services) == []
+
+
+def test_metadata_names_the_cloud_unless_it_is_given(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OS_CLOUD", "lab")
+    write(folder / "metadata.json", "ocp42")
+    words = ["wait-for", "ingress-port", "--metadata", "ocp"]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "cloud 'ocp42'" in said
+    assert "choose one by --os-cloud, or name the file in OS_CLIENT_CONFIG_FILE" in said
+    assert "the name comes from metadata.json, and --os-cloud overrides it" in said
+    assert main([*words, "--os-cloud", "lab"]) == 0

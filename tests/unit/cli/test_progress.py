@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+
+import pytest
+
+from openstack_prep.cli import progress
+from openstack_prep.cli.progress import Lines, Live, display
+from openstack_prep.core.executor import Event
+from openstack_prep.core.model import Key, Observed, Result, Status
+from openstack_prep.core.plan import Plan
+from openstack_prep.core.planner import plan_apply
+from tests.unit.box import BROKEN, Box
+
+MIB = 2**20
+IMAGE = Key("box", "image")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return plan_apply("lab", [Box(name="a"), Box(name="image")], {Key("box", "a"): Observed(id="id-a")})
+
+
+def ended(plan: Plan, name: str, status: Status = Status.DONE, error: Exception | None = None) -> Event:
+    step = next(step for step in plan if step.resource.name == name)
+    observed = None if error else Observed(id=f"id-{name}")
+    return Event(step, "ended", Result(step=step, status=status, observed=observed, error=error, seconds=1.25))
+
+
+def test_a_terminal_gets_a_live_display_and_anything_else_lines(plan: Plan) -> None:
+    assert type(display(plan, Terminal())) is Live
+    assert type(display(plan, io.StringIO())) is Lines
+
+
+@pytest.fixture(params=[io.StringIO, Terminal])
+def shown(request: pytest.FixtureRequest, plan: Plan) -> Callable[[Callable[[Lines], None]], str]:
+    """Let something be told to a display of either sort, and return what stands there, without terminal codes."""
+
+    def show(tell: Callable[[Lines], None]) -> str:
+        out = request.param()
+        with display(plan, out) as shown:
+            tell(shown)
+        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.getvalue())
+
+    return show
+
+
+Shown = Callable[[Callable[[Lines], None]], str]
+
+
+def test_a_line_for_each_step_that_ended(plan: Plan, shown: Shown) -> None:
+    assert "  + box/image  id-image  (1.2 s)" in shown(lambda display: display.tell(ended(plan, "image")))
+
+
+def test_what_is_kept_is_not_told(plan: Plan, shown: Shown) -> None:
+    assert "box/a" not in shown(lambda display: display.tell(ended(plan, "a")))
+
+
+def test_a_failure_is_told_even_of_what_was_to_be_kept(plan: Plan, shown: Shown) -> None:
+    said = shown(lambda display: display.tell(ended(plan, "a", Status.FAILED, BROKEN)))
+    assert "! box/a      failed: 400 no such colour" in said
+
+
+def test_a_doubtful_answer_is_told(plan: Plan, shown: Shown) -> None:
+    said = shown(lambda display: display.tell(Event(plan.steps[1], "again")))
+    assert ". box/image  not done yet; looking again" in said
+
+
+def test_what_looks_like_markup_is_shown_as_it_is(plan: Plan, shown: Shown) -> None:
+    said = shown(lambda display: display.tell(ended(plan, "image", Status.FAILED, ValueError("[bold]x[/nope]"))))
+    assert "[bold]x[/nope]" in said
+
+
+def test_lines_tell_of_long_work_now_and_then(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0, 1, 6, 7, 12])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    out = io.StringIO()
+    lines = display(plan, out)
+    for done in range(4):
+        lines.progress(IMAGE, done * 10 * MIB, 40 * MIB)
+    lines.progress(IMAGE, 35 * MIB, None, 70 * MIB)
+    assert out.getvalue().splitlines() == ["  . box/image  20 of 40 MiB", "  . box/image  35 MiB, unpacked 70 MiB"]
+
+
+def test_a_terminal_shows_a_bar_for_each_transfer_while_it_lasts(plan: Plan) -> None:
+    out = Terminal()
+    with display(plan, out) as live:
+        assert isinstance(live, Live)
+        live.progress(IMAGE, 10 * MIB, 40 * MIB)
+        live.progress(IMAGE, 20 * MIB, 40 * MIB)
+        (bar,) = live._bytes.tasks
+        assert (bar.description, bar.completed, bar.total) == ("box/image", 20 * MIB, 40 * MIB)
+        live.progress(IMAGE, 30 * MIB, 40 * MIB, 80 * MIB)
+        assert bar.description == "box/image, unpacked 80 MiB"
+        live.tell(ended(plan, "image"))
+        assert live._bytes.tasks == []
+        assert live._steps.tasks[0].completed == 1
+
+
+def test_a_transfer_that_is_begun_again_has_one_bar(plan: Plan) -> None:
+    with display(plan, Terminal()) as live:
+        assert isinstance(live, Live)
+        for done in (40, 0, 10):
+            live.progress(IMAGE, done * MIB, 40 * MIB)
+        (bar,) = live._bytes.tasks
+        assert bar.completed == 10 * MIB

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from openstack_prep.base import private_file
+from openstack_prep.base.errors import PrepError, SpecError
+from openstack_prep.cloud import clouds_yaml
+
+ENTRY = {"auth": {"username": "ocp"}, "region_name": "one"}
+THEIRS = """\
+# my clouds
+clouds:
+    work:   # do not touch
+        auth: {username: me, password: 'x'}
+
+    ocp:
+        auth:
+            username: old
+    # the last one
+    zoo:
+        auth:
+            username: z
+cache:
+    auth: true
+"""
+
+
+def test_an_entry_is_exchanged_and_the_rest_stays_to_the_letter() -> None:
+    assert clouds_yaml.merge(THEIRS, "ocp", ENTRY) == THEIRS.replace(
+        "        auth:\n            username: old\n",
+        "      auth:\n        username: ocp\n      region_name: one\n",
+    )
+
+
+def test_a_new_entry_comes_last() -> None:
+    new = clouds_yaml.merge(THEIRS, "new", ENTRY)
+    assert list(yaml.safe_load(new)["clouds"]) == ["work", "ocp", "zoo", "new"]
+    assert clouds_yaml.remove(new, "new") == THEIRS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# nothing yet\n",
+        "clouds:\n",
+        "clouds: {}\n",
+        "cache: {a: 1}",
+        "clouds: {a: {auth: {}}}",
+        "clouds:\n  a: {}",
+        "clouds:\n  ocp:\n  a: {}\n",
+        "{clouds: {ocp: {}}, x: 1}\n",
+        "clouds:\n  ocp: &o\n    x: 1\n  a: *o\n",
+        "clouds:\n  a:\n    note: |\n      text\n\n    b: 1\n",
+        "---\nclouds:\n  a: {}\n...\n",
+        'clouds:\n  "ocp":\n    x: [1,\n      2]\n  a: {}\n',
+        "x-base: &b {r: 1}\nclouds:\n  a:\n    <<: *b\n",
+    ],
+)
+def test_what_it_reads_as_is_right_for_any_yaml(text: str) -> None:
+    before = yaml.safe_load(text) or {}
+    clouds = before.get("clouds") or {}
+    after = before | {"clouds": clouds | {"ocp": ENTRY}}
+    merged = clouds_yaml.merge(text, "ocp", ENTRY)
+    assert yaml.safe_load(merged) == after
+    rest = {name: entry for name, entry in clouds.items() if name != "ocp"}
+    left = clouds_yaml.remove(merged, "ocp")
+    assert (yaml.safe_load(left) if left else {}) == ((before | {"clouds": rest}) if rest or len(after) > 1 else {})
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("clouds:\n  a: [\n", 3, "is not YAML"),
+        ("- a\n", 1, "is not a mapping"),
+        ("x: 1\nclouds: [a]\n", 2, "clouds is not a mapping"),
+    ],
+)
+def test_a_file_that_is_no_clouds_yaml_is_left_alone(tmp_path: Path, text: str, line: int, said: str) -> None:
+    path = tmp_path / "clouds.yaml"
+    path.write_text(text)
+    with pytest.raises(SpecError) as caught:
+        clouds_yaml.put(path, "ocp", ENTRY)
+    assert f"{path}:{line}: {said}" in str(caught.value)
+    assert path.read_text() == text
+
+
+def test_the_file_comes_and_goes_with_its_entries(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "clouds.yaml"
+    clouds_yaml.drop(path, "ocp")
+    clouds_yaml.put(path, "ocp", ENTRY)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert clouds_yaml.read(path) == {"ocp": ENTRY}
+    clouds_yaml.drop(path, "ocp")
+    assert list(path.parent.iterdir()) == []
+
+
+def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "clouds.yaml"
+    threads = [threading.Thread(target=clouds_yaml.put, args=(path, f"c{number}", ENTRY)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(clouds_yaml.read(path)) == 16
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "clouds.yaml"
+    path.write_text(THEIRS)
+
+    def full(handle: int) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(PrepError, match="No space left"):
+        clouds_yaml.put(path, "ocp", ENTRY)
+    assert path.read_text() == THEIRS
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(("before", "after"), [(0o644, 0o600), (0o600, 0o600), (0o400, 0o400)])
+def test_a_mode_is_never_widened(tmp_path: Path, before: int, after: int) -> None:
+    path = tmp_path / "file"
+    path.touch(mode=before)
+    path.chmod(before)
+    private_file.write_private(path, "x")
+    assert path.stat().st_mode & 0o777 == after
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(PrepError, match="cannot be written"):
+        clouds_yaml.put(tmp_path / "file" / "clouds.yaml", "ocp", ENTRY)

@@ -1,0 +1,320 @@
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import requests_mock
+
+from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.connection import TIMEOUT, Cloud, connect
+from openstack_prep.cloud.service import Service
+from openstack_prep.version import __version__
+from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, CLOUDS, ENDPOINTS, IDENTITY, failure, sent, token
+
+NOVA = ENDPOINTS["compute"]
+TOKENS = f"{IDENTITY}/auth/tokens"
+NETWORKS = f"{ENDPOINTS['network']}/v2.0/networks"
+OK = {"json": {"networks": []}}
+WORD = "correct-horse"
+
+pytestmark = pytest.mark.usefixtures("clouds_yaml")
+
+
+@pytest.fixture
+def cloud(services: requests_mock.Mocker) -> Cloud:
+    return connect("lab")
+
+
+@pytest.fixture
+def network(cloud: Cloud) -> Service:
+    return cloud.network
+
+
+# --- the way to Keystone and its catalogue ------------------------------------------------
+
+
+def test_a_service_that_the_catalogue_lacks(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    lacking = token()
+    lacking["token"]["catalog"] = [each for each in lacking["token"]["catalog"] if each["type"] != "orchestration"]
+    services.post(f"{IDENTITY}/auth/tokens", json=lacking, headers={"X-Subject-Token": "t"}, status_code=201)
+    with pytest.raises(CloudError, match="orchestration") as caught:
+        cloud.orchestration.get("/stacks")
+    assert not caught.value.retryable
+    assert not cloud.has("orchestration")
+    assert cloud.has("network")
+
+
+def test_keystone_cannot_be_reached(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    services.post(TOKENS, exc=requests.exceptions.ConnectionError("refused"))
+    with pytest.raises(CloudError, match=f"authenticate to {IDENTITY} as cloud 'lab': .*refused") as caught:
+        cloud.authenticate()
+    assert caught.value.retryable
+
+
+def test_a_wrong_password(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    services.post(TOKENS, **failure(401, "The request you have made requires authentication."))
+    with pytest.raises(NotAllowed, match=f"authenticate to {IDENTITY} as cloud 'lab': 401"):
+        cloud.authenticate()
+
+
+def test_an_unversioned_address_of_keystone_is_discovered(services: requests_mock.Mocker, clouds_yaml: Path) -> None:
+    clouds_yaml.write_text(CLOUDS.replace(IDENTITY, "http://keystone"))
+    version = {"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": IDENTITY}]}
+    services.get("http://keystone", json={"versions": {"values": [version]}}, status_code=300)
+    assert connect("lab").project_id == ADMIN_PROJECT
+
+
+def test_an_address_that_is_not_keystones(services: requests_mock.Mocker, clouds_yaml: Path) -> None:
+    clouds_yaml.write_text(CLOUDS.replace(IDENTITY, "http://keystone"))
+    services.get("http://keystone", text="<html>It works!</html>")
+    services.post("http://keystone/v2.0/tokens", status_code=404)
+    services.post("http://keystone/auth/tokens", status_code=404)
+    with pytest.raises(CloudError, match="authenticate to http://keystone as cloud 'lab'"):
+        connect("lab").authenticate()
+
+
+# --- identity -----------------------------------------------------------------------------
+
+
+def logins(services: requests_mock.Mocker) -> list[Any]:
+    return [request for request in services.request_history if request.url == TOKENS]
+
+
+def test_many_threads_log_in_once(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    services.get(NETWORKS, **OK)
+    services.get(f"{NOVA}/flavors", json={"flavors": []})
+    with ThreadPoolExecutor(16) as pool:
+        asked = [pool.submit(lambda: cloud.network.get("/networks")) for _ in range(16)]
+        asked += [pool.submit(lambda: cloud.compute.get("/flavors")) for _ in range(16)]
+        assert all(isinstance(each.result(), dict) for each in asked)
+    assert len(logins(services)) == 1
+
+
+def test_many_threads_share_the_client_of_a_service(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    class Slow(Service):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            made.append(arguments[1])
+            threading.Event().wait(0.02)
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr("openstack_prep.cloud.connection.Service", Slow)
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(lambda _: cloud.network, range(8)))) == 1
+    assert made == ["network"]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_token_that_expired_in_the_middle_is_renewed(
+    services: requests_mock.Mocker, cloud: Cloud, method: str
+) -> None:
+    services.post(TOKENS, json=token(), status_code=201, headers={"X-Subject-Token": "old"})
+    cloud.authenticate()
+    services.post(TOKENS, json=token(), status_code=201, headers={"X-Subject-Token": "new"})
+    asked = services.request(method, NETWORKS, [failure(401), OK])
+    cloud.network.request(method, "/networks")
+    assert [each.headers["X-Auth-Token"] for each in asked.request_history] == ["old", "new"]
+    assert len(logins(services)) == 2
+
+
+def test_a_token_that_does_not_help_is_renewed_once(services: requests_mock.Mocker, network: Service) -> None:
+    asked = services.get(NETWORKS, **failure(401))
+    with pytest.raises(NotAllowed):
+        network.get("/networks")
+    assert asked.call_count == 2
+
+
+def test_we_say_who_we_are(services: requests_mock.Mocker, network: Service) -> None:
+    services.get(NETWORKS, **OK)
+    network.get("/networks")
+    assert services.last_request.headers["User-Agent"].startswith(f"openstack_prep/{__version__} openstacksdk/")
+
+
+def test_a_request_does_not_wait_for_ever(services: requests_mock.Mocker, network: Service) -> None:
+    services.get(NETWORKS, **OK)
+    network.get("/networks")
+    assert services.last_request.timeout == TIMEOUT
+
+
+def test_clouds_yaml_has_the_last_word_on_the_time_out(services: requests_mock.Mocker, clouds_yaml: Path) -> None:
+    clouds_yaml.write_text(CLOUDS.replace("region_name: one", "api_timeout: 5"))
+    services.get(NETWORKS, **OK)
+    connect("lab").network.get("/networks")
+    assert services.last_request.timeout == 5
+
+
+def test_the_compute_api_is_asked_for_one_microversion(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    services.get(f"{NOVA}/flavors", json={"flavors": []})
+    cloud.compute.get("/flavors")
+    assert services.last_request.headers["X-OpenStack-Nova-API-Version"] == "2.64"
+
+
+def test_an_identity_knows_itself(cloud: Cloud) -> None:
+    assert (cloud.name, cloud.region, cloud.auth_url) == ("lab", "one", IDENTITY)
+    assert (cloud.project_id, cloud.user_id) == (ADMIN_PROJECT, ADMIN_USER)
+    assert cloud.domains == {"Default": "default"}
+
+
+def test_the_same_cloud_as_another_user(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    other = cloud.as_user(username="ocp", password=Secret(WORD), user_domain="Default", project_id="p9")
+    services.get(NETWORKS, **OK)
+    other.network.get("/networks")
+    assert logins(services)[-1].json() == {
+        "auth": {
+            "identity": {
+                "methods": ["password"],
+                "password": {"user": {"name": "ocp", "password": WORD, "domain": {"name": "Default"}}},
+            },
+            "scope": {"project": {"id": "p9"}},
+        }
+    }
+    assert services.last_request.headers["User-Agent"].startswith("openstack_prep/")
+    assert other.region == "one"
+
+
+def test_another_user_trusts_the_same_authority(
+    services: requests_mock.Mocker, clouds_yaml: Path, tmp_path: Path
+) -> None:
+    authority = tmp_path / "ca.pem"
+    authority.write_text("")
+    clouds_yaml.write_text(CLOUDS.replace("region_name: one", f"cacert: {authority}"))
+    services.get(NETWORKS, **OK)
+    connect("lab").as_user(username="u", password=Secret("p"), user_domain="Default").network.endpoint  # noqa: B018
+    assert logins(services)[-1].verify == str(authority)
+
+
+def test_a_login_shows_no_password_and_no_token(
+    services: requests_mock.Mocker, cloud: Cloud, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    services.get(NETWORKS, **OK)
+    cloud.network.get("/networks")
+    assert "X-Auth-Token" in caplog.text
+    assert "token-0" not in caplog.text
+    assert "admin-password" not in caplog.text
+
+
+def test_clouds_yaml_may_ask_for_more_retries(
+    services: requests_mock.Mocker, clouds_yaml: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("keystoneauth1.session.time.sleep", lambda seconds: None)
+    clouds_yaml.write_text(CLOUDS.replace("region_name: one", "network_status_code_retries: 6"))
+    asked = services.get(NETWORKS, **failure(503))
+    with pytest.raises(CloudError):
+        connect("lab").network.get("/networks")
+    assert asked.call_count == 7
+
+
+# --- the choice of a cloud ----------------------------------------------------------------
+
+
+def test_nothing_is_asked_of_the_cloud_by_connecting(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    assert services.call_count == 0
+
+
+def test_an_sdk_connection_will_do(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    assert connect(connection=cloud.connection).project_id == ADMIN_PROJECT
+
+
+def refused(name: str | None = None) -> str:
+    with pytest.raises(ConfigError) as caught:
+        connect(name)
+    return str(caught.value)
+
+
+def test_a_cloud_that_is_not_there(clouds_yaml: Path) -> None:
+    said = refused("elsewhere")
+    assert said.startswith("cloud 'elsewhere':")
+    assert f"{clouds_yaml} has the entries lab, other" in said
+    assert "--os-cloud" in said
+
+
+def test_no_clouds_yaml_at_all(clouds_yaml: Path) -> None:
+    clouds_yaml.unlink()
+    said = refused("lab")
+    assert "no clouds.yaml was found" in said
+    assert "OS_CLIENT_CONFIG_FILE" in said
+
+
+def test_no_choice_at_all(clouds_yaml: Path) -> None:
+    clouds_yaml.unlink()
+    assert "no --os-cloud, OS_CLOUD or OS_AUTH_URL given" in refused()
+
+
+def test_the_environment_chooses(services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OS_CLOUD", "lab")
+    assert connect().name == "lab"
+
+
+@pytest.mark.parametrize(
+    "broken", ["clouds: {lab: [", "- lab\n", "clouds: [lab]\n", "clouds: {lab: }\n", "\x00", "clouds: lab\n"]
+)
+def test_a_broken_clouds_yaml(clouds_yaml: Path, broken: str) -> None:
+    clouds_yaml.write_text(broken)
+    assert str(clouds_yaml) in refused("lab")
+
+
+def test_a_password_without_quotes_is_not_shown(clouds_yaml: Path) -> None:
+    clouds_yaml.write_text(CLOUDS.replace("admin-password", f"*{WORD}"))
+    said = refused("lab")
+    assert "found undefined alias" in said
+    assert WORD not in said
+
+
+def test_a_clouds_yaml_that_cannot_be_read(clouds_yaml: Path) -> None:
+    clouds_yaml.unlink()
+    clouds_yaml.mkdir()
+    assert f"{clouds_yaml} cannot be read" in refused("lab")
+
+
+def test_an_empty_clouds_yaml(clouds_yaml: Path) -> None:
+    clouds_yaml.write_text("")
+    assert f"{clouds_yaml} has the entries none" in refused("lab")
+
+
+def test_an_entry_without_the_address_of_keystone(clouds_yaml: Path) -> None:
+    clouds_yaml.write_text("clouds: {lab: {region_name: one}}\n")
+    said = refused("lab")
+    assert "auth_url" in said
+    assert f"{clouds_yaml} has the entries lab" in said
+
+
+def test_an_entry_without_a_password(services: requests_mock.Mocker, clouds_yaml: Path) -> None:
+    lines = (line for line in clouds_yaml.read_text().splitlines() if "password" not in line)
+    clouds_yaml.write_text("\n".join(lines))
+    with pytest.raises(ConfigError, match=r"password is a required attribute; check that entry of clouds\.yaml"):
+        connect("lab").authenticate()
+
+
+def test_an_entry_with_an_unknown_way_to_log_in(clouds_yaml: Path) -> None:
+    clouds_yaml.write_text(CLOUDS.replace("region_name: one", "auth_type: v9magic"))
+    assert "v9magic" in refused("lab")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        (IDENTITY, "'http://[::1/v3'", "auth_url 'http://[::1/v3' is no URL"),
+        (IDENTITY, "http://host:99999/v3", "auth_url 'http://host:99999/v3' is no URL"),
+        ("auth:", "interface: nope\n    auth:", "interface 'nope' is none of public, internal, admin"),
+    ],
+)
+def test_settings_that_the_sdk_stumbles_over_later(clouds_yaml: Path, right: str, wrong: str, said: str) -> None:
+    clouds_yaml.write_text(clouds_yaml.read_text().replace(right, wrong))
+    with pytest.raises(ConfigError) as caught:
+        connect("lab")
+    assert said in str(caught.value)
+
+
+def test_looking_for_swift_does_not_read_the_account(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    """Its answer would be logged, with the keys in it."""
+    assert cloud.has("object-store")
+    assert cloud.has("block-storage")
+    assert sent(services) == []

@@ -1,0 +1,200 @@
+"""Whole plans and reports as people see them: data/*.txt; OPENSTACK_PREP_STORE=1 writes them anew."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from openstack_prep.base.errors import CloudError, Mistake
+from openstack_prep.base.secret import HIDDEN, Secret
+from openstack_prep.core import text
+from openstack_prep.core.model import Change, Key, Observed, Resource, Result, Status, Step
+from openstack_prep.core.plan import Plan, Report
+from openstack_prep.core.planner import plan_apply, plan_destroy
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.compute.quota import Quota
+from openstack_prep.resources.files.clouds_entry import CloudsEntry
+from openstack_prep.resources.identity.application_credential import ApplicationCredential
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.identity.user import User
+from openstack_prep.resources.image.image import Image
+from tests.unit.box import Box
+
+Stored = Callable[[str, str], None]
+
+PROJECT = Project(name="ocp-tenant", description="OpenShift 4 lab")
+USER = User(name="ocp-user", password=Secret("correct-horse"))
+QUOTA = Quota(project="ocp-tenant", cores=40, ram=102400)
+API = FloatingIP(name="api", project="ocp-tenant", external_network="external", address="192.168.122.164")
+CRATE = Box(name="crate", material="oak")
+SPEC = [PROJECT, USER, QUOTA, API, CRATE]
+
+THERE = {
+    PROJECT.key: Observed(id="p1", ours=True, values={"description": "OpenShift 4 lab"}),
+    QUOTA.key: Observed(id="p1", ours=True, values={"cores": 20, "ram": 51200}),
+    CRATE.key: Observed(id="b1", values={"material": "tin"}),
+}
+
+
+def steps() -> dict[str, Step]:
+    return {str(step.key): step for step in plan_apply("ocp4", SPEC, THERE, allow_replace=True)}
+
+
+def report() -> Report:
+    made = steps()
+    api = Observed(id="f1", ours=True, outputs={"address": "192.168.122.164"})
+    refused = CloudError("POST identity/users: 409 in use (request req-1)")
+    return Report(
+        (
+            Result(step=made["project/ocp-tenant"], status=Status.DONE, observed=THERE[PROJECT.key]),
+            Result(step=made["user/ocp-user"], status=Status.FAILED, error=refused, seconds=1.5),
+            Result(step=made["quota/ocp-tenant"], status=Status.SKIPPED, cause="user/ocp-user"),
+            Result(step=made["floating_ip/api"], status=Status.DONE, observed=api, seconds=0.25),
+            Result(step=made["box/crate"], status=Status.FAILED, error=KeyError("name")),
+        ),
+        seconds=2.04,
+    )
+
+
+@pytest.mark.parametrize(
+    ("new", "fields"),
+    [
+        (
+            CloudsEntry(path="/x", cloud="c", user="u", project="p"),
+            {"project", "project_domain", "user", "user_domain"},
+        ),
+        (ApplicationCredential(name="n", clouds_yaml="/x", cloud="c", lifetime=9), {"roles", "lifetime"}),
+        (Image(name="i", min_disk=1), {"min_disk"}),
+    ],
+)
+def test_what_everything_new_has_is_not_shown(new: Resource, fields: set[str]) -> None:
+    """Such as that its file is private, or that it is managed."""
+    made = plan_apply("lab", [new], {})
+    ((step,), line) = made.data(), made.table.splitlines()[0]
+    assert {each["field"] for each in step["changes"]} == fields
+    assert not re.search(r"\b(mode|managed|status|secret)\b", line)
+
+
+# --- whole texts --------------------------------------------------------------------------
+
+
+def test_a_plan(stored: Stored) -> None:
+    mistake = Mistake(
+        "spec.yaml:9: quota/ocp-tenant", "cores: 40 is less than the 44 in use", "free some, or ask for more"
+    )
+    there = THERE | {CRATE.key: replace(THERE[CRATE.key], ours=True)}
+    stored("plan.txt", str(plan_apply("ocp4", SPEC, there, mistakes=[mistake])))
+
+
+def test_a_plan_as_data(stored: Stored) -> None:
+    stored("plan.json", json.dumps(plan_apply("ocp4", SPEC, THERE).data(), indent=2))
+
+
+def test_a_plan_with_nothing_to_do(stored: Stored) -> None:
+    stored("plan_empty.txt", str(plan_apply("ocp4", [PROJECT], THERE)))
+
+
+def test_a_plan_of_nothing() -> None:
+    assert str(plan_apply("ocp4", [], {})) == "apply ocp4: nothing"
+
+
+def test_a_destruction(stored: Stored) -> None:
+    stored("plan_destroy.txt", str(plan_destroy("ocp4", SPEC, THERE)))
+
+
+def test_a_report(stored: Stored) -> None:
+    stored("report.txt", str(report()))
+
+
+def test_a_report_as_data(stored: Stored) -> None:
+    stored("report.json", json.dumps(report().data(), indent=2))
+
+
+def test_what_there_is(stored: Stored) -> None:
+    found: dict[Key, Observed | None] = {each.key: THERE.get(each.key) for each in SPEC}
+    found[API.key] = Observed(id="f1", ours=True, outputs={"address": "192.168.122.164"})
+    stored("show.txt", text.observed_table(found))
+
+
+@pytest.mark.parametrize("shown", [str, Plan.data, repr])
+def test_no_plan_shows_a_secret(shown: Callable[[Plan], Any]) -> None:
+    before = {USER.key: Observed(id="u1", values={"password": Secret("old-horse")})}
+    for observed in ({}, before):
+        assert "horse" not in str(shown(plan_apply("ocp4", [USER], observed)))
+
+
+# --- values -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Limits:
+    volumes: int | None = None
+    gigabytes: int | None = None
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "(unset)"),
+        (True, "true"),
+        (False, "false"),
+        (0, "0"),
+        ("", '""'),
+        ("größe", "größe"),
+        (["a", 1, None], "[a, 1, (unset)]"),
+        (frozenset({"b", "a"}), "[a, b]"),
+        ({"a": [1, 2], "b": "x"}, "{a: [1, 2], b: x}"),
+        (Limits(volumes=3), "{volumes: 3}"),
+        (Secret("correct-horse"), HIDDEN),
+        ("two\nlines", r"'two\nlines'"),
+        ("\x1b[31mred", r"'\x1b[31mred'"),
+        ("x" * 61, "x" * 57 + "..."),
+    ],
+)
+def test_a_value_is_shown_as_a_person_would_write_it(value: Any, shown: str) -> None:
+    assert text.show(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (None, None),
+        (True, True),
+        (1.5, 1.5),
+        (("a", 1), ["a", 1]),
+        (frozenset({2, "a"}), [2, "a"]),
+        ({"a": ({"b": None},)}, {"a": [{"b": None}]}),
+        (Limits(volumes=3), {"volumes": 3}),
+        (Secret("correct-horse"), HIDDEN),
+    ],
+)
+def test_a_value_as_plain_data(value: Any, plain: Any) -> None:
+    assert text.plain(value) == plain
+
+
+def test_a_change_from_nothing_is_said() -> None:
+    step = Step(resource=CRATE, action=steps()["box/crate"].action, changes=(Change("size", None, 3),))
+    assert text.step_line(step, 9) == "-/+ box/crate  size (unset) -> 3"
+
+
+def test_what_is_to_be_typed_is_told_whole() -> None:
+    observed = Observed(id="x", outputs={"next": "rke up " * 50, "names": "n" * 500})
+    (line,) = text.observed_table({Key("box", "a"): observed}).splitlines()
+    assert "rke up " * 50 in line
+    assert "n" * 60 not in line
+
+
+def test_of_a_mapping_only_what_differs_is_shown() -> None:
+    before, after = {"count": 3, "flavor": "a", "old": 1}, {"count": 4, "flavor": "a", "new": {"x": 1}}
+    said = text.change_text(Change("parameters", before, after))
+    assert said == "parameters.count 3 -> 4, parameters.old 1 -> (unset), parameters.new (unset) -> {x: 1}"
+
+
+def test_of_a_set_only_what_comes_and_goes_is_shown() -> None:
+    change = Change("rules", frozenset({"a", "b"}), frozenset({"b", "c", "d"}))
+    assert text.change_text(change) == "rules +[c, d] -[a]"

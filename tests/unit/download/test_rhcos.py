@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openstack_prep.base.errors import DownloadError, PrepError
+from openstack_prep.download import rhcos
+from openstack_prep.download.rhcos import Release, ask_installer, find_release, mirrored, read_stream
+from tests.unit.web import Web, serve
+
+DATA = Path(__file__).parents[1] / "data" / "rhcos"
+
+
+def data(name: str) -> Any:
+    return json.loads((DATA / f"{name}.json").read_text())
+
+
+def find(name: str, arch: str) -> Release:
+    return find_release(data(name), arch, name)
+
+
+# --- both eras ----------------------------------------------------------------------------
+
+
+def test_stream_metadata() -> None:
+    assert find("stream", "aarch64") == Release(
+        release="410.84.202201251203-0",
+        arch="aarch64",
+        location="https://rhcos-redirector.apps.art.xq1c.p1.openshiftapps.com/art/storage/releases/rhcos-4.10-aarch64/"
+        "410.84.202201251203-0/aarch64/rhcos-410.84.202201251203-0-openstack.aarch64.qcow2.gz",
+        sha256="43d705930aa55be857d08586660554f44a6fea48859dde0638ca23bf33f22f9f",
+        uncompressed_sha256="14903b14d58bd9991e0c6dfad723a59f33c04a7b092f01db45de48a0d910ca4d",
+        compression="gz",
+    )
+
+
+def test_the_older_era() -> None:
+    assert find("old", "x86_64") == Release(
+        release="43.80.20191002.1",
+        arch="x86_64",
+        location="https://releases-art-rhcos.svc.ci.openshift.org/art/storage/releases/rhcos-4.3/43.80.20191002.1/"
+        "x86_64/rhcos-43.80.20191002.1-openstack.x86_64.qcow2",
+        sha256="26646e2f87019b47e39b322b18f9b524d2a9c5d90410565ec5fd895d544c1d25",
+        uncompressed_sha256="071dd9c430ba81e4353a2f1c49bc7462d3ff40f9d30dbc74881550ea7d8748a7",
+        size=700316680,
+        uncompressed_size=1889402880,
+    )
+
+
+def test_the_older_era_of_another_architecture() -> None:
+    found = find("old_ppc64le", "ppc64le")
+    assert (found.release, found.compression) == ("47.84.202206131039-0", "gz")
+    with pytest.raises(DownloadError, match="old_ppc64le: is for ppc64le alone, and not for x86_64"):
+        find("old_ppc64le", "x86_64")
+
+
+def test_a_base_without_an_architecture_is_of_the_one_there_was() -> None:
+    content = data("old") | {"baseURI": "https://host/rhcos-4.1/410.8.20190520.0"}
+    found = find_release(content, "x86_64", "old")
+    assert found.location == "https://host/rhcos-4.1/410.8.20190520.0/rhcos-43.80.20191002.1-openstack.x86_64.qcow2"
+    with pytest.raises(DownloadError, match="old: is for x86_64 alone, and not for s390x"):
+        find_release(content, "s390x", "old")
+
+
+def test_scos() -> None:
+    assert find("scos", "s390x").location.endswith("/s390x/scos-10.0.20250628-0-openstack.s390x.qcow2.gz")
+
+
+@pytest.mark.parametrize(
+    ("formats", "compression"),
+    [(["qcow2.xz"], "xz"), (["qcow2", "qcow2.zst"], "zst"), (["qcow2.xz", "qcow2.gz"], "gz"), (["qcow2"], "none")],
+)
+def test_other_compressions(formats: list[str], compression: str) -> None:
+    content = data("stream")
+    artifact = content["architectures"]["aarch64"]["artifacts"]["openstack"]
+    (disk,) = artifact["formats"].values()
+    artifact["formats"] = {name: {"disk": disk["disk"] | {"location": f"https://h/{name}"}} for name in formats}
+    found = find_release(content, "aarch64", "stream")
+    assert found.compression == compression
+    assert found.location == "https://h/qcow2" + ("" if compression == "none" else f".{compression}")
+
+
+def test_what_is_not_compressed_has_one_sum() -> None:
+    content = data("stream")
+    artifact = content["architectures"]["aarch64"]["artifacts"]["openstack"]
+    artifact["formats"]["qcow2"] = artifact["formats"].pop("qcow2.gz")
+    del artifact["formats"]["qcow2"]["disk"]["uncompressed-sha256"]
+    found = find_release(content, "aarch64", "stream")
+    assert found.uncompressed_sha256 == found.sha256
+
+
+# --- what is missing ----------------------------------------------------------------------
+
+
+def test_an_architecture_that_is_not_there() -> None:
+    with pytest.raises(DownloadError) as caught:
+        find("stream", "x86_64")
+    assert str(caught.value) == "stream: has no architectures.x86_64; it has aarch64, ppc64le, s390x there"
+
+
+def test_an_architecture_without_openstack() -> None:
+    with pytest.raises(DownloadError, match=r"has no architectures\.s390x\.artifacts\.openstack; it has qemu there"):
+        find("stream", "s390x")
+
+
+def without_sum(openstack: Any) -> None:
+    del openstack["formats"]["qcow2.gz"]["disk"]["uncompressed-sha256"]
+
+
+def with_short_sum(openstack: Any) -> None:
+    openstack["formats"]["qcow2.gz"]["disk"]["sha256"] = "abc"
+
+
+def with_a_path(openstack: Any) -> None:
+    openstack["formats"]["qcow2.gz"]["disk"]["location"] = "/etc/passwd"
+
+
+def with_a_broken_url(openstack: Any) -> None:
+    openstack["formats"]["qcow2.gz"]["disk"]["location"] = "https://[/a.qcow2.gz"
+
+
+def with_a_list(openstack: Any) -> None:
+    openstack["formats"] = ["qcow2.gz"]
+
+
+def with_another_format(openstack: Any) -> None:
+    openstack["formats"] = {"raw.gz": {}, "vmdk": {}}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (without_sum, "has no uncompressed-sha256; it has location, sha256 there"),
+        (with_short_sum, "'abc' is no sha256"),
+        (with_a_path, "'/etc/passwd' is no http, https or file URL"),
+        (with_a_broken_url, "no http, https or file URL"),
+        (with_a_list, "for aarch64 has the formats nothing, and no qcow2"),
+        (with_another_format, "for aarch64 has the formats raw.gz, vmdk, and no qcow2"),
+        (lambda openstack: openstack.pop("release"), "has no release"),
+        (lambda openstack: openstack.pop("formats"), "has no formats; it has release there"),
+    ],
+)
+def test_broken_stream_metadata(change: Callable[[Any], Any], message: str) -> None:
+    content = data("stream")
+    change(content["architectures"]["aarch64"]["artifacts"]["openstack"])
+    with pytest.raises(DownloadError, match=message):
+        find_release(content, "aarch64", "stream")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"images": {}}, "has no images.openstack; it has nothing there"),
+        ({"baseURI": 4}, "4 is no http"),
+        ({"images": {"openstack": {"path": "a.qcow2", "sha256": "0" * 64, "size": "big"}}}, "'big' is no size"),
+        ({"images": {"openstack": {"path": "a.qcow2", "sha256": "0" * 64, "size": -1}}}, "-1 is no size"),
+        ({"images": {"openstack": {"path": "a.qcow2.gz", "sha256": "0" * 64}}}, "has no uncompressed-sha256"),
+    ],
+)
+def test_broken_metadata_of_the_older_era(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(DownloadError, match=message):
+        find_release(data("old") | changed, "x86_64", "old")
+
+
+@pytest.mark.parametrize("content", [None, [], "text", {"architectures": 4}])
+def test_what_is_no_metadata(content: Any) -> None:
+    with pytest.raises(DownloadError, match="it: has no architectures"):
+        find_release(content, "x86_64", "it")
+
+
+# --- where metadata come from -------------------------------------------------------------
+
+
+def test_from_a_file_or_url() -> None:
+    content = (DATA / "stream.json").read_bytes()
+    assert read_stream(str(DATA / "stream.json")) == json.loads(content)
+    with serve(Web(content)) as web:
+        assert read_stream(web.url) == json.loads(content)
+
+
+def test_a_file_that_is_no_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "stream.json"
+    path.write_text("<html>")
+    with pytest.raises(DownloadError, match=r"stream.json is no JSON: Expecting value"):
+        read_stream(str(path))
+    path.write_bytes(b"\xff\xfe\xfd")
+    with pytest.raises(DownloadError, match="is no JSON"):
+        read_stream(str(path))
+    path.write_text("[" * 100_000)
+    with pytest.raises(DownloadError, match="is no JSON"):
+        read_stream(str(path))
+    monkeypatch.setattr(rhcos, "LARGEST", 2)
+    with pytest.raises(DownloadError, match="too large"):
+        read_stream(str(path))
+
+
+@pytest.fixture
+def installer(tmp_path: Path) -> Callable[[str], str]:
+    """Write a stand-in for the installer: a shell script."""
+
+    def write(script: str) -> str:
+        path = tmp_path / "my openshift-install; false"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o700)
+        return str(path)
+
+    return write
+
+
+def test_from_an_installer(installer: Callable[[str], str]) -> None:
+    path = installer(f'test "$*" = "coreos print-stream-json" && exec cat {DATA / "stream.json"}')
+    assert ask_installer(path) == data("stream")
+
+
+def test_an_installer_that_fails(installer: Callable[[str], str]) -> None:
+    with pytest.raises(PrepError, match=r"print-stream-json failed \(3\): Error: unknown command"):
+        ask_installer(installer('echo "Error: unknown command" >&2; exit 3'))
+    with pytest.raises(DownloadError, match="print-stream-json is no JSON"):
+        ask_installer(installer("echo usage"))
+
+
+# --- mirrors ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mirror", ["http://mirror.lab:8080/rhcos", "http://mirror.lab:8080/rhcos/"])
+def test_a_mirror_takes_the_place_of_the_host(mirror: str) -> None:
+    assert mirrored("https://host/art/a.qcow2.gz?x=y", mirror) == "http://mirror.lab:8080/rhcos/art/a.qcow2.gz?x=y"

@@ -1,0 +1,202 @@
+"""What Cilium and its mesh refuse: one mistake each, all at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from openstack_prep.kubernetes.cilium import Cilium, Member, mistakes, warnings
+from openstack_prep.kubernetes.metallb import MetalLB, MetalLBPool
+from openstack_prep.kubernetes.model import Cluster
+
+CILIUM = Cilium(cluster_id=1, mesh_address="10.1.0.200")
+NETWORKS = Cluster(cluster_cidr="10.42.0.0/16", service_cidr="10.43.0.0/16")
+ONE = Member(name="one", cilium=CILIUM, cluster=NETWORKS)
+TWO = Member(
+    name="two",
+    cilium=replace(CILIUM, cluster_id=2, mesh_address="10.2.0.200"),
+    cluster=Cluster(cluster_cidr="10.44.0.0/16", service_cidr="10.45.0.0/16"),
+)
+
+
+def changed(member: Member, **said: Any) -> Member:
+    return replace(member, cilium=replace(member.cilium, **said))
+
+
+def told(member: Member, *others: Member, **more: Any) -> list[str]:
+    return [str(each) for each in mistakes(member, [*others, member], **more)]
+
+
+def test_a_mesh_that_works() -> None:
+    assert told(TWO, ONE) == told(ONE) == told(Member(name="x", cilium=Cilium(cluster_id=255), cluster=Cluster())) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("default", "name: default is Cilium's word for a cluster without a name; choose another"),
+        (
+            "a" * 33,
+            f"name: {'a' * 33!r} is no name of a cluster to Cilium; use small letters, digits and hyphens, 32 at most",
+        ),
+        ("Dev", "name: 'Dev' is no name of a cluster to Cilium; use small letters, digits and hyphens, 32 at most"),
+        ("a.b", "name: 'a.b' is no name of a cluster to Cilium; use small letters, digits and hyphens, 32 at most"),
+    ],
+)
+def test_names(name: str, said: str) -> None:
+    assert told(replace(ONE, name=name)) == [said]
+    assert told(replace(ONE, name="a" * 32)) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "mistakes"),
+    [
+        (
+            {"mesh": "etcd", "version": "1.16"},
+            ["mesh: Cilium 1.16 has no managed etcd; its chart lost it in 1.16; write clustermesh-apiserver"],
+        ),
+        ({"mesh": "etcd", "version": "1.15"}, []),
+        (
+            {"namespace": "kube_system"},
+            ["namespace: 'kube_system' is no DNS label; use small letters, digits and hyphens"],
+        ),
+        ({"mesh": "none"}, ["mesh_address: there is nothing to reach without a mesh; leave it out, or choose a mesh"]),
+        (
+            {"mesh_service": "NodePort", "mesh_node_port": 2379},
+            [
+                "mesh_node_port: 2379 is none of Kubernetes' node ports, 30000-32767;"
+                " choose one of these, or give others to kube-apiserver by config"
+            ],
+        ),
+        ({"mesh_domain": "mesh"}, ["mesh_domain: 'mesh' is no domain; write one such as mesh.cilium.io"]),
+        (
+            {"mesh_address": "2001:db8::200"},
+            ["mesh_address: 2001:db8::200 is no IPv4, as the Services of 10.43.0.0/16 are; choose one that is"],
+        ),
+        (
+            {"routing": "native"},
+            ["native_routing_cidr: is missing for native routing; give a network that holds the pods of all"],
+        ),
+        ({"native_routing_cidr": "10.0.0.0/8"}, ["native_routing_cidr: is for native routing only; leave it out"]),
+        (
+            {"values": {"cluster": {"name": "x", "other": 1}, "routingMode": "native", "ipam": "kubernetes"}},
+            [
+                "values: cluster.name is what a field of ours writes; say it with that field",
+                "values: routingMode is what a field of ours writes; say it with that field",
+                "values: ipam is what a field of ours writes; say it with that field",
+            ],
+        ),
+        ({"values": {"hubble": {"enabled": True}, "clustermesh": {"apiserver": {"replicas": 2}}}}, []),
+    ],
+)
+def test_one_cluster(said: dict[str, Any], mistakes: list[str]) -> None:
+    assert told(changed(ONE, **said)) == mistakes
+
+
+def test_values_of_the_peers_are_ours_too() -> None:
+    member = changed(TWO, values={"clustermesh": {"config": {"clusters": []}}})
+    assert told(member, ONE) == [
+        "values: clustermesh.config.clusters is what a field of ours writes; say it with that field"
+    ]
+    assert told(member) == []
+
+
+def test_two_clusters_that_are_too_much_alike() -> None:
+    twin = replace(ONE, name="twin")
+    assert told(twin, ONE) == [
+        "cluster_id: 1 is that of one, too; give each cluster its own",
+        "mesh_address: 10.1.0.200 is that of one, too; give each cluster its own",
+    ]
+    assert told(ONE, twin)[0] == "cluster_id: 1 is that of twin, too; give each cluster its own"
+
+
+def test_two_clusters_that_do_not_fit() -> None:
+    other = changed(TWO, tunnel_protocol="geneve", encryption="wireguard", mesh_address=None)
+    assert told(other, ONE) == [
+        "mesh_address: is missing: the other clusters are to be told where to ask; give one out of a pool",
+        "tunnel_protocol: geneve, and one has vxlan; give all clusters of a mesh the same",
+        "encryption: wireguard, and one has none; give all clusters of a mesh the same",
+    ]
+    assert told(changed(other, mesh="none"), ONE) == []
+
+
+def test_native_routing_holds_the_pods_of_all() -> None:
+    native = {"routing": "native", "native_routing_cidr": "10.42.0.0/15"}
+    assert told(changed(TWO, **native), changed(ONE, **native)) == [
+        "native_routing_cidr: 10.42.0.0/15 does not hold 10.44.0.0/16, the pods of two;"
+        " make it hold the pods of all clusters"
+    ]
+
+
+def test_one_node_port_in_two_clusters() -> None:
+    port = {"mesh_service": "NodePort", "kube_proxy_replacement": True}
+    assert told(changed(TWO, **port), changed(ONE, **port)) == [
+        "mesh_node_port: 32379 is that of one, too, which Cilium without kube-proxy takes for its own;"
+        " give each cluster its own"
+    ]
+    assert told(changed(TWO, **port, mesh_node_port=32380), changed(ONE, **port)) == []
+
+
+@pytest.mark.parametrize(
+    ("pool", "said"),
+    [
+        (MetalLBPool(pool="lb", auto_assign=False), []),
+        (
+            MetalLBPool(pool="lb"),
+            [
+                "mesh_address: 10.1.0.200 is of pool lb, out of which MetalLB may give it to any Service first;"
+                " keep it in a pool of its own with auto_assign: false"
+            ],
+        ),
+        (MetalLBPool(pool="lb", namespaces=("web", "kube-system")), []),
+        (
+            MetalLBPool(name="x", addresses=("10.9.0.0/24",)),
+            ["mesh_address: 10.1.0.200 is in none of MetalLB's pools (x); choose one that is"],
+        ),
+        (
+            MetalLBPool(pool="lb", namespaces=("web", "api")),
+            [
+                "mesh_address: 10.1.0.200 is of pool lb, which is for namespaces web, api;"
+                " let it be for kube-system as well, or choose one of another pool"
+            ],
+        ),
+    ],
+)
+def test_metallb_gives_out_the_address(pool: MetalLBPool, said: list[str]) -> None:
+    more = {"metallb": MetalLB(pools=(pool,)), "addresses": {"lb": ["10.1.0.200-10.1.0.219"]}}
+    assert told(ONE, **more) == said
+    assert told(changed(ONE, mesh_service="NodePort"), **more) == []
+
+
+def test_two_who_do_the_work_of_kube_proxy() -> None:
+    assert list(warnings(ONE)) == []
+    both = changed(ONE, kube_proxy_replacement=True)
+    (said,) = warnings(both)
+    assert said == "cilium.kube_proxy_replacement: Cilium does it beside kube-proxy, which RKE cannot leave out"
+    (said,) = warnings(replace(both, cluster=replace(NETWORKS, distribution="rke2")))
+    assert said.endswith("; write disable-kube-proxy: true into config, and into its stack's server_config")
+    without = replace(NETWORKS, distribution="rke2", config={"disable-kube-proxy": True})
+    assert list(warnings(replace(both, cluster=without))) == []
+
+
+@pytest.mark.parametrize(
+    ("distribution", "plugin", "said"),
+    [
+        ("rke", "none", []),
+        ("rke", "calcio", []),  # which RKE's own rules tell
+        ("rke", "calico", ["network_plugin: calico is there beside cilium; leave it out: none, which Cilium needs"]),
+        ("rke2", "multus, cilium", []),
+        ("rke2", "multus,canal", ["network_plugin: multus,canal is not cilium, whose values are given; leave it out"]),
+    ],
+)
+def test_another_network_beside_cilium(distribution: Any, plugin: str, said: list[str]) -> None:
+    found = told(replace(ONE, cluster=replace(NETWORKS, distribution=distribution, network_plugin=plugin)))
+    assert [each.partition(", or")[0] for each in found] == said
+
+
+def test_an_address_of_the_other_version_is_told_once() -> None:
+    pools = MetalLB(pools=(MetalLBPool(name="p", addresses=("10.1.0.200/29",), auto_assign=False),))
+    (said,) = told(changed(ONE, mesh_address="fd00::1"), metallb=pools)
+    assert said.startswith("mesh_address: fd00::1 is no IPv4")

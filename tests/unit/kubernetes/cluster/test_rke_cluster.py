@@ -1,0 +1,425 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+import yaml
+
+from openstack_prep.base.errors import SpecError
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor, planner
+from openstack_prep.core.model import Key, Resource
+from openstack_prep.core.plan import Plan
+from openstack_prep.kubernetes.cilium import Cilium
+from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
+from openstack_prep.kubernetes.metallb import MetalLB, MetalLBPeer, MetalLBPool
+from openstack_prep.kubernetes.model import NodeGroup
+from openstack_prep.kubernetes.networks import ClusterNetworks
+from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.resources.orchestration.stack import Stack
+from tests.unit.conftest import resolved
+
+HEAT = "http://heat/v1/admin-project"
+NAMES, ADDRESSES = ["a-0", "a-1", "a-2"], ["10.1.0.10", "10.1.0.11", "10.1.0.12"]
+NODES = {"node_names": NAMES, "node_addresses": ADDRESSES, "login_user": "core"}
+Make = Callable[..., RkeCluster]
+
+
+@dataclass
+class Heat:
+    """A Heat with one stack, a, or none."""
+
+    services: requests_mock.Mocker
+    outputs: dict[str, Any] = field(default_factory=lambda: dict(NODES))
+    parameters: dict[str, str] = field(default_factory=dict)
+    status: str = "CREATE_COMPLETE"
+    stands: bool = True
+
+    def __post_init__(self) -> None:
+        self.services.get("http://neutron/", json={"versions": []})
+        self.services.get(f"{HEAT}/stacks", json=lambda request, context: {"stacks": self._listed()})
+        self.services.get(f"{HEAT}/stacks/a/1", json=lambda request, context: {"stack": self._shown()})
+
+    def _listed(self) -> list[dict[str, str]]:
+        stack = {"stack_name": "a", "id": "1", "project": "admin-project", "stack_status": self.status}
+        return [stack] if self.stands else []
+
+    def _shown(self) -> dict[str, Any]:
+        outputs = [{"output_key": key, "output_value": value} for key, value in self.outputs.items()]
+        return {"stack_status": self.status, "outputs": outputs, "parameters": self.parameters}
+
+
+@pytest.fixture
+def heat(services: requests_mock.Mocker) -> Heat:
+    return Heat(services)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    return lambda name="a", **fields: RkeCluster(
+        **{"name": name, "stack": name, "directory": str(tmp_path / name)} | fields
+    )
+
+
+def planned(site: Site, *resources: Resource) -> Plan:
+    completed = [resolved(each, resources, site.admin) for each in resources]
+    observed, mistakes = executor.examine(site.fresh(), completed)
+    return planner.plan_apply("lab", completed, observed, mistakes=mistakes)
+
+
+def applied(site: Site, *resources: Resource, consent: bool = False) -> Plan:
+    plan = planned(site, *resources)
+    if not consent:
+        plan.raise_for_refusals()
+    executor.run(plan, site.fresh()).raise_for_failures()
+    return plan
+
+
+def refusals(site: Site, *resources: Resource) -> list[str]:
+    return [str(each) for each in planned(site, *resources).refusals]
+
+
+def read(cluster: RkeCluster, name: str = "cluster.yml") -> Any:
+    return yaml.safe_load((Path(cluster.directory) / name).read_text())
+
+
+def stack(tmp_path: Path, outputs: Sequence[str] = tuple(NODES), **fields: Any) -> Stack:
+    template = {
+        "heat_template_version": "wallaby",
+        "parameters": {"node_count": {"type": "number", "default": 3}, "cluster_cidr": {"type": "string"}},
+        "outputs": {name: {"value": "x"} for name in outputs},
+    }
+    (tmp_path / "t.yaml").write_text(yaml.safe_dump(template))
+    return Stack(name="a", template=str(tmp_path / "t.yaml"), **fields)
+
+
+# --- written, and kept in step ------------------------------------------------------------
+
+
+def test_a_cluster_is_written_from_the_outputs_of_its_stack(heat: Heat, site: Site, make: Make) -> None:
+    cluster = make()
+    assert "directory" in str(planned(site, cluster))
+    assert "cluster_cidr 10.42.0.0/16, service_cidr 10.43.0.0/16, nodes of stack/a" in str(planned(site, cluster))
+    applied(site, cluster)
+    written = read(cluster)
+    assert [each["address"] for each in written["nodes"]] == ADDRESSES
+    assert {each["user"] for each in written["nodes"]} == {"core"}
+    assert written["services"]["kube-controller"]["cluster_cidr"] == "10.42.0.0/16"
+    assert not planned(site, cluster)
+
+
+def test_outer_and_inner_addresses(heat: Heat, site: Site, make: Make) -> None:
+    heat.outputs["node_internal_addresses"] = ["192.168.0.1", "192.168.0.2", "192.168.0.3"]
+    applied(site, make())
+    assert read(make())["nodes"][1]["internal_address"] == "192.168.0.2"
+
+
+def test_nodes_that_come_and_go_and_what_was_changed_by_hand(heat: Heat, site: Site, make: Make) -> None:
+    applied(site, make())
+    heat.outputs = {**NODES, "node_names": NAMES[:2], "node_addresses": ADDRESSES[:2]}
+    assert "cluster.yml: nodes.a-2 is too much" in str(planned(site, make()))
+    applied(site, make(), consent=True)
+    assert len(read(make())["nodes"]) == 2
+    path = Path(make().directory) / "cluster.yml"
+    path.write_text(path.read_text().replace("canal", "flannel"))
+    path.chmod(0o644)
+    assert "cluster.yml: mode 0644, cluster.yml: network.plugin flannel -> canal" in str(planned(site, make()))
+    applied(site, make())
+    assert not planned(site, make())
+
+
+def test_a_stack_under_way_or_without_a_node_is_not_written_from(heat: Heat, site: Site, make: Make) -> None:
+    applied(site, make())
+    heat.outputs = NODES | {"node_addresses": [*ADDRESSES[:2], None]}
+    assert "stack/a knows no address of a-2" in str(planned(site, make()))
+    with pytest.raises(SpecError, match="knows no address of a-2"):
+        resolved(make(), [make()], site.admin).render(site.fresh())
+    heat.status, heat.outputs = "UPDATE_IN_PROGRESS", {"node_names": None}
+    assert "drift -[stack/a is not complete]" in str(planned(site, make()))
+    with pytest.raises(SpecError, match="stack/a is not complete"):
+        resolved(make(), [make()], site.admin).render(site.fresh())
+
+
+def test_it_follows_its_stack(heat: Heat, site: Site, make: Make, tmp_path: Path) -> None:
+    heat.stands = False
+    assert list(make().follows()) == [Key("stack", "a")]
+    one, cluster = stack(tmp_path), make()
+    cluster = resolved(cluster, [one, cluster], site.admin)
+    assert list(cluster.check(site, None)) == []
+    assert [str(each.key) for each in planner.plan_apply("lab", [cluster, one], {})] == ["stack/a", "rke_cluster/a"]
+
+
+def test_destroy_removes_ours_and_says_what_stays(heat: Heat, site: Site, make: Make) -> None:
+    applied(site, make())
+    (Path(make().directory) / "cluster.rkestate").write_text("{}")
+    told: list[str] = []
+    site.note = lambda key, text: told.append(text)
+    observed = executor.observe(site, [make()])
+    make().delete(site, observed[make().key])
+    assert told == [f"{make().directory} stays, for it holds cluster.rkestate"]
+    assert executor.observe(site, [make()]) == {}
+
+
+def test_what_to_type_next(heat: Heat, site: Site, make: Make) -> None:
+    """Cilium alone is installed at once; in a mesh its commands have an order of their own, in a file."""
+
+    def told(*clusters: RkeCluster) -> dict[str, str]:
+        made = resolved(clusters[0], clusters, site.admin)
+        observed = made.create(site.fresh())
+        made.delete(site.fresh(), observed)
+        return dict(observed.outputs)
+
+    alone = make(cilium=Cilium(cluster_id=1, mesh="none"))
+    said = told(alone)
+    assert said["next"].endswith(f" --values {alone.directory}/cilium-values.yaml")
+    assert "&& helm upgrade --install cilium" in said["next"]
+    assert "then" not in said
+    one, two = (make(name, cilium=Cilium(cluster_id=n, mesh_address=f"10.1.0.{n}")) for n, name in enumerate("ab", 1))
+    said = told(one, two)
+    assert said["then"] == f"{one.directory}/mesh-commands.txt, once all clusters run"
+    assert "helm" not in said["next"]
+
+
+def test_what_is_not_as_good_as_it_could_be_is_told(heat: Heat, site: Site, make: Make) -> None:
+    told: list[str] = []
+    site.note = lambda key, text: told.append(f"{key}: {text}")
+    groups = (
+        NodeGroup(nodes="0-1", roles=("controlplane", "etcd", "worker")),
+        NodeGroup(nodes="2", roles=("worker",)),
+    )
+    cluster = make(roles=groups)
+    resolved(cluster, [cluster], site.admin).create(site)
+    assert told == ["rke_cluster/a: 2 nodes are etcd: they outlive the loss of as many as 1 do; make it odd"]
+
+
+def test_files_of_a_cluster_whose_stack_is_gone_can_be_destroyed(heat: Heat, site: Site, make: Make) -> None:
+    applied(site, make())
+    heat.stands = False
+    observed = executor.observe(site.fresh(), [make()])
+    assert planner.plan_destroy("lab", [make()], observed)
+
+
+def test_secrets_are_in_the_files_and_nowhere_else(heat: Heat, site: Site, make: Make) -> None:
+    peer = MetalLBPeer(name="r", my_asn=1, peer_asn=2, peer_address="10.1.0.1", password=Secret("of-the-peer"))
+    pool = MetalLBPool(name="p", addresses=("10.1.0.200/29",))
+    cluster = make(metallb=MetalLB(pools=(pool,), peers=(peer,)))
+    applied(site, cluster)
+    file = Path(cluster.directory) / "metallb.yaml"
+    assert "of-the-peer" in file.read_text()
+    file.write_text(file.read_text().replace("of-the-peer", "of-another"))
+    said = str(planned(site, cluster)) + str(resolved(cluster, [cluster], site.admin).render(site.fresh()))
+    assert "********" in said
+    assert "of-the-peer" not in said
+    assert "of-another" not in said
+
+
+# --- what is refused ----------------------------------------------------------------------
+
+
+def test_networks_of_files_that_are_there_change_by_consent_only(heat: Heat, site: Site, make: Make) -> None:
+    applied(site, make())
+    said = refusals(site, make(networks=ClusterNetworks(range="10.64.0.0/12")))
+    assert [each.partition(";")[0] for each in said] == [
+        "rke_cluster/a: cluster_cidr 10.42.0.0/16 -> 10.64.0.0/16, and a cluster that runs cannot change it",
+        "rke_cluster/a: service_cidr 10.43.0.0/16 -> 10.65.0.0/16, and a cluster that runs cannot change it",
+    ]
+    assert "write cluster_cidr: 10.42.0.0/16 into the spec" in said[0]
+
+
+def test_what_another_wrote_is_not_overwritten(heat: Heat, site: Site, make: Make) -> None:
+    path = Path(make().directory) / "cluster.yml"
+    path.parent.mkdir()
+    path.write_text("nodes: []\n")
+    assert refusals(site, make()) == [f"rke_cluster/a: {path} is somebody else's; name another directory, or remove it"]
+
+
+def test_outputs_that_do_not_do(heat: Heat, site: Site, make: Make) -> None:
+    heat.outputs = {"node_names": NAMES}
+    assert refusals(site, make()) == [
+        "rke_cluster/a: stack: stack/a has no output node_addresses; "
+        "add it to the template's outputs, or take shipped:rke-cluster.yaml"
+    ]
+    heat.outputs = NODES | {"node_addresses": [*ADDRESSES[:2], None]}
+    assert "knows no address of a-2" in refusals(site, make())[0]
+    heat.outputs = NODES | {"node_addresses": ADDRESSES[:2]}
+    assert "no lists of one length" in refusals(site, make())[0]
+    heat.outputs = NODES | {"node_addresses": [*ADDRESSES[:2], 3]}
+    assert "are not all texts" in refusals(site, make())[0]
+    heat.outputs = NODES | {"login_user": "core; reboot"}
+    assert "login_user is no address or name" in refusals(site, make())[0]
+    heat.outputs = {"node_names": [], "node_addresses": []}
+    assert "stack/a has no node" in "".join(refusals(site, make()))
+
+
+def test_a_template_of_the_spec_is_judged_before_its_stack_stands(
+    heat: Heat, site: Site, make: Make, tmp_path: Path
+) -> None:
+    heat.stands = False
+    one = stack(tmp_path, ("node_names",), parameters={"node_count": 2})
+    groups = (NodeGroup(nodes="0-3", roles=("controlplane", "etcd", "worker")), NodeGroup(nodes="5-", roles=("etcd",)))
+    said = [str(each) for each in resolved(make(), [one, make(roles=groups)], site.admin).check(site, None)]
+    assert "stack/a has no output node_addresses" in said[0]
+    assert "roles[0].nodes: 0-3 goes past the last node: there are nodes 0-1; correct it, or write 0-" in said[1]
+    assert "roles[1].nodes: 5- matches no node: there are nodes 0-1" in said[2]
+
+
+def test_all_that_contradicts_another_is_told_at_once(heat: Heat, site: Site, make: Make) -> None:
+    subnet = Subnet(name="nodes", network="nodes", cidr="10.1.0.0/24")
+    pool = AddressPool(name="p", subnet="nodes", addresses=("10.1.0.200/29",))
+    metallb = MetalLB(pools=(MetalLBPool(pool="p", auto_assign=False),))
+    one = make(metallb=metallb, cilium=Cilium(cluster_id=1, mesh_address="10.1.0.200"), cluster_cidr="10.1.0.0/16")
+    other = make(
+        "b",
+        stack="a",
+        directory=one.directory,
+        metallb=MetalLB(pools=(MetalLBPool(pool="q"),)),
+        cilium=Cilium(cluster_id=1, mesh_address="10.9.0.1"),
+        network_plugin="calcio",
+    )
+    found = [resolved(cluster, [subnet, pool, one, other], site.admin) for cluster in (one, other)]
+    said = "\n".join(str(each) for cluster in found for each in cluster.check(site, None))
+    for each in (
+        "rke_cluster/a: cluster_cidr 10.1.0.0/16 overlaps 10.1.0.0/24 of subnet/nodes",
+        f"rke_cluster/b: directory {one.directory} is that of rke_cluster/a, too",
+        "rke_cluster/b: stack a is that of rke_cluster/a, too",
+        "rke_cluster/b: network_plugin: ",
+        "rke_cluster/b: metallb.pools[0].pool: ",
+        "rke_cluster/b: cilium.cluster_id: 1 is that of a, too",
+        "rke_cluster/b: cilium.mesh_address: 10.9.0.1 is in none of MetalLB's pools",
+    ):
+        assert each in said
+    assert len(said.splitlines()) == 7
+    assert all(each.keys == (cluster.key,) for cluster in found for each in cluster.check(site, None))
+
+
+def test_nodes_that_stay_and_will_do_something_else(heat: Heat, site: Site, make: Make, tmp_path: Path) -> None:
+    heat.parameters = {"node_count": "3"}
+    applied(site, make())
+    fewer = stack(tmp_path, parameters={"node_count": 2})
+
+    def of_roles(**fields: Any) -> tuple[str, list[str]]:
+        """Return what the plan says of it beside its stack, and what is refused."""
+        cluster = resolved(make(**fields), [fewer, make(**fields)], site.admin)
+        plan = planner.plan_apply("lab", [cluster], executor.observe(site.fresh(), [cluster]))
+        return plan.table, list(map(str, plan.refusals))
+
+    line, refused = of_roles()
+    assert "drift -[roles a-1: controlplane, etcd, worker -> worker]" in line
+    assert refused == [
+        "rke_cluster/a: roles a-1: controlplane, etcd, worker -> worker: it stays, and would be controlplane and etcd "
+        "no more; write roles into the spec that keep it, or take it out of etcd first and consent (--allow-replace)"
+    ]
+    kept = NodeGroup(nodes="0-", roles=("controlplane", "etcd", "worker"))
+    assert of_roles(roles=(kept,)) == ("  = rke_cluster/a\napply lab: 1 unchanged", [])
+
+    # scaled in, and nobody has looked since; a stack that failed on its way there is told of as well
+    heat.parameters["node_count"] = "2"
+    for heat.status in ("UPDATE_FAILED", "UPDATE_COMPLETE"):
+        assert of_roles()[1] == refused
+        heat.outputs = {**NODES, "node_names": NAMES[:2], "node_addresses": ADDRESSES[:2]}
+    applied(site, make(), consent=True)
+    assert not planned(site, make())
+
+    fewer = stack(tmp_path)  # with three again the second is promoted
+    line, refused = of_roles()
+    assert "drift -[roles a-1: worker -> controlplane, etcd, worker]" in line
+    assert refused == []
+
+
+def test_a_folder_of_two_and_networks_without_room_are_told_once(heat: Heat, site: Site, make: Make) -> None:
+    applied(site, make())
+    two = make(), make("b", stack="c", directory=make().directory)
+    said = [str(mistake) for each in two for mistake in resolved(each, two, site.admin).check(site.fresh(), None)]
+    assert said == [f"rke_cluster/b: directory {make().directory} is that of rke_cluster/a, too; give each its own"]
+    narrow = make(networks=ClusterNetworks(range="10.64.0.0/16"))
+    assert "None" not in str(planned(site, narrow))
+    assert refusals(site, narrow) == [
+        "rke_cluster/a: service_cidr: no /16 of 10.64.0.0/16 is free: it has 1 of that size; networks of clusters in "
+        "it: 1, of others: 0; enlarge cluster_networks.range, or make its prefixes longer"
+    ]
+
+
+def test_a_key_that_is_not_there_is_a_warning(heat: Heat, site: Site, make: Make, tmp_path: Path) -> None:
+    path = tmp_path / "id_nope"
+    cluster = resolved(make(ssh_key_path=str(path)), [make(ssh_key_path=str(path))], site.admin)
+    assert cluster.create(site).outputs["warning"] == f"ssh_key_path: {path} is not there; RKE is to run where it is"
+    path.touch()
+    assert "warning" not in cluster.create(site).outputs
+
+
+# --- RKE2 ---------------------------------------------------------------------------------
+
+RKE2 = {
+    "server_names": ["s-0"],
+    "server_addresses": ["10.1.0.10"],
+    "agent_names": ["g-0"],
+    "agent_addresses": ["10.1.0.20"],
+    "api_address": "10.1.0.5",
+    "api_floating_address": "192.0.2.5",
+}
+
+
+def test_a_config_for_each_node_of_rke2(heat: Heat, site: Site, make: Make) -> None:
+    heat.outputs, heat.parameters = RKE2, {"tls_san": "a.example,b.example", "cni": "calico", "server_taint": "True"}
+    cluster = make(distribution="rke2")
+    applied(site, cluster)
+    server, agent = read(cluster, "s-0.yaml"), read(cluster, "g-0.yaml")
+    assert server["tls-san"] == ["10.1.0.5", "192.0.2.5", "a.example", "b.example"]
+    assert (server["cni"], server["node-taint"]) == (["calico"], ["CriticalAddonsOnly=true:NoExecute"])
+    assert agent["server"] == "https://10.1.0.5:9345"
+    heat.outputs = RKE2 | {"agent_names": [], "agent_addresses": []}
+    assert "g-0.yaml is too much" in str(planned(site, cluster))
+    applied(site, cluster)
+    assert sorted(each.name for each in Path(cluster.directory).iterdir()) == ["s-0.yaml"]
+
+
+def test_what_a_standing_stack_of_rke2_has_otherwise_is_told(heat: Heat, site: Site, make: Make) -> None:
+    heat.outputs, heat.parameters = RKE2, {"cluster_cidr": "10.99.0.0/16"}
+    (said,) = refusals(site, make(distribution="rke2"))
+    assert "cluster_cidr is 10.42.0.0/16, and stack/a has the parameter cluster_cidr 10.99.0.0/16; write" in said
+
+
+def test_a_cluster_of_rke2_and_its_stack_tell_one_another(heat: Heat, site: Site, make: Make, tmp_path: Path) -> None:
+    cluster, silent = make(distribution="rke2"), stack(tmp_path)
+    told = resolved(silent, [silent, cluster], site.admin)
+    assert told.parameters == {"cluster_cidr": "10.42.0.0/16"}
+    telling = stack(tmp_path, parameters={"cluster_cidr": "10.7.0.0/16", "cni": ["multus", "cilium"]})
+    assert resolved(telling, [telling, cluster], site.admin).parameters == telling.parameters
+    known = resolved(cluster, [telling, cluster], site.admin)
+    assert (known.cluster_cidr, known.network_plugin) == ("10.7.0.0/16", "multus,cilium")
+    apart, outside = (
+        stack(tmp_path, parameters={"external_cloud_provider": "False"}),
+        make(distribution="rke2", external_cloud_provider=True),
+    )
+    (said,) = map(str, resolved(outside, [apart, outside], site.admin).scene.contradictions("a", {}))
+    assert "external_cloud_provider is true, and stack/a has the parameter external_cloud_provider false" in said
+    other = make(distribution="rke2", cluster_cidr="10.8.0.0/16")
+    said = "".join(map(str, resolved(other, [telling, other], site.admin).check(site, None)))
+    assert "cluster_cidr is 10.8.0.0/16, and stack/a has the parameter cluster_cidr 10.7.0.0/16; say it once" in said
+
+
+def test_stacks_and_pools_of_one_name_in_two_projects_are_told_apart(site: Site, make: Make, tmp_path: Path) -> None:
+    """Each cluster takes the parameters of the stack, and the addresses of the pool, of its own project."""
+    stacks = [stack(tmp_path, project=each, parameters={"node_count": count}) for each, count in (("p", 1), ("q", 5))]
+    pools = [
+        AddressPool(name="lb", project=each, subnet="nodes", addresses=(addresses,))
+        for each, addresses in (("p", "10.1.0.9"), ("q", "10.2.0.9"))
+    ]
+    clusters = [make(each, stack="a", project=each) for each in ("p", "q")]
+    spec = [*stacks, *pools, *clusters]
+    scenes = [(each, resolved(each, spec, site.admin).scene) for each in clusters]
+    assert [scene.parameters(cluster)["node_count"] for cluster, scene in scenes] == [1, 5]
+    assert [scene.addresses(cluster) for cluster, scene in scenes] == [{"lb": ("10.1.0.9",)}, {"lb": ("10.2.0.9",)}]
+
+
+def test_a_cluster_needs_a_name_of_its_own_in_all_projects(site: Site, make: Make) -> None:
+    spec = [make(project="p"), make(project="q", directory="elsewhere")]
+    with pytest.raises(SpecError) as raised:
+        resolved(spec[0], spec, site.admin)
+    assert [(each.where, "same name" in each.what) for each in raised.value.mistakes] == [("rke_cluster/a", True)]

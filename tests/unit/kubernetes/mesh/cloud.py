@@ -1,0 +1,83 @@
+"""Networks, routers and nodes' ports as Neutron tells of them."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from typing import Any
+
+from openstack_prep.kubernetes.mesh.scene import Scene, Side
+
+MINE = "project-1"
+
+
+def subnet(name: str, cidr: str, network: str = "", **fields: Any) -> dict[str, Any]:
+    """A subnet on a network of its own, with the first address for its gateway."""
+    block = ipaddress.ip_network(cidr)
+    raw = {"id": name, "name": name, "cidr": cidr, "network_id": network or f"net-{name}", "project_id": MINE}
+    pool = {"start": str(block[2]), "end": str(block[-2])}
+    raw |= {"ip_version": block.version, "gateway_ip": str(block[1]), "host_routes": [], "allocation_pools": [pool]}
+    return raw | fields
+
+
+def interface(router: str, of: dict[str, Any], address: str | None = None) -> dict[str, Any]:
+    fixed = [{"subnet_id": of["id"], "ip_address": address or of["gateway_ip"]}]
+    return {
+        "id": f"{router}-{of['id']}",
+        "device_id": router,
+        "network_id": of["network_id"],
+        "fixed_ips": fixed,
+        "device_owner": "network:router_interface",
+    }
+
+
+def router(name: str, *routes: tuple[str, str], **fields: Any) -> dict[str, Any]:
+    listed = [{"destination": to, "nexthop": hop} for to, hop in routes]
+    return {"id": name, "name": name, "routes": listed, "admin_state_up": True, "external_gateway_info": None} | fields
+
+
+def port(name: str, of: dict[str, Any], address: str, *groups: str, **fields: Any) -> dict[str, Any]:
+    raw = {"id": name, "name": name, "network_id": of["network_id"], "security_groups": list(groups)}
+    raw |= {"fixed_ips": [{"subnet_id": of["id"], "ip_address": address}], "allowed_address_pairs": []}
+    return raw | {"project_id": MINE, "device_id": f"server-{name}", "device_owner": "compute:nova"} | fields
+
+
+def rule(**fields: Any) -> dict[str, Any]:
+    """A rule; by itself it lets in everything of IPv4."""
+    empty = ("protocol", "port_range_min", "port_range_max", "remote_ip_prefix", "remote_group_id")
+    return {"direction": "ingress", "ethertype": "IPv4", **dict.fromkeys(empty)} | fields
+
+
+def group(name: str, *rules: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """A group that lets everything out."""
+    out = [rule(direction="egress", ethertype=each) for each in ("IPv4", "IPv6")]
+    return {"id": name, "name": name, "project_id": MINE, "security_group_rules": [*out, *rules]} | fields
+
+
+def scene(
+    *,
+    subnets: Sequence[dict[str, Any]] = (),
+    interfaces: Sequence[dict[str, Any]] = (),
+    routers: Sequence[dict[str, Any]] = (),
+    groups: Sequence[dict[str, Any]] = (),
+    ports: Sequence[dict[str, Any]] = (),
+    address_groups: Sequence[dict[str, Any]] = (),
+    networks: Sequence[dict[str, Any]] = (),
+    sees_all: bool = False,
+) -> Scene:
+    return Scene(
+        cloud="mycloud",
+        project_id=MINE,
+        sees_all=sees_all,
+        subnets={each["id"]: each for each in subnets},
+        networks={each["id"]: each for each in networks},
+        interfaces=interfaces,
+        routers={each["id"]: each for each in routers},
+        groups={each["id"]: each for each in groups},
+        address_groups={each["id"]: each for each in address_groups},
+        ports=ports,
+    )
+
+
+def side(name: str, of: dict[str, Any], *ports: dict[str, Any], **fields: Any) -> Side:
+    return Side(name=name, ports=ports, subnets=(of,), **fields)

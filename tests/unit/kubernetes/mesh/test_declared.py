@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from openstack_prep.base.finding import Finding
+from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
+from openstack_prep.kubernetes.mesh.declared import Declared, mended
+from openstack_prep.resources.addresses.address_pairs import AddressPairs
+from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.network.security_group import SecurityGroupRules
+from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
+from tests.unit.kubernetes.mesh.cloud import MINE, group, port, subnet
+
+DECLARED = Declared(
+    RkeCluster(name="one", stack="one", directory="one"),
+    [
+        AddressPool(name="pool", subnet="one", addresses=("10.1.0.208/29",)),
+        AddressPairs(name="one", stack="one", pools=("pool",), addresses=("10.1.0.5",)),
+        AddressPairs(name="two", stack="two", addresses=("10.1.0.6",)),
+        SecurityGroupRules(
+            name="one",
+            rules=(
+                SecurityGroupRule(protocol="tcp", ports="4240", remote_group="self"),
+                SecurityGroupRule(protocol="tcp", ports="4240", remote_group="not-seen"),
+            ),
+        ),
+    ],
+)
+
+
+def test_pairs_of_the_stack_are_added() -> None:
+    (found,) = DECLARED.ports([port("a", subnet("one", "10.1.0.0/24"), "10.1.0.9")])
+    assert sorted(each["ip_address"] for each in found["allowed_address_pairs"]) == ["10.1.0.208/29", "10.1.0.5"]
+
+
+def test_rules_are_added_to_the_groups_of_the_project() -> None:
+    groups = {"one": group("one"), "far": group("far") | {"name": "one", "project_id": "another"}}
+    found = DECLARED.groups(groups, MINE)
+    (added,) = [
+        each for each in found["one"]["security_group_rules"] if each not in group("one")["security_group_rules"]
+    ]
+    assert (added["port_range_min"], added["remote_group_id"]) == (4240, "one")
+    assert found["far"] == groups["far"]
+
+
+def test_what_is_left_keeps_its_command() -> None:
+    rule, pair, route = (
+        Finding(where="one", what=what, why="w", remedy="openstack x")
+        for what in ("does not let tcp 1 in", "have no allowed address pair for", "no route")
+    )
+    assert [each.remedy for each in mended([rule, pair, route], [route], "a b.yaml")] == [
+        "openstack-prep apply 'a b.yaml'",
+        "openstack-prep address-pairs sync 'a b.yaml'",
+        "openstack x",
+    ]

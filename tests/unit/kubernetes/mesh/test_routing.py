@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from openstack_prep.base.finding import Finding
+from openstack_prep.kubernetes.mesh.routing import routing
+from tests.unit.kubernetes.mesh.cloud import interface, port, router, scene, side, subnet
+
+ONE, TWO = subnet("one", "10.1.0.0/24"), subnet("two", "10.2.0.0/24")
+TRANSIT = subnet("transit", "192.168.0.0/29")
+OPENSTACK = "openstack --os-cloud mycloud"
+
+
+def broken(one: dict[str, Any] = ONE, two: dict[str, Any] = TWO, **given: Any) -> list[Finding]:
+    subnets = [one, two, *given.pop("subnets", [])]
+    return list(routing(scene(subnets=subnets, **given), side("one", one), side("two", two)))
+
+
+def test_one_router_for_both() -> None:
+    ways = {"interfaces": [interface("r", ONE), interface("r", TWO)], "routers": [router("r")]}
+    assert broken(**ways) == []
+    assert broken(two=ONE) == []
+
+
+def test_two_routers_joined_by_a_network() -> None:
+    joined = [interface("r1", ONE), interface("r1", TRANSIT), interface("r2", TRANSIT, "192.168.0.2")]
+    given = {"subnets": [TRANSIT], "interfaces": [*joined, interface("r2", TWO)]}
+    assert broken(routers=[router("r1", ("10.0.0.0/8", "192.168.0.2")), router("r2")], **given) == []
+    (found,) = broken(routers=[router("r1"), router("r2")], **given)
+    assert found.remedy == f"{OPENSTACK} router set --route destination=10.2.0.0/24,gateway=192.168.0.2 r1"
+    wrong = [router("r1", ("10.0.0.0/8", "192.168.0.2")), router("r2", external_gateway_info={"network_id": "ext"})]
+    given["interfaces"] = joined
+    (found,) = broken(routers=wrong, **given)
+    assert found.what.endswith("nor a route to it: it sends them out by its external gateway")
+    assert found.remedy == f"{OPENSTACK} router add subnet r2 two"
+
+
+def test_a_host_route_is_stronger_than_the_gateway() -> None:
+    routed = ONE | {"host_routes": [{"destination": "10.2.0.0/16", "nexthop": "10.1.0.9"}]}
+    interfaces = [interface("r", ONE), interface("far", ONE, "10.1.0.9"), interface("far", TWO)]
+    routers = [router("r"), router("far")]
+    assert broken(one=routed, interfaces=interfaces, routers=routers) == []
+    (found,) = broken(one=routed, interfaces=[interface("r", ONE), interface("r", TWO)], routers=routers)
+    assert (
+        found.what
+        == "the host route of subnet one one (10.1.0.0/24) to 10.2.0.0/16 leads to 10.1.0.9, which is no router"
+    )
+    assert found.remedy == f"{OPENSTACK} subnet unset --host-route destination=10.2.0.0/16,gateway=10.1.0.9 one"
+
+
+def test_a_gateway_that_is_not_the_routers_address() -> None:
+    interfaces = [interface("r", ONE, "10.1.0.254"), interface("r", TWO)]
+    (found,) = broken(interfaces=interfaces, routers=[router("r")])
+    assert found.what == (
+        "the gateway_ip of subnet one one (10.1.0.0/24) is 10.1.0.1, which is no router's: router r r has 10.1.0.254"
+    )
+    apart = "--no-allocation-pool --allocation-pool start=10.1.0.2,end=10.1.0.253"
+    assert found.remedy == f"{OPENSTACK} subnet set {apart} --gateway 10.1.0.254 one"
+    (found,) = broken(one=ONE | {"gateway_ip": None}, interfaces=[interface("r", TWO)], routers=[router("r")])
+    assert found.what == "subnet one one (10.1.0.0/24) has no gateway, and no host route to 10.2.0.0/24"
+    assert found.remedy == f"{OPENSTACK} subnet set --gateway 10.1.0.1 one"
+
+
+def test_an_appliance_is_looked_at_by_a_person() -> None:
+    firewall = port("firewall", ONE, "10.1.0.1")
+    (found,) = broken(ports=[firewall])
+    assert (found.level, found.why) == ("warning", "whether it forwards packets cannot be seen from here")
+    assert "leads to 10.1.0.1, which is port firewall firewall of compute:nova" in found.what
+
+
+def test_a_circle() -> None:
+    interfaces = [interface("r1", ONE), interface("r1", TRANSIT), interface("r2", TRANSIT, "192.168.0.2")]
+    routers = [router("r1", ("10.2.0.0/24", "192.168.0.2")), router("r2", ("10.0.0.0/8", "192.168.0.1"))]
+    (found,) = broken(subnets=[TRANSIT], interfaces=interfaces, routers=routers)
+    assert found.what == "packets for 10.2.0.0/24 go in a circle: router r1 r1, router r2 r2"
+    assert found.remedy == f"{OPENSTACK} router unset --route destination=10.0.0.0/8,gateway=192.168.0.1 r2"
+
+
+def test_networks_that_cannot_be_told_apart() -> None:
+    (found,) = broken(two=subnet("two", "10.1.0.128/25"))
+    assert found.what == "the nodes' subnets overlap: subnet one one (10.1.0.0/24), subnet two two (10.1.0.128/25)"
+    twin = subnet("twin", "10.2.0.0/16")
+    interfaces = [interface("r", ONE), interface("r", twin), interface("r2", TWO)]
+    (found,) = broken(subnets=[twin], interfaces=interfaces, routers=[router("r"), router("r2")])
+    assert (
+        found.what
+        == "router r r has an interface in another subnet with 10.2.0.0/24 in it: subnet twin twin (10.2.0.0/16)"
+    )
+    (found,) = broken(two=subnet("two", "2001:db8::/64"))
+    assert found.what == "the nodes of one and of two have no IP version in common"
+
+
+@pytest.mark.parametrize(("sees_all", "level"), [(False, "warning"), (True, "error")])
+def test_on_other_projects_networks_not_all_routers_are_seen(sees_all: bool, level: str) -> None:
+    (found,) = broken(one=ONE | {"project_id": "theirs"}, sees_all=sees_all)
+    assert found.level == level
+    assert found.what.endswith("as far as you may see") is not sees_all
+    (found,) = broken(interfaces=[interface("r", ONE)])
+    assert (found.level, found.what) == ("warning", "router r is not yours to see, as far as you may see")
+
+
+@pytest.mark.parametrize("way", ["router:external", "shared"])
+def test_on_a_providers_network_the_router_may_be_of_metal(way: str) -> None:
+    (found,) = broken(networks=[{"id": "net-one", way: True}], sees_all=True)
+    assert (found.level, found.what) == (
+        "warning",
+        "no router has an interface in subnet one one (10.1.0.0/24), as far as you may see",
+    )
+    assert broken(networks=[{"id": "net-one", way: False}])[0].level == "error"
+
+
+def test_a_link_local_gateway_is_a_router_of_metal() -> None:
+    one, two = subnet("one", "2001:db8:1::/64", gateway_ip="fe80::1"), subnet("two", "2001:db8:2::/64")
+    (found,) = broken(one=one, two=two)
+    assert found.level == "warning"
+
+
+def test_the_order_in_which_neutron_lists_things_does_not_matter() -> None:
+    """Neutron sorts by id, and ids are random: every order gives the same findings."""
+    interfaces = [interface("r1", ONE), interface("r2", TWO), interface("r1", TWO, "10.2.0.9")]
+    interfaces += [interface("r1", TRANSIT), interface("r2", TRANSIT, "192.168.0.2")]
+    routers = [router("r1", admin_state_up=False), router("r2", ("10.1.0.0/24", "10.2.0.177"))]
+    for ways in itertools.permutations(interfaces):
+        for listed in itertools.permutations(routers):
+            given = scene(subnets=[TRANSIT, TWO, ONE], interfaces=ways, routers=listed)
+            (there,) = routing(given, side("one", ONE), side("two", TWO))
+            (back,) = routing(given, side("two", TWO), side("one", ONE))
+            assert there.what == "router r1 r1 is switched off"
+            assert back.what == "router r2 r2 has a route to 10.1.0.0/24 by 10.2.0.177, which is no router"
+            assert back.remedy == f"{OPENSTACK} router unset --route destination=10.1.0.0/24,gateway=10.2.0.177 r2"

@@ -1,0 +1,205 @@
+"""Whole files as RKE gets them: data/*.yml; OPENSTACK_PREP_STORE=1 writes them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from openstack_prep.base.secret import Secret
+from openstack_prep.base.yaml_text import dump
+from openstack_prep.kubernetes import reading
+from openstack_prep.kubernetes.model import Cluster, Node, NodeGroup, Registry
+from openstack_prep.kubernetes.nodes import nodes_of
+from openstack_prep.kubernetes.rke1 import cluster_yml
+from openstack_prep.kubernetes.rke1.cluster_yml import document, kubeconfig_hint, mistakes, warnings
+
+PLAIN = Cluster(cluster_cidr="10.64.0.0/16", service_cidr="10.65.0.0/16")
+FULL = Cluster(
+    kubernetes_version="v1.31.1-rancher1-1",
+    roles=(
+        NodeGroup(nodes="0-2", roles=("controlplane", "etcd"), config={"docker_socket": "/run/docker.sock"}),
+        NodeGroup(
+            nodes="3-", roles=("worker",), labels={"disk": "fast"}, taints=("gpu=yes:NoSchedule", "old:NoExecute")
+        ),
+    ),
+    user="rocky",
+    ssh_key_path="/home/me/.ssh/id_ed25519",
+    cluster_cidr="10.64.0.0/16",
+    service_cidr="10.65.0.0/16",
+    cluster_dns="10.65.0.53",
+    network_plugin="none",
+    external_cloud_provider=True,
+    private_registries=(
+        Registry(url="registry.example.com:5000", user="puller", password=Secret("no"), is_default=True),
+        Registry(url="mirror.example.com"),
+    ),
+    config={
+        "authentication": {"strategy": "x509|webhook", "sans": ["api.example.com"]},
+        "services": {
+            "kube-api": {"extra_args": {"v": 4, "audit-log-path": "-"}, "always_pull_images": True},
+            "etcd": {
+                "backup_config": {
+                    "interval_hours": 6,
+                    "s3backupconfig": {"endpoint": "s3.example.com", "bucket_name": "etcd", "secret_key": "hush"},
+                },
+            },
+            "kubelet": {"extra_args": {"max-pods": "250"}},
+        },
+        "addons": "apiVersion: v1\nkind: Namespace\nmetadata: {name: apps}\n",
+        "ingress": {"provider": "none"},
+        "bastion_host": {"address": "192.0.2.99", "user": "jump"},
+        "addon_job_timeout": 120,
+    },
+)
+
+
+def nodes(cluster: Cluster, count: int) -> Sequence[Node]:
+    return nodes_of(cluster, [(f"Node-{n}", f"192.0.2.{n + 10}", f"10.1.0.{n + 10}") for n in range(count)])
+
+
+def said(cluster: Cluster, found: Sequence[Node] | None = None) -> list[str]:
+    return [str(each) for each in mistakes(cluster, found)]
+
+
+@pytest.mark.parametrize(("name", "cluster", "count"), [("plain", PLAIN, 3), ("one", Cluster(), 1), ("full", FULL, 4)])
+def test_whole_files(
+    name: str, cluster: Cluster, count: int, stored: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    found = nodes(cluster, count)
+    assert said(cluster, found) == []
+    written = dump(document(cluster, found, name))
+    stored(f"../kubernetes/data/{name}.yml", written.rstrip("\n"))
+    path = tmp_path / "cluster.yml"  # what we write, our own strict reader takes
+    path.write_text(written)
+    assert reading.read(path) == (yaml.safe_load(written), [])
+
+
+def test_secrets_show_in_the_file_alone() -> None:
+    made = document(FULL, nodes(FULL, 4), "full")
+    assert "hush" not in str(made)
+    assert str(made["private_registries"][0]["password"]) == "********"
+    assert "secret_key: hush" in dump(made)
+    assert "password: 'no'" in dump(made)
+
+
+def test_cri_dockerd_is_asked_for_where_kubernetes_needs_it() -> None:
+    def asked(version: str | None, **config: Any) -> Any:
+        return document(Cluster(kubernetes_version=version, config=config), (), "c").get("enable_cri_dockerd")
+
+    assert [asked(None), asked("v1.23.16-rancher2-3"), asked("v1.24.17-rancher1-1")] == [None, None, True]
+    assert asked("v1.24.17-rancher1-1", enable_cri_dockerd=False) is False
+
+
+def test_unknown_keys_and_wrong_types_all_at_once() -> None:
+    config = {
+        "services": {"kubeapi": {}, "kubelet": {"extra_args": ["max-pods=250"], "fail_swap_on": "no"}},
+        "kubelet": {},
+        "ingres": {"provider": "none"},
+    }
+    assert said(
+        replace(PLAIN, config=config, roles=(NodeGroup(nodes="0-", roles=cluster_yml.MASTER, config={"prot": 22}),))
+    ) == [
+        "config.services.kubeapi: unknown key; did you mean kube-api?",
+        "config.services.kubelet.extra_args: a list is not a mapping; write a mapping",
+        "config.services.kubelet.fail_swap_on: 'no' is not true or false; write true or false",
+        "config.kubelet: unknown key; it belongs to services",
+        "config.ingres: unknown key; did you mean ingress?",
+        "roles[0].config.prot: unknown key; did you mean port?",
+    ]
+
+
+def test_what_has_fields_of_ours_is_not_said_twice() -> None:
+    config = {
+        "nodes": [],
+        "cluster_name": "x",
+        "kubernetes_version": "v1.31.1-rancher1-1",
+        "network": {"plugin": "canal", "mtu": 1400},
+        "services": {"kubelet": {"cluster_dns_server": "10.65.0.10", "extra_args": {}}},
+        "private_registries": [],
+        "cloud_provider": {"name": "aws"},
+    }
+    group = NodeGroup(nodes="0-", roles=cluster_yml.MASTER, config={"user": "me"})
+    found = said(replace(FULL, config=config, roles=(group,)))
+    assert found == [
+        "config.cluster_name: is what the field name is for; write it there: name",
+        "config.kubernetes_version: is what the field kubernetes_version is for; write it there: kubernetes_version",
+        "config.nodes: is what the field roles is for; write it there: roles",
+        "config.network.plugin: is what the field network_plugin is for; write it there: network_plugin",
+        "config.services.kubelet.cluster_dns_server: is what the field cluster_dns is for; write it there: cluster_dns",
+        "config.private_registries: is what the field private_registries is for; write it there: private_registries",
+        "config.cloud_provider.name: is what the field external_cloud_provider is for; "
+        "write it there: external_cloud_provider",
+        "roles[0].config.user: comes from user; take it out of config",
+    ]
+    free = {name: config[name] for name in ("private_registries", "cloud_provider")}
+    assert said(replace(PLAIN, config=free)) == []
+
+
+def test_values_by_the_names_of_our_fields() -> None:
+    cluster = Cluster(
+        kubernetes_version="1.31",
+        network_plugin="cilium",
+        config={"ingress": {"provider": "traefik"}, "services": {"etcd": {"external_urls": ["https://etcd"]}}},
+        roles=(NodeGroup(nodes="0-", roles=("worker",)),),
+    )
+    assert said(cluster) == [
+        "roles: no node is controlplane; make at least one controlplane",
+        "kubernetes_version: '1.31' is no version; write one such as v1.31.1-rancher1-1",
+        "network_plugin: 'cilium' is none that RKE knows; "
+        "write none and deploy it on top; in a spec leave it out, and write a section cilium",
+        "config.ingress.provider: 'traefik' is none that RKE knows; write nginx, none",
+        "config.services.etcd.ca_cert: is missing, and external_urls needs it; add it",
+        "config.services.etcd.cert: is missing, and external_urls needs it; add it",
+        "config.services.etcd.key: is missing, and external_urls needs it; add it",
+        "config.services.etcd.path: is missing, and external_urls needs it; add it",
+    ]
+
+
+def test_roles_of_the_nodes_there_are() -> None:
+    lonely = [replace(each, roles=("worker",)) for each in nodes(PLAIN, 2)]
+    assert said(PLAIN, lonely) == [
+        "roles: no node is controlplane; make at least one controlplane",
+        "roles: no node is etcd; make at least one etcd",
+    ]
+
+
+def test_etcd_elsewhere() -> None:
+    outside = {"external_urls": ["https://etcd"], "ca_cert": "a", "cert": "b", "key": "c", "path": "/k"}
+    cluster = replace(PLAIN, config={"services": {"etcd": outside}})
+    assert said(cluster) == []
+    assert said(cluster, nodes(cluster, 1)) == [
+        "roles: there is etcd inside and outside of the cluster; take the role etcd away, or external_urls"
+    ]
+    assert said(cluster, [replace(each, roles=("controlplane", "worker")) for each in nodes(cluster, 1)]) == []
+
+
+def test_networks_without_room_are_somebody_elses_to_tell() -> None:
+    small = Cluster(service_cidr="10.0.0.0/30")
+    assert "kubelet" not in document(small, (), "c")["services"]
+    assert said(small) == []
+
+
+def test_warnings() -> None:
+    four = replace(PLAIN, kubernetes_version="v1.99.0-rancher1-1", network_plugin="weave")
+    both = [replace(each, roles=cluster_yml.MASTER) for each in nodes(PLAIN, 2)]
+    assert list(warnings(four, both)) == [
+        "2 nodes are etcd: they outlive the loss of as many as 1 do; make it odd",
+        "v1.99.0-rancher1-1 is newer than the newest we know RKE has, v1.31.1-rancher1-1; "
+        "rke config --list-version --all tells",
+        "weave is gone with Kubernetes 1.30; choose canal, calico or flannel",
+    ]
+    assert list(warnings(FULL, nodes(FULL, 4))) == []
+
+
+def test_the_way_to_the_kubeconfig() -> None:
+    assert kubeconfig_hint("cluster1/cluster.yml").splitlines() == [
+        "rke up --config cluster1/cluster.yml",
+        "export KUBECONFIG=cluster1/kube_config_cluster.yml",
+        "kubectl get nodes",
+    ]
+    assert "KUBECONFIG=kube_config_cluster.yml" in kubeconfig_hint()

@@ -1,0 +1,223 @@
+"""Whole config.yaml files: data/rke2-*.yaml; OPENSTACK_PREP_STORE=1 writes them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from openstack_prep.base.secret import Secret
+from openstack_prep.base.yaml_text import dump
+from openstack_prep.kubernetes import reading
+from openstack_prep.kubernetes.model import Cluster, Node, NodeGroup, Registry
+from openstack_prep.kubernetes.nodes import nodes_of
+from openstack_prep.kubernetes.rke2.rke2 import (
+    document_faults,
+    documents,
+    kubeconfig_hint,
+    mistakes,
+    registries,
+    warnings,
+)
+from openstack_prep.kubernetes.rke2.rke2_keys import SERVER
+
+PLAIN = Cluster(distribution="rke2", cluster_cidr="10.64.0.0/16", service_cidr="10.65.0.0/16")
+FULL = Cluster(
+    distribution="rke2",
+    kubernetes_version="v1.35.7+rke2r1",
+    roles=(
+        NodeGroup(nodes="0", roles=("etcd",)),
+        NodeGroup(nodes="1-2", roles=("controlplane",), taints=("a=b:NoSchedule",)),
+        NodeGroup(
+            nodes="3-",
+            roles=("worker",),
+            labels={"disk": "fast"},
+            config={"kubelet-arg": ["max-pods=250"]},
+        ),
+    ),
+    cluster_cidr="10.64.0.0/16",
+    service_cidr="10.65.0.0/16",
+    network_plugin="multus,cilium",
+    external_cloud_provider=True,
+    private_registries=(
+        Registry(url="registry.example.com:5000", user="puller", password=Secret("hush"), is_default=True),
+        Registry(url="mirror.example.com"),
+    ),
+    config={
+        "tls-san": ["api.example.com"],
+        "disable-kube-proxy": True,
+        "etcd-s3": True,
+        "etcd-s3-bucket": "etcd",
+        "etcd-s3-secret-key": "hush",
+        "profile": "cis",
+    },
+)
+
+
+def nodes(cluster: Cluster, count: int) -> Sequence[Node]:
+    return nodes_of(cluster, [(f"Node-{n}", f"192.0.2.{n + 10}", f"10.1.0.{n + 10}") for n in range(count)])
+
+
+def said(cluster: Cluster, found: Sequence[Node] | None = None) -> list[str]:
+    return [str(each) for each in mistakes(cluster, found)]
+
+
+@pytest.mark.parametrize(
+    ("name", "cluster", "count", "token"), [("plain", PLAIN, 4, Secret("s3cret")), ("full", FULL, 4, None)]
+)
+def test_whole_files(
+    name: str,
+    cluster: Cluster,
+    count: int,
+    token: Secret | None,
+    stored: Callable[[str, str], None],
+    tmp_path: Path,
+) -> None:
+    found = nodes(cluster, count)
+    assert said(cluster, found) == []
+    made = documents(cluster, found, api="10.1.0.5", token=token, tls_san=["192.0.2.5"])
+    assert "s3cret" not in str(made)
+    assert "hush" not in str(made)
+    texts = {each: dump(document) for each, document in made.items()}
+    shown = "".join(f"# {each}\n---\n{texts[each]}" for each in texts).rstrip("\n")
+    stored(f"../kubernetes/data/rke2-{name}.yaml", shown)
+    for each, node in zip(texts, found, strict=True):  # what we write, our own strict reader takes
+        path = tmp_path / each
+        path.write_text(texts[each])
+        form: reading.Form = "agent" if node.roles == ("worker",) else "server"
+        assert reading.read(path, form) == (yaml.safe_load(texts[each]), [])
+
+
+def test_who_joins_whom() -> None:
+    made = documents(PLAIN, nodes(PLAIN, 4), api="2001:db8::5", token=Secret("t"))
+    assert [each.get("server") for each in made.values()] == [None, *["https://[2001:db8::5]:9345"] * 3]
+    assert [("cni" in each, "tls-san" in each) for each in made.values()] == [(True, True)] * 3 + [(False, False)]
+    own = replace(PLAIN, config={"token-file": "/etc/token", "tls-san": "10.1.0.5"})
+    first = documents(own, nodes(own, 1), api="10.1.0.5", token=Secret("t"))["node-0"]
+    assert (first["token-file"], first["tls-san"], "token" in first) == ("/etc/token", ["10.1.0.5"], False)
+
+
+def test_a_datastore_in_place_of_etcd() -> None:
+    group = NodeGroup(nodes="0-", roles=("controlplane",))
+    cluster = replace(PLAIN, roles=(group,), config={"datastore-endpoint": "mysql://me:hush@db/rke2"})
+    assert said(cluster, nodes(cluster, 2)) == []
+    made = documents(cluster, nodes(cluster, 2), api="10.1.0.5", token=Secret("t"))
+    assert "hush" not in str(made)
+    assert [each.get("server") for each in made.values()] == [None, "https://10.1.0.5:9345"]
+    assert not any("disable-etcd" in each for each in made.values())
+
+
+def test_registries() -> None:
+    assert registries(PLAIN) is None
+    assert registries(replace(PLAIN, private_registries=(Registry(url="open.example.com"),))) is None
+    assert yaml.safe_load(dump(registries(FULL) or {})) == {
+        "configs": {"registry.example.com:5000": {"auth": {"username": "puller", "password": "hush"}}}
+    }
+
+
+def test_keys_of_others() -> None:
+    config = {
+        "cluster-init": True,
+        "flannel-backend": "none",
+        "kube-controller-arg": [],
+        "kubelet-args": ["max-pods=250"],
+        "etcd-s3": True,
+        "disable": {"rke2-ingress-nginx": True},
+        "cni": "canal",
+        "node-label": ["a=b"],
+    }
+    group = NodeGroup(
+        nodes="0-2",
+        roles=("controlplane", "etcd"),
+        labels={
+            "node-role.kubernetes.io/master": "x",
+            "node.kubernetes.io/pool": "a",
+            "topology.kubernetes.io/zone": "b",
+        },
+        config={"cluster-domain": "x.local", "server": "https://x:9345"},
+    )
+    workers = NodeGroup(nodes="3-", roles=("worker",), config={"tls-san": ["x"], "docker": True, "selinux": True})
+    assert said(replace(PLAIN, config=config, roles=(group, workers))) == [
+        "config.node-label: comes from roles: labels; take it out of config",
+        "config.cni: comes from network_plugin; take it out of config",
+        "config.cluster-init: RKE2 has no cluster-init; take it out: the first server is the one without a key server",
+        "config.flannel-backend: RKE2 has no flannel-backend; write cni: flannel",
+        "config.kube-controller-arg: RKE2 has no kube-controller-arg; write kube-controller-manager-arg",
+        "config.kubelet-args: unknown key; did you mean kubelet-arg?",
+        "config.disable: a mapping is not a text, or a list of texts; write a text, or a list of texts",
+        "config.etcd-s3-bucket: is missing, and etcd-s3 needs it; add it",
+        "roles[0].config.server: comes from the address of the API; take it out of config",
+        "roles[0].config.cluster-domain: must be the same on all servers; write it into the cluster's config",
+        "roles[0].labels: a node may not label itself with node-role.kubernetes.io/master; "
+        "set it once the node is there: kubectl label node NAME node-role.kubernetes.io/master=...",
+        "roles[1].config.tls-san: is a server's, and these are agents; take it out",
+        "roles[1].config.docker: RKE2 has no docker; take it out: RKE2 runs containerd",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"kubernetes_version": "v1.31.1-rancher1-1"}, ["kubernetes_version: 'v1.31.1-rancher1-1' is none of RKE2's"]),
+        ({"network_plugin": "weave"}, ["network_plugin: 'weave' is none that RKE2 knows"]),
+        ({"network_plugin": "cilium,multus"}, ["network_plugin: 'cilium,multus' is none that RKE2 knows"]),
+        ({"network_plugin": "multus,canal"}, []),
+        ({"roles": (NodeGroup(nodes="0-", roles=("controlplane",)),)}, ["roles: no node is etcd"]),
+        (
+            {"external_cloud_provider": True, "config": {"cloud-provider-name": "x"}},
+            ["config.cloud-provider-name: comes"],
+        ),
+        ({"external_cloud_provider": False, "config": {"cloud-provider-name": "x"}}, []),
+        ({"config": {"etcd-s3": True, "etcd-s3-config-secret": "s3"}}, []),
+    ],
+)
+def test_values(fields: dict[str, Any], told: list[str]) -> None:
+    found = said(replace(PLAIN, **fields))
+    assert len(found) == len(told)
+    assert all(one.startswith(other) for one, other in zip(found, told, strict=True))
+
+
+def test_what_becomes_a_flag_anyway() -> None:
+    config = {
+        "etcd-expose-metrics": "true",
+        "etcd-snapshot-retention": "5",
+        "kubelet-arg+": ["v=4"],
+        "node-ip": "10.1.0.1",
+    }
+    assert list(document_faults(config, SERVER)) == []
+    found = document_faults({"etcd-expose-metrics": "yes", "lb-server-port": "x", "tls-sans+": []}, SERVER)
+    assert [f"{each.what}; {each.remedy}" for each in found] == [
+        "'yes' is not true or false; write true or false",
+        "'x' is not a whole number; write a whole number",
+        "unknown key; did you mean tls-san?",
+    ]
+
+
+def test_what_rke2_takes_for_something_else() -> None:
+    right = {"cni": ["multus", "canal"], "server": "https://[fd00::5]:9345", "write-kubeconfig-mode": 644}
+    assert list(document_faults(right, SERVER)) == []
+    wrong = {"cni": "multus,cilum", "server": "10.0.0.5:9345", "write-kubeconfig-mode": 0o640}
+    assert [f"{each.what}; {each.remedy}" for each in document_faults(wrong, SERVER)] == [
+        "'cilum' is none that RKE2 knows; did you mean cilium?",
+        "'10.0.0.5:9345' is not the URL of a server; write one such as https://10.0.0.5:9345",
+        'is a number to YAML, and no longer that mode; write "0640"',
+    ]
+
+
+def test_warnings() -> None:
+    assert list(warnings(replace(PLAIN, ssh_key_path="/k"), nodes(PLAIN, 3))) == [
+        "ssh_key_path is for RKE: RKE2 logs in nowhere"
+    ]
+
+
+def test_the_way_to_the_kubeconfig() -> None:
+    assert kubeconfig_hint("rocky", "192.0.2.10", "10.1.0.5", "c1/kubeconfig", "c1").splitlines() == [
+        r"(umask 077; ssh rocky@192.0.2.10 sudo cat /etc/rancher/rke2/rke2.yaml"
+        r" | sed -e 's/127\.0\.0\.1/10.1.0.5/' -e 's/: default$/: c1/' > c1/kubeconfig)",
+        "export KUBECONFIG=c1/kubeconfig",
+        "kubectl get nodes",
+    ]

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from openstack_prep.base.errors import SpecError
+from openstack_prep.kubernetes.model import Cluster, Node, NodeGroup
+from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing, node_mistakes, nodes_of, taint_parts
+
+MASTER = ("controlplane", "etcd")
+
+
+def machines(count: int) -> list[tuple[str, str, str]]:
+    return [(f"Node{n}", f"192.0.2.{n}", f"10.1.0.{n}") for n in range(count)]
+
+
+def node(**said: Any) -> Node:
+    given: dict[str, Any] = {"name": "n0", "address": "192.0.2.1", "internal_address": "10.1.0.1"}
+    return Node(**given | {"roles": ("worker",), "labels": {}, "taints": ()} | said)
+
+
+@pytest.mark.parametrize(("count", "masters"), [(0, 0), (1, 1), (2, 1), (3, 3), (5, 3)])
+def test_who_does_what_when_nobody_says(count: int, masters: int) -> None:
+    found = nodes_of(Cluster(), machines(count))
+    assert [set(each.roles) == {"controlplane", "etcd", "worker"} for each in found[:masters]] == [True] * masters
+    assert [each.roles for each in found[masters:]] == [("worker",)] * (count - masters)
+    assert [each.name for each in found] == [f"node{n}" for n in range(count)]
+
+
+def test_groups() -> None:
+    cluster = Cluster(
+        roles=(
+            NodeGroup(nodes="0-2", roles=MASTER, taints=("a=b:NoSchedule",), config={"port": 2222}),
+            NodeGroup(nodes="3-", roles=("worker",), labels={"disk": "fast"}),
+        )
+    )
+    assert list(group_mistakes(cluster)) == []
+    first, *_, last = nodes_of(cluster, machines(5))
+    assert first == node(
+        name="node0",
+        address="192.0.2.0",
+        internal_address="10.1.0.0",
+        roles=MASTER,
+        taints=("a=b:NoSchedule",),
+        config={"port": 2222},
+    )
+    assert (last.roles, last.labels, last.taints) == (("worker",), {"disk": "fast"}, ())
+
+
+def test_nodes_of_no_group_and_groups_without_a_node() -> None:
+    groups = tuple(NodeGroup(nodes=each, roles=MASTER) for each in ("0", "7-9", "3-5"))
+    with pytest.raises(SpecError) as caught:
+        nodes_of(Cluster(roles=groups), machines(4))
+    assert str(caught.value).splitlines() == [
+        "roles[1].nodes: 7-9 matches no node: there are nodes 0-3; correct it, or leave the group out",
+        "roles[2].nodes: 3-5 goes past the last node: there are nodes 0-3; correct it, or write 3- for all from there "
+        "on",
+        "roles: nobody says what nodes 1-2 does; add a group of theirs, such as 3-",
+    ]
+
+
+def test_what_is_wrong_with_groups() -> None:
+    cluster = Cluster(
+        roles=(
+            NodeGroup(nodes="0-2", roles=MASTER, labels={"-a": "ok", "example.com/b": "no good", "c": ""}),
+            NodeGroup(
+                nodes="2-", roles=("worker",), taints=("a:NoSchedule", "a=b:Never", "=b:NoExecute", "a=:NoExecute")
+            ),
+            NodeGroup(nodes="7", roles=("worker",)),
+        )
+    )
+    assert [str(each) for each in group_mistakes(cluster)] == [
+        "roles[1].nodes: node 2 is in roles[0], 0-2, too; let each node be in one group",
+        "roles[2].nodes: node 7 is in roles[1], 2-, too; let each node be in one group",
+        "roles[0].labels: '-a' is no key of a label; write NAME or DOMAIN/NAME",
+        "roles[0].labels: 'no good', of example.com/b, is no value of a label; "
+        "use up to 63 letters, digits, hyphens, underscores and dots",
+        "roles[1].taints[1]: 'a=b:Never' is no taint; "
+        "write KEY=VALUE:EFFECT; effects are NoSchedule, PreferNoSchedule, NoExecute",
+        "roles[1].taints[2]: '=b:NoExecute' is no taint; "
+        "write KEY=VALUE:EFFECT; effects are NoSchedule, PreferNoSchedule, NoExecute",
+    ]
+    assert [taint_parts(each) for each in ("a:NoSchedule", "x.y/a=b:NoExecute", "a=:NoExecute")] == [
+        ("a", "", "NoSchedule"),
+        ("x.y/a", "b", "NoExecute"),
+        ("a", "", "NoExecute"),
+    ]
+    with pytest.raises(ValueError, match="is no taint"):
+        taint_parts("a=b")
+
+
+def test_what_is_wrong_with_nodes() -> None:
+    found = [node(), node(name="a_b", address="", internal_address="10.1.0.1"), node(address="192.0.2.9")]
+    assert [str(each) for each in node_mistakes(found)] == [
+        "nodes: 'a_b' is no name for a node; name machines with small letters, digits, hyphens and dots",
+        "nodes: '', of a_b, is no address; give an IP address or a name",
+        "nodes: 2 have the name n0; give each its own",
+        "nodes: 3 have the internal_address 10.1.0.1; give each its own",
+    ]
+    assert list(node_mistakes([node(address="node.example.com", internal_address="2001:db8::1")])) == []
+
+
+def test_roles_that_nobody_has() -> None:
+    assert [each.what for each in missing(("controlplane", "etcd"), [("worker",), ("etcd",)])] == [
+        "no node is controlplane"
+    ]
+    assert list(missing(("etcd",), [])) == []
+
+
+@pytest.mark.parametrize(("count", "told"), [(0, 0), (1, 0), (2, 1), (3, 0), (4, 1)])
+def test_an_even_number_of_etcd(count: int, told: int) -> None:
+    assert len(list(etcd_warning(count))) == told

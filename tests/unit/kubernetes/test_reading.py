@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from openstack_prep.base.errors import SpecError
+from openstack_prep.base.yaml_text import dump
+from openstack_prep.kubernetes.keys import Each, Kind, Tree
+from openstack_prep.kubernetes.reading import Form, read, warnings
+from openstack_prep.kubernetes.rke1.cluster_keys import CLUSTER, NODE
+
+FILE = """\
+nodes:
+- {address: 192.0.2.1, user: me, role: [controlplane, etcd, worker]}
+"""
+
+
+def told(path: Path, text: str, form: Form = "cluster.yml") -> list[str]:
+    path.write_text(text)
+    return [str(each).replace(f"{path}:", "") for each in read(path, form)[1]]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "cluster.yml"
+
+
+def test_all_that_is_wrong_by_line(path: Path) -> None:
+    text = """\
+nodes:
+- address: 192.0.2.1
+  user: me
+  roles: [controlplane]
+services:
+  etcd:
+    snapshot: true
+    snapshot: false
+  kubeapi: {}
+ssh_key_path: ~/.ssh/id
+"""
+    assert told(path, text) == [
+        "1: nodes: none is controlplane; make at least one controlplane",
+        "2: nodes[0].role: is missing; add it",
+        "4: nodes[0].roles: unknown key; did you mean role?",
+        "8: snapshot stands here and in line 7; keep one of them",
+        "9: services.kubeapi: unknown key; did you mean kube-api?",
+    ]
+
+
+def test_truth_as_yaml_1_1_has_it(path: Path) -> None:
+    assert told(path, f"{FILE}ssh_agent_auth: yes\nenable_cri_dockerd: On\nignore_docker_version: n\n") == []
+    assert told(path, f"{FILE}ssh_agent_auth: maybe\n") == [
+        "3: ssh_agent_auth: 'maybe' is not true or false; write true or false"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("services", "told_of"),
+    [
+        ("{kubelet: {cluster_dns_server: 10.43.0.99}}", []),
+        (
+            "{kubelet: {cluster_dns_server: 10.44.0.10}}",
+            ["services.kubelet.cluster_dns_server: cluster_dns 10.44.0.10 is not"],
+        ),
+        ("{kubelet: {cluster_dns_server: dns}}", ["services.kubelet.cluster_dns_server: 'dns' is no address"]),
+        (
+            "{kube-controller: {cluster_cidr: 192.0.2.0/23}}",
+            ["services.kube-controller.cluster_cidr: cluster_cidr 192"],
+        ),
+        ("{kube-controller: {cluster_cidr: pods}}", ["services.kube-controller.cluster_cidr: 'pods' is no network"]),
+        ("{kube-api: {service_cluster_ip_range: 10.96.0.0/16}}", ["services.kube-api.service_cluster_ip_range: 10.96"]),
+        ("{kube-controller: {cluster_cidr: [1]}}", ["services.kube-controller.cluster_cidr: a list is not a text"]),
+    ],
+)
+def test_networks(path: Path, services: str, told_of: list[str]) -> None:
+    found = told(path, f"{FILE}services: {services}\n")
+    assert len(found) == len(told_of)
+    assert all(one.startswith(f"3: {other}") for one, other in zip(found, told_of, strict=True))
+
+
+ZERO = {Kind.TEXT: "", Kind.SECRET: "", Kind.NUMBER: 0, Kind.REAL: 0.0, Kind.TRUTH: False}
+
+
+def zero(tree: Tree) -> object:
+    """Return what Go makes of what nobody has said, as `rke config` writes it."""
+    if isinstance(tree, Kind):
+        return ZERO.get(tree)
+    if isinstance(tree, Mapping):
+        return {name: zero(each) for name, each in tree.items()}
+    return {} if isinstance(tree, Each) else []
+
+
+def test_what_nobody_has_said_is_no_mistake(path: Path) -> None:
+    """Every key there is, with the value that means nothing: as RKE's own samples have it."""
+    node = {name: zero(each) for name, each in NODE.items()}
+    node |= {"address": "192.0.2.1", "user": "me", "role": ["controlplane", "etcd", "worker"]}
+    whole = {name: zero(each) for name, each in CLUSTER.items()}
+    whole |= {"nodes": [node], "enable_cri_dockerd": None}
+    services = whole["services"]
+    assert isinstance(services, dict)
+    services["etcd"]["backup_config"] = None
+    services["kube-api"]["pod_security_policy"] = False
+    assert told(path, dump(whole)) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "what"),
+    [
+        ("[192.0.2.1]", "a list is not a text; write a text"),
+        ("{a: 192.0.2.1}", "a mapping is not a text; write a text"),
+        ("192.0.2.1/24", "'192.0.2.1/24' is no address; give an IP address or a name"),
+    ],
+)
+def test_addresses_that_are_none(path: Path, address: str, what: str) -> None:
+    assert told(path, FILE.replace("192.0.2.1", address)) == [f"2: nodes[0].address: {what}"]
+
+
+def test_secrets_stay_out_of_what_is_told(path: Path) -> None:
+    text = f"{FILE}private_registries:\n- {{password: [hush]}}\n- {{password: {{a: hush}}}}\naddons: [hush]\n"
+    found = told(path, text)
+    assert len(found) == 3
+    assert "hush" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "what"),
+    [
+        ("", "cluster.yml", "is no mapping of keys; give RKE's cluster.yml"),
+        ("- a\n", "server", "is no mapping of keys; give the config.yaml of an RKE2 server"),
+        ("name: x\nrke_clusters: []\n", "cluster.yml", ":2: this is a spec of openstack-prep; openstack-prep apply "),
+        ("a: b: c\n", "agent", ":1: is not YAML: mapping values are not allowed here; mend it there"),
+        ("a: 1\n---\nb: 2\n", "agent", "is not YAML"),
+    ],
+)
+def test_what_is_no_such_file(path: Path, text: str, form: Form, what: str) -> None:
+    path.write_text(text)
+    with pytest.raises(SpecError) as caught:
+        read(path, form)
+    assert what in str(caught.value)
+
+
+def test_warnings(path: Path) -> None:
+    text = "nodes:\n" + "- {address: 192.0.2.%d, user: me, role: [controlplane, etcd, worker]}\n" * 2 % (1, 2)
+    path.write_text(text + "network: {plugin: weave}\nkubernetes_version: v1.29.9-rancher1-1\n")
+    data, mistakes = read(path)
+    assert mistakes == []
+    assert list(warnings(data)) == [
+        "weave is gone with Kubernetes 1.30; choose canal, calico or flannel",
+        "2 nodes are etcd: they outlive the loss of as many as 1 do; make it odd",
+    ]
+    assert list(warnings({}, "agent")) == []

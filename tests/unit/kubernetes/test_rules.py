@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from openstack_prep.kubernetes.keys import dotted
+from openstack_prep.kubernetes.rules import keys, needs_cri_dockerd, values, warnings
+
+NODE = {"address": "192.0.2.1", "user": "me", "role": ["controlplane", "etcd", "worker"]}
+OLD = "v1.20.15-rancher2-2"
+
+
+def made(path: str, value: Any) -> dict[str, Any]:
+    *parents, last = path.split(".")
+    whole: dict[str, Any] = {}
+    inner = whole
+    for each in parents:
+        inner = inner.setdefault(each, {})
+    inner[last] = value
+    return whole
+
+
+def told(document: dict[str, Any], *, has_nodes: bool = False) -> list[str]:
+    return [str(each.mistake(dotted(each.steps))) for each in values(document, has_nodes=has_nodes)]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "what"),
+    [
+        ("network.plugin", "canall", "network.plugin: 'canall' is none that RKE knows; did you mean canal?"),
+        ("network.plugin", "weave", "network.plugin: weave is gone since Kubernetes 1.30"),
+        ("ingress.network_mode", "host", "ingress.network_mode: 'host' is none that RKE knows"),
+        (
+            "ingress.dns_policy",
+            "clusterfirst",
+            "ingress.dns_policy: 'clusterfirst' is none that RKE knows; did you mean C",
+        ),
+        ("ingress.http_port", 70000, "ingress.http_port: 70000 is no port"),
+        ("ingress", {"http_port": 80, "https_port": 80}, "ingress.https_port: 80 is http_port, too"),
+        (
+            "authentication.strategy",
+            "webhook",
+            "authentication.strategy: 'webhook' is not x509, with or without webhook",
+        ),
+        ("authentication.strategy", "x509|oidc", "authentication.strategy: 'x509|oidc' is not x509"),
+        ("authorization.mode", "abac", "authorization.mode: 'abac' is none that RKE knows"),
+        ("dns.provider", "kubedns", "dns.provider: 'kubedns' is none that RKE knows; did you mean kube-dns?"),
+        ("monitoring.provider", "prometheus", "monitoring.provider: 'prometheus' is none that RKE knows"),
+        ("enable_cri_dockerd", False, "enable_cri_dockerd: Kubernetes cannot use Docker without it since 1.24"),
+        (
+            "kubernetes_version",
+            "v1.31.1",
+            "kubernetes_version: 'v1.31.1' is none of RKE's, and there are no system_images",
+        ),
+        ("kubernetes_version", 1.31, "kubernetes_version: 1.31 is no version"),
+        ("services.kubelet.image", "x", "services.kubelet.image: RKE passes it over; write system_images.kubernetes"),
+        ("services.etcd.image", "x", "services.etcd.image: RKE passes it over; write system_images.etcd"),
+        ("cloud_provider.name", "openstack", "cloud_provider.name: Kubernetes has no openstack of its own since 1.26"),
+        (
+            "services.etcd.backup_config.s3backupconfig",
+            {"endpoint": "s3"},
+            "services.etcd.backup_config.s3backupconfig.bucket_name: is missing",
+        ),
+        (
+            "services.kube-api.pod_security_configuration",
+            "baseline",
+            "services.kube-api.pod_security_configuration: 'baseline' is none that RKE knows",
+        ),
+    ],
+)
+def test_values_that_rke_refuses(path: str, value: Any, what: str) -> None:
+    (found,) = told(made(path, value))
+    assert found.startswith(what)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"network": {"plugin": "weave"}, "kubernetes_version": "v1.29.9-rancher1-1"},
+        {"network": {"plugin": "canal", "mtu": 1400}},
+        {"authentication": {"strategy": "X509|webhook"}},
+        {"enable_cri_dockerd": False, "kubernetes_version": "v1.23.16-rancher2-3"},
+        {"kubernetes_version": "v1.10.3-rancher2"},
+        {"kubernetes_version": "v1.31.99", "system_images": {"kubernetes": "mine"}},
+        {"cloud_provider": {"name": "openstack"}, "kubernetes_version": "v1.25.16-rancher2-3"},
+        {"services": [], "network": "canal", "ingress": None, "authentication": {"strategy": 3}},  # the keys' own check
+    ],
+)
+def test_values_that_it_takes(document: dict[str, Any]) -> None:
+    assert told(document) == []
+
+
+def test_what_old_kubernetes_cannot() -> None:
+    document = {
+        "kubernetes_version": OLD,
+        "enable_cri_dockerd": True,
+        "network": {"plugin": "flannel", "mtu": 1400},
+        "services": {"kube-api": {"pod_security_configuration": "restricted"}},
+        "authorization": {"mode": "none"},
+    }
+    assert told(document) == [
+        "network.mtu: flannel takes none; leave it out, or choose canal or calico",
+        "enable_cri_dockerd: Kubernetes before 1.21 has no use for it; leave it out",
+        "services.kube-api.pod_security_configuration: Kubernetes has it since 1.23; leave it out",
+        "services.kube-api.pod_security_configuration: does not go without rbac; leave authorization.mode out",
+    ]
+    assert not needs_cri_dockerd(OLD)
+    assert needs_cri_dockerd("v1.31.1-rancher1-1")
+    assert not needs_cri_dockerd(None)
+
+
+def test_nodes() -> None:
+    nodes = [
+        NODE,
+        {"address": "192.0.2.1", "user": "", "role": ["master"]},
+        {"address": "192.0.2.3", "user": "me", "role": ["worker"], "hostname_override": "n_3"},
+        {"address": "192.0.2.4", "user": "me", "role": ["worker"], "hostname_override": "N4"},
+        {"address": "192.0.2.5", "user": "me", "role": ["worker"], "hostname_override": "n4"},
+        "192.0.2.6",
+    ]
+    assert told({"nodes": nodes}, has_nodes=True) == [
+        "nodes[1].user: is missing; add it",
+        "nodes[1].role[0]: 'master' is none; write controlplane, etcd, worker",
+        "nodes[2].hostname_override: 'n_3' is no name for a node; use small letters, digits, hyphens and dots",
+        "nodes[1].address: 192.0.2.1 is nodes[0], too; give each its own",
+        "nodes[4].hostname_override: n4 is nodes[3], too; give each its own",
+    ]
+    assert told({"nodes": [NODE]}, has_nodes=True) == []
+    assert told({}, has_nodes=True) == ["nodes: there are none; list the machines"]
+
+
+def test_etcd_elsewhere() -> None:
+    outside = {"external_urls": ["https://etcd"], "ca_cert": "a", "cert": "b", "key": "c", "path": "/k"}
+    document = {"nodes": [NODE], "services": {"etcd": outside}}
+    assert told(document, has_nodes=True) == [
+        "nodes: there is etcd inside and outside of the cluster; take the role etcd away, or external_urls"
+    ]
+    document["nodes"] = [NODE | {"role": ["controlplane", "worker"]}]
+    assert told(document, has_nodes=True) == []
+
+
+def test_a_key_of_former_days() -> None:
+    (found,) = keys({"services": {"kube-api": {"pod_security_policy": True}}})
+    assert (found.what, found.remedy) == ("is unknown to RKE since Kubernetes 1.25", "take it out")
+    assert list(keys({"services": {"kube-api": {"pod_security_policy": False}}})) == []
+
+
+def test_a_key_and_its_path_at_once() -> None:
+    document = {
+        "bastion_host": {"ssh_key": "x", "ssh_key_path": "y"},
+        "nodes": [{"ssh_cert": "x", "ssh_cert_path": "y"}],
+    }
+    assert list(warnings(document)) == [
+        "bastion_host.ssh_key_path stands there beside ssh_key; keep one of them",
+        "nodes[0].ssh_cert_path stands there beside ssh_cert; keep one of them",
+    ]
+
+
+ODD: list[Any] = [None, "", 0, True, 1.5, "x", [], [None], [[1]], {}, [{}], {"a": 1}, {1: 2}]
+
+
+def paths(data: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield before
+    inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for step, each in inner:
+        yield from paths(each, (*before, step))
+
+
+def replaced(data: Any, path: tuple[Any, ...], value: Any) -> Any:
+    if not path:
+        return value
+    made = copy.copy(data)
+    made[path[0]] = replaced(data[path[0]], path[1:], value)
+    return made
+
+
+def test_nothing_that_may_stand_there_makes_it_fall_over() -> None:
+    """Each part of a whole file is replaced by each odd value; a wrong type is always told."""
+    whole = yaml.safe_load((Path(__file__).parent / "data" / "full.yml").read_text())
+    for path in paths(whole):
+        for odd in ODD:
+            document = replaced(whole, path, odd)
+            if isinstance(document, dict):
+                list(values(document))
+                list(warnings(document))
+            wrong = list(keys(document))
+            if isinstance(odd, list | dict) and not isinstance(found_at(whole, path), type(odd)):
+                assert wrong
+
+
+def found_at(data: Any, path: tuple[Any, ...]) -> Any:
+    for step in path:
+        data = data[step]
+    return data

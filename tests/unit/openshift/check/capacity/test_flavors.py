@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from openstack_prep.openshift.check.capacity.flavors import flavors_of_machines
+from openstack_prep.openshift.install_config import Machines, Pool, RootVolume
+from tests.unit.openshift.check.project import Project, flavor
+
+ALL = "platform.openstack.defaultMachinePlatform.type"
+VOLUME = RootVolume(size=100, types=("fast",))
+
+
+def test_flavors_that_are_large_enough(project: Project) -> None:
+    assert project.found(flavors_of_machines, compute=Pool(flavor="worker")) == []
+
+
+def test_one_that_is_missing_is_told_once_and_with_what_the_installer_makes_of_it(project: Project) -> None:
+    (found,) = project.findings(flavors_of_machines, machines=Machines(flavor="my flavor"))
+    assert found.where == ALL
+    assert found.what == "there is no flavor 'my flavor' for this project; it has master, worker"
+    assert "skip all its checks" in found.why
+    assert "flavor create --ram 16384 --vcpus 4 --disk 100 'my flavor'" in found.remedy
+
+
+def test_the_default_counts_though_no_pool_has_it(project: Project) -> None:
+    pools = {"control_plane": Pool(flavor="master"), "compute": Pool(flavor="nobodys")}
+    found = project.findings(flavors_of_machines, machines=Machines(flavor="gone"), **pools)
+    assert [each.where for each in found] == ["compute.platform.openstack.type", ALL]
+    assert "--ram 8192 --vcpus 2" in found[0].remedy
+
+
+def test_a_pool_without_any_is_told_by_the_rules_and_not_here(project: Project) -> None:
+    assert project.found(flavors_of_machines, machines=Machines()) == []
+
+
+@pytest.mark.parametrize(
+    ("sizes", "found"),
+    [
+        ({"ram": 16383}, ["error {}: flavor 'x' has 16383 MiB, 16384 are needed"]),
+        ({"vcpus": 3}, ["error {}: flavor 'x' has 3 vCPUs, 4 are needed"]),
+        ({"disk": 24}, ["error {}: flavor 'x' has a disk of 24 GiB"]),
+        ({"disk": 25}, ["warning {}: flavor 'x' has a disk of 25 GiB"]),
+        ({"disk": 99}, ["warning {}: flavor 'x' has a disk of 99 GiB"]),
+        ({"ram": 1, "vcpus": 1, "disk": 1, "baremetal": "true"}, []),
+    ],
+)
+def test_minima_of_the_control_plane(project: Project, sizes: dict[str, Any], found: list[str]) -> None:
+    project.flavors.append(flavor("x", **sizes))
+    where = "controlPlane.platform.openstack.type"
+    assert project.found(flavors_of_machines, control_plane=Pool(flavor="x")) == [each.format(where) for each in found]
+
+
+def test_minima_of_workers_are_lower(project: Project) -> None:
+    project.flavors.append(flavor("x", 8191, 1))
+    assert project.found(flavors_of_machines, compute=Pool(flavor="x")) == [
+        "error compute.platform.openstack.type: flavor 'x' has 8191 MiB, 8192 are needed",
+        "error compute.platform.openstack.type: flavor 'x' has 1 vCPUs, 2 are needed",
+    ]
+
+
+def test_a_root_volume_stands_for_the_disk(project: Project) -> None:
+    project.flavors.append(flavor("x", disk=0))
+    pool = Pool(flavor="x", root_volume=VOLUME)
+    assert project.found(flavors_of_machines, control_plane=pool) == []
+    small = Pool(flavor="x", root_volume=RootVolume(size=99, types=("fast",)))
+    (said,) = project.found(flavors_of_machines, control_plane=small)
+    assert said == "warning controlPlane.platform.openstack.rootVolume.size: 99 GiB are little"

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.openshift.check.network.own_subnet import own_subnet
+from openstack_prep.openshift.install_config import Reference
+from tests.unit.conftest import ADMIN_PROJECT
+from tests.unit.openshift.check.neutron import NETWORK, SUBNET, Neutron
+
+OWN = {"machines_subnets": (Reference(name="machines"),), "external_dns": ()}
+NOBODY = "11111111-1111-4111-8111-111111111111"
+WHERE = "error platform.openstack.controlPlanePort.fixedIPs: "
+
+
+@pytest.fixture
+def neutron(services: requests_mock.Mocker, tmp_path: Path) -> Neutron:
+    made = Neutron(services, tmp_path)
+    made.own()
+    return made
+
+
+def subnet(neutron: Neutron) -> dict[str, Any]:
+    return neutron.kept["subnets"][-1]
+
+
+def test_one_that_will_do(neutron: Neutron) -> None:
+    assert neutron.found(own_subnet, **OWN) == []
+    assert neutron.found(own_subnet) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"enable_dhcp": False}, f"{WHERE}DHCP is off on subnet s1"),
+        ({"gateway_ip": None}, f"{WHERE}subnet s1 has no gateway"),
+        ({"dns_nameservers": []}, "warning platform.openstack.controlPlanePort.fixedIPs: subnet s1 names no DNS"),
+        ({"cidr": "10.0.0.0/17"}, "error networking.machineNetwork: 10.0.0.0/16 is not 10.0.0.0/17, the network of"),
+        (
+            {"allocation_pools": [{"start": "10.0.1.0", "end": "10.0.1.5"}]},
+            f"{WHERE}the allocation pools of subnet s1 have 6 addresses left for 7 machines",
+        ),
+        (
+            {"host_routes": [{"destination": "172.16.0.0/12", "nexthop": "10.0.0.9"}]},
+            "warning networking.serviceNetwork: 172.30.0.0/16 overlaps 172.16.0.0/12, a host route of subnet s1",
+        ),
+    ],
+)
+def test_what_is_wrong_with_it(neutron: Neutron, fields: dict[str, Any], found: str) -> None:
+    subnet(neutron).update(fields)
+    (said,) = neutron.found(own_subnet, **OWN)
+    assert said.startswith(found)
+
+
+def test_a_gateway_may_not_lie_in_a_pool(neutron: Neutron) -> None:
+    subnet(neutron).update(gateway_ip=None, allocation_pools=[{"start": "10.0.0.1", "end": "10.0.255.254"}])
+    (finding,) = own_subnet(neutron.scene(**OWN))
+    assert finding.remedy == (
+        "openstack --os-cloud defaults subnet set --no-allocation-pool"
+        " --allocation-pool start=10.0.0.2,end=10.0.255.254 --gateway 10.0.0.1 s1"
+    )
+
+
+def test_a_default_route_overlaps_nothing(neutron: Neutron) -> None:
+    subnet(neutron)["host_routes"] = [{"destination": "0.0.0.0/0", "nexthop": "10.0.0.9"}]
+    assert neutron.found(own_subnet, **OWN) == []
+
+
+def test_addresses_that_others_have(neutron: Neutron) -> None:
+    subnet(neutron)["allocation_pools"] = [{"start": "10.0.1.0", "end": "10.0.1.7"}]
+    neutron.port("p1", "10.0.0.200")
+    neutron.port("p2", "10.0.1.7")
+    assert neutron.found(own_subnet, **OWN) == []
+    neutron.port("p3", "10.0.1.6")
+    (said,) = neutron.found(own_subnet, **OWN)
+    assert "have 6 addresses left for 7 machines" in said
+
+
+def test_routers(neutron: Neutron) -> None:
+    (router,) = neutron.kept["routers"]
+    router["external_gateway_info"] = {"network_id": "x2"}
+    assert neutron.found(own_subnet, **OWN) == [f"{WHERE}router r r1 of subnet s1 has its gateway on network x2"]
+    router["external_gateway_info"] = None
+    assert neutron.found(own_subnet, **OWN) == [f"{WHERE}router r r1 of subnet s1 has no external gateway"]
+    assert neutron.found(own_subnet, external_network=None, **OWN) == []
+    neutron.kept["ports"].clear()
+    assert neutron.found(own_subnet, **OWN) == [f"{WHERE}no router has an interface in subnet s1"]
+    subnet(neutron)["project_id"] = "theirs"
+    (unseen,) = neutron.found(own_subnet, **OWN)
+    assert unseen.startswith("warning")
+    assert unseen.endswith("no router has an interface in subnet s1, as far as you may see")
+
+
+def test_what_the_router_leads_to(neutron: Neutron) -> None:
+    (router,) = neutron.kept["routers"]
+    router["routes"] = [{"destination": "10.130.0.0/16", "nexthop": "10.0.0.9"}]
+    neutron.add("subnets", SUBNET, id="s2", name="other", network_id="n2", cidr="172.30.7.0/24")
+    other = [{"subnet_id": "s2", "ip_address": "172.30.7.1"}]
+    beyond = [{"subnet_id": "x1-v4", "ip_address": "192.0.2.9"}]
+    neutron.port("g1", network_id="x1", device_id="r1", device_owner="network:router_gateway", fixed_ips=beyond)
+    neutron.port("i2", network_id="n2", device_id="r1", device_owner="network:router_interface", fixed_ips=other)
+    assert neutron.found(own_subnet, **OWN) == [
+        "warning networking.clusterNetwork: 10.128.0.0/14 overlaps 10.130.0.0/16, a route of router r1",
+        "warning networking.serviceNetwork: 172.30.0.0/16 overlaps 172.30.7.0/24, subnet s2, which router r1 leads to",
+    ]
+
+
+def test_which_is_meant(neutron: Neutron) -> None:
+    missing = neutron.found(own_subnet, machines_subnets=(Reference(name="no-such"),))
+    assert missing == [f"{WHERE}there is no subnet 'no-such'"]
+    old = neutron.found(own_subnet, machines_subnets=(Reference(id=NOBODY),), release="4.12")
+    assert old == [f"error platform.openstack.machinesSubnet: there is no subnet {NOBODY}"]
+    neutron.add("subnets", SUBNET, id="s9", name="machines")
+    twice = neutron.found(own_subnet, machines_subnets=(Reference(name="machines"),))
+    assert twice == [f"{WHERE}2 subnets are called 'machines': s1, s9"]
+
+
+def test_a_name_that_the_installer_takes_for_none_is_said_without_the_cloud(neutron: Neutron) -> None:
+    for each in (Reference(), Reference(id="s1"), Reference(id=NOBODY, name="machines")):
+        assert neutron.found(own_subnet, machines_subnets=(each,)) == []
+
+
+def test_its_network(neutron: Neutron) -> None:
+    neutron.add("networks", NETWORK, id="n2", name="other")
+    place = "error platform.openstack.controlPlanePort.network: "
+    assert neutron.found(own_subnet, machines_network=Reference(name="machines"), **OWN) == []
+    other = neutron.found(own_subnet, machines_network=Reference(name="other"), **OWN)
+    assert other == [f"{place}n2 is not the network of the subnet, n1"]
+    missing = neutron.found(own_subnet, machines_network=Reference(id="n7"), **OWN)
+    assert missing == [f"{place}there is no network n7"]
+    neutron.kept["networks"][1]["project_id"] = "theirs"
+    (theirs,) = neutron.found(own_subnet, **OWN)
+    assert theirs == "warning platform.openstack.controlPlanePort.fixedIPs: network n1 belongs to project theirs"
+    assert neutron.found(own_subnet, load_balancer="UserManaged", **OWN) == []
+    neutron.kept["networks"][1]["project_id"] = ADMIN_PROJECT
+    neutron.kept["networks"][1]["port_security_enabled"] = False
+    assert neutron.found(own_subnet, **OWN) == [f"{WHERE}port security is off on network n1"]
+    del neutron.kept["networks"][1]["port_security_enabled"]  # a cloud without that extension
+    assert neutron.found(own_subnet, **OWN) == []
+
+
+def test_two_stacks(neutron: Neutron) -> None:
+    six = {"cidr": "fd2e::/64", "ip_version": 6, "gateway_ip": "fd2e::1", "enable_dhcp": False}
+    pool = {"allocation_pools": [{"start": "fd2e::2", "end": "fd2e::ffff"}]}
+    v6 = neutron.add("subnets", SUBNET, id="s6", name="v6", **six, **pool)
+    neutron.kept["ports"][0]["fixed_ips"].append({"subnet_id": "s6", "ip_address": "fd2e::1"})
+    both: dict[str, Any] = OWN | {"machine_networks": ("10.0.0.0/16", "fd2e::/64")}
+    both["machines_subnets"] = (Reference(name="machines"), Reference(name="v6"))
+    assert neutron.found(own_subnet, **both) == []
+    neutron.kept["networks"][1]["mtu"] = 1379
+    assert neutron.found(own_subnet, **both) == [f"{WHERE}the MTU of network n1 is 1379"]
+    assert neutron.found(own_subnet, **OWN) == []
+    neutron.kept["networks"][1]["mtu"] = 1380
+    v6["network_id"] = "n2"
+    assert f"{WHERE}the subnets are of different networks: n1, n2" in neutron.found(own_subnet, **both)

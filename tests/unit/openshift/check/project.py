@@ -1,0 +1,91 @@
+"""A project that a cluster could be installed in, played by requests-mock; tests change what is in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import requests_mock
+
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.openshift.check import Finding, Scene
+from openstack_prep.openshift.check.scene import READER
+from openstack_prep.openshift.install_config import Contents, Machines
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, token
+from tests.unit.openshift.check.neutron import cluster
+
+NOVA, NEUTRON, CINDER = ENDPOINTS["compute"], ENDPOINTS["network"] + "/v2.0", ENDPOINTS["block-storage"]
+GLANCE, SWIFT = ENDPOINTS["image"] + "/v2", ENDPOINTS["object-store"]
+UNLIMITED = {"limit": -1, "in_use": 0, "used": 0, "reserved": 0}
+MACHINES = Machines(flavor="master")
+
+
+def flavor(name: str, ram: int = 16384, vcpus: int = 4, disk: int = 100, **specs: str) -> dict[str, Any]:
+    return {"id": name, "name": name, "ram": ram, "vcpus": vcpus, "disk": disk, "extra_specs": specs}
+
+
+class Project:
+    """What its services answer."""
+
+    def __init__(self, services: requests_mock.Mocker, folder: Path) -> None:
+        self.services = services
+        self.folder = folder
+        self.flavors = [flavor("master"), flavor("worker", 8192, 2)]
+        self.images: list[dict[str, Any]] = []
+        self.floating_ips: list[dict[str, Any]] = []
+        self.quotas: dict[str, dict[str, Any]] = {"compute": {}, "network": {}, "volume": {}}
+        self.login()
+        services.get(f"{NOVA}/flavors/detail", json=lambda *_: {"flavors": self.flavors})
+        version = {"id": "v2.9", "status": "CURRENT", "links": [{"rel": "self", "href": f"{GLANCE}/"}]}
+        services.get(ENDPOINTS["image"], json={"versions": [version]})
+        services.get(f"{GLANCE}/images", json=self._images)
+        services.get(f"{NEUTRON}/floatingips", json=lambda *_: {"floatingips": self.floating_ips})
+        services.head(f"{SWIFT}/", status_code=204)
+        for path, service, envelope in (
+            (f"{NOVA}/os-quota-sets/{ADMIN_PROJECT}/detail", "compute", "quota_set"),
+            (f"{NEUTRON}/quotas/{ADMIN_PROJECT}/details.json", "network", "quota"),
+            (f"{CINDER}/os-quota-sets/{ADMIN_PROJECT}", "volume", "quota_set"),
+        ):
+            services.get(path, json=lambda *_, service=service, name=envelope: {name: self.quotas[service]})
+
+    def _images(self, request: Any, _: Any) -> dict[str, Any]:
+        return {"images": [each for each in self.images if f"eq:{each['name']}" == request.qs["name"][0]]}
+
+    def login(self, *, roles: tuple[str, ...] = ("member", "swiftoperator"), **fields: Any) -> None:
+        """Change the token that a login gives."""
+        body = token()
+        body["token"] |= {"roles": [{"id": each, "name": each} for each in roles], **fields}
+        self.services.post(f"{IDENTITY}/auth/tokens", json=body, headers={"X-Subject-Token": "t"}, status_code=201)
+
+    def without(self, *types: str, region: str = "one") -> None:
+        """Take services out of the catalogue, or move it to another region."""
+        body = token()
+        body["token"]["roles"] = []
+        body["token"]["catalog"] = [each for each in body["token"]["catalog"] if each["type"] not in types]
+        for service in body["token"]["catalog"]:
+            for each in service["endpoints"]:
+                each["region"] = each["region_id"] = region
+        self.services.post(f"{IDENTITY}/auth/tokens", json=body, headers={"X-Subject-Token": "t"}, status_code=201)
+
+    def scene(self, *, installer: Path | None = None, **fields: Any) -> Scene:
+        given = {"machines": MACHINES} | fields
+        return Scene(
+            site=Site(Cloud(connection()), READER),
+            cluster=cluster(**given),
+            contents=Contents(),
+            path=self.folder / "install-config.yaml",
+            installer=installer,
+        )
+
+    def findings(self, check: Callable[[Scene], Iterator[Finding]], **fields: Any) -> list[Finding]:
+        return list(check(self.scene(**fields)))
+
+    def found(self, check: Callable[[Scene], Iterator[Finding]], **fields: Any) -> list[str]:
+        """Return what one check finds: level, place, matter."""
+        return [f"{each.level} {each.where}: {each.what}" for each in self.findings(check, **fields)]
+
+    def fail(self, method: str, pattern: str, **answer: Any) -> None:
+        self.services.register_uri(method, re.compile(pattern), **answer)

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from openstack_prep.openshift.check.credentials import credentials
+from tests.unit.conftest import IDENTITY
+from tests.unit.openshift.check.project import Project
+
+PATH = f"{IDENTITY}/users/admin-user/application_credentials/c1"
+
+
+def with_credential(project: Project, expires: timedelta | None = None) -> Any:
+    project.login(application_credential={"id": "c1", "name": "c", "restricted": True})
+    moment = expires and f"{datetime.now(UTC) + expires:%Y-%m-%dT%H:%M:%S}.000000"
+    return project.services.get(PATH, json={"application_credential": {"expires_at": moment}})
+
+
+def test_one_that_does_not_expire(project: Project) -> None:
+    with_credential(project)
+    assert project.found(credentials) == []
+
+
+def test_a_password_is_a_warning_where_there_is_something_better(project: Project) -> None:
+    (found,) = project.findings(credentials)
+    assert (found.level, found.what) == ("warning", "holds a user's password")
+    assert "application credential create dev " in found.remedy
+    assert project.found(credentials, release="4.11") == []
+
+
+def test_releases_before_4_12_take_none(project: Project) -> None:
+    with_credential(project)
+    (found,) = project.findings(credentials, release="4.11")
+    assert (found.level, found.remedy) == ("error", "name an entry with user and password")
+
+
+@pytest.mark.parametrize(
+    ("hours", "level", "why"), [(2, "error", "dies in the installation"), (24 * 90, "warning", "from then on")]
+)
+def test_one_that_expires(project: Project, hours: int, level: str, why: str) -> None:
+    with_credential(project, timedelta(hours=hours))
+    (found,) = project.findings(credentials)
+    assert found.level == level
+    assert why in found.why
+    assert "without --expiration" in found.remedy

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from openstack_prep.base.errors import SpecError
+from openstack_prep.openshift.check.entry import LARGEST_BUNDLE, entry, find_entry
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home and a folder to work in, where no OS_* variable is set."""
+    for name in ("OS_CLOUD", "OS_CLIENT_CONFIG_FILE", "OS_AUTH_URL", "OS_PASSWORD"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "work").mkdir()
+    (tmp_path / ".config" / "openstack").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path
+
+
+def write(path: Path, **settings: str) -> Path:
+    lines = [f"    {name}: {value}\n" for name, value in settings.items()]
+    path.write_text("clouds:\n  lab:\n    auth: {password: hush}\n" + "".join(lines))
+    return path
+
+
+def told(cloud: str = "lab") -> list[str]:
+    return [f"{each.level} {each.where}: {each.what}" for each in entry(cloud)]
+
+
+def path_of(cloud: str) -> Path:
+    found = find_entry(cloud)
+    assert found is not None
+    assert "hush" not in repr(found)
+    return found.path
+
+
+def test_the_first_place_counts(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = write(home / ".config" / "openstack" / "clouds.yaml")
+    assert told() == []
+    assert path_of("lab") == usual
+    here = write(home / "work" / "clouds.yaml")
+    assert path_of("lab") == here
+    named = write(home / "named.yaml")
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(named))
+    assert path_of("lab") == named
+
+
+def test_a_file_that_the_installer_will_be_given(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OS_CLOUD", "other")  # and OS_CLOUD with it
+    given = write(home / "given.yaml")
+    assert list(entry("lab", given)) == []
+    assert [each.where for each in entry("nobodys", given)] == [str(given)]
+
+
+def test_names_that_other_tools_know_are_none_to_the_installer(home: Path) -> None:
+    write(home / ".config" / "openstack" / "clouds.yml")
+    (said,) = told()
+    assert said.startswith("error clouds.yaml: there is no clouds.yaml in ")
+    assert str(home / ".config" / "openstack" / "clouds.yaml") in said
+
+
+def test_only_the_first_file_is_looked_into(home: Path) -> None:
+    write(home / ".config" / "openstack" / "clouds.yaml")
+    here = home / "work" / "clouds.yaml"
+    here.write_text("clouds: {other: {}, more: {}}")
+    assert told() == [f"error {here}: has no entry 'lab'; it has more, other"]
+
+
+def test_a_file_that_is_named_and_not_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(home / "work" / "clouds.yaml")
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", "/nowhere/clouds.yaml")
+    (said,) = entry("lab")
+    assert (said.level, said.where) == ("warning", "OS_CLIENT_CONFIG_FILE")
+    assert str(home / "work" / "clouds.yaml") in said.why
+
+
+def test_a_broken_file_is_told_by_its_line(home: Path) -> None:
+    (home / "work" / "clouds.yaml").write_text("clouds: [\n")
+    with pytest.raises(SpecError, match=r"clouds\.yaml:2: is not YAML"):
+        list(entry("lab"))
+
+
+def test_a_ca_bundle(home: Path) -> None:
+    path = write(home / "work" / "clouds.yaml", cacert="ca.pem")
+    (said,) = told()
+    assert said.startswith(f"error {path}: lab: cacert: ca.pem (relative to where the installer is started")
+    bundle = home / "work" / "ca.pem"
+    bundle.write_text("nothing")
+    assert told() == [
+        f"error {path}: lab: cacert: ca.pem (relative to where the installer is started, now {home / 'work'}): "
+        "holds no certificate"
+    ]
+    bundle.write_text("-----BEGIN CERTIFICATE-----\n")
+    assert told() == []
+    bundle.write_text("-----BEGIN CERTIFICATE-----\n" + "x" * LARGEST_BUNDLE)
+    (said,) = told()
+    assert said.startswith(f"warning {path}: lab: cacert: ca.pem has {28 + LARGEST_BUNDLE} bytes")
+
+
+def test_a_bundle_in_the_home_and_one_that_is_a_certificate_itself(home: Path) -> None:
+    """Other clients take both; the installer opens whatever stands there."""
+    path = write(home / "work" / "clouds.yaml", cacert="~/ca.pem")
+    (home / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
+    (said,) = told()
+    assert said.startswith(f"error {path}: lab: cacert: ~/ca.pem (relative to where the installer is started, now ")
+    write(home / "work" / "clouds.yaml", cacert="'-----BEGIN CERTIFICATE----- MIIB'")
+    where = f"error {path}: lab: cacert"
+    assert told() == [f"{where}: a certificate itself: the installer takes the path of a file"]
+    write(home / "work" / "clouds.yaml", cacert='"a\\0b"')
+    assert [each.partition(": lab")[0] for each in told()] == [f"error {path}"]
+
+
+@pytest.mark.parametrize("entry", ["", "x", "[1]"])
+def test_an_entry_that_is_no_mapping(home: Path, entry: str) -> None:
+    path = home / "work" / "clouds.yaml"
+    path.write_text(f"clouds:\n  lab: {entry}\n")
+    assert told() == [f"error {path}: the entry 'lab' is not a mapping"]
+
+
+def test_a_profile_must_stand_in_a_file(home: Path) -> None:
+    path = write(home / "work" / "clouds.yaml", profile="rackspace")
+    (said,) = told()
+    assert said == f"error {path}: lab: profile: 'rackspace' stands in no clouds-public.yaml (there is none)"
+    (home / "work" / "clouds-public.yaml").write_text("public-clouds: {rackspace: {}}")
+    assert told() == []
+
+
+def test_a_shell_that_means_something_else(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(home / "work" / "clouds.yaml")
+    monkeypatch.setenv("OS_CLOUD", "lab")
+    monkeypatch.setenv("OS_COMPUTE_API_VERSION", "2.1")  # of the client alone
+    assert told() == []
+    monkeypatch.setenv("OS_CLOUD", "other")
+    monkeypatch.setenv("OS_PASSWORD", "hush")
+    monkeypatch.setenv("OS_AUTH_URL", "http://x")
+    assert told() == [
+        "warning OS_CLOUD: is 'other', while the installer takes 'lab' as install-config.yaml says",
+        "warning environment: OS_AUTH_URL, OS_PASSWORD are set",
+    ]

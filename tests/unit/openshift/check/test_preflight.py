@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+import yaml
+
+from openstack_prep.base.errors import SpecError
+from openstack_prep.openshift.check.preflight import Verdict, preflight
+from tests.unit.conftest import IDENTITY, failure
+
+WHOLE: dict[str, Any] = {
+    "apiVersion": "v1",
+    "metadata": {"name": "dev"},
+    "baseDomain": "example.com",
+    "controlPlane": {"name": "master", "platform": {"openstack": {"type": "m"}}},
+    "compute": [{"name": "worker", "platform": {"openstack": {"type": "m"}}}],
+    "pullSecret": '{"auths":{"x":{"auth":"Zm9vOmJhcg=="}}}',
+}
+
+
+def verdict(folder: Path, release: str = "4.18", cloud: str = "nobodys", **more: Any) -> Verdict:
+    """Look at an install-config whose cloud is in no clouds.yaml, so that the file alone is looked at."""
+    path = folder / "install-config.yaml"
+    platform = {"cloud": cloud, "externalNetwork": "external"} | more.pop("openstack", {})
+    path.write_text(yaml.safe_dump(WHOLE | more | {"platform": {"openstack": platform}}))
+    return preflight(path, release)
+
+
+def told(found: Verdict) -> list[str]:
+    return [f"{each.level} {each.where}: {each.what}" for each in found.findings]
+
+
+@pytest.fixture
+def missing(clouds_yaml: Path) -> str:
+    """What is said of a cloud that is in no clouds.yaml."""
+    return f"error {clouds_yaml}: has no entry 'nobodys'; it has lab, other"
+
+
+def test_without_an_entry_nothing_is_asked_of_a_cloud(
+    clouds_yaml: Path, missing: str, services: requests_mock.Mocker
+) -> None:
+    found = verdict(clouds_yaml.parent)
+    assert told(found) == [missing]
+    assert (found.errors, found.warnings, found.cloud, found.release) == (1, 0, "nobodys", "4.18")
+    assert not services.request_history
+
+
+def test_of_a_folder_that_has_a_cluster_nothing_else_is_said(clouds_yaml: Path, services: requests_mock.Mocker) -> None:
+    (clouds_yaml.parent / "metadata.json").write_text('{"infraID": "dev-x7k2p"}')
+    (said,) = told(verdict(clouds_yaml.parent, cloud="lab", publish="Internal"))
+    assert said.startswith(f"error {clouds_yaml.parent}/metadata.json: cluster dev-x7k2p was installed from")
+    assert not services.request_history
+
+
+def test_fields_that_a_release_does_not_know_or_has_new_names_for(clouds_yaml: Path, missing: str) -> None:
+    old = {"apiVIP": "10.0.0.5", "ingressVIP": "10.0.0.7", "externalNetwrk": "x"}
+    found = verdict(clouds_yaml.parent, openstack=old)
+    assert told(found) == [
+        missing,
+        "warning platform.openstack.apiVIP: is deprecated since 4.12",
+        "warning platform.openstack.externalNetwrk: is unknown to 4.18: the installer ignores it and warns of one such",
+        "warning platform.openstack.ingressVIP: is deprecated since 4.12",
+    ]
+    taken = "the installer still takes it; a later one may not"
+    assert [each.why for each in found.findings[1:]] == [taken, "what you meant by it may not happen", taken]
+
+
+def test_what_makes_the_installer_stop_is_an_error(clouds_yaml: Path, missing: str) -> None:
+    both = {"apiVIP": "10.0.0.5", "apiVIPs": ["10.0.0.6"], "ingressVIPs": ["10.0.0.7"]}
+    found = told(verdict(clouds_yaml.parent, openstack=both))
+    fields = "platform.openstack.apiVIPs and platform.openstack.apiVIP"
+    assert f"error {fields}: are one field, and differ: the installer stops" in found
+    unknown = told(verdict(clouds_yaml.parent, "4.10", openstack={"nonsense": 1}))
+    assert "error platform.openstack.nonsense: is unknown to 4.10: the installer stops" in unknown
+
+
+def test_what_the_installer_refuses_is_told_by_its_own_names(clouds_yaml: Path, missing: str) -> None:
+    found = verdict(clouds_yaml.parent, controlPlane={"name": "master", "replicas": 5}, publish="Internal")
+    assert told(found) == [
+        "error controlPlane.replicas: the installer makes no 5, only 3",
+        "error controlPlane.platform.openstack.type: these machines have no flavor",
+        "error publish: Internal is refused on OpenStack",
+        missing,
+    ]
+
+
+def test_a_pull_secret_that_is_no_json_is_told_and_not_shown(clouds_yaml: Path, missing: str) -> None:
+    found = verdict(clouds_yaml.parent, pullSecret="Zm9vOmJhcg==")
+    assert told(found) == ["error pullSecret: is not JSON with auths", missing]
+    assert "Zm9v" not in str(found)
+
+
+def test_a_login_that_is_refused_is_a_finding(clouds_yaml: Path, services: requests_mock.Mocker) -> None:
+    services.post(f"{IDENTITY}/auth/tokens", **failure(401, "wrong password"))
+    (found,) = verdict(clouds_yaml.parent, cloud="lab").findings
+    assert found.where == f"{clouds_yaml}: lab"
+    assert "401" in found.what
+    assert "admin-password" not in str(found)
+
+
+def test_a_keystone_that_is_away_is_waited_for_a_while(clouds_yaml: Path, services: requests_mock.Mocker) -> None:
+    asked = services.post(f"{IDENTITY}/auth/tokens", **failure(503))
+    (found,) = verdict(clouds_yaml.parent, cloud="lab").findings
+    assert "503" in found.what
+    assert asked.call_count == 5
+
+
+def test_what_cannot_be_read_is_no_finding(clouds_yaml: Path) -> None:
+    with pytest.raises(SpecError, match=r"controlPlane.replicas: \"x\" is not a number"):
+        verdict(clouds_yaml.parent, controlPlane={"replicas": "x"})
+
+
+def test_as_data(clouds_yaml: Path, missing: str) -> None:
+    data = verdict(clouds_yaml.parent).data()
+    assert data["errors"] == 1
+    assert set(data["findings"][0]) == {"where", "what", "why", "remedy", "level"}

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.openshift.check.services import region, services
+from tests.unit.conftest import ENDPOINTS, connection, token
+from tests.unit.openshift.check.project import NEUTRON, NOVA, Project
+
+
+@pytest.fixture(autouse=True)
+def extensions(project: Project) -> list[dict[str, str]]:
+    known = [{"alias": "standard-attr-tag"}]
+    project.services.get(f"{NEUTRON}/extensions", json=lambda *_: {"extensions": known})
+    return known
+
+
+def newest(project: Project, version: str) -> None:
+    body = {"id": "v2.1", "status": "CURRENT", "version": version, "min_version": "2.1"}
+    project.services.get(NOVA, json={"version": body | {"links": [{"rel": "self", "href": NOVA}]}})
+
+
+def test_all_that_is_needed_is_there(project: Project) -> None:
+    assert project.found(services) == []
+
+
+def test_block_storage_is_needed_without_volumes(project: Project) -> None:
+    project.without("block-storage")
+    (found,) = project.findings(services)
+    assert (found.where, found.level) == ("service block-storage", "error")
+    assert "stops, volumes or not" in found.why
+
+
+def test_what_is_not_there_is_not_asked(project: Project) -> None:
+    project.without("compute", "network", "image", "block-storage")
+    needed = ["compute", "network", "image", "block-storage"]
+    assert [each.where for each in project.findings(services)] == [f"service {each}" for each in needed]
+
+
+def test_a_login_without_a_catalogue(project: Project) -> None:
+    project.without("identity", *ENDPOINTS)
+    (found,) = region(Cloud(connection()))
+    assert "no catalogue" in found.what
+    assert "project_name" in found.remedy
+
+
+def test_a_neutron_without_tags(project: Project, extensions: list[dict[str, str]]) -> None:
+    extensions[:] = [{"alias": "tag"}]
+    (said,) = project.found(services)
+    assert said == "error service network: Neutron has no extension standard-attr-tag"
+
+
+@pytest.mark.parametrize(("release", "level"), [("4.18", "error"), ("4.16", "warning")])
+def test_a_nova_of_before_rocky(project: Project, release: str, level: str) -> None:
+    newest(project, "2.63")
+    assert project.found(services, release=release) == [f"{level} service compute: Nova's newest microversion is 2.63"]
+
+
+@pytest.mark.parametrize(("named", "there", "found"), [("one", "one", 0), ("one", "two", 1)])
+def test_the_region_is_one_of_the_catalogues(project: Project, named: str, there: str, found: int) -> None:
+    project.without(region=there)
+    said = list(region(Cloud(connection())))
+    assert len(said) == found
+    assert [each.remedy for each in said] == ["write one of two"][:found]
+
+
+def test_no_region_will_do_where_there_is_but_one(project: Project) -> None:
+    def anywhere() -> Cloud:
+        cloud = Cloud(connection())
+        cloud.connection.config.config["region_name"] = None
+        return cloud
+
+    assert list(region(anywhere())) == []
+    catalog = token()["token"]["catalog"]
+    catalog[0]["endpoints"].append(catalog[0]["endpoints"][0] | {"id": "e2", "region": "two", "region_id": "two"})
+    project.login(catalog=catalog)
+    (said,) = region(anywhere())
+    assert (said.what, said.remedy) == ("is missing, and the cloud has several", "write one of one, two")

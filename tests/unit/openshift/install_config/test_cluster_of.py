@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from openstack_prep.base.errors import SpecError
+from openstack_prep.base.secret import Secret
+from openstack_prep.openshift.install_config import (
+    Cluster,
+    Contents,
+    Given,
+    Machines,
+    Pool,
+    Reference,
+    RootVolume,
+    dump,
+    read,
+)
+from openstack_prep.openshift.install_config.document import document
+from openstack_prep.openshift.install_config.rules import mistakes
+from tests.unit.openshift.install_config.test_render import CONTENTS, DATA, RELEASES, SCENARIOS, SUBNET
+
+STORED = sorted(DATA.glob("*.yaml"))
+WHOLE = {
+    "apiVersion": "v1",
+    "metadata": {"name": "ocp4"},
+    "baseDomain": "example.com",
+    "platform": {"openstack": {"cloud": "lab"}},
+    "pullSecret": '{"auths":{"x":{"auth":"Zm9vOmJhcg=="}}}',
+}
+
+
+def whole(**more: Any) -> dict[str, Any]:
+    return {**WHOLE, **more}
+
+
+def on_openstack(**more: Any) -> dict[str, Any]:
+    return whole(platform={"openstack": {"cloud": "lab", **more}})
+
+
+def cased(node: Any, case: Any) -> Any:
+    """Return a document with its keys in other letters; those of image properties are the user's own."""
+    if isinstance(node, list):
+        return [cased(each, case) for each in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        case(key): value if key == "clusterOSImageProperties" else cased(value, case) for key, value in node.items()
+    }
+
+
+def refusals(source: Any, release: str = "4.18") -> list[str]:
+    with pytest.raises(SpecError) as caught:
+        read(source, release)
+    return [str(each) for each in caught.value.mistakes]
+
+
+# --- what was written comes back ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_what_was_rendered_is_read_as_it_was_declared(name: str) -> None:
+    cluster, release = SCENARIOS[name]
+    declared = replace(cluster, release=release)
+    found, contents = read(DATA / f"{name}.yaml", release)
+    assert found == declared
+    assert document(found, contents) == document(declared, CONTENTS)
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: str(path.stem))
+@pytest.mark.parametrize("case", [str, str.lower, str.upper])
+def test_all_stored_files_are_written_again_as_they_were(path: Path, case: Any) -> None:
+    text = path.read_text()
+    release = next((each for each in sorted(RELEASES, key=len, reverse=True) if each in path.stem), "4.20")
+    written = yaml.safe_load(text)
+    again = yaml.safe_load(dump(document(*read(cased(written, case), release))))
+    assert again == written
+
+
+def test_every_release_reads_what_it_writes_of_everything() -> None:
+    every = Cluster(
+        release="4.2",
+        cluster_name="ocp4",
+        base_domain="example.com",
+        cloud="lab",
+        region="one",
+        trunks=True,
+        octavia=False,
+        host_prefix=24,
+        machines=Machines(flavor="m", root_volume=RootVolume(size=100, types=("fast",))),
+        compute=Pool(replicas=0),
+        network_type="Calico",
+    )
+    for release in RELEASES:
+        declared = replace(every, release=release)
+        if int(release[2:]) > 5:  # from then on ignored
+            declared = replace(declared, region=None, trunks=None, octavia=None)
+        found, _ = read(document(declared, CONTENTS) | {"pullSecret": "{}"}, release)
+        assert found == declared, release
+
+
+# --- old names, other letters -------------------------------------------------------------
+
+
+def test_old_names_count_when_the_release_still_takes_them() -> None:
+    old = on_openstack(
+        lbFloatingIP="192.0.2.1",
+        computeFlavor="m",
+        apiVIP="10.0.0.5",
+        ingressVIP="10.0.0.7",
+        machinesSubnet=SUBNET,
+        region="one",
+        externalNetwork="external",
+    )
+    old["networking"] = {
+        "machineCIDR": "10.0.0.0/24",
+        "serviceCIDR": "172.31.0.0/16",
+        "type": "OVNKubernetes",
+        "clusterNetworks": [{"cidr": "10.64.0.0/14", "hostSubnetLength": 8}],
+    }
+    old["compute"] = [{"name": "worker", "platform": {"openstack": {"rootVolume": {"size": 50, "type": "fast"}}}}]
+    found, _ = read(old, "4.18")
+    assert found == Cluster(
+        release="4.18",
+        cluster_name="ocp4",
+        base_domain="example.com",
+        cloud="lab",
+        external_network="external",
+        api_floating_ip="192.0.2.1",
+        api_vips=("10.0.0.5",),
+        ingress_vips=("10.0.0.7",),
+        machines_subnets=(Reference(id=SUBNET),),
+        machines=Machines(flavor="m"),
+        compute=Pool(root_volume=RootVolume(size=50, types=("fast",))),
+        machine_networks=("10.0.0.0/24",),
+        service_networks=("172.31.0.0/16",),
+        cluster_networks=("10.64.0.0/14",),
+        host_prefix=24,
+    )
+
+
+def test_names_that_came_later_do_not_count() -> None:
+    newer = on_openstack(apiFloatingIP="192.0.2.1", ingressFloatingIP="192.0.2.2", apiVIPs=["10.0.0.5"], cloud="lab")
+    found, _ = read(newer | {"fips": True}, "4.2")
+    assert (found.api_floating_ip, found.ingress_floating_ip, found.api_vips, found.fips) == (None, None, (), None)
+
+
+def test_the_newer_of_two_names_wins() -> None:
+    found, _ = read(on_openstack(apiVIP="10.0.0.5", apiVIPs=["10.0.0.5", "fd00::5"]), "4.18")
+    assert found.api_vips == ("10.0.0.5", "fd00::5")
+
+
+def test_what_is_not_there_is_the_installers_default() -> None:
+    found, contents = read({**WHOLE, "pullSecret": None, "compute": [], "networking": None}, "4.18")
+    assert found == Cluster(release="4.18", cluster_name="ocp4", base_domain="example.com", cloud="lab")
+    assert contents == Contents()
+
+
+@pytest.mark.parametrize(("environment", "cloud"), [("of-the-shell", "of-the-shell"), ("", "openstack")])
+def test_the_cloud_is_the_one_that_the_installer_takes(
+    monkeypatch: pytest.MonkeyPatch, environment: str, cloud: str
+) -> None:
+    monkeypatch.setenv("OS_CLOUD", environment)
+    assert read(whole(platform={"openstack": {}}), "4.18")[0].cloud == cloud
+    assert read(WHOLE, "4.18")[0].cloud == "lab"
+
+
+def test_a_number_is_its_text_where_a_text_is_wanted() -> None:
+    found, _ = read(on_openstack(cloud=5, externalNetwork=True), "4.18")
+    assert (found.cloud, found.external_network) == ("5", "true")
+
+
+# --- what cannot be read ------------------------------------------------------------------
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Any:
+    def write(text: str) -> Path:
+        path = tmp_path / "install-config.yaml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_a_file_is_told_with_its_lines_and_everything_at_once(written: Any) -> None:
+    path = written(
+        """apiVersion: v2
+metadata: {}
+controlPlane:
+  replicas: "3"
+compute:
+- name: infra
+  platform:
+    openstack:
+      rootVolume: {size: 100GiB, types: [a]}
+- name: worker
+Platform:
+  OpenStack:
+    externalDNS: [nobody]
+    serverGroupPolicy: x
+    defaultMachinePlatform: {serverGroupPolicy: near}
+networking:
+  machineNetwork: [{cidr: 10.0.0.5/16}]
+  clusterNetwork: [{cidr: 10.128.0.0/14}]
+pullSecret: {auths: {x: {auth: Zm9vOmJhcg==}}}
+"""
+    )
+    said = refusals(path)
+    assert "Zm9v" not in "".join(said)
+    assert [each.removeprefix(f"{path}:") for each in said] == [
+        '4: controlPlane.replicas: "3" is not a number; write it as replicas is documented',
+        '9: compute[].platform.openstack.rootVolume.size: "100GiB" is not a number; write it as size is documented',
+        "19: pullSecret: what stands there is not what the installer takes; write it in single quotes",
+        "18: networking.clusterNetwork: holds what is no network; write {cidr: 10.128.0.0/14, hostPrefix: 23}",
+        "1: apiVersion: 'v2' is not what the installer takes; write v1",
+        "6: compute[].name: 'infra' is not what the installer takes; write worker",
+        "5: compute: there are 2 pools, and on OpenStack there is one, worker; keep that one",
+        "2: metadata.name: is missing; add it",
+        "1: baseDomain: is missing; add it",
+        '13: platform.openstack.externalDNS: "nobody" is not an IP address; '
+        "write one such as 192.0.2.10 or 2001:db8::10",
+        '15: platform.openstack.defaultMachinePlatform.serverGroupPolicy: "near" should be '
+        "'affinity', 'soft-affinity', 'anti-affinity' or 'soft-anti-affinity'; correct it",
+        '17: networking.machineNetwork: "10.0.0.5/16" is not a network in CIDR form '
+        "(10.0.0.5/16 has host bits set); write one such as 192.0.2.0/24",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("a: [", "is not YAML: while parsing a flow node"),
+        ("- 1", "1: platform.openstack: is missing"),
+        ("", "1: platform.openstack: is missing"),
+        ("apiVersion: v1\nplatform: {aws: {}}", "2: platform.openstack: is missing; there is aws"),
+        ("platform:\n  openstack:\n", "2: platform.openstack: is missing"),
+        ("name: lab\ninstall_config: {}", "2: install_config: this is a spec of openstack-prep; openstack-prep apply "),
+    ],
+)
+def test_what_is_no_install_config_of_openstack(written: Any, text: str, what: str) -> None:
+    (said,) = refusals(written(text))
+    assert what in said
+
+
+def test_what_is_missing_because_its_name_is_too_new() -> None:
+    pool = {"name": "worker", "platform": {"openstack": {"rootVolume": {"size": 100, "types": ["fast"]}}}}
+    assert refusals(whole(compute=[pool]), "4.13") == [
+        "compute[].platform.openstack.rootVolume.type: is missing: this release does not know types; add it"
+    ]
+
+
+def test_a_release_that_nobody_knows() -> None:
+    assert refusals(WHOLE, "4.99") == ["release: '4.99' is not a release we know; known are 4.2 to 4.21"]
+
+
+def test_a_pull_secret_that_is_no_json_is_read_and_not_shown() -> None:
+    cluster, contents = read(whole(pullSecret="Zm9vOmJhcg=="), "4.18")
+    said = [str(each) for each in mistakes(cluster, contents) if each.where == "pull_secret"]
+    assert said == ["pull_secret: is not JSON with auths; take the one that the console of your vendor gives you"]
+    assert contents.pull_secret == Secret("Zm9vOmJhcg==")
+
+
+def test_a_proxys_password_is_not_shown() -> None:
+    said = refusals(whole(proxy={"httpProxy": ["http://me:hush@proxy"]}))
+    assert said == ["proxy.httpProxy: what stands there should be a valid string; correct it"]
+
+
+def test_what_was_read_once_is_not_read_again(written: Any) -> None:
+    path = written(yaml.safe_dump(WHOLE))
+    given = Given(path)
+    path.unlink()
+    assert read(given, "4.18") == read(WHOLE, "4.18")

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from openstack_prep.openshift.install_config import findings
+
+REAL = Path(__file__).parents[2] / "data" / "install_config" / "real-run.yaml"
+
+
+def told(release: str, document: dict[str, Any]) -> list[str]:
+    return [str(each) for each in findings(document, release)]
+
+
+def on_openstack(**fields: Any) -> dict[str, Any]:
+    return {"platform": {"openstack": fields}}
+
+
+def lowered(node: Any) -> Any:
+    if isinstance(node, list):
+        return [lowered(each) for each in node]
+    return {key.lower(): lowered(value) for key, value in node.items()} if isinstance(node, dict) else node
+
+
+@pytest.mark.parametrize("release", ["4.7", "4.14", "4.21"])
+@pytest.mark.parametrize("read", [dict, lowered], ids=["as it is", "in small letters"])
+def test_an_install_config_that_made_a_cluster(release: str, read: Any) -> None:
+    assert told(release, read(yaml.safe_load(REAL.read_text()))) == []
+
+
+def test_the_same_is_too_new_for_older_releases() -> None:
+    document = yaml.safe_load(REAL.read_text())
+    assert told("4.6", document) == [
+        "platform.openstack.apiFloatingIP: is unknown to 4.6, came with 4.7: it is ignored; "
+        "write platform.openstack.lbFloatingIP"
+    ]
+    assert told("4.2", document) == [
+        "networking.machineNetwork: is unknown to 4.2, came with 4.4: it is ignored; write networking.machineCIDR",
+        "platform.openstack.externalDNS: is unknown to 4.2, came with 4.4: it is ignored; leave it out",
+        "platform.openstack.apiFloatingIP: is unknown to 4.2, came with 4.7: it is ignored; "
+        "write platform.openstack.lbFloatingIP",
+        "platform.openstack.ingressFloatingIP: is unknown to 4.2, came with 4.6: it is ignored; leave it out",
+        "platform.openstack.clusterOSImage: is unknown to 4.2, came with 4.4: it is ignored; leave it out",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("release", "old", "value", "since", "new"),
+    [
+        ("4.7", "lbFloatingIP", "192.0.2.1", 7, "apiFloatingIP"),
+        ("4.7", "computeFlavor", "m", 7, "defaultMachinePlatform.type"),
+        ("4.12", "apiVIP", "10.0.0.5", 12, "apiVIPs"),
+        ("4.12", "ingressVIP", "10.0.0.7", 12, "ingressVIPs"),
+        ("4.14", "machinesSubnet", "x", 14, "controlPlanePort.fixedIPs"),
+    ],
+)
+@pytest.mark.parametrize("case", [str, str.lower, str.upper])
+def test_an_old_name_is_told_with_the_new(release: str, old: str, value: str, since: int, new: str, case: Any) -> None:
+    before = f"4.{int(release[2:]) - 1}"
+    assert told(before, on_openstack(**{case(old): value})) == []
+    assert told(release, on_openstack(**{case(old): value})) == [
+        f"platform.openstack.{case(old)}: is deprecated since 4.{since}; write platform.openstack.{new}"
+    ]
+
+
+def test_old_names_of_networks() -> None:
+    networks = {
+        "machineCIDR": "10.0.0.0/16",
+        "serviceCIDR": "172.30.0.0/16",
+        "type": "OpenShiftSDN",
+        "clusterNetworks": [{"cidr": "10.128.0.0/14", "hostSubnetLength": 9}],
+    }
+    assert told("4.4", {"networking": networks}) == [
+        "networking.machineCIDR: is deprecated since 4.4; write networking.machineNetwork",
+        "networking.serviceCIDR: is deprecated from before 4.2; write networking.serviceNetwork",
+        "networking.type: is deprecated from before 4.2; write networking.networkType",
+        "networking.clusterNetworks: is deprecated from before 4.2; write networking.clusterNetwork",
+        "networking.clusterNetworks[0].hostSubnetLength: is deprecated from before 4.2; "
+        "write networking.clusterNetworks[].hostPrefix",
+    ]
+
+
+def test_the_old_name_of_mirrors() -> None:
+    document = {"imageContentSources": [{"source": "quay.io/okd", "mirrors": ["mirror.example.com/okd"]}]}
+    assert told("4.13", document) == []
+    assert told("4.14", document) == ["imageContentSources: is deprecated since 4.14; write imageDigestSources"]
+
+
+def test_the_type_of_a_root_volume() -> None:
+    pool = {"name": "worker", "platform": {"openstack": {"rootVolume": {"size": 100, "type": "fast"}}}}
+    assert told("4.13", {"compute": [pool]}) == []
+    assert told("4.14", {"compute": [pool]}) == [
+        "compute[0].platform.openstack.rootVolume.type: is deprecated since 4.14; "
+        "write compute[].platform.openstack.rootVolume.types"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("release", "fate"),
+    [
+        ("4.9", "it is ignored"),
+        ("4.10", "the installer stops"),
+        ("4.11", "the installer ignores it and warns of one such"),
+    ],
+)
+def test_an_unknown_field_is_told_with_its_fate_and_the_nearest(release: str, fate: str) -> None:
+    assert told(release, on_openstack(externalNetworks="x")) == [
+        f"platform.openstack.externalNetworks: is unknown to {release}: {fate}; did you mean externalNetwork?"
+    ]
+
+
+def test_what_resembles_nothing() -> None:
+    assert told("4.9", {"zzz": 1, "platform": {"zzz": {"a": 1}}}) == [
+        "zzz: is unknown to 4.9: it is ignored; take it out",
+        "platform.zzz: is unknown to 4.9: it is ignored; take it out",
+    ]
+
+
+def test_what_is_ignored_by_now() -> None:
+    assert told("4.6", on_openstack(trunkSupport="1", region="one")) == [
+        "platform.openstack.trunkSupport: is ignored since 4.6; take it out",
+        "platform.openstack.region: is ignored since 4.6; take it out",
+    ]
+
+
+def test_two_names_of_one_field_must_agree() -> None:
+    both = on_openstack(APIFLOATINGIP="192.0.2.1", lbFloatingIP="192.0.2.2", apiVIP="10.0.0.5", apiVIPs=["10.0.0.5"])
+    where = "platform.openstack.apiFloatingIP and platform.openstack.lbFloatingIP"
+    (said,) = contradictions("4.20", both)
+    assert said == f"{where}: are one field, and differ: the installer stops; keep the first"
+    assert contradictions("4.6", both) == []  # one of them is unknown there
+
+
+def contradictions(release: str, document: dict[str, Any]) -> list[str]:
+    return [each for each in told(release, document) if "are one field" in each]
+
+
+@pytest.mark.parametrize(
+    ("document", "fate"),
+    [
+        (on_openstack(apiVIPs=["10.0.0.5", "fd00::5"], apiVIP="10.0.0.5"), None),  # the old one holds one of two
+        (on_openstack(apiVIPs=["10.0.0.5", "fd00::5"], apiVIP="10.0.0.6"), "differ: the installer stops"),
+        (on_openstack(machinesSubnet="x", controlPlanePort={"fixedIPs": [{"subnet": {"id": "x"}}]}), None),
+        (
+            on_openstack(machinesSubnet="x", controlPlanePort={"fixedIPs": [{"subnet": {"id": "y"}}]}),
+            "differ: the installer stops",
+        ),
+        (on_openstack(computeFlavor="x", defaultMachinePlatform={"type": "y"}), "differ: the installer stops"),
+        ({"networking": {"networkType": "OVNKubernetes", "type": "OpenShiftSDN"}}, "differ: the first counts"),
+        ({"networking": {"machineNetwork": [{"cidr": "10.0.0.0/16"}], "machineCIDR": "10.0.0.0/16"}}, None),
+        (
+            {"controlPlane": {"platform": {"openstack": {"rootVolume": {"type": "x", "types": ["x"]}}}}},
+            "may not both be there: the installer stops",
+        ),
+        (
+            {name: [{"source": "a/b", "mirrors": ["c/d"]}] for name in ("imageDigestSources", "imageContentSources")},
+            "may not both be there: the installer stops",
+        ),
+        (on_openstack(apiVIPs=[], apiVIP="10.0.0.5"), None),
+        (on_openstack(controlPlanePort={"fixedIPs": [7]}, machinesSubnet="x"), None),
+    ],
+)
+def test_what_the_installer_makes_of_two_names(document: dict[str, Any], fate: str | None) -> None:
+    wanted = [] if fate is None else [f"are one field, and {fate}; keep the first"]
+    assert [each.partition(": ")[2] for each in contradictions("4.20", document)] == wanted
+
+
+def test_keys_of_a_users_own_are_nobodys_business() -> None:
+    document = {"metadata": {"name": "x", "annotations": {"mine": 1}}}
+    assert told("4.20", document | on_openstack(clusterOSImageProperties={"hw_x": "y"})) == []
+
+
+@pytest.mark.parametrize("document", [{}, {"platform": None}, {"compute": "x"}, {5: 6}, {"platform": [1]}])
+def test_what_is_no_install_config_is_no_crash(document: dict[Any, Any]) -> None:
+    assert len(findings(document, "4.20")) == (1 if 5 in document else 0)

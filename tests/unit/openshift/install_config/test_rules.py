@@ -1,0 +1,329 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from openstack_prep.base.secret import Secret
+from openstack_prep.openshift.install_config import (
+    Capabilities,
+    Cluster,
+    Contents,
+    Machines,
+    Mirror,
+    Pool,
+    Proxy,
+    Reference,
+    RootVolume,
+    mistakes,
+)
+
+RIGHT = Cluster(
+    release="4.20",
+    cluster_name="ocp4",
+    base_domain="example.com",
+    cloud="lab",
+    external_network="external",
+    machines=Machines(flavor="master"),
+)
+FILES = Contents(pull_secret=Secret('{"auths": {"quay.io": {"auth": "Zm9vOmJhcg=="}}}'))
+UUID4 = "0f2c8a4e-6b1d-4c3e-9a57-2d1b8e6f4a90"
+UUID1 = "0f2c8a4e-6b1d-11ee-9a57-2d1b8e6f4a90"
+BY_ID, BY_NAME = (Reference(id=UUID4),), (Reference(name="mine"),)
+VOLUME = RootVolume(size=100, types=("fast",))
+TWO_STACKS: dict[str, Any] = {
+    "machine_networks": ("10.0.0.0/16", "fd00::/64"),
+    "cluster_networks": ("10.128.0.0/14", "fd01::/48"),
+    "service_networks": ("172.30.0.0/16", "fd02::/112"),
+    "api_vips": ("10.0.0.5", "fd00::5"),
+    "ingress_vips": ("10.0.0.7", "fd00::7"),
+    "machines_subnets": (Reference(name="mine-4"), Reference(name="mine-6")),
+}
+
+
+def told(**fields: Any) -> list[str]:
+    return [str(each) for each in mistakes(replace(RIGHT, **fields), FILES)]
+
+
+@pytest.mark.parametrize("minor", range(2, 22))
+def test_what_is_right_is_right_in_every_release(minor: int) -> None:
+    assert told(release=f"4.{minor}") == []
+
+
+# --- what a release does not have ---------------------------------------------------------
+
+CAME: dict[str, tuple[int, str, dict[str, Any]]] = {
+    "publish": (3, "publish", {"publish": "External"}),
+    "fips": (3, "fips", {"fips": True}),
+    "external_dns": (4, "externalDNS", {"external_dns": ("192.0.2.1",)}),
+    "cluster_os_image": (4, "clusterOSImage", {"cluster_os_image": "rhcos"}),
+    "api_vips": (5, "apiVIP", {"api_vips": ("10.0.0.5",)}),
+    "ingress_vips": (5, "ingressVIP", {"ingress_vips": ("10.0.0.7",)}),
+    "machines_subnets": (5, "machinesSubnet", {"machines_subnets": BY_ID}),
+    "machines.additional_networks": (
+        5,
+        "additionalNetworkIDs",
+        {"machines": Machines(flavor="m", additional_networks=(UUID4,))},
+    ),
+    "control_plane.additional_security_groups": (
+        5,
+        "additionalSecurityGroupIDs",
+        {"control_plane": Pool(additional_security_groups=(UUID4,))},
+    ),
+    "ingress_floating_ip": (6, "ingressFloatingIP", {"ingress_floating_ip": "192.0.2.7"}),
+    "compute.zones": (6, "zones", {"compute": Pool(zones=("az1",))}),
+    "cluster_os_image_properties": (
+        7,
+        "clusterOSImageProperties",
+        {"cluster_os_image": "rhcos", "cluster_os_image_properties": {"a": "b"}},
+    ),
+    "compute.root_volume.zones": (8, "zones", {"compute": Pool(root_volume=replace(VOLUME, zones=("az1",)))}),
+    "compute.server_group_policy": (9, "serverGroupPolicy", {"compute": Pool(server_group_policy="affinity")}),
+    "capabilities.baseline": (11, "baselineCapabilitySet", {"capabilities": Capabilities(baseline="None")}),
+    "capabilities.additional": (
+        11,
+        "additionalEnabledCapabilities",
+        {"capabilities": Capabilities(additional=("marketplace",))},
+    ),
+    "load_balancer": (13, "type", {"load_balancer": "UserManaged"}),
+    "cpu_partitioning": (13, "cpuPartitioningMode", {"cpu_partitioning": "AllNodes"}),
+    "feature_set": (13, "featureSet", {"feature_set": "TechPreviewNoUpgrade"}),
+    "machines_network": (
+        14,
+        "network",
+        {"machines_network": Reference(id=UUID4), "machines_subnets": BY_ID},
+    ),
+}
+
+
+@pytest.mark.parametrize(("where", "came"), CAME.items(), ids=CAME)
+def test_a_field_is_refused_before_it_came(where: str, came: tuple[int, str, dict[str, Any]]) -> None:
+    since, name, fields = came
+    expected = (
+        f"{where}: 4.{since - 1} has no {name}; it came with 4.{since}; leave it out, or install 4.{since} or later"
+    )
+    assert expected in told(release=f"4.{since - 1}", **fields)
+    assert told(release=f"4.{since}", **fields) == []
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "value"),
+    [("octavia", "octaviaSupport", False), ("trunks", "trunkSupport", True), ("region", "region", "one")],
+)
+def test_a_field_is_refused_once_it_is_ignored(where: str, name: str, value: Any) -> None:
+    assert told(release="4.5", **{where: value}) == []
+    assert told(release="4.6", **{where: value}) == [f"{where}: {name} is ignored since 4.6; leave it out"]
+
+
+def test_the_policy_of_a_bundle_came_with_4_12() -> None:
+    files = replace(FILES, additional_trust_bundle="-----BEGIN CERTIFICATE-----\n")
+    cluster = replace(RIGHT, additional_trust_bundle_policy="Always")
+    assert mistakes(replace(cluster, release="4.12"), files) == []
+    (mistake,) = mistakes(replace(cluster, release="4.11"), files)
+    assert mistake.what == "4.11 has no additionalTrustBundlePolicy; it came with 4.12"
+
+
+def test_several_where_a_release_takes_one() -> None:
+    volume = Pool(zones=("a", "b"), root_volume=RootVolume(size=100, types=("x", "y")))
+    assert told(release="4.13", control_plane=volume) == [
+        "control_plane.root_volume.types: type of 4.13 takes one; several are types, since 4.14; name one"
+    ]
+    assert told(release="4.14", control_plane=volume) == []
+    vips = told(release="4.11", **{**TWO_STACKS, "machines_subnets": BY_ID})
+    assert "api_vips: apiVIP of 4.11 takes one; several are apiVIPs, since 4.12; name one" in vips
+
+
+@pytest.mark.parametrize("release", ["4", "4.1", "4.22", "5.0", "4.x", "latest", "3.11", ""])
+def test_a_release_that_is_none(release: str) -> None:
+    (said,) = told(release=release, publish="Internal")
+    assert said.startswith(f"release: {release!r} is ")
+
+
+# --- what is wrong in any -----------------------------------------------------------------
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "a dot": ({"cluster_name": "a.b"}, "cluster_name: 'a.b' has a dot"),
+    "capitals": ({"cluster_name": "Ocp"}, "cluster_name: 'Ocp' is no DNS label"),
+    "a long name": (
+        {"release": "4.11", "cluster_name": "a" * 15},
+        f"cluster_name: '{'a' * 15}' has more than 14 characters, too many before 4.12",
+    ),
+    "no domain": ({"base_domain": "-x"}, "base_domain: '-x' is no domain"),
+    "two masters": ({"control_plane": Pool(replicas=2)}, "control_plane.replicas: 2 are for fencing"),
+    "five masters": ({"control_plane": Pool(replicas=5)}, "control_plane.replicas: the installer makes no 5, only 3"),
+    "no master": ({"control_plane": Pool(replicas=0)}, "control_plane.replicas: a cluster has a control plane"),
+    "one master and workers": (
+        {"control_plane": Pool(replicas=1)},
+        "control_plane.replicas: 1 is for a cluster of one",
+    ),
+    "no flavor": (
+        {"machines": Machines(), "compute": Pool(flavor="w")},
+        "control_plane.flavor: these machines have no flavor",
+    ),
+    "no flavor for all": (
+        {"release": "4.6", "machines": Machines(), "compute": Pool(flavor="w"), "control_plane": Pool(flavor="m")},
+        "machines.flavor: 4.6 must have computeFlavor",
+    ),
+    "a small volume": (
+        {"compute": Pool(root_volume=RootVolume(size=24, types=("x",)))},
+        "compute.root_volume.size: 24 GiB are less than the 25 that a machine needs",
+    ),
+    "types that do not pair": (
+        {"compute": Pool(zones=("a",), root_volume=RootVolume(size=25, types=("x", "y")))},
+        "compute.root_volume.types: 2 types do not pair with 1 zones of the machines",
+    ),
+    "zones that do not pair": (
+        {"compute": Pool(zones=("a", "b", "c"), root_volume=RootVolume(size=25, types=("x",), zones=("a", "b")))},
+        "compute.root_volume.zones: 2 zones do not pair with 3 zones of the machines",
+    ),
+    "a network by name": (
+        {"compute": Pool(additional_networks=("storage",))},
+        "compute.additional_networks: 'storage' is no UUID of version 4",
+    ),
+    "a UUID of version 1": ({"machines_subnets": (Reference(id=UUID1),)}, f"machines_subnets: '{UUID1}' is no UUID"),
+    "properties of nothing": (
+        {"cluster_os_image_properties": {"a": "b"}},
+        "cluster_os_image_properties: there is no image they are of",
+    ),
+    "OpenShiftSDN": (
+        {"network_type": "OpenShiftSDN", "release": "4.15"},
+        "network_type: new clusters have no OpenShiftSDN since 4.15; leave it out: OVNKubernetes",
+    ),
+    "openshiftsdn": ({"network_type": "openshiftsdn"}, "network_type: new clusters have no openshiftsdn since 4.15"),
+    "Kuryr": ({"network_type": "Kuryr"}, "network_type: new clusters have no Kuryr since 4.15"),
+    "an overlap": (
+        {"service_networks": ("10.0.128.0/24",)},
+        "machine_networks: 10.0.0.0/16 overlaps 10.0.128.0/24 of service_networks",
+    ),
+    "two service networks": (
+        {"service_networks": ("172.30.0.0/16", "172.31.0.0/16")},
+        "service_networks: the installer takes one of a family",
+    ),
+    "a host prefix that is too short": ({"host_prefix": 13}, "host_prefix: /13 is more than all of 10.128.0.0/14"),
+    "IPv6 in some": (
+        {"cluster_networks": ("10.128.0.0/14", "fd01::/48")},
+        "cluster_networks: IPv4 and IPv6, while machine_networks are IPv4",
+    ),
+    "IPv6 too early": (
+        TWO_STACKS | {"release": "4.13"},
+        "machine_networks: 4.13 has no IPv6 on OpenStack; it came with",
+    ),
+    "IPv6 with another plug-in": (
+        TWO_STACKS | {"release": "4.14", "network_type": "OpenShiftSDN"},
+        "network_type: OpenShiftSDN has no IPv6",
+    ),
+    "IPv6 in no subnet": (
+        TWO_STACKS | {"machines_subnets": ()},
+        "machines_subnets: the installer makes no IPv6 subnet",
+    ),
+    "one address for two stacks": (
+        TWO_STACKS | {"api_vips": ("10.0.0.5",)},
+        "api_vips: IPv4 and IPv6 need two, not 1",
+    ),
+    "two addresses of one family": (
+        {"api_vips": ("10.0.0.5", "10.0.0.6")},
+        "api_vips: two of one family; give one of each family",
+    ),
+    "an address elsewhere": ({"api_vips": ("10.1.0.5",)}, "api_vips: 10.1.0.5 is in none of machine_networks"),
+    "one address for both": (
+        {"api_vips": ("10.0.0.5",), "ingress_vips": ("10.0.0.5",)},
+        "ingress_vips: 10.0.0.5 is the API's already",
+    ),
+    "a floating IP from nowhere": (
+        {"external_network": None, "api_floating_ip": "192.0.2.5"},
+        "api_floating_ip: needs an external network",
+    ),
+    "a floating IP that is none": ({"api_floating_ip": "api"}, "api_floating_ip: 'api' is no address"),
+    "one floating IP for both": (
+        {"api_floating_ip": "192.0.2.5", "ingress_floating_ip": "192.0.2.5"},
+        "ingress_floating_ip: 192.0.2.5 is the API's already",
+    ),
+    "a subnet by name too early": (
+        {"release": "4.13", "machines_subnets": BY_NAME},
+        "machines_subnets: 4.13 knows subnets by their id; by name since 4.14; give the id",
+    ),
+    "a subnet by nothing": ({"machines_subnets": (Reference(),)}, "machines_subnets: is neither an id nor a name"),
+    "a subnet by both": (
+        {"machines_subnets": (Reference(id=UUID4, name="x"),)},
+        "machines_subnets: is an id and a name",
+    ),
+    "a network without subnet": ({"machines_network": BY_NAME[0]}, "machines_network: is nothing without its subnet"),
+    "DNS servers of one's own subnet": (
+        {"machines_subnets": BY_NAME, "external_dns": ("192.0.2.1",)},
+        "external_dns: your own subnet has DNS servers of its own",
+    ),
+    "two subnets for one stack": ({"machines_subnets": BY_NAME * 2}, "machines_subnets: are more than one of a family"),
+    "Internal": ({"publish": "Internal"}, "publish: Internal is refused on OpenStack"),
+    "a proxy that is none": ({"proxy": Proxy(exceptions=("x",))}, "proxy: names no proxy; give http or https"),
+    "a proxy without scheme": ({"proxy": Proxy(http="proxy:3128")}, "proxy.http: is no URL of a proxy"),
+    "a proxy in half a bracket": ({"proxy": Proxy(http="http://[::1")}, "proxy.http: is no URL of a proxy"),
+    "a proxy on no port": ({"proxy": Proxy(https="http://proxy:x")}, "proxy.https: is no URL of a proxy"),
+    "a proxy for HTTP by HTTPS": ({"proxy": Proxy(http="https://proxy")}, "proxy.http: is no URL of a proxy"),
+    "a mirror with a tag": (
+        {"image_mirrors": (Mirror(source="quay.io/okd", mirrors=("mirror:5000/okd:4.20",)),)},
+        "image_mirrors[0]: 'mirror:5000/okd:4.20' is no repository",
+    ),
+    "a set of capabilities to come": (
+        {"release": "4.14", "capabilities": Capabilities(baseline="v4.15")},
+        "capabilities.baseline: 4.14 has no set 'v4.15'; write None, vCurrent or v4.11 to v4.14",
+    ),
+    "a policy for no bundle": (
+        {"additional_trust_bundle_policy": "Always"},
+        "additional_trust_bundle_policy: there is no bundle it is for",
+    ),
+}
+
+
+@pytest.mark.parametrize(("fields", "expected"), WRONG.values(), ids=WRONG)
+def test_a_mistake_names_the_field_and_what_is_wrong(fields: dict[str, Any], expected: str) -> None:
+    (said,) = [each for each in told(**fields) if each.startswith(expected.partition(":")[0] + ":")]
+    assert said.startswith(expected)
+
+
+FINE: dict[str, dict[str, Any]] = {
+    "a long name": {"release": "4.12", "cluster_name": "a" * 27},
+    "one machine": {"control_plane": Pool(replicas=1), "compute": Pool(replicas=0)},
+    "three and none": {"compute": Pool(replicas=0)},
+    "flavors of the pools": {
+        "machines": Machines(),
+        "compute": Pool(flavor="w"),
+        "control_plane": Pool(flavor="m"),
+    },
+    "zones of all": {
+        "machines": Machines(flavor="m", zones=("a", "b")),
+        "compute": Pool(root_volume=RootVolume(size=25, types=("x", "y"), zones=("a", "b"))),
+    },
+    "OpenShiftSDN": {"release": "4.14", "network_type": "OpenShiftSDN"},
+    "another plug-in": {"network_type": "Calico"},
+    "two stacks": TWO_STACKS | {"release": "4.14"},
+    "a balancer elsewhere": {
+        "load_balancer": "UserManaged",
+        "api_vips": ("192.0.2.5",),
+        "ingress_vips": ("192.0.2.5",),
+    },
+    "a proxy": {"proxy": Proxy(http="http://u:p@proxy:3128", https="https://proxy:3129")},
+}
+
+
+@pytest.mark.parametrize("fields", FINE.values(), ids=FINE)
+def test_what_is_allowed(fields: dict[str, Any]) -> None:
+    assert told(**fields) == []
+
+
+# --- all of it -----------------------------------------------------------------------------
+
+
+def test_a_proxy_is_not_repeated_for_it_may_hold_a_password() -> None:
+    assert "hunter2" not in "".join(told(proxy=Proxy(http="ftp://me:hunter2@proxy")))
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    said = told(release="4.2", cluster_name="a.b", publish="Internal", ingress_floating_ip="x", region="one")
+    assert [each.partition(":")[0] for each in said] == [
+        "ingress_floating_ip",
+        "publish",
+        "cluster_name",
+        "ingress_floating_ip",
+        "publish",
+    ]

@@ -1,0 +1,401 @@
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+import yaml
+
+from openstack_prep.base.errors import ApplyFailed, PrepError, SpecError
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor, planner
+from openstack_prep.core.model import Action, Resource
+from openstack_prep.core.plan import Plan
+from openstack_prep.openshift.install_config import Machines, Proxy
+from openstack_prep.openshift.install_config_file import InstallConfig
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.files.clouds_entry import CloudsEntry
+from openstack_prep.resources.files.env_file import EnvFile
+from openstack_prep.resources.identity.application_credential import ApplicationCredential
+from openstack_prep.spec import load_spec
+from tests.unit.conftest import ENDPOINTS, resolved
+
+ROOT = Path(__file__).parents[3]
+DATA = ROOT / "tests" / "unit" / "data" / "install_config"
+SHIPPED = ["openshift-4.2-lab", "openshift-current", "openshift-compact", "openshift-zones"]
+SHIPPED += ["openshift-byo-network", "openshift-mirror"]
+SECRET = "Zm9vOmJhcg=="
+NEUTRON = ENDPOINTS["network"] + "/v2.0"
+
+Make = Callable[..., InstallConfig]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the files that every cluster needs."""
+    (tmp_path / "pull-secret.json").write_text(f'{{"auths": {{"quay.io": {{"auth": "{SECRET}"}}}}}}\n')
+    (tmp_path / "id_ed25519.pub").write_text(
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB lab\n"
+    )
+    (tmp_path / "mirror-ca.pem").write_text("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
+    return tmp_path
+
+
+@pytest.fixture
+def make(folder: Path) -> Make:
+    right: dict[str, Any] = {
+        "path": str(folder / "ocp4" / "install-config.yaml"),
+        "release": "4.20",
+        "cluster_name": "ocp4",
+        "base_domain": "example.com",
+        "cloud": "lab",
+        "external_network": "external",
+        "machines": Machines(flavor="master"),
+        "pull_secret_file": str(folder / "pull-secret.json"),
+    }
+    return lambda **fields: InstallConfig(**(right | fields))
+
+
+def planned(site: Site, *resources: Resource) -> Plan:
+    observed, mistakes = executor.examine(site.fresh(), resources)
+    return planner.plan_apply("lab", resources, observed, mistakes=mistakes)
+
+
+def applied(site: Site, *resources: Resource) -> None:
+    plan = planned(site, *resources)
+    plan.raise_for_refusals()
+    executor.run(plan, site).raise_for_failures()
+
+
+def refusals(site: Site, file: InstallConfig) -> list[str]:
+    return [f"{each.what}; {each.remedy}" for each in planned(site, file).refusals]
+
+
+def action(site: Site, file: InstallConfig) -> Action:
+    (step,) = planned(site, file)
+    return step.action
+
+
+def eaten(file: InstallConfig) -> None:
+    """Leave what the installer leaves when it has read its input."""
+    file.file.unlink()
+    (file.file.parent / ".openshift_install_state.json").write_text("{}")
+
+
+# --- the file -----------------------------------------------------------------------------
+
+
+def test_it_is_written_with_a_copy_for_its_owner_alone(site: Site, make: Make) -> None:
+    file = make()
+    applied(site, file)
+    for path in (file.file, file.kept):
+        assert path.stat().st_mode & 0o777 == 0o600
+    text = file.file.read_text()
+    assert text.startswith("# [openstack-prep:lab/install-config.yaml]\napiVersion: v1\n")
+    assert file.kept.read_text() == text
+    assert SECRET in text
+    assert action(site, file) is Action.KEEP
+
+
+def test_a_plan_shows_no_secret(site: Site, make: Make) -> None:
+    file = make(proxy=Proxy(http="http://me:hunter2@proxy:3128"))
+    plans = [planned(site, file)]
+    applied(site, file)
+    plans.append(planned(site, replace(file, proxy=Proxy(http="http://me:hunter3@proxy:3128"))))
+    (change,) = [each for step in plans[1] for each in step.changes]
+    assert change.field == "proxy.httpProxy"
+    for said in (f"{plan}{plan.data()}" for plan in plans):
+        assert "proxy.httpProxy" in said
+        assert not [word for word in (SECRET, "hunter2", "hunter3") if word in said]
+
+
+def test_a_change_of_the_spec_is_a_change_of_its_fields(site: Site, make: Make) -> None:
+    applied(site, make())
+    (step,) = planned(site, make(base_domain="example.org", external_dns=("192.0.2.1",), external_network=None))
+    changes = {each.field: (each.before, each.after) for each in step.changes}
+    assert changes == {
+        "baseDomain": ("example.com", "example.org"),
+        "platform.openstack.externalDNS": (None, ["192.0.2.1"]),
+        "others": (("platform.openstack.externalNetwork",), ()),
+    }
+
+
+@pytest.mark.parametrize("drift", ["text", "mode", "no copy", "no YAML", "a field more"])
+def test_drift_is_mended(site: Site, make: Make, drift: str) -> None:
+    file = make()
+    applied(site, file)
+    right = file.file.read_text()
+    mark = right.partition("\n")[0]
+    if drift == "mode":
+        file.file.chmod(0o644)
+    elif drift == "no copy":
+        file.kept.unlink()
+    else:
+        wrong = {
+            "text": right.replace("master", "big"),
+            "no YAML": f"{mark}\n{{",
+            "a field more": f"{right}fips: true\n",
+        }
+        file.file.write_text(wrong[drift])
+    assert action(site, file) is Action.UPDATE
+    applied(site, file)
+    assert (file.file.read_text(), file.kept.read_text()) == (right, right)
+    assert file.file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("text", ["", "apiVersion: v1\n", "{", "# [openstack-prep:other/install-config.yaml]\n"])
+def test_somebody_elses_file_is_left_alone(site: Site, make: Make, text: str) -> None:
+    file = make()
+    file.file.parent.mkdir()
+    file.file.write_text(text)
+    assert refusals(site, file) == [f"{file.path} is not of this spec; name another file, or remove it"]
+    (step,) = planner.plan_destroy("lab", [file], executor.observe(site, [file]))
+    assert step.action is Action.KEEP
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_somebody_elses_copy_is_left_alone(site: Site, make: Make, used: bool) -> None:
+    file = make()
+    applied(site, file)
+    if used:
+        eaten(file)
+    file.kept.write_text("mine\n")
+    assert refusals(site, file) == [f"{file.kept} is not of this spec; name another file, or remove it"]
+    plan = planner.plan_destroy("lab", [file], executor.observe(site, [file]))
+    executor.run(plan, site).raise_for_failures()
+    assert file.kept.read_text() == "mine\n"
+
+
+def test_somebody_elses_file_that_says_the_same_will_do(site: Site, make: Make) -> None:
+    file = make()
+    applied(site, file)
+    file.kept.unlink()
+    file.file.write_text(file.file.read_text().partition("\n")[2])
+    assert action(site, file) is Action.KEEP
+
+
+def test_a_file_that_cannot_be_read(site: Site, make: Make) -> None:
+    file = make()
+    file.file.mkdir(parents=True)
+    with pytest.raises(PrepError, match="cannot be read"):
+        executor.observe(site, [file])
+
+
+# --- after the installer ------------------------------------------------------------------
+
+
+def test_what_the_installer_has_eaten_is_not_brought_back(site: Site, make: Make) -> None:
+    file = make()
+    applied(site, file)
+    eaten(file)
+    assert action(site, file) is Action.KEEP
+    applied(site, file)
+    assert not file.file.exists()
+
+
+def test_what_the_installer_has_eaten_cannot_be_changed(site: Site, make: Make) -> None:
+    file = make()
+    applied(site, file)
+    eaten(file)
+    (said,) = refusals(site, make(base_domain="example.org"))
+    assert said.startswith(f"the installer has used it, and {file.kept} says something else than the spec")
+
+
+def test_the_mode_of_the_copy_is_mended_without_the_file(site: Site, make: Make) -> None:
+    file = make()
+    applied(site, file)
+    eaten(file)
+    file.kept.chmod(0o644)
+    applied(site, file)
+    assert file.kept.stat().st_mode & 0o777 == 0o600
+    assert not file.file.exists()
+
+
+def test_without_a_cluster_it_is_written_again(site: Site, make: Make) -> None:
+    file = make()
+    applied(site, file)
+    eaten(file)
+    (file.file.parent / ".openshift_install_state.json").unlink()
+    assert "mode (the file is gone) -> 0600" in str(planned(site, file))
+    other = make(base_domain="example.org")
+    applied(site, other)
+    assert "example.org" in file.file.read_text()
+    assert not planned(site, other)
+
+
+def test_somebody_elses_copy_without_the_file_is_left(site: Site, make: Make) -> None:
+    file = make()
+    file.kept.parent.mkdir()
+    file.kept.write_text("theirs: true\n")
+    assert refusals(site, file) == [f"{file.kept} is not of this spec; name another file, or remove it"]
+    assert not list(planner.plan_destroy("lab", [file], executor.observe(site.fresh(), [file])))
+
+
+@pytest.mark.parametrize("used", ["no", "installed", "destroyed"])
+def test_destroy_removes_both(site: Site, make: Make, used: str) -> None:
+    file = make()
+    applied(site, file)
+    if used != "no":
+        eaten(file)
+    if used == "destroyed":
+        (file.file.parent / ".openshift_install_state.json").unlink()
+    plan = planner.plan_destroy("lab", [file], executor.observe(site, [file]))
+    executor.run(plan, site).raise_for_failures()
+    assert not file.file.exists()
+    assert not file.kept.exists()
+
+
+# --- what it takes from elsewhere ---------------------------------------------------------
+
+
+def test_what_the_release_refuses_is_told_at_once(site: Site, make: Make) -> None:
+    file = make(release="4.5", ingress_floating_ip="192.0.2.7", cluster_name="a.b", ssh_key_file="/no/key.pub")
+    said = refusals(site, file)
+    assert [each.partition(":")[0] for each in said] == ["ssh_key_file", "ingress_floating_ip", "cluster_name"]
+    assert not file.file.exists()
+
+
+def test_a_pull_secret_that_is_not_there_is_one_mistake(site: Site, make: Make) -> None:
+    assert refusals(site, make(pull_secret_file="/no/secret")) == [
+        "pull_secret_file: /no/secret cannot be read; put it there, or name another"
+    ]
+
+
+def test_a_pull_secret_that_is_no_json_is_not_repeated(site: Site, make: Make, folder: Path) -> None:
+    (folder / "pull-secret.json").write_text("hunter2")
+    (said,) = refusals(site, make())
+    assert said.startswith("pull_secret_file: is not JSON with auths")
+
+
+def test_a_private_key_is_refused_and_nowhere_shown(site: Site, make: Make, folder: Path) -> None:
+    (folder / "id_ed25519").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2\n-----END\n")
+    plan = planned(site, make(ssh_key_file=str(folder / "id_ed25519")))
+    (refusal,) = plan.refusals
+    assert refusal.what == "ssh_key_file: is a private key"
+    assert "hunter2" not in str(plan) + json.dumps(plan.data())
+    file = make(ssh_key_file=str(folder / "id_ed25519.pub"))
+    applied(site, file)
+    for path in (file.file, file.kept):  # as an earlier version wrote it
+        path.write_text(re.sub("sshKey: .*", "sshKey: BEGIN PRIVATE KEY hunter2", path.read_text()))
+    plan = planned(site, file)
+    assert "sshKey" in str(plan)
+    assert "hunter2" not in str(plan) + json.dumps(plan.data())
+
+
+def test_contents_are_called_as_the_spec_has_them(site: Site, make: Make, folder: Path) -> None:
+    assert refusals(site, make(additional_trust_bundle_policy="Always")) == [
+        "additional_trust_bundle_policy: there is no bundle it is for; give additional_trust_bundle_file"
+    ]
+    lost = str(folder / "gone.pem")
+    assert refusals(site, make(additional_trust_bundle_policy="Always", additional_trust_bundle_file=lost)) == [
+        f"additional_trust_bundle_file: {lost} cannot be read; put it there, or name another"
+    ]
+
+
+def test_the_address_that_the_spec_gives_a_floating_ip(site: Site, make: Make) -> None:
+    api = FloatingIP(name="api", external_network="outside", address="192.0.2.5")
+    file = resolved(make(external_network=None, api_floating_ip="api"), [api], site.admin)
+    assert (file.api_floating_ip, file.external_network) == ("192.0.2.5", "outside")
+    assert set(file.needs()) <= set(api.provides())
+    assert api.key in planner.dependencies([api, file])[file.key]
+
+
+@pytest.fixture
+def neutron(services: requests_mock.Mocker) -> list[dict[str, Any]]:
+    """The floating IPs of a Neutron that gives out 192.0.2.9."""
+    kept: list[dict[str, Any]] = []
+
+    def allocate(request: Any, _: Any) -> dict[str, Any]:
+        body = request.json()["floatingip"]
+        kept.append(
+            {"id": "f1", "floating_ip_address": "192.0.2.9", "port_id": None, "revision_number": 1, "tags": []} | body
+        )
+        return {"floatingip": kept[-1]}
+
+    services.get(f"{NEUTRON}/networks", json={"networks": [{"id": "n1", "name": "external"}]})
+    services.get(f"{NEUTRON}/floatingips", json=lambda *_: {"floatingips": kept})
+    services.post(f"{NEUTRON}/floatingips", json=allocate, status_code=201)
+    services.put(re.compile(r"http://[^/]+/v2.0/floatingips/[^/]+/tags/"), status_code=201)
+    return kept
+
+
+def test_the_next_free_address_once_it_is_ours(site: Site, make: Make, neutron: list[dict[str, Any]]) -> None:
+    api = FloatingIP(name="api", external_network="external")
+    file = resolved(make(api_floating_ip="api"), [api], site.admin)
+    applied(site, api, file)
+    written = yaml.safe_load(file.file.read_text())["platform"]["openstack"]
+    assert written["apiFloatingIP"] == "192.0.2.9"
+    again = planned(site, api, file)
+    assert [step.action for step in again] == [Action.KEEP, Action.KEEP]
+    neutron[0]["floating_ip_address"] = "192.0.2.10"
+    site.known.clear()
+    assert [str(each) for step in planned(site, api, file) for each in step.changes] == [
+        "Change(field='platform.openstack.apiFloatingIP', before='192.0.2.9', after='api')"
+    ]
+
+
+def test_a_floating_ip_that_nobody_makes(site: Site, make: Make, neutron: list[dict[str, Any]]) -> None:
+    (said,) = refusals(site, resolved(make(api_floating_ip="api"), [], site.admin))
+    assert said == "floating_ip/api does not exist; declare it in the spec, or correct the name"
+
+
+def test_a_floating_ip_that_went_meanwhile(site: Site, make: Make, neutron: list[dict[str, Any]]) -> None:
+    file = make(api_floating_ip="api")
+    plan = planner.plan_apply("lab", [file], {})
+    with pytest.raises(ApplyFailed, match="floating_ip/api is not there"):
+        executor.run(plan, site).raise_for_failures()
+    assert not file.file.exists()
+
+
+@pytest.mark.parametrize(
+    ("release", "said"),
+    [
+        ("4.20", 'install_config.release: 4.2 is a number to YAML; write the release in quotes, such as "4.20"'),
+        ('"4.22"', 'install_config.release: "4.22" is not a release we know; known are 4.2 to 4.21'),
+        ('"4.1"', 'install_config.release: "4.1" is not a release we know; known are 4.2 to 4.21'),
+    ],
+)
+def test_a_release_that_is_none(folder: Path, release: str, said: str) -> None:
+    (folder / "spec.yaml").write_text(
+        "name: x\ninstall_config: {path: a, pull_secret_file: b, cluster_name: c, base_domain: d, cloud: e, "
+        f"release: {release}}}\n"
+    )
+    with pytest.raises(SpecError) as caught:
+        load_spec(folder / "spec.yaml")
+    assert [str(each) for each in caught.value.mistakes] == [f"{folder}/spec.yaml:2: {said}"]
+
+
+# --- shipped specs ------------------------------------------------------------------------
+
+
+def shipped(name: str, folder: Path, site: Site) -> InstallConfig:
+    shutil.copy(ROOT / "install_configs" / f"{name}.yaml", folder)
+    spec = load_spec(folder / f"{name}.yaml")
+    (file,) = (each for each in spec.resources if isinstance(each, InstallConfig))
+    return resolved(file, spec.resources, site.admin)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_install_config_of_a_shipped_spec(name: str, folder: Path, site: Site) -> None:
+    file = shipped(name, folder, site)
+    applied(site, file)
+    assert file.file.read_text() == (DATA / f"{name}.yaml").read_text()
+
+
+def test_every_shipped_one_is_compared() -> None:
+    ready = {path.stem for path in (ROOT / "install_configs").glob("*.yaml") if "\ninstall_config:" in path.read_text()}
+    assert ready == set(SHIPPED)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_spec_writes_the_entry_that_the_cluster_logs_in_by(name: str) -> None:
+    resources = load_spec(ROOT / "install_configs" / f"{name}.yaml").resources
+    entries = {each.cloud for each in resources if isinstance(each, CloudsEntry | ApplicationCredential)}
+    assert {each.cloud for each in resources if isinstance(each, InstallConfig)} == entries
+    assert not [each for each in resources if isinstance(each, EnvFile)]

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import pytest
+
+from openstack_prep.base.errors import DownloadError
+from openstack_prep.openshift.tools.sums import parse
+
+A, B = "a" * 64, "B" * 64
+
+
+def test_a_list() -> None:
+    text = f"{A}  oc.tar.gz\n\n{B} *release.txt\r\n{A}  oc.tar.gz\n"
+    assert parse(text.encode(), "x") == {"oc.tar.gz": A, "release.txt": B.lower()}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [f"{A}", f"{A} oc", f"{A[1:]}  oc", f"{A}0  oc", "<!DOCTYPE html>", f"{A}  two words", "\x00\xff" * 500],
+)
+def test_a_line_that_is_none(line: str) -> None:
+    with pytest.raises(DownloadError, match=r"^x:2: .{1,350} is no sha256 with the name of a file$"):
+        parse(f"{A}  oc\n{line}\n".encode("latin-1"), "x")
+
+
+def test_a_name_with_two_sums() -> None:
+    with pytest.raises(DownloadError, match=r"^x:2: oc has two different sums"):
+        parse(f"{A}  oc\n{B}  oc\n".encode(), "x")

@@ -1,0 +1,114 @@
+"""A cluster as Neutron and Nova describe it: all right, for tests to break."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from openstack_prep.openshift.names.resolver import Answer
+from openstack_prep.openshift.verify.link import Link
+from openstack_prep.openshift.verify.links import evaluate
+from openstack_prep.openshift.verify.reading import Scene
+from openstack_prep.openshift.verify.target import wanted
+
+ID = "dev-x7k2p"
+TAG = f"openshiftClusterID={ID}"
+API, INGRESS = "192.0.2.10", "192.0.2.11"
+APPS = ("console-openshift-console.apps.dev.example.com", "oauth-openshift.apps.dev.example.com")
+NAMES = {"api.dev.example.com": API, APPS[0]: INGRESS, APPS[1]: INGRESS}
+
+
+def port(name: str, address: str, /, **more: Any) -> dict[str, Any]:
+    return {
+        "id": f"id-of-{name}",
+        "name": f"{ID}-{name}",
+        "project_id": "p",
+        "network_id": "net",
+        "mac_address": "fa:16:3e:00:00:01",
+        "device_id": "",
+        "device_owner": "",
+        "status": "DOWN",
+        "admin_state_up": True,
+        "port_security_enabled": True,
+        "fixed_ips": [{"subnet_id": "sub", "ip_address": address}],
+        "allowed_address_pairs": [],
+        "security_groups": ["default"],
+        "tags": [TAG],
+    } | more
+
+
+def node(name: str, address: str, role: str) -> dict[str, Any]:
+    pairs = [{"ip_address": each, "mac_address": "fa:16:3e:00:00:01"} for each in ("10.0.0.5", "10.0.0.7")]
+    used = {"device_id": f"server-{name}", "device_owner": "compute:nova", "status": "ACTIVE"}
+    return port(name, address, allowed_address_pairs=pairs, security_groups=[role], **used)
+
+
+def rule(first: int | None, last: int | None = None, **more: Any) -> dict[str, Any]:
+    return {
+        "direction": "ingress",
+        "ethertype": "IPv4",
+        "protocol": "tcp",
+        "port_range_min": first,
+        "port_range_max": last or first,
+        "remote_ip_prefix": None,
+        "remote_group_id": None,
+        "remote_address_group_id": None,
+    } | more
+
+
+def floating(address: str, name: str, **more: Any) -> dict[str, Any]:
+    served = {"port_id": f"id-of-{name}", "router_id": "router", "status": "ACTIVE", "floating_network_id": "ext"}
+    return {"id": f"fip-{address}", "floating_ip_address": address, **served} | more
+
+
+def group(role: str, *rules: dict[str, Any]) -> dict[str, Any]:
+    return {"id": role, "name": f"{ID}-{role}", "security_group_rules": list(rules)}
+
+
+def right() -> Scene:
+    """Return a cluster with nothing wrong."""
+    nodes = [node(f"master-{number}-0", f"10.0.1.{number}", "master") for number in range(3)]
+    nodes += [node(f"worker-0-{end}-0", f"10.0.2.{number}", "worker") for number, end in enumerate(("abcde", "fghij"))]
+    servers = {each["device_id"]: {"name": each["name"].removesuffix("-0"), "status": "ACTIVE"} for each in nodes}
+    gateway = {"network_id": "ext"}
+    router = {"id": "router", "name": f"{ID}-router", "status": "ACTIVE", "admin_state_up": True}
+    return Scene(
+        infra_id=ID,
+        ports=[port("api-port", "10.0.0.5"), port("ingress-port", "10.0.0.7"), *nodes],
+        floating_ips=[floating(API, "api-port"), floating(INGRESS, "ingress-port")],
+        servers=servers,
+        groups={"master": group("master", rule(6443)), "worker": group("worker", rule(80), rule(443))},
+        interfaces=[port("", "10.0.0.1", name="", device_id="router", device_owner="network:router_interface")],
+        routers={"router": router | {"external_gateway_info": gateway}},
+        subnets={"sub": {"id": "sub", "name": f"{ID}-nodes", "project_id": "p"}},
+    )
+
+
+def changed(name: str, **values: Any) -> Scene:
+    """Return the cluster with one port changed; ``gone`` takes it away."""
+    found = right()
+    if values.pop("gone", False):
+        return replace(found, ports=[each for each in found.ports if each["name"] != f"{ID}-{name}"])
+    return replace(
+        found, ports=[{**each, **values} if each["name"] == f"{ID}-{name}" else each for each in found.ports]
+    )
+
+
+def links(scene: Scene, *, names: dict[str, str] | None = None, **given: Any) -> dict[str, list[Link]]:
+    """Return the links of both ways, by name of the way."""
+    what = wanted(**{"infra_id": ID, "base_domain": "example.com"} | given)
+    told = NAMES if names is None else names
+    answers = {
+        host: Answer((told[host],) if host in told else (), "hosts") for target in what.targets for host in target.hosts
+    }
+    return {chain.name: list(chain.links) for chain in evaluate(what, scene, answers).chains}
+
+
+def wrong(scene: Scene, **given: Any) -> list[str]:
+    """Return what is not right as "way, link, state: what; mend"."""
+    return [
+        f"{way}, {link.name}, {link.state}: {link.what}; {link.mend}"
+        for way, found in links(scene, **given).items()
+        for link in found
+        if link.state != "ok"
+    ]

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+from openstack_prep.openshift.names.resolver import Answer
+from openstack_prep.openshift.verify.link import Verification
+from openstack_prep.openshift.verify.links import evaluate
+from openstack_prep.openshift.verify.reading import Scene
+from openstack_prep.openshift.verify.target import wanted
+from tests.unit.openshift.verify.scene import ID, NAMES, changed, right
+
+
+def seen(scene: Scene) -> Verification:
+    answers = {name: Answer((address,), "the resolver") for name, address in NAMES.items()}
+    return evaluate(wanted(infra_id=ID, base_domain="example.com"), scene, answers)
+
+
+def test_how_it_is_printed(stored: Callable[[str, str], None]) -> None:
+    stored("verify.txt", str(seen(right())))
+    broken = replace(changed("worker-0-fghij-0", allowed_address_pairs=[]), servers=None)
+    stored("verify_broken.txt", str(seen(broken)))
+
+
+def test_as_data(stored: Callable[[str, str], None]) -> None:
+    found = seen(changed("worker-0-fghij-0", allowed_address_pairs=[]))
+    assert not found.ok
+    stored("verify.json", json.dumps(found.data(), indent=2))
+
+
+def test_what_is_unknown_is_not_broken() -> None:
+    found = seen(replace(right(), servers=None))
+    assert found.ok
+    assert [link.name for link in found.unknown] == ["machines", "machines"]

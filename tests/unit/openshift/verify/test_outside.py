@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.openshift.verify.scene import API, APPS, ID, INGRESS, NAMES, TAG, changed, floating, port, right, wrong
+
+WRITE = (
+    "correct the DNS, or openstack-prep names --cluster-name dev --base-domain example.com "
+    f"--api {API} --ingress {INGRESS} --write /etc/hosts"
+)
+REPAIR = f"openstack-prep post-ipi --infra-id {ID}"
+
+
+def test_nothing_is_wrong() -> None:
+    assert wrong(right()) == []
+
+
+@pytest.mark.parametrize("given", [{}, {"ingress_floating_ip": INGRESS}, {"ingress_floating_ip": f"fip-{INGRESS}"}])
+def test_a_floating_ip_that_serves_nothing(given: dict[str, Any]) -> None:
+    free = floating(INGRESS, "ingress-port", port_id=None, router_id=None, status="DOWN")
+    scene = replace(right(), floating_ips=[floating(API, "api-port"), free])
+    mend = f"{REPAIR} --ingress-ip {INGRESS}"
+    assert wrong(scene, **given) == [f"ingress, floating IP, broken: {INGRESS} serves no port; {mend}"]
+
+
+def test_no_floating_ip_and_no_name() -> None:
+    scene = replace(right(), floating_ips=[floating(API, "api-port")])
+    assert wrong(scene, base_domain=None)[1:] == [
+        "ingress, name, unknown: the cluster's domain is not known; give --base-domain DOMAIN or --install-config FILE",
+        f"ingress, floating IP, broken: none serves the port {ID}-ingress-port; {REPAIR} --ingress-ip ADDRESS",
+    ]
+
+
+def test_a_floating_ip_elsewhere() -> None:
+    scene = replace(right(), floating_ips=[floating(API, "api-port"), floating(INGRESS, "master-0-0")])
+    said = f"{INGRESS} serves another port: {ID}-master-0-0 id-of-master-0-0; {REPAIR} --ingress-ip {INGRESS} --move"
+    assert wrong(scene) == [f"ingress, floating IP, broken: {said}"]
+
+
+def test_not_the_floating_ip_that_is_expected() -> None:
+    said = f"api, floating IP, broken: {API} serves the port, not 198.51.100.1; expect that one, or make room: "
+    assert wrong(right(), api_floating_ip="198.51.100.1")[1].startswith(said)
+    none = replace(right(), floating_ips=[floating(INGRESS, "ingress-port")])
+    found = wrong(none, api_floating_ip="198.51.100.1")
+    assert "198.51.100.1 is no floating IP of this project; correct it" in found[1]
+
+
+@pytest.mark.parametrize(("status", "state"), [("ERROR", "broken"), ("DOWN", "unknown")])
+def test_a_floating_ip_that_is_not_active(status: str, state: str) -> None:
+    scene = replace(right(), floating_ips=[floating(API, "api-port", status=status), floating(INGRESS, "ingress-port")])
+    (found,) = wrong(scene)
+    assert found.startswith(f"api, floating IP, {state}: {API} is ")
+
+
+def test_names() -> None:
+    found = wrong(right(), names={**NAMES, "api.dev.example.com": "192.0.2.99", APPS[1]: "192.0.2.10"})
+    assert found == [
+        f"api, name, broken: api.dev.example.com is 192.0.2.99 (hosts), not {API}; {WRITE}",
+        f"ingress, name, broken: {APPS[1]} is 192.0.2.10 (hosts), not {INGRESS}; {WRITE}",
+    ]
+    there = {name: address for name, address in NAMES.items() if name != APPS[0]}
+    assert wrong(right(), names=there) == [f"ingress, name, broken: {APPS[0]} has no address; {WRITE}"]
+
+
+def test_a_provider_network_needs_no_floating_ip() -> None:
+    direct = {"api.dev.example.com": "10.0.0.5", APPS[0]: "10.0.0.7", APPS[1]: "10.0.0.7"}
+    assert wrong(replace(right(), floating_ips=[], interfaces=[], routers={}), names=direct) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"gone": True}, f"no port of this project is named {ID}-api-port"),
+        ({"tags": []}, f"does not carry the tag {TAG}; destroy would leave it; openstack port set --tag {TAG} id-of"),
+        ({"tags": ["openshiftClusterID=dev2-q9m4t"]}, "carries openshiftClusterID=dev2-q9m4t: another cluster's"),
+        ({"admin_state_up": False}, "10.0.0.5 is switched off; openstack port set --enable id-of-api-port"),
+    ],
+)
+def test_the_port(values: dict[str, Any], said: str) -> None:
+    found = wrong(changed("api-port", **values))
+    assert [each for each in found if each.startswith("api, port, broken: ") and said in each]
+
+
+def test_two_ports_of_the_name() -> None:
+    scene = replace(right(), ports=[*right().ports, port("api-port", "10.0.0.9", id="second")])
+    port_link, *unknown = wrong(scene)  # the floating IP's is right: it serves one of the two
+    assert port_link.startswith("api, port, broken: 2 ports are named dev-x7k2p-api-port: id-of-api-port, second; ")
+    assert port_link.endswith("openstack port delete second")
+    assert {each.partition(":")[0] for each in unknown} == {"api, router, unknown", "api, address pairs, unknown"}
+    nobody = replace(scene, floating_ips=[floating(INGRESS, "ingress-port")])
+    assert "api, floating IP, broken: none serves the port" in wrong(nobody, names={})[1]
+
+
+def test_ports_of_two_stacks_are_known_by_install_config(tmp_path: Path) -> None:
+    """Users make them, with names of their own."""
+    scene = right()
+    tags = [f"{ID}-dual-stack-vips-port"]
+    ports = [{**each, "name": f"mine-{n}", "tags": tags} if n < 2 else each for n, each in enumerate(scene.ports)]
+    file = tmp_path / "install-config.yaml"
+    vips = "apiVIPs: [10.0.0.5]\n    ingressVIPs: [10.0.0.7]"
+    file.write_text(f"baseDomain: example.com\nmetadata: {{name: dev}}\nplatform:\n  openstack:\n    {vips}\n")
+    assert wrong(replace(scene, ports=ports), install_config=file) == []
+    assert "tell by --install-config FILE" in wrong(replace(scene, ports=ports))[0]
+
+
+@pytest.mark.parametrize(
+    ("router", "said"),
+    [
+        ({"external_gateway_info": None}, "has no gateway; openstack router set --external-gateway ext router"),
+        (
+            {"external_gateway_info": {"network_id": "other"}},
+            "has its gateway on another network than the floating IP's",
+        ),
+        ({"admin_state_up": False}, "is switched off; openstack router set --enable router"),
+    ],
+)
+def test_the_router(router: dict[str, Any], said: str) -> None:
+    scene = right()
+    routers = {"router": {**(scene.routers or {})["router"], **router}}
+    found = wrong(replace(scene, routers=routers))
+    assert [each.partition(",")[0] for each in found] == ["api", "ingress"]
+    assert all(said in each for each in found)
+
+
+def test_no_router_or_one_that_nobody_shows_us() -> None:
+    free = [floating(each, "", port_id=None, router_id=None) for each in (API, INGRESS)]
+    none = replace(right(), interfaces=[], routers={}, floating_ips=free)
+    assert f"api, router, broken: none has an interface in subnet {ID}-nodes" in wrong(none)[1]
+    theirs = replace(none, subnets={"sub": {"id": "sub", "name": "lent", "project_id": "another"}})
+    assert "api, router, unknown: that of subnet lent is not visible to these credentials" in wrong(theirs)[1]
+    serving = replace(right(), interfaces=[], routers={})
+    assert "Neutron says that router serves the floating IP" in wrong(serving)[0]
+
+
+def test_what_may_not_be_read_is_unknown() -> None:
+    scene = replace(right(), floating_ips=None, servers=None, groups=None, interfaces=None, routers=None, subnets=None)
+    found = wrong(scene)
+    assert {each.split(", ")[1] for each in found} == {"floating IP", "router", "security groups", "machines"}
+    assert all(", unknown: " in each for each in found)

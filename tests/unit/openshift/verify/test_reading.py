@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.openshift.verify import reading
+from tests.unit.conftest import ENDPOINTS, connection, failure, sent
+from tests.unit.openshift.verify.scene import ID, node, port
+
+NEUTRON, NOVA = ENDPOINTS["network"] + "/v2.0", ENDPOINTS["compute"]
+INTERFACE = {"device_id": "router", "device_owner": "network:router_interface"}
+
+
+@pytest.fixture
+def neutron(services: requests_mock.Mocker) -> requests_mock.Mocker:
+    nodes = [node(f"master-{number}-0", "10.0.1.1", "master") for number in range(60)]
+    ports = [port("api-port", "10.0.0.5"), *nodes, port("theirs", "10.9.0.1", tags=[], network_id="other")]
+
+    def listed(request: Any, _: Any) -> dict[str, Any]:
+        of_router = "device_owner" in request.qs
+        return {"ports": [port("", "10.0.0.1", **INTERFACE)] if of_router else ports}
+
+    services.get(f"{NEUTRON}/ports", json=listed)
+    services.get(f"{NEUTRON}/floatingips", json={"floatingips": [{"id": "f", "router_id": "another"}]})
+    services.get(f"{NEUTRON}/security-groups", json={"security_groups": [{"id": "master"}]})
+    services.get(f"{NEUTRON}/subnets", json={"subnets": [{"id": "sub"}]})
+    services.get(f"{NEUTRON}/routers", json={"routers": [{"id": "router"}]})
+    services.get(f"{NOVA}/servers/detail", json={"servers": [{"id": "server-master-0-0"}]})
+    return services
+
+
+def test_a_handful_of_requests(neutron: requests_mock.Mocker) -> None:
+    found = reading.read(Cloud(connection()), ID)
+    assert len(found.nodes) == 60
+    assert [each["name"] for each in found.virtual] == [f"{ID}-api-port"]
+    assert (found.groups, found.servers) == (
+        {"master": {"id": "master"}},
+        {"server-master-0-0": {"id": "server-master-0-0"}},
+    )
+    asked = sorted(each.partition(" ")[2] for each in sent(neutron))
+    assert [each for each in asked if each.startswith("/v2.0/routers")] == ["/v2.0/routers?id=another&id=router"]
+    assert [each for each in asked if each.startswith("/v2.0/security-groups")] == ["/v2.0/security-groups?id=master"]
+    assert len(asked) == 7
+
+
+def test_what_may_not_be_read_is_left_out(neutron: requests_mock.Mocker) -> None:
+    for url in (f"{NEUTRON}/floatingips", f"{NEUTRON}/routers", f"{NEUTRON}/subnets", f"{NOVA}/servers/detail"):
+        neutron.get(url, **failure(403))
+    found = reading.read(Cloud(connection()), ID)
+    assert (found.floating_ips, found.routers, found.subnets, found.servers) == (None, None, None, None)
+    assert found.groups is not None

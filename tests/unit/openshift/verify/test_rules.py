@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+
+from openstack_prep.openshift.verify.rules import admission
+from tests.unit.openshift.verify.scene import rule
+
+
+@pytest.mark.parametrize(
+    ("given", "comes_in"),
+    [
+        (rule(6443), True),
+        (rule(6000, 7000), True),
+        (rule(80), False),
+        (rule(None), True),
+        (rule(None, None, protocol=None), True),
+        (rule(None, None, protocol="any"), True),
+        (rule(6443, protocol="6"), True),
+        (rule(6443, protocol="TCP"), True),
+        (rule(6443, protocol="udp"), False),
+        (rule(6443, direction="egress"), False),
+        (rule(6443, ethertype="IPv6"), False),
+        (rule(6443, remote_ip_prefix="0.0.0.0/0"), True),
+        (rule(6443, remote_ip_prefix="10.0.0.0/16"), False),
+        (rule(6443, remote_group_id="g"), False),
+        (rule(6443, remote_address_group_id="g"), False),
+    ],
+)
+def test_what_comes_in_from_everywhere(given: dict[str, Any], comes_in: bool) -> None:
+    assert admission([given], 6443, 4).everywhere is comes_in
+
+
+def test_sources_add_up() -> None:
+    halves = [rule(443, remote_ip_prefix=each) for each in ("0.0.0.0/1", "128.0.0.0/1")]
+    assert admission(halves, 443, 4).everywhere
+    some = admission([rule(443, remote_ip_prefix="203.0.113.9/24"), rule(443, remote_address_group_id="g")], 443, 4)
+    assert some.includes(ip_network("203.0.113.64/26"))
+    assert not some.includes(ip_network("203.0.112.0/23"))
+    assert not some.includes(ip_network("2001:db8::/64"))
+    assert some.address_groups == ("g",)
+    assert admission([rule(443, ethertype="IPv6")], 443, 6).includes(ip_network("2001:db8::1"))

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+
+from openstack_prep.base.errors import SpecError
+from openstack_prep.openshift.verify.target import wanted
+from tests.unit.openshift.verify.scene import APPS, ID
+
+OLD = """
+baseDomain: example.com.
+metadata: {name: dev}
+platform:
+  openstack:
+    lbFloatingIP: 192.0.2.10
+    INGRESSFLOATINGIP: 192.0.2.11
+    apiVIP: 10.0.0.5
+pullSecret: '{"auths": {}}'
+"""
+
+
+def test_by_the_infra_id_alone() -> None:
+    found = wanted(infra_id=ID)
+    api, ingress = found.targets
+    assert (api.port, api.tcp, api.roles, api.hosts) == (f"{ID}-api-port", (6443,), ("master", "bootstrap"), ())
+    assert (ingress.port, ingress.tcp, ingress.given) == (f"{ID}-ingress-port", (80, 443), None)
+    assert (api.url, ingress.url) == ("TCP 6443", "TCP 80, 443")
+
+
+def test_names_and_addresses_from_an_install_config_of_any_release(tmp_path: Path) -> None:
+    file = tmp_path / "install-config.yaml"
+    file.write_text(OLD)
+    found = wanted(infra_id=ID, install_config=file, source="203.0.113.7")
+    api, ingress = found.targets
+    assert (api.hosts, api.given, api.virtual) == (("api.dev.example.com",), "192.0.2.10", ("10.0.0.5",))
+    assert (ingress.hosts, ingress.given, ingress.virtual) == (APPS, "192.0.2.11", ())
+    assert found.source == ip_network("203.0.113.7/32")
+    assert (found.user_managed, api.url) == (False, "https://api.dev.example.com:6443")
+    stronger = wanted(infra_id=ID, install_config=file, api_floating_ip="192.0.2.12", cluster_name="dev-long")
+    assert (stronger.targets[0].given, stronger.targets[0].hosts) == ("192.0.2.12", ("api.dev-long.example.com",))
+
+
+def test_all_mistakes_at_once(tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as caught:
+        wanted(infra_id="dev", install_config=tmp_path / "none.yaml", source="here")
+    infra_id, file, source = (str(each) for each in caught.value.mistakes)
+    assert infra_id.startswith("infraID: 'dev' is none; write the cluster's name")
+    assert "none.yaml" in file
+    assert source == "from: 'here' is neither an address nor a network; write 203.0.113.7"
+
+
+def test_a_name_that_the_infra_id_may_have_cut() -> None:
+    cut = "cluster-of-the-north-"[:20] + "1"
+    with pytest.raises(SpecError, match=f"cluster-name: {cut} may be only the beginning, .*; give the whole name"):
+        wanted(infra_id=f"{cut}-x7k2p", base_domain="example.com")
+    api = wanted(infra_id=f"{cut}-x7k2p", base_domain="example.com", cluster_name=f"{cut}23").targets[0]
+    assert api.hosts == (f"api.{cut}23.example.com",)
+    assert wanted(infra_id=f"{cut}-x7k2p").targets[0].hosts == ()
+
+
+def test_the_install_config_of_another_cluster(tmp_path: Path) -> None:
+    file = tmp_path / "install-config.yaml"
+    file.write_text(OLD)
+    with pytest.raises(SpecError, match="is that of a cluster dev, not of prod-x7k2p; give the file of this cluster"):
+        wanted(infra_id="prod-x7k2p", install_config=file)
+    file.write_text(OLD.replace("name: dev", "name: dev2"))
+    with pytest.raises(SpecError, match="is that of a cluster dev2, not of dev-x7k2p"):
+        wanted(infra_id="dev-x7k2p", install_config=file)

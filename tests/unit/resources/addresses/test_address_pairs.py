@@ -1,0 +1,352 @@
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+import requests_mock
+
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor, planner
+from openstack_prep.core.model import Action, Observed
+from openstack_prep.core.plan import Plan
+from openstack_prep.resources.addresses import pair_writing
+from openstack_prep.resources.addresses.address_pairs import AddressPairs
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.network.security_group import SecurityGroup
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, failure, resolved, sent
+
+NEUTRON = ENDPOINTS["network"] + "/v2.0"
+ID = "dev-x7k2p"
+VIPS = AddressPairs(name="vips", infra_id=ID, addresses=("10.0.0.5", "10.0.0.7"))
+
+
+def port(name: str, *pairs: str, number: int = 0, **fields: Any) -> dict[str, Any]:
+    mac = f"fa:16:3e:00:00:{number:02x}"
+    return {
+        "id": f"p-{name}",
+        "name": f"{ID}-{name}",
+        "network_id": "n1",
+        "mac_address": mac,
+        "device_id": f"s-{name}",
+        "device_owner": "compute:nova",
+        "description": "",
+        "security_groups": ["g1"],
+        "fixed_ips": [],
+        "allowed_address_pairs": [{"ip_address": each, "mac_address": mac} for each in pairs],
+        "port_security_enabled": True,
+        "tags": [f"openshiftClusterID={ID}"],
+        "revision_number": 1,
+    } | fields
+
+
+class Neutron:
+    """Ports as Neutron keeps them: it fills in MAC addresses and counts revisions."""
+
+    def __init__(self, services: requests_mock.Mocker) -> None:
+        self.ports: list[dict[str, Any]] = []
+        self.distributed: list[dict[str, Any]] = []
+        self.before_put: list[Any] = []
+        self.before_delete: list[Any] = []
+        self.lock = threading.Lock()
+        services.get(f"{NEUTRON}/ports", json=self.listed)
+        services.get(re.compile(f"{NEUTRON}/ports/.*"), json=lambda request, _: {"port": self.one(request)})
+        services.put(re.compile(f"{NEUTRON}/ports/[^/]*$"), json=self.change)
+        services.put(re.compile(f"{NEUTRON}/ports/.*/tags/"), text=lambda request, _: self.tag(request))
+        services.delete(re.compile(f"{NEUTRON}/ports/.*/tags/"), text=lambda request, _: self.tag(request))
+
+    def listed(self, request: Any, _: Any) -> dict[str, Any]:
+        return {"ports": self.distributed if "device_owner" in request.qs else self.ports}
+
+    def one(self, request: Any) -> dict[str, Any]:
+        (found,) = [each for each in self.ports if each["id"] == request.path.split("/")[3]]
+        return found
+
+    def tag(self, request: Any) -> str:
+        """Put a tag, or take it away; it is a change of the port."""
+        with self.lock:
+            found, tag = self.one(request), unquote(request.url.rpartition("/")[2])
+            if request.method == "DELETE" and self.before_delete:
+                self.before_delete.pop(0)()
+            left = [each for each in found["tags"] if each != tag]
+            found["tags"] = [*left, tag] if request.method == "PUT" else left
+            found["revision_number"] += 1
+        return ""
+
+    def change(self, request: Any, context: Any) -> dict[str, Any]:
+        with self.lock:
+            if self.before_put:
+                self.before_put.pop(0)()
+            found = self.one(request)
+            if request.headers["If-Match"] != f"revision_number={found['revision_number']}":
+                context.status_code = 412
+                return {"NeutronError": {"message": "no"}}
+            pairs = request.json()["port"]["allowed_address_pairs"]
+            found["allowed_address_pairs"] = [{"mac_address": found["mac_address"], **each} for each in pairs]
+            found["revision_number"] += 1
+            return {"port": dict(found)}
+
+    def pairs(self, name: str) -> list[str]:
+        return [
+            each["ip_address"]
+            for found in self.ports
+            if found["id"] == f"p-{name}"
+            for each in found["allowed_address_pairs"]
+        ]
+
+
+@pytest.fixture
+def neutron(services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> Neutron:
+    monkeypatch.setattr(pair_writing, "PAUSE", 0.001)
+    return Neutron(services)
+
+
+def plan(site: Site, wanted: AddressPairs = VIPS) -> Plan:
+    observed, mistakes = executor.examine(site, [wanted])
+    return planner.plan_apply("lab", [wanted], observed, mistakes=mistakes)
+
+
+def apply(site: Site, wanted: AddressPairs = VIPS) -> None:
+    made = plan(site, wanted)
+    made.raise_for_refusals()
+    executor.run(made, site).raise_for_failures()
+    assert not plan(site.fresh(), wanted)
+
+
+def refusals(site: Site, wanted: AddressPairs = VIPS) -> list[str]:
+    return [str(each) for each in plan(site, wanted).refusals]
+
+
+def test_every_node_gets_them_and_keeps_those_of_others(site: Site, neutron: Neutron) -> None:
+    neutron.ports += [
+        port("master-0-0", "10.0.0.5", "10.0.0.7"),
+        port("worker-0-abcde", "10.9.9.9", number=1),
+        port("bootstrap-0", number=2),
+        port("ingress-port", device_owner=""),
+        port("api-port", device_owner=""),
+        port("master-0-1", network_id="n2"),
+        port("master-9", tags=["openshiftClusterID=dev2-q9m4t"]),
+    ]
+    made = plan(site)
+    assert made.table.splitlines()[0] == "  ~ address_pairs/vips  addresses +[10.0.0.5, 10.0.0.7]"
+    apply(site.fresh())
+    assert neutron.pairs("worker-0-abcde") == ["10.9.9.9", "10.0.0.5", "10.0.0.7"]
+    assert neutron.pairs("bootstrap-0") == ["10.0.0.5", "10.0.0.7"]
+    changed = {each["name"] for each in neutron.ports if each["revision_number"] > 1}
+    assert changed == {f"{ID}-worker-0-abcde", f"{ID}-bootstrap-0"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [
+        ({"infra_id": ID, "roles": ("worker",)}, {"worker-0-abcde"}),
+        ({"tag": f"openshiftClusterID={ID}", "roles": ("master",)}, {"master-0"}),
+        ({"tag": f"openshiftClusterID={ID}"}, {"master-0", "worker-0-abcde"}),
+        ({"ports": (f"{ID}-other",)}, {"other"}),
+    ],
+)
+def test_which_ports(site: Site, neutron: Neutron, wanted: dict[str, Any], names: set[str]) -> None:
+    neutron.ports += [port("master-0"), port("worker-0-abcde"), port("other", tags=[])]
+    apply(site, AddressPairs(name="some", addresses=("10.0.0.5",), **wanted))
+    assert {each["id"][2:] for each in neutron.ports if each["allowed_address_pairs"]} == names
+
+
+def test_forms_of_one_address_are_one(site: Site, neutron: Neutron) -> None:
+    neutron.ports.append(port("master-0", "10.0.0.5/32", "2001:DB8:0::5", "10.128.0.0/14"))
+    assert not plan(
+        site, AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.5", "2001:db8::5/128", "10.128.0.0/14"))
+    )
+
+
+def test_a_given_mac_is_another_pair(site: Site, neutron: Neutron) -> None:
+    neutron.ports.append(port("master-0", "10.0.0.5"))
+    apply(site, AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.5",), mac_address="00:00:5e:00:01:01"))
+    assert [each["mac_address"] for each in neutron.ports[0]["allowed_address_pairs"]] == [
+        "fa:16:3e:00:00:00",
+        "00:00:5e:00:01:01",
+    ]
+
+
+def test_destroy_takes_what_we_put_there_and_leaves_what_was_there_before(site: Site, neutron: Neutron) -> None:
+    neutron.ports += [port("master-0", "10.0.0.5", "10.9.9.9"), port("master-1", "10.0.0.5", "10.0.0.7", number=1)]
+    apply(site)
+    assert neutron.ports[0]["tags"] == [f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.7"]
+    assert neutron.ports[1]["tags"] == [f"openshiftClusterID={ID}"]
+    destroy(site.fresh())
+    assert neutron.pairs("master-0") == ["10.0.0.5", "10.9.9.9"]
+    assert neutron.pairs("master-1") == ["10.0.0.5", "10.0.0.7"]
+    assert neutron.ports[0]["tags"] == [f"openshiftClusterID={ID}"]
+    (step,) = planner.plan_destroy("lab", [VIPS], executor.observe(site.fresh(), [VIPS]))
+    assert (step.action, step.reason) == (Action.KEEP, "not managed by this spec")
+
+
+def test_destroy_of_a_port_that_is_gone_is_well(site: Site, neutron: Neutron, services: requests_mock.Mocker) -> None:
+    neutron.ports.append(port("master-0", "10.0.0.5", tags=[f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.5"]))
+    made = planner.plan_destroy("lab", [VIPS], executor.observe(site, [VIPS]))
+    services.put(re.compile(f"{NEUTRON}/ports/.*"), **failure(404))
+    executor.run(made, site).raise_for_failures()
+
+
+def destroy(site: Site, wanted: AddressPairs = VIPS) -> None:
+    executor.run(planner.plan_destroy("lab", [wanted], executor.observe(site, [wanted])), site).raise_for_failures()
+
+
+def test_what_is_no_longer_declared_goes_by_its_record(site: Site, neutron: Neutron) -> None:
+    """From ports that are no longer meant, too; networks are recorded without a slash; others' stay."""
+    neutron.ports += [port("master-0", "10.9.9.9"), port("worker-0-abcde", number=1)]
+    apply(site, AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.5", "10.8.0.0/16")))
+    assert neutron.ports[1]["tags"][1:] == ["openstack-prep:lab~10.0.0.5", "openstack-prep:lab~10.8.0.0_16"]
+    fewer = AddressPairs(name="x", infra_id=ID, roles=("master",), addresses=("10.0.0.6", "10.8.0.0/16"))
+    assert "addresses +[10.0.0.6] -[10.0.0.5]" in plan(site.fresh(), fewer).table
+    apply(site.fresh(), fewer)
+    assert neutron.pairs("master-0") == ["10.9.9.9", "10.8.0.0/16", "10.0.0.6"]
+    assert neutron.pairs("worker-0-abcde") == []
+    assert neutron.ports[1]["tags"] == [f"openshiftClusterID={ID}"]
+    apply(site.fresh(), AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.7",), prune=False))
+    assert neutron.pairs("master-0") == ["10.9.9.9", "10.8.0.0/16", "10.0.0.6", "10.0.0.7"]
+    none = AddressPairs(name="x", infra_id=ID, addresses=())
+    apply(site.fresh(), none)
+    assert neutron.pairs("master-0") == ["10.9.9.9"]
+
+
+def test_pairs_of_one_spec_leave_each_others_records_alone(site: Site, neutron: Neutron) -> None:
+    neutron.ports += [port("master-0"), port("worker-0-abcde", number=1)]
+    declared = [
+        AddressPairs(name="all", infra_id=ID, addresses=("10.0.0.5",)),
+        AddressPairs(name="masters", infra_id=ID, roles=("master",), addresses=("10.0.0.6",)),
+    ]
+    for wanted in (declared, declared[:1]):
+        now, together = site.fresh(), [each.resolve_among(wanted) for each in wanted]
+        executor.run(planner.plan_apply("lab", together, executor.observe(now, together)), now).raise_for_failures()
+        assert not planner.plan_apply("lab", together, executor.observe(site.fresh(), together))
+        assert neutron.pairs("worker-0-abcde") == ["10.0.0.5"]
+        assert sorted(neutron.pairs("master-0")) == ["10.0.0.5", "10.0.0.6"][: len(wanted)]
+
+
+def test_a_run_killed_between_record_and_pair_is_gone_on_with(site: Site, neutron: Neutron) -> None:
+    """The tag comes first and goes last; one without its pair is put right either way."""
+    tags = [f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.5", "openstack-prep:lab~10.0.0.9"]
+    neutron.ports.append(port("master-0", tags=tags))
+    apply(site)
+    assert neutron.pairs("master-0") == ["10.0.0.5", "10.0.0.7"]
+    assert sorted(neutron.ports[0]["tags"]) == [
+        f"openshiftClusterID={ID}",
+        "openstack-prep:lab~10.0.0.5",
+        "openstack-prep:lab~10.0.0.7",
+    ]
+
+
+def test_ranges_become_the_fewest_networks(site: Site, neutron: Neutron) -> None:
+    neutron.ports.append(port("master-0"))
+    apply(site, AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.200-10.0.0.219", "10.0.0.5", "10.0.0.4")))
+    assert set(neutron.pairs("master-0")) == {
+        "10.0.0.200/29",
+        "10.0.0.208/29",
+        "10.0.0.216/30",
+        "10.0.0.4",
+        "10.0.0.5",
+    }
+
+
+def test_what_another_writer_puts_in_between_stays(site: Site, neutron: Neutron) -> None:
+    neutron.ports.append(port("master-0"))
+
+    def write() -> None:
+        neutron.ports[0]["allowed_address_pairs"].append({"ip_address": "10.9.9.9", "mac_address": "fa:16:3e:00:00:00"})
+        neutron.ports[0]["revision_number"] += 1
+
+    neutron.before_put = [write]
+    apply(site)
+    assert neutron.pairs("master-0") == ["10.9.9.9", "10.0.0.5", "10.0.0.7"]
+
+
+def test_a_pair_that_a_run_of_another_mind_puts_back_keeps_its_record(site: Site, neutron: Neutron) -> None:
+    """It saw the record still there, and relied on it; without one the pair would stay for ever."""
+    neutron.ports.append(port("master-0"))
+    apply(site)
+
+    def write() -> None:
+        back = {"ip_address": "10.0.0.5", "mac_address": "fa:16:3e:00:00:00"}
+        neutron.ports[0]["allowed_address_pairs"].append(back)
+        neutron.ports[0]["revision_number"] += 1
+
+    neutron.before_delete = [write]
+    now, fewer = site.fresh(), AddressPairs(name="vips", infra_id=ID, addresses=("10.0.0.7",))
+    executor.run(planner.plan_apply("lab", [fewer], executor.observe(now, [fewer])), now).raise_for_failures()
+    assert neutron.pairs("master-0") == ["10.0.0.7", "10.0.0.5"]
+    apply(site.fresh(), fewer)
+    assert neutron.pairs("master-0") == ["10.0.0.7"]
+    assert neutron.ports[0]["tags"] == [f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.7"]
+
+
+def test_one_failure_does_not_stop_the_others(site: Site, neutron: Neutron, services: requests_mock.Mocker) -> None:
+    neutron.ports += [port(f"master-{number}") for number in range(3)]
+    services.put(f"{NEUTRON}/ports/p-master-1", **failure(400, "allowed_address_pair exceeds the maximum 10"))
+    report = executor.run(plan(site), site)
+    said = str(report.failed[0].error)
+    assert "exceeds the maximum 10" in said
+    assert "these are 2 pairs, for 10.0.0.5, 10.0.0.7; begin and end ranges where networks do" in said
+    assert [len(neutron.pairs(f"master-{number}")) for number in range(3)] == [2, 0, 2]
+
+
+def test_500_ports_with_nothing_to_do_are_one_request(
+    site: Site, neutron: Neutron, services: requests_mock.Mocker
+) -> None:
+    neutron.ports += [port(f"worker-{number}", "10.0.0.5", "10.0.0.7") for number in range(500)]
+    (step,) = plan(site)
+    assert step.action is Action.KEEP
+    assert step.observed is not None
+    assert step.observed.id == "500 ports"
+    assert [each.partition("?")[0] for each in sent(services)] == ["GET /v2.0/ports"]
+
+
+# --- refusals -----------------------------------------------------------------------------
+
+
+def test_port_security_off(site: Site, neutron: Neutron) -> None:
+    neutron.ports.append(port("master-0", port_security_enabled=False))
+    (said,) = refusals(site)
+    assert said.startswith(f"address_pairs/vips: port security is off on port {ID}-master-0 p-master-0")
+
+
+def test_an_address_of_a_distributed_port(site: Site, neutron: Neutron) -> None:
+    neutron.ports.append(port("master-0"))
+    neutron.distributed.append({"id": "meta", "fixed_ips": [{"ip_address": "10.0.0.7"}]})
+    assert refusals(site) == [
+        "address_pairs/vips: 10.0.0.7 belongs to port meta (network:distributed), and Neutron allows it to no other; "
+        "choose another address"
+    ]
+
+
+def test_no_such_ports(site: Site, neutron: Neutron) -> None:
+    neutron.ports.append(port("api-port"))
+    assert "no node port in the project carries the tag openshiftClusterID=dev-x7k2p" in refusals(site)[0]
+    by_name = AddressPairs(name="x", ports=(f"{ID}-api-port", "b", "a"), addresses=("10.0.0.5",))
+    assert [each.partition(";")[0] for each in refusals(site.fresh(), by_name)] == [
+        "address_pairs/x: no port a in the project",
+        "address_pairs/x: no port b in the project",
+    ]
+
+
+def test_which_ports_must_be_said_once(site: Site, neutron: Neutron) -> None:
+    for wrong in ({}, {"tag": "a", "infra_id": ID}):
+        (said,) = refusals(site, AddressPairs(name="x", addresses=("10.0.0.5",), **wrong))
+        assert (
+            said == "address_pairs/x: does not say which ports; give one of ports, infra_id, tag, stack, security_group"
+        )
+
+
+@pytest.mark.parametrize("groups", [[], [{"id": "g2", "name": "other"}]])
+def test_a_group_to_come_in_a_named_project_is_expected(
+    groups: list[dict[str, str]], site: Site, neutron: Neutron, services: requests_mock.Mocker
+) -> None:
+    services.get(f"{NEUTRON}/security-groups", json={"security_groups": groups})
+    lab = Project(name="lab")
+    site.known[lab.key] = Observed(id=ADMIN_PROJECT)
+    group = SecurityGroup(name="nodes", project="lab")
+    pairs = AddressPairs(name="vips", security_group="nodes", addresses=("10.0.0.5",), project="lab")
+    assert list(resolved(pairs, [group, pairs], site.admin).check(site, None)) == []
+    (refused,) = resolved(pairs, [pairs], site.admin).check(site, None)
+    assert refused.what == "security group nodes does not exist in the project"

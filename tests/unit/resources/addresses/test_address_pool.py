@@ -1,0 +1,173 @@
+"""What a real Neutron seldom says of pools, and the exact requests; the rest is tested on one."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor, planner
+from openstack_prep.core.plan import Plan, Report
+from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.files.existing import Existing
+from openstack_prep.resources.orchestration.stack import Stack
+from tests.unit.conftest import ENDPOINTS, failure, port_row, resolved
+
+NEUTRON = ENDPOINTS["network"] + "/v2.0"
+HEAT = "http://heat/v1/admin-project"
+SUBNET = {
+    "id": "s1",
+    "name": "nodes",
+    "network_id": "n1",
+    "cidr": "10.0.0.0/24",
+    "gateway_ip": "10.0.0.1",
+    "description": "",
+    "dns_nameservers": [],
+    "host_routes": [],
+    "allocation_pools": [{"start": "10.0.0.2", "end": "10.0.0.254"}],
+    "ipv6_address_mode": None,
+    "revision_number": 1,
+}
+POOL = AddressPool(name="lb", subnet="nodes", addresses=("10.0.0.100-10.0.0.219",))
+
+
+class Neutron:
+    """A subnet, and ports that are made in bulk."""
+
+    def __init__(self, services: requests_mock.Mocker) -> None:
+        self.ports: list[dict[str, Any]] = []
+        self.bulks: list[int] = []
+        self.numbers = itertools.count()
+        services.get(f"{NEUTRON}/ports", json=lambda *_: {"ports": [port_row(**each) for each in self.ports]})
+        services.get(f"{NEUTRON}/subnets", json={"subnets": [SUBNET]})
+        services.post(f"{NEUTRON}/ports", json=self.make, status_code=201)
+        services.get(re.compile(f"{NEUTRON}/quotas/.*"), **failure(403))
+
+    def make(self, request: Any, _: Any) -> dict[str, Any]:
+        bodies = request.json()["ports"]
+        self.bulks.append(len(bodies))
+        made = [each | {"id": f"p{next(self.numbers)}", "revision_number": 1, "device_id": ""} for each in bodies]
+        self.ports += made
+        return {"ports": [port_row(**each) for each in made]}
+
+
+@pytest.fixture
+def neutron(services: requests_mock.Mocker) -> Neutron:
+    return Neutron(services)
+
+
+def plan(site: Site, wanted: AddressPool = POOL) -> Plan:
+    observed, mistakes = executor.examine(site, [wanted])
+    return planner.plan_apply("lab", [wanted], observed, mistakes=mistakes)
+
+
+def apply(site: Site, wanted: AddressPool = POOL) -> Report:
+    made = plan(site, wanted)
+    made.raise_for_refusals()
+    return executor.run(made, site)
+
+
+def test_ports_are_made_some_at_a_time_with_all_that_tells_whose_they_are(site: Site, neutron: Neutron) -> None:
+    """The quota is not shown to us: then Neutron's own word stands."""
+    apply(site).raise_for_failures()
+    assert neutron.bulks == [50, 50, 20]
+    assert neutron.ports[0] == {
+        "id": "p0",
+        "revision_number": 1,
+        "device_id": "",
+        "network_id": "n1",
+        "name": "lb-10.0.0.100",
+        "description": "[openstack-prep:lab/lb]",
+        "fixed_ips": [{"subnet_id": "s1", "ip_address": "10.0.0.100"}],
+        "admin_state_up": False,
+        "security_groups": [],
+        "device_owner": "openstack-prep:reserved",
+    }
+    assert not plan(site.fresh())
+
+
+def test_a_subnet_found_by_its_name_alone_does_not_do_for_a_pool(site: Site, neutron: Neutron) -> None:
+    """A stack looks for the subnet of its parameter first."""
+    assert site.look(Existing(of="subnet", name=POOL.subnet)) is not None
+    apply(site).raise_for_failures()
+    assert len(neutron.ports) == 120
+
+
+def test_a_pool_is_made_beside_a_stack_whose_parameter_names_its_subnet(
+    site: Site, services: requests_mock.Mocker, neutron: Neutron, tmp_path: Path
+) -> None:
+    template = tmp_path / "stack.yaml"
+    parameter = "{type: string, constraints: [{custom_constraint: neutron.subnet}]}"
+    template.write_text(f"heat_template_version: wallaby\nparameters: {{subnet: {parameter}}}\nresources: {{}}\n")
+    services.get(f"{HEAT}/stacks", json={"stacks": []})
+    services.post(f"{HEAT}/stacks/preview", json={"stack": {"resources": []}})
+    services.get(re.compile("http://nova/v2.1/flavors.*"), json={"flavors": []})
+    stack = Stack(name="s", template=str(template), parameters={"subnet": POOL.subnet})
+    observed, mistakes = executor.examine(site, [POOL, stack])
+    site.known.update(observed)
+    assert not mistakes
+    executor.run(planner.plan_apply("lab", [POOL], observed), site).raise_for_failures()
+    assert len(neutron.ports) == 120
+
+
+def test_a_pool_that_is_too_big_is_not_counted_for_its_neighbour(
+    site: Site, neutron: Neutron, services: requests_mock.Mocker
+) -> None:
+    """Counting 2^64 addresses one by one would never end."""
+    free = {"limit": 500, "used": 499, "reserved": 0}
+    services.get(re.compile(f"{NEUTRON}/quotas/.*"), json={"quota": {"port": free}})
+    big = AddressPool(name="big", subnet="none", addresses=("10.0.0.0/16",))
+    both = [resolved(each, [POOL, big], site.admin) for each in (POOL, big)]
+    _, mistakes = executor.examine(site, both)
+    assert [mistake.what for mistake in mistakes] == [
+        "120 more ports are needed to keep addresses, 1 of 500 are free in the quota",
+        "65536 addresses are too many to keep by a port for each; 1024 are the most",
+    ]
+
+
+def test_a_bulk_that_fails_leaves_the_rest_to_be_made(
+    site: Site, neutron: Neutron, services: requests_mock.Mocker
+) -> None:
+    """A 503 is looked at again, and only what is missing is asked for."""
+    answers = iter([{"json": neutron.make}, failure(503), failure(503)])
+
+    def answer(request: Any, context: Any) -> Any:
+        given = next(answers, {"json": neutron.make})
+        context.status_code = given.get("status_code", 201)
+        return given["json"](request, context) if callable(given["json"]) else given["json"]
+
+    services.post(f"{NEUTRON}/ports", json=answer)
+    apply(site).raise_for_failures()
+    assert neutron.bulks == [50, 50, 20]
+    assert len({port["name"] for port in neutron.ports}) == len(neutron.ports) == 120
+
+
+def test_who_may_not_choose_addresses_is_told_what_else_there_is(
+    site: Site, neutron: Neutron, services: requests_mock.Mocker
+) -> None:
+    services.post(f"{NEUTRON}/ports", **failure(403, "rule:create_port:fixed_ips is disallowed by policy"))
+    (failed,) = apply(site).failed
+    assert str(failed.error).endswith("one may not choose addresses; there, choose reserve: outside")
+
+
+def test_who_took_a_port_meanwhile_keeps_it(site: Site, neutron: Neutron, services: requests_mock.Mocker) -> None:
+    """It is deleted only as it was when we looked: after a 412 we look again."""
+    one = AddressPool(name="lb", subnet="nodes", addresses=("10.0.0.100",))
+    apply(site, one).raise_for_failures()
+    now = site.fresh()
+    made = planner.plan_destroy("lab", [one], executor.observe(now, [one]))
+
+    def refuse(request: Any, context: Any) -> Any:
+        assert request.headers["If-Match"] == "revision_number=1"
+        neutron.ports[0] |= {"device_id": "server", "device_owner": "compute:nova", "revision_number": 2}
+        return failure(412)["json"]
+
+    services.delete(f"{NEUTRON}/ports/p0", json=refuse, status_code=412)
+    services.get(f"{NEUTRON}/ports/p0", json=lambda *_: {"port": port_row(**neutron.ports[0])})
+    (failed,) = executor.run(made, now).failed
+    assert "port lb-10.0.0.100 p0 is attached to server (compute:nova); take it away there first" in str(failed.error)

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from openstack_prep.base.ranges import read
+from openstack_prep.resources.addresses.address_room import Room
+from openstack_prep.resources.network.neutron_records import SubnetRecord
+from openstack_prep.resources.network.subnet import Subnet
+
+RAW = {
+    "id": "s1",
+    "network_id": "n1",
+    "cidr": "10.0.0.0/24",
+    "gateway_ip": "10.0.0.254",
+    "allocation_pools": [{"start": "10.0.0.10", "end": "10.0.0.99"}],
+    "ipv6_address_mode": None,
+    "dns_nameservers": [],
+    "host_routes": [],
+}
+
+
+def room(raw: Any = None, **declared: Any) -> Room:
+    made = Room.of(
+        "nodes", SubnetRecord.read(raw) if raw else None, Subnet(name="nodes", **declared) if declared else None
+    )
+    assert made is not None
+    return made
+
+
+def misfits(room: Room, *texts: str, outside: bool = False) -> list[str]:
+    return ["; ".join(each) for each in room.misfits(read(texts), outside=outside)]
+
+
+@pytest.mark.parametrize(
+    ("declared", "gateway", "pools"),
+    [
+        ({}, "10.0.0.1", ["10.0.0.2-10.0.0.254"]),
+        ({"gateway_ip": "10.0.0.100"}, "10.0.0.100", ["10.0.0.1-10.0.0.99", "10.0.0.101-10.0.0.254"]),
+        ({"gateway_ip": "10.0.0.254"}, "10.0.0.254", ["10.0.0.1-10.0.0.253"]),
+        ({"gateway_ip": False}, "None", ["10.0.0.1-10.0.0.254"]),
+        ({"allocation_pools": ("10.0.0.5-10.0.0.9",)}, "10.0.0.1", ["10.0.0.5-10.0.0.9"]),
+    ],
+)
+def test_a_declared_subnet_is_known_as_neutron_will_make_it(
+    declared: dict[str, Any], gateway: str, pools: list[str]
+) -> None:
+    found = room(cidr="10.0.0.0/24", **declared)
+    assert str(found.gateway) == gateway
+    assert list(map(str, found.pools)) == pools
+
+
+def test_ipv6_has_no_broadcast_address() -> None:
+    found = room(cidr="fd00::/64")
+    assert list(map(str, found.pools)) == ["fd00::2-fd00::ffff:ffff:ffff:ffff"]
+    assert misfits(found, "fd00::ffff:ffff:ffff:ffff") == []
+    assert misfits(found, "fd00::") == ["fd00:: is the network's own address of subnet nodes; leave it out"]
+
+
+def test_what_the_spec_changes_of_a_subnet_counts() -> None:
+    assert "allocation pool" in misfits(room(RAW), "10.0.0.99-10.0.0.110", outside=True)[0]
+    changed = room(RAW, cidr="10.0.0.0/24", allocation_pools=("10.0.0.10-10.0.0.90",), gateway_ip="10.0.0.1")
+    assert misfits(changed, "10.0.0.99-10.0.0.110", "10.0.0.254", outside=True) == []
+    assert (changed.id, str(changed.gateway)) == ("s1", "10.0.0.1")
+
+
+def test_ports_may_lie_in_an_allocation_pool_but_not_where_nobody_may() -> None:
+    assert misfits(room(RAW), "10.0.0.50-10.0.0.60") == []
+    assert misfits(room(RAW), "10.0.0.0/30", "10.0.0.254-10.0.0.255", "10.0.1.0-10.0.1.9", "fd00::1") == [
+        "10.0.0.0 is the network's own address of subnet nodes; leave it out",
+        "10.0.0.254 is the gateway of subnet nodes; leave it out",
+        "10.0.0.255 is the broadcast address of subnet nodes; leave it out",
+        "10.0.1.0-10.0.1.9 does not lie within 10.0.0.0/24 of subnet nodes; choose addresses inside",
+        "fd00::1 does not lie within 10.0.0.0/24 of subnet nodes; choose addresses inside",
+    ]
+
+
+def test_where_addresses_are_computed_pools_mean_nothing_and_no_port_can_have_one() -> None:
+    found = room(cidr="fd00::/64", ipv6_address_mode="slaac", ipv6_ra_mode="slaac")
+    assert misfits(found, "fd00::f0", outside=True) == []
+    assert "choose reserve: outside" in misfits(found, "fd00::f0")[0]
+
+
+def test_without_a_subnet_nothing_is_known() -> None:
+    assert Room.of("nodes", None, None) is None
+    assert Room.of("nodes", None, Subnet(name="nodes")) is None

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.base.errors import SpecError
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor, planner
+from openstack_prep.core.model import Action, Key
+from openstack_prep.core.plan import Plan
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from tests.unit.conftest import ENDPOINTS, IDENTITY, failure, resolved, sent
+
+NEUTRON = ENDPOINTS["network"] + "/v2.0"
+API = FloatingIP(name="api", external_network="external", address="192.0.2.10")
+ANY = FloatingIP(name="any", external_network="external")
+
+
+def answer(**fields: Any) -> dict[str, Any]:
+    """Return a floating IP as Neutron tells it."""
+    return {
+        "id": "f1",
+        "floating_ip_address": "192.0.2.10",
+        "floating_network_id": "n1",
+        "description": "[openstack-prep:lab/api]",
+        "port_id": None,
+        "project_id": "admin-project",
+        "revision_number": 1,
+    } | fields
+
+
+@pytest.fixture
+def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
+    """What Neutron lists in the project; a test fills it."""
+    found: list[dict[str, Any]] = []
+
+    def some(request: Any, context: Any) -> dict[str, Any]:
+        wanted = request.qs.get("floating_ip_address")
+        return {"floatingips": [each for each in found if not wanted or each["floating_ip_address"] in wanted]}
+
+    services.get(f"{NEUTRON}/networks", json={"networks": [{"id": "n1", "name": "external"}]})
+    services.get(f"{NEUTRON}/subnets", json={"subnets": [{"id": "s1", "name": "", "cidr": "192.0.2.0/24"}]})
+    services.get(f"{NEUTRON}/floatingips", json=some)
+    services.put(re.compile(f"{NEUTRON}/floatingips/[^/]+/tags/"), status_code=201)
+    services.get(re.compile(f"{IDENTITY}/projects/"), json={"project": {"name": "theirs"}})
+    return found
+
+
+def plan(site: Site, *wanted: FloatingIP) -> Plan:
+    observed, mistakes = executor.examine(site, wanted)
+    return planner.plan_apply("lab", wanted, observed, mistakes=mistakes)
+
+
+@pytest.mark.parametrize(
+    ("fields", "owner"),
+    [
+        ({"description": "[openstack-prep:theirs/api]"}, "theirs"),
+        ({"description": "edited", "tags": ["openstack-prep:their%20s~api"]}, "their s"),
+        ({"description": "edited", "tags": ["openstack-prep:lab~api"]}, ""),
+        ({"description": "[openstack-prep:lab/api]", "tags": ["openstack-prep:theirs~api"]}, ""),
+        ({"description": "edited", "tags": ["of~somebody"]}, ""),
+    ],
+)
+def test_another_specs_is_known_by_either_and_not_taken_over(
+    site: Site, listed: list[Any], fields: dict[str, Any], owner: str
+) -> None:
+    listed.append(answer(**fields))
+    made = plan(site, replace(API, adopt="permanently"))
+    assert [step.observed.managed_by for step in made if step.observed] == [owner]
+    assert [each.keys for each in made.refusals] == ([(API.key,)] if owner else [])
+
+
+def test_the_request_that_allocates_it_carries_our_mark(
+    site: Site, services: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    made = services.post(f"{NEUTRON}/floatingips", json={"floatingip": answer()}, status_code=201)
+    report = executor.run(plan(site, API), site)
+    assert made.last_request.json() == {
+        "floatingip": {
+            "floating_network_id": "n1",
+            "floating_ip_address": "192.0.2.10",
+            "description": "[openstack-prep:lab/api]",
+        }
+    }
+    assert report.outputs == {"floating_ip/api": "192.0.2.10"}
+
+
+def test_an_answer_that_was_lost_leaks_nothing(
+    site: Site, services: requests_mock.Mocker, listed: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work_and_hang_up(request: Any, context: Any) -> dict[str, Any]:
+        listed.append(answer(description=request.json()["floatingip"]["description"]))
+        context.status_code = 504
+        return {}
+
+    made = services.post(f"{NEUTRON}/floatingips", json=work_and_hang_up)
+    report = executor.run(plan(site, ANY), site)
+    report.raise_for_failures()
+    assert made.call_count == 1
+    assert report.outputs == {"floating_ip/any": "192.0.2.10"}
+
+
+def test_one_of_ours_is_found_by_its_mark(site: Site, listed: list[Any]) -> None:
+    listed += [
+        answer(id="f0", description="[openstack-prep:other/any]"),
+        answer(description="[openstack-prep:lab/any]"),
+    ]
+    (step,) = plan(site, ANY)
+    assert (step.action, step.observed and step.observed.id) == (Action.KEEP, "f1")
+
+
+def test_the_address_wanted_is_adopted_and_stays_theirs(site: Site, listed: list[Any]) -> None:
+    listed.append(answer(description="by hand"))
+    (step,) = plan(site, API)
+    assert step.action is Action.KEEP
+    assert step.observed is not None
+    assert not step.observed.ours
+
+
+@pytest.mark.parametrize("spec", ["lab", "other"])
+def test_one_that_carries_the_note_of_an_attachment_is_managed_by_no_spec(
+    site: Site, listed: list[Any], spec: str
+) -> None:
+    listed.append(answer(description=f"[openstack-prep:{spec}~attached/web]"))
+    (step,) = plan(site, API)
+    assert step.observed is not None
+    assert step.observed.managed_by == ""
+    ((found, observed),) = FloatingIP.scan(site, None)
+    assert (found.name, observed.managed_by) == ("192.0.2.10", "")
+
+
+def test_one_that_serves_a_port_of_others_is_refused(site: Site, listed: list[Any]) -> None:
+    listed.append(answer(description="by hand", port_id="p9"))
+    assert "serves port p9" in str(plan(site, API).refusals[0])
+
+
+def test_ours_may_serve_a_port(site: Site, listed: list[Any]) -> None:
+    listed.append(answer(port_id="p9"))
+    assert not plan(site, API).refusals
+
+
+def test_an_address_outside_every_subnet_is_refused(site: Site, listed: list[Any]) -> None:
+    wanted = FloatingIP(name="api", external_network="external", address="198.51.100.1")
+    assert [str(each) for each in plan(site, wanted).refusals] == [
+        "floating_ip/api: 198.51.100.1 lies in no subnet of external; choose one that does"
+    ]
+
+
+def test_an_external_network_that_does_not_exist_is_refused(site: Site, listed: list[Any]) -> None:
+    wanted = FloatingIP(name="api", external_network="extern", address="192.0.2.10")
+    assert "external_network/extern does not exist" in str(plan(site, wanted).refusals[0])
+
+
+def test_another_address_of_ours_is_a_replacement(site: Site, listed: list[Any]) -> None:
+    listed.append(answer(floating_ip_address="192.0.2.11"))
+    result = plan(site, API)
+    assert result.steps[0].action is Action.REPLACE
+    assert "192.0.2.11" in str(result.refusals[0])
+
+
+def test_many_are_read_by_one_list(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+    many = [FloatingIP(name=f"a{number}", external_network="external") for number in range(50)]
+    assert len(plan(site, *many).pending) == 50
+    assert sorted(sent(services)) == [
+        "GET /v2.0/floatingips?project_id=admin-project",
+        "GET /v2.0/networks?router%3aexternal=true",
+    ]
+
+
+def test_who_holds_the_addresses_is_asked_at_once(
+    site: Site, services: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    given = [
+        FloatingIP(name=f"a{number}", external_network="external", address=f"192.0.2.{number}") for number in (7, 8)
+    ]
+    assert len(plan(site, *given).pending) == 2
+    assert sorted(sent(services)) == [
+        "GET /v2.0/floatingips?floating_ip_address=192.0.2.7&floating_ip_address=192.0.2.8",
+        "GET /v2.0/floatingips?project_id=admin-project",
+        "GET /v2.0/networks?router%3aexternal=true",
+        "GET /v2.0/subnets?network_id=n1&fields=id&fields=name&fields=cidr",
+    ]
+
+
+def test_a_used_up_quota_is_said_at_once(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+    services.post(f"{NEUTRON}/floatingips", **failure(409, "Quota exceeded for resources: ['floatingip']."))
+    report = executor.run(plan(site, ANY), site)
+    assert "Quota exceeded" in str(report.failed[0].error)
+    assert sent(services).count("POST /v2.0/floatingips") == 1
+
+
+def test_key() -> None:
+    assert API.key == Key("floating_ip", "api")
+
+
+def test_two_may_not_want_one_address(site: Site) -> None:
+    twin = FloatingIP(name="ingress", external_network="external", address=API.address)
+    assert resolved(API, [API, twin], site.admin).key == API.key
+    with pytest.raises(SpecError, match=r"floating_ip/ingress: 192\.0\.2\.10 is wanted by floating_ip/api too"):
+        resolved(twin, [API, twin], site.admin)

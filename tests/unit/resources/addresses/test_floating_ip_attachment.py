@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.base.errors import PlanRefused, SpecError
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor, planner
+from openstack_prep.core.model import Action
+from openstack_prep.core.plan import Plan
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
+from openstack_prep.spec import Spec
+from openstack_prep.verbs import api
+from tests.unit.conftest import ENDPOINTS, connection, port_row, sent
+
+NEUTRON = ENDPOINTS["network"] + "/v2.0"
+PORT = "dev-x7k2p-ingress-port"
+TAG = "openshiftClusterID=dev-x7k2p"
+INGRESS = FloatingIPAttachment(port=PORT, address="192.0.2.5", tag=TAG)
+
+
+class Neutron:
+    """One floating IP and one port, as Neutron tells them, and what was asked for the former."""
+
+    def __init__(self, services: requests_mock.Mocker) -> None:
+        self.ports: list[dict[str, Any]] = [{"id": "p1", "name": PORT, "tags": [TAG]}]
+        self.ips: list[dict[str, Any]] = [self.ip()]
+        services.get(f"{NEUTRON}/ports", json=lambda *_: {"ports": [port_row(**each) for each in self.ports]})
+        services.get(f"{NEUTRON}/floatingips", json=lambda *_: {"floatingips": self.ips})
+        self.put = services.put(f"{NEUTRON}/floatingips/f1", json=self.change)
+
+    @staticmethod
+    def ip(**fields: Any) -> dict[str, Any]:
+        return {
+            "id": "f1",
+            "floating_ip_address": "192.0.2.5",
+            "floating_network_id": "n1",
+            "description": "Ingress",
+            "port_id": None,
+            "revision_number": 3,
+        } | fields
+
+    def change(self, request: Any, context: Any) -> dict[str, Any]:
+        if request.headers["If-Match"] != f"revision_number={self.ips[0]['revision_number']}":
+            context.status_code = 412
+            return {"NeutronError": {"message": "RevisionNumberConstraintFailed"}}
+        self.ips[0] |= request.json()["floatingip"] | {"revision_number": self.ips[0]["revision_number"] + 1}
+        return {"floatingip": self.ips[0]}
+
+
+@pytest.fixture
+def neutron(services: requests_mock.Mocker) -> Neutron:
+    return Neutron(services)
+
+
+def plan(site: Site, wanted: FloatingIPAttachment = INGRESS) -> Plan:
+    observed, mistakes = executor.examine(site, [wanted])
+    return planner.plan_apply("lab", [wanted], observed, mistakes=mistakes)
+
+
+def refusals(site: Site, wanted: FloatingIPAttachment = INGRESS) -> str:
+    return "\n".join(map(str, plan(site, wanted).refusals))
+
+
+def test_it_attaches_and_says_so_in_one_request(site: Site, neutron: Neutron) -> None:
+    executor.run(plan(site), site).raise_for_failures()
+    assert neutron.put.last_request.json() == {
+        "floatingip": {"port_id": "p1", "description": f"Ingress [openstack-prep:lab~attached/{PORT}]"}
+    }
+    assert neutron.put.last_request.headers["If-Match"] == "revision_number=3"
+    assert not plan(site.fresh())
+
+
+def test_what_is_right_is_left(site: Site, neutron: Neutron) -> None:
+    neutron.ips[0]["port_id"] = "p1"
+    (step,) = plan(site)
+    assert (step.action, step.observed and step.observed.ours) == (Action.KEEP, False)
+
+
+def test_nobodys_address_is_stolen(site: Site, neutron: Neutron) -> None:
+    neutron.ports.append({"id": "p9", "name": "dev2-q9m4t-ingress-port", "tags": []})
+    neutron.ips[0]["port_id"] = "p9"
+    assert "192.0.2.5 serves another port: dev2-q9m4t-ingress-port p9; detach it there" in refusals(site)
+    moving = FloatingIPAttachment(port=PORT, address="192.0.2.5", move=True)
+    made = plan(site, moving)
+    assert [step.action for step in made] == [Action.UPDATE]
+    executor.run(made, site).raise_for_failures()
+    assert neutron.ips[0]["port_id"] == "p1"
+
+
+def test_nor_when_it_was_free_while_planning(site: Site, neutron: Neutron) -> None:
+    made = plan(site)
+    neutron.ips[0] |= {"port_id": "p9", "revision_number": 4}
+    report = executor.run(made, site)
+    assert "serves another port: p9" in str(report.failed[0].error)
+    assert not neutron.put.called
+
+
+def test_412_looks_again(site: Site, neutron: Neutron, services: requests_mock.Mocker) -> None:
+    seen = []
+
+    def somebody_else_first(request: Any, context: Any) -> dict[str, Any]:
+        seen.append(request.headers["If-Match"])
+        if len(seen) == 1:
+            neutron.ips[0] |= {"revision_number": 4, "description": "theirs"}
+        return neutron.change(request, context)
+
+    services.put(f"{NEUTRON}/floatingips/f1", json=somebody_else_first)
+    executor.run(plan(site), site).raise_for_failures()
+    assert seen == ["revision_number=3", "revision_number=4"]
+    assert neutron.ips[0]["description"].startswith("theirs [")
+
+
+def test_ours_is_known_by_its_tag_when_somebody_edited_its_description(site: Site, neutron: Neutron) -> None:
+    neutron.ips[0] |= {"description": "edited", "tags": ["openstack-prep:lab~ingress"]}
+    wanted = FloatingIPAttachment(port=PORT, floating_ip="ingress")
+    executor.run(plan(site, wanted), site).raise_for_failures()
+    assert (neutron.ips[0]["port_id"], neutron.ips[0]["description"]) == ("p1", "edited")
+    (step,) = plan(site.fresh(), wanted)
+    assert (step.action, step.observed and step.observed.ours) == (Action.KEEP, True)
+
+
+def test_a_floating_ip_tagged_with_another_name_is_not_taken(site: Site, neutron: Neutron) -> None:
+    neutron.ips[0] |= {"description": "edited", "tags": ["openstack-prep:lab~api"]}
+    report = executor.run(plan(site, FloatingIPAttachment(port=PORT, floating_ip="ingress")), site)
+    assert "the floating IP is gone" in str(report.failed[0].error)
+
+
+def test_no_port_of_a_like_name_will_do(site: Site, neutron: Neutron) -> None:
+    neutron.ports[0]["name"] = f"{PORT}-2"
+    assert "no port of exactly that name in the project" in refusals(site)
+
+
+def test_the_tag_may_come_later(site: Site, neutron: Neutron) -> None:
+    neutron.ports[0]["tags"] = []
+    assert not refusals(site)
+
+
+def test_a_port_of_another_cluster_is_refused(site: Site, neutron: Neutron) -> None:
+    neutron.ports[0]["tags"] = ["openshiftClusterID=other-aaaaa"]
+    assert "p1 carries openshiftClusterID=other-aaaaa: another cluster's" in refusals(site)
+
+
+def test_two_ports_of_the_name(site: Site, neutron: Neutron) -> None:
+    neutron.ports.append({"id": "p2", "name": PORT, "tags": []})
+    with pytest.raises(PlanRefused, match=r"2 have that name \(p1, p2\)"):
+        plan(site)
+
+
+def test_a_port_that_has_another_floating_ip(site: Site, neutron: Neutron) -> None:
+    neutron.ips.append(neutron.ip(id="f2", floating_ip_address="192.0.2.6", port_id="p1"))
+    assert "the port has the floating IP 192.0.2.6 already" in refusals(site)
+
+
+def test_a_floating_ip_that_is_not_there(site: Site, neutron: Neutron) -> None:
+    assert "no floating IP f7 in the project" in refusals(site, FloatingIPAttachment(port=PORT, floating_ip_id="f7"))
+
+
+def test_a_long_description_is_left_alone(site: Site, neutron: Neutron) -> None:
+    neutron.ips[0]["description"] = "x" * 230
+    executor.run(plan(site), site).raise_for_failures()
+    assert neutron.ips[0]["description"] == "x" * 230
+
+
+def test_the_mark_of_another_spec_stays(site: Site, neutron: Neutron) -> None:
+    neutron.ips[0]["description"] = "[openstack-prep:ocp4/ingress]"
+    executor.run(plan(site), site).raise_for_failures()
+    assert neutron.ips[0]["description"] == "[openstack-prep:ocp4/ingress]"
+
+
+# --- with the floating IP of a spec -------------------------------------------------------
+
+OWN = FloatingIP(name="ingress", external_network="external", address="192.0.2.5")
+BY_NAME = FloatingIPAttachment(port=PORT, floating_ip="ingress")
+
+
+@pytest.fixture
+def cloud(services: requests_mock.Mocker, neutron: Neutron) -> Cloud:
+    services.get(f"{NEUTRON}/networks", json={"networks": [{"id": "n1", "name": "external"}]})
+    return Cloud(connection())
+
+
+def test_an_adopted_one_is_attached_and_detached_but_stays(cloud: Cloud, neutron: Neutron) -> None:
+    spec = Spec("lab", (BY_NAME, OWN))
+    api.apply(cloud, spec).raise_for_failures()
+    assert neutron.ips[0]["port_id"] == "p1"
+    assert not api.plan(cloud, spec)
+    report = api.destroy(cloud, spec)
+    assert [str(result.step.key) for result in report.changed] == [f"floating_ip_attachment/{PORT}"]
+    assert (neutron.ips[0]["port_id"], neutron.ips[0]["description"]) == (None, "Ingress")
+
+
+def test_one_that_the_installer_attached_already_is_adopted_as_it_is(cloud: Cloud, neutron: Neutron) -> None:
+    neutron.ips[0]["port_id"] = "p1"
+    assert "serves port p1" in str(api.plan(cloud, Spec("lab", (OWN,))).refusals[0])
+    made = api.plan(cloud, Spec("lab", (OWN, BY_NAME)))
+    assert not made
+    assert not made.refusals
+
+
+def test_one_that_serves_another_port_is_refused_once(cloud: Cloud, neutron: Neutron) -> None:
+    neutron.ips[0]["port_id"] = "p9"
+    (said,) = api.plan(cloud, Spec("lab", (OWN, BY_NAME))).refusals
+    assert said.where == f"floating_ip_attachment/{PORT}"
+
+
+def test_destroy_leaves_what_others_attached(cloud: Cloud, neutron: Neutron) -> None:
+    neutron.ips[0]["port_id"] = "p1"
+    assert not api.plan_destroy(cloud, Spec("lab", (INGRESS,)))
+
+
+def test_destroy_leaves_what_has_moved_on(cloud: Cloud, neutron: Neutron) -> None:
+    spec = Spec("lab", (INGRESS,))
+    api.apply(cloud, spec).raise_for_failures()
+    neutron.ips[0]["port_id"] = "p9"
+    assert not api.plan_destroy(cloud, spec)
+
+
+def test_which_floating_ip_must_be_said_once(cloud: Cloud) -> None:
+    for wrong in (
+        FloatingIPAttachment(port=PORT),
+        FloatingIPAttachment(port=PORT, address="192.0.2.5", floating_ip="x"),
+    ):
+        with pytest.raises(SpecError, match="give one of floating_ip, address, floating_ip_id"):
+            api.plan(cloud, [wrong], name="lab")
+    with pytest.raises(SpecError, match="floating_ip ingress is not in this spec"):
+        api.plan(cloud, [BY_NAME], name="lab")
+
+
+def test_nothing_to_do_is_two_lists(site: Site, neutron: Neutron, services: requests_mock.Mocker) -> None:
+    neutron.ips[0]["port_id"] = "p1"
+    assert not plan(site)
+    assert [each.partition("?")[0] for each in sorted(sent(services))] == ["GET /v2.0/floatingips", "GET /v2.0/ports"]

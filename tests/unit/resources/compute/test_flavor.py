@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import requests_mock
+from pydantic import TypeAdapter, ValidationError
+
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor, planner
+from openstack_prep.core.model import Action, Key
+from openstack_prep.resources.compute.flavor import Flavor
+from tests.unit.conftest import ENDPOINTS, IDENTITY, failure, sent
+
+NOVA = ENDPOINTS["compute"]
+MASTER = Flavor(name="master", vcpus=4, ram=16384, disk=25)
+KEY = Key("flavor", "master")
+
+
+def answer(**fields: Any) -> dict[str, Any]:
+    """Return a flavor as Nova tells it."""
+    return {
+        "id": "f1",
+        "name": "master",
+        "vcpus": 4,
+        "ram": 16384,
+        "disk": 25,
+        "OS-FLV-EXT-DATA:ephemeral": 0,
+        "swap": "",
+        "rxtx_factor": 1.0,
+        "os-flavor-access:is_public": True,
+        "description": "[openstack-prep:lab/master]",
+        "extra_specs": {},
+    } | fields
+
+
+@pytest.fixture
+def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
+    """What Nova lists; a test fills it."""
+    flavors: list[dict[str, Any]] = []
+    services.get(f"{NOVA}/flavors/detail", json=lambda *_: {"flavors": flavors})
+    services.get(f"{IDENTITY}/projects", json={"projects": [{"id": "p1", "enabled": True}]})
+    return flavors
+
+
+def plan(site: Site, flavor: Flavor) -> Any:
+    observed, mistakes = executor.examine(site, [flavor])
+    return planner.plan_apply("lab", [flavor], observed, mistakes=mistakes)
+
+
+def apply(site: Site, flavor: Flavor) -> Any:
+    return executor.run(plan(site, flavor), site)
+
+
+def test_it_is_made_by_one_request(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+    made = services.post(f"{NOVA}/flavors", json={"flavor": answer()})
+    apply(site, MASTER).raise_for_failures()
+    assert made.last_request.json()["flavor"] == {
+        "name": "master",
+        "vcpus": 4,
+        "ram": 16384,
+        "disk": 25,
+        "description": "[openstack-prep:lab/master]",
+    }
+    assert made.last_request.headers["X-OpenStack-Nova-API-Version"] == "2.64"
+    assert sent(services) == ["GET /v2.1/flavors/detail?is_public=none", "POST /v2.1/flavors"]
+
+
+def test_it_is_kept(site: Site, listed: list[Any]) -> None:
+    listed.append(answer(extra_specs={"hw:cpu_policy": "dedicated", "theirs": "stays"}))
+    (step,) = plan(site, Flavor(name="master", ram=16384, swap=0, extra_specs={"hw:cpu_policy": "dedicated"}))
+    assert step.action is Action.KEEP
+    assert step.observed.ours
+
+
+def test_killed_before_its_extra_specs_and_access(
+    site: Site, services: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    listed.append(answer(**{"os-flavor-access:is_public": False}))
+    services.get(f"{NOVA}/flavors/f1/os-flavor-access", json={"flavor_access": []})
+    specs = services.post(f"{NOVA}/flavors/f1/os-extra_specs", json={})
+    access = services.post(f"{NOVA}/flavors/f1/action", json={})
+    flavor = Flavor(name="master", is_public=False, extra_specs={"a": "1"}, access=("lab",))
+    report = apply(site, flavor)
+    report.raise_for_failures()
+    assert [change.field for change in report.results[0].step.changes] == ["extra_specs", "access"]
+    assert specs.last_request.json() == {"extra_specs": {"a": "1"}}
+    assert access.last_request.json() == {"addTenantAccess": {"tenant": "p1"}}
+    assert planner.diff(flavor, report.results[0].observed) == ()
+
+
+def test_another_size_is_refused_and_shown(site: Site, listed: list[Any]) -> None:
+    listed.append(answer(vcpus=2, disk=10))
+    made = plan(site, MASTER)
+    assert [step.action for step in made] == [Action.REPLACE]
+    assert "vcpus 2 -> 4, disk 10 -> 25" in str(made.refusals[0])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("[openstack-prep:lab/master]", "big [openstack-prep:lab/master]"), ("theirs", "big")],
+)
+def test_a_foreign_flavor_gets_no_mark(
+    site: Site, services: requests_mock.Mocker, listed: list[Any], before: str, after: str
+) -> None:
+    listed.append(answer(description=before))
+    changed = services.put(f"{NOVA}/flavors/f1", json={"flavor": answer()})
+    apply(site, Flavor(name="master", description="big")).raise_for_failures()
+    assert changed.last_request.json() == {"flavor": {"description": after}}
+
+
+def test_a_lost_answer_makes_no_second_one(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+    def make(request: Any, context: Any) -> Any:
+        listed.append(answer())
+        context.status_code = 502
+        return {}
+
+    services.post(f"{NOVA}/flavors", json=make)
+    apply(site, MASTER).raise_for_failures()
+    assert sent(services).count("POST /v2.1/flavors") == 1
+
+
+def test_without_sizes_it_must_exist(site: Site, listed: list[Any]) -> None:
+    assert "without vcpus and ram; give both" in str(plan(site, Flavor(name="master")).refusals[0])
+
+
+@pytest.mark.parametrize("is_public", [None, True])
+def test_access_to_a_public_flavor_is_a_mistake(site: Site, listed: list[Any], is_public: bool | None) -> None:
+    (refusal,) = plan(site, Flavor(name="new", vcpus=1, ram=1, access=("lab",), is_public=is_public)).refusals
+    assert "add is_public: false" in str(refusal)
+
+
+def test_a_refused_request_says_why(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+    services.post(f"{NOVA}/flavors", **failure(403, "Policy doesn't allow"))
+    (result,) = apply(site, MASTER).failed
+    assert "Policy doesn't allow" in str(result.error)
+
+
+def read(**fields: Any) -> Flavor:
+    return TypeAdapter(Flavor).validate_json(json.dumps({"name": "master", **fields}))
+
+
+def test_sizes_and_extra_specs_as_people_write_them() -> None:
+    flavor = read(ram="16GiB", disk="25", swap="512MiB", rxtx_factor=2, extra_specs={"hw:numa_nodes": 2, "x": True})
+    assert (flavor.ram, flavor.disk, flavor.swap, flavor.rxtx_factor) == (16384, 25, 512, 2.0)
+    assert flavor.extra_specs == {"hw:numa_nodes": "2", "x": "true"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"ram": 0}, {"ram": 16 * 2**30}, {"ram": -1}, {"vcpus": 0}, {"vcpus": 10**6}, {"disk": "-5GiB"}, {"disk": 2**40}],
+)
+def test_absurd_sizes(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        read(**fields)

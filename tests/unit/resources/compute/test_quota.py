@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor, planner
+from openstack_prep.core.model import Action
+from openstack_prep.core.plan import Plan
+from openstack_prep.resources.compute.quota import Quota, VolumeTypeQuota
+from tests.unit.conftest import ENDPOINTS, failure, sent
+
+NOVA, NEUTRON = ENDPOINTS["compute"], ENDPOINTS["network"] + "/v2.0"
+CINDER = ENDPOINTS["block-storage"]
+PROJECT = "admin-project"
+
+
+def limit(value: int, used: int = 0) -> dict[str, int]:
+    return {"limit": value, "in_use": used, "reserved": 0}
+
+
+@pytest.fixture
+def limits(services: requests_mock.Mocker) -> requests_mock.Mocker:
+    nova = {"id": PROJECT, "cores": limit(20, 8), "ram": limit(51200)}
+    neutron = {"network": {"limit": 10, "used": 3, "reserved": 0}, "security_group": {"limit": 10, "used": 1}}
+    cinder = {"id": PROJECT, "volumes": limit(10), "gigabytes_ssd": limit(-1, 5)}
+    services.get(f"{NOVA}/os-quota-sets/{PROJECT}/detail", json={"quota_set": nova})
+    services.get(f"{NEUTRON}/quotas/{PROJECT}/details.json", json={"quota": neutron})
+    services.get(f"{CINDER}/os-quota-sets/{PROJECT}", json={"quota_set": cinder})
+    services.put(f"{NOVA}/os-quota-sets/{PROJECT}", json={})
+    services.put(f"{NEUTRON}/quotas/{PROJECT}", json={})
+    services.put(f"{CINDER}/os-quota-sets/{PROJECT}", json={})
+    return services
+
+
+def plan(site: Site, quota: Quota) -> Plan:
+    observed, mistakes = executor.examine(site, [quota])
+    return planner.plan_apply("lab", [quota], observed, mistakes=mistakes)
+
+
+def written(services: requests_mock.Mocker) -> list[Any]:
+    return [request.json() for request in services.request_history if request.method == "PUT"]
+
+
+def test_one_request_a_service_and_only_what_differs(site: Site, limits: requests_mock.Mocker) -> None:
+    quota = Quota(cores=40, ram=51200, security_groups=40, volumes=-1)
+    executor.run(plan(site, quota), site).raise_for_failures()
+    assert written(limits) == [
+        {"quota_set": {"cores": 40}},
+        {"quota": {"security_group": 40}},
+        {"quota_set": {"volumes": -1}},
+    ]
+
+
+def test_services_without_a_declared_key_are_not_asked(site: Site, limits: requests_mock.Mocker) -> None:
+    plan(site, Quota(networks=5))
+    assert sent(limits) == [f"GET /v2.0/quotas/{PROJECT}/details.json"]
+
+
+def test_limits_of_a_volume_type(site: Site, limits: requests_mock.Mocker) -> None:
+    quota = Quota(volume_types={"ssd": VolumeTypeQuota(gigabytes=100)})
+    executor.run(plan(site, quota), site).raise_for_failures()
+    assert written(limits) == [{"quota_set": {"gigabytes_ssd": 100}}]
+
+
+def test_a_limit_below_what_is_in_use_is_refused(site: Site, limits: requests_mock.Mocker) -> None:
+    refusals = plan(site, Quota(cores=7, networks=3)).refusals
+    assert [str(each) for each in refusals] == [
+        "quota/(current project): cores: 7 is below what is in use, 8; free some, or ask for more"
+    ]
+
+
+def test_unlimited_is_never_below_usage(site: Site, limits: requests_mock.Mocker) -> None:
+    assert not plan(site, Quota(cores=-1)).refusals
+
+
+def test_a_quota_nobody_has_is_refused(site: Site, limits: requests_mock.Mocker) -> None:
+    quota = Quota(volume_types={"no-such": VolumeTypeQuota(volumes=1)})
+    assert "volumes_no-such: no service has such a quota" in str(plan(site, quota).refusals[0])
+
+
+def test_equal_limits_are_kept(site: Site, limits: requests_mock.Mocker) -> None:
+    assert [step.action for step in plan(site, Quota(cores=20, networks=10))] == [Action.KEEP]
+
+
+def test_a_service_that_is_busy_is_asked_again(
+    site: Site, limits: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    limits.put(f"{NOVA}/os-quota-sets/{PROJECT}", [failure(503), {"json": {}}])
+    executor.run(plan(site, Quota(cores=40)), site).raise_for_failures()
+    assert len(written(limits)) == 2

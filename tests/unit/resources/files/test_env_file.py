@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor, planner
+from openstack_prep.core.model import Action
+from openstack_prep.resources.files.clouds_entry import CloudsEntry
+from openstack_prep.resources.files.env_file import EnvFile
+from tests.unit.conftest import resolved
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "lab.env"
+
+
+def sourced(path: Path) -> dict[str, str]:
+    """Return what ``sh`` makes of it."""
+    out = subprocess.check_output(["sh", "-c", f". '{path}'; env -0"], env={}, text=True)
+    pairs = (pair.partition("=") for pair in out.rstrip("\0").split("\0"))
+    return {name: value for name, _, value in pairs if name not in ("PWD", "SHLVL", "_", "OLDPWD")}
+
+
+def test_a_shell_reads_what_is_wanted(site: Site, path: Path, tmp_path: Path) -> None:
+    odd = 'it\'s $HOME `x` "q" # \\ \n end'
+    entry = CloudsEntry(path=str(tmp_path / "clouds.yaml"), cloud="lab", user="ocp")
+    file = EnvFile(path=str(path), cloud="lab", kubeconfig=str(tmp_path / "auth/kubeconfig"), variables={"ODD": odd})
+    file = resolved(file, [entry], site.admin)
+    file.create(site)
+    assert sourced(path) == {
+        "OS_CLOUD": "lab",
+        "OS_CLIENT_CONFIG_FILE": str(tmp_path / "clouds.yaml"),
+        "KUBECONFIG": str(tmp_path / "auth/kubeconfig"),
+        "ODD": odd,
+    }
+    assert path.stat().st_mode & 0o777 == 0o600
+    observed = executor.observe(site, [file])[file.key]
+    assert observed.ours
+    assert not planner.diff(file, observed)
+    assert set(file.needs()) < set(entry.provides())
+
+
+def test_drift_is_mended_and_destroy_removes_it(site: Site, path: Path) -> None:
+    EnvFile(path=str(path), cloud="lab", variables={"OLD": "1"}).create(site)
+    path.chmod(0o644)
+    file = EnvFile(path=str(path), cloud="other")
+    plan = planner.plan_apply("lab", [file], executor.observe(site, [file]))
+    assert [each.field for step in plan for each in step.changes] == ["variables", "mode"]
+    executor.run(plan, site).raise_for_failures()
+    assert sourced(path) == {"OS_CLOUD": "other"}
+    executor.run(planner.plan_destroy("lab", [file], executor.observe(site, [file])), site).raise_for_failures()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("text", ["", "export OS_CLOUD=mine\n", "it's\n", "# [openstack-prep:other/lab.env]\n"])
+def test_somebody_elses_file_is_left_alone(site: Site, path: Path, text: str) -> None:
+    path.write_text(text)
+    file = EnvFile(path=str(path), cloud="lab")
+    _, (mistake,) = executor.examine(site, [file])
+    assert "is not of this spec" in mistake.what
+    (step,) = planner.plan_destroy("lab", [file], executor.observe(site, [file]))
+    assert step.action is Action.KEEP
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("head", ["", "# [openstack-prep:lab/lab.env]\n"])
+def test_what_stands_in_a_file_is_not_shown_when_it_may_be_a_secret(site: Site, path: Path, head: str) -> None:
+    path.write_text(f"{head}export OS_PASSWORD=hunter2\nexport OS_CLOUD=lab\n")
+    file = EnvFile(path=str(path), cloud="lab")
+    observed, mistakes = executor.examine(site, [file])
+    plan = planner.plan_apply("lab", [file], observed, mistakes=mistakes)
+    assert "variables.OS_PASSWORD ******** -> (unset)" in str(plan)
+    assert "OS_CLOUD" not in str(plan)
+    assert "hunter2" not in str(plan) + str(plan.data()) + repr(observed)
+
+
+def test_a_name_that_is_none_is_a_mistake(site: Site, path: Path) -> None:
+    _, (mistake,) = executor.examine(site, [EnvFile(path=str(path), variables={"A B": "x"})])
+    assert "is not a variable's name" in mistake.what

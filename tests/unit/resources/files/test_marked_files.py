@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from openstack_prep.base.errors import PrepError
+from openstack_prep.resources.files.marked_files import MarkedFiles
+
+CLUSTER = """\
+nodes:
+- {hostname_override: a, address: 10.0.0.1}
+- {hostname_override: b, address: 10.0.0.2}
+private_registries:
+- {url: registry, password: of-the-registry}
+"""
+POOLS = """\
+kind: IPAddressPool
+metadata: {name: one}
+spec: {addresses: [10.0.0.1]}
+---
+kind: IPAddressPool
+metadata: {name: two}
+spec: {addresses: [10.0.0.2]}
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> MarkedFiles:
+    made = MarkedFiles(tmp_path / "cluster", "# [ours]")
+    made.write({"cluster.yml": CLUSTER, "pools.yaml": POOLS})
+    return made
+
+
+def drift(files: MarkedFiles, **changed: str) -> list[str]:
+    texts = {"cluster.yml": CLUSTER, "pools.yaml": POOLS} | changed
+    texts = {name: text for name, text in texts.items() if text}
+    return list(files.drift(texts, {name: text.replace("10.0.0.1}", "'********'}") for name, text in texts.items()}))
+
+
+def test_files_are_readable_by_their_owner_alone_and_begin_with_the_mark(files: MarkedFiles) -> None:
+    for path in files.folder.iterdir():
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert path.read_text().startswith("# [ours]\n")
+    assert drift(files) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("address: 10.0.0.2", "address: 10.0.0.3", "cluster.yml: nodes.b.address 10.0.0.3 -> 10.0.0.2"),
+        ("address: 10.0.0.1", "address: of-nobody", "cluster.yml: nodes.a.address ******** -> ********"),
+        ("- {hostname_override: b, address: 10.0.0.2}\n", "", "cluster.yml: nodes.b is missing"),
+        ("private_registries:", "registries: []\nprivate_registries:", "cluster.yml: registries is too much"),
+        ("nodes:", "# by hand\nnodes:", "cluster.yml: comments or order"),
+        ("nodes:", "nodes: [", "cluster.yml: is no YAML"),
+        ("of-the-registry", "another", "cluster.yml: private_registries.registry.password ******** -> ********"),
+    ],
+)
+def test_what_was_changed_by_hand_is_told_and_mended(files: MarkedFiles, before: str, after: str, told: str) -> None:
+    path = files.folder / "cluster.yml"
+    path.write_text(path.read_text().replace(before, after))
+    assert drift(files) == [told]
+    files.write({"cluster.yml": CLUSTER, "pools.yaml": POOLS})
+    assert drift(files) == []
+
+
+def test_manifests_are_told_apart_by_kind_and_name(files: MarkedFiles) -> None:
+    assert drift(files, **{"pools.yaml": POOLS.replace("10.0.0.2", "10.0.0.9")}) == [
+        "pools.yaml: IPAddressPool/two.spec.addresses [10.0.0.2] -> [10.0.0.9]"
+    ]
+
+
+def test_a_file_that_is_missing_too_much_or_open_to_others_is_told_and_mended(files: MarkedFiles) -> None:
+    (files.folder / "cluster.yml").chmod(0o644)
+    (files.folder / "pools.yaml").unlink()
+    assert drift(files) == ["cluster.yml: mode 0644", "pools.yaml is missing"]
+    files.write({"cluster.yml": CLUSTER, "pools.yaml": POOLS})
+    assert drift(files) == []
+    assert drift(files, **{"pools.yaml": ""}) == ["pools.yaml is too much"]
+    files.write({"cluster.yml": CLUSTER})
+    assert [each.name for each in files.folder.iterdir()] == ["cluster.yml"]
+
+
+def test_what_others_wrote_is_not_overwritten_nor_removed(files: MarkedFiles) -> None:
+    (files.folder / "pools.yaml").write_text("# somebody else's\n")
+    (files.folder / "picture").write_bytes(b"\xff\xfe")
+    with pytest.raises(PrepError, match=r"pools\.yaml is somebody else's"):
+        files.write({"cluster.yml": "{}", "pools.yaml": POOLS})
+    assert (files.folder / "cluster.yml").read_text() == f"# [ours]\n{CLUSTER}"
+    assert files.remove() == ["picture", "pools.yaml"]
+    assert files.remove() == ["picture", "pools.yaml"]
+
+
+def test_of_a_file_that_is_another_only_some_differences_are_told(files: MarkedFiles) -> None:
+    (files.folder / "cluster.yml").write_text("# [ours]\n" + "".join(f"key{number}: 1\n" for number in range(20)))
+    assert len(drift(files)) == 9
+    assert drift(files)[-1] == "cluster.yml: 14 more"
+
+
+def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    files = MarkedFiles(tmp_path / "file", "# [ours]")
+    assert files.of_others(["cluster.yml"]) == [tmp_path / "file"]
+    assert MarkedFiles(tmp_path / "file" / "below", "# [ours]").of_others([]) == [tmp_path / "file"]
+    with pytest.raises(PrepError, match="file is somebody else's"):
+        files.write({"cluster.yml": ""})
+
+
+def test_a_folder_that_cannot_be_read_is_said_to_be(files: MarkedFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", refuse)  # root may read any
+    with pytest.raises(PrepError, match="Permission denied; name another directory"):
+        files.there()
+
+
+def test_a_folder_of_ours_alone_goes_with_the_files(files: MarkedFiles) -> None:
+    assert files.remove() == []
+    assert not files.folder.exists()
+    assert files.remove() == []

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.base.errors import ResourceFailed, WaitTimeout
+from openstack_prep.cloud.site import Site
+from openstack_prep.resources.heat import heat_events
+from openstack_prep.resources.heat.heat_events import Waiting
+from tests.unit.conftest import failure
+
+HEAT = "http://heat/v1/admin-project"
+STACK = f"{HEAT}/stacks/s/root"
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heat_events, "PAUSE", 0.001)
+    monkeypatch.setattr(heat_events, "LONGEST", 0.001)
+
+
+def event(time: int, stack: str, name: str, physical: str, status: str, reason: str = "") -> dict[str, Any]:
+    return {
+        "id": f"{stack} {name} {status} {time}",
+        "event_time": f"2026-11-21T00:00:{time:02}Z",
+        "resource_name": name,
+        "physical_resource_id": physical,
+        "resource_status": status,
+        "resource_status_reason": reason,
+        "links": [{"rel": "stack", "href": f"http://heat/v1/p/stacks/{stack}"}],
+    }
+
+
+EVENTS = [
+    event(1, "s/root", "s", "root", "CREATE_IN_PROGRESS"),
+    event(2, "s/root", "old", "x0", "CREATE_FAILED", "of another time"),
+    event(3, "s/root", "s", "root", "UPDATE_IN_PROGRESS"),
+    event(3, "s/root", "nodes", "s-nodes-x", "UPDATE_IN_PROGRESS"),
+    event(4, "s-nodes-x/nested", "0", "x1", "CREATE_FAILED", "No valid host"),
+    event(4, "s-nodes-x/nested", "1", "x2", "CREATE_COMPLETE"),
+    event(5, "s/root", "nodes", "nested", "UPDATE_FAILED", "No valid host, and so on"),
+    event(5, "s/root", "s", "root", "UPDATE_FAILED", "No valid host, and so on, and so on"),
+]
+
+
+def stack(status: str) -> dict[str, Any]:
+    return {"json": {"stack": {"stack_name": "s", "id": "root", "stack_status": status, "stack_status_reason": "why"}}}
+
+
+def test_a_heat_that_fails_is_waited_for_and_the_one_at_fault_named(services: requests_mock.Mocker, site: Site) -> None:
+    services.get(STACK, [failure(500), stack("UPDATE_IN_PROGRESS"), failure(500), stack("UPDATE_FAILED")])
+    services.get(f"{STACK}/events", json={"events": EVENTS[::-1]})
+    told: list[str] = []
+    waiting = Waiting(site.admin.orchestration, "/stacks/s/root", told.append)
+    found = waiting.end()
+    with pytest.raises(ResourceFailed, match=r"stack s \(root\) is UPDATE_FAILED: nodes\.0: No valid host; mend that"):
+        waiting.raise_for_failure(found)
+    assert told == [
+        "nodes UPDATE_IN_PROGRESS",
+        "nodes.0 CREATE_FAILED",
+        "nodes.1 CREATE_COMPLETE",
+        "nodes UPDATE_FAILED",
+    ]
+
+
+def test_a_rollback_does_not_hide_why(services: requests_mock.Mocker, site: Site) -> None:
+    """What Heat stopped, cleaned up and did again is not at fault."""
+    before = [
+        event(1, "s/root", "s", "root", "UPDATE_IN_PROGRESS"),
+        event(2, "s/root", "port", "p1", "UPDATE_FAILED", "no address left"),
+        event(2, "s/root", "disk", "d1", "CREATE_FAILED", "CREATE aborted (user triggered cancel)"),
+        event(2, "s/root", "nodes", "gone", "CREATE_FAILED", "resources[0]: no host"),
+        event(2, "s/root", "nodes.0", "gone-0", "CREATE_FAILED", "no host"),
+    ]
+    after = [
+        event(3, "s/root", "s", "root", "ROLLBACK_IN_PROGRESS"),
+        event(4, "s/root", "port", "p1", "UPDATE_COMPLETE"),
+        event(4, "s/root", "disk", "d1", "DELETE_COMPLETE"),
+    ]
+    services.get(STACK, [stack("UPDATE_IN_PROGRESS"), stack("ROLLBACK_COMPLETE")])
+    answers = ({"json": {"events": each[::-1]}} for each in (before, before + after))
+    services.get(f"{STACK}/events", list(answers))
+    waiting = Waiting(site.admin.orchestration, "/stacks/s/root", print)
+    with pytest.raises(ResourceFailed, match=r"is ROLLBACK_COMPLETE: nodes\.0: no host; port: no address left; mend"):
+        waiting.raise_for_failure(waiting.end())
+
+
+def test_a_failed_resource_that_is_made_again_is_no_fault(services: requests_mock.Mocker, site: Site) -> None:
+    events = [
+        event(1, "s/root", "s", "root", "CREATE_IN_PROGRESS"),
+        event(2, "s/root", "server", "x1", "CREATE_FAILED", "busy"),
+        event(3, "s/root", "server", "x1", "DELETE_COMPLETE"),
+        event(4, "s/root", "server", "x2", "CREATE_COMPLETE"),
+    ]
+    services.get(STACK, [stack("CREATE_FAILED")])
+    services.get(f"{STACK}/events", json={"events": events[::-1]})
+    waiting = Waiting(site.admin.orchestration, "/stacks/s/root", print)
+    with pytest.raises(ResourceFailed, match="is CREATE_FAILED: why"):
+        waiting.raise_for_failure(waiting.end())
+
+
+def test_without_events_the_stack_says_why(services: requests_mock.Mocker, site: Site) -> None:
+    services.get(STACK, [stack("ROLLBACK_COMPLETE")])
+    services.get(f"{STACK}/events", json={"events": []})
+    waiting = Waiting(site.admin.orchestration, "/stacks/s/root", print)
+    with pytest.raises(ResourceFailed, match="is ROLLBACK_COMPLETE: why"):
+        waiting.raise_for_failure(waiting.end())
+
+
+@pytest.mark.parametrize("answer", [failure(404), stack("DELETE_COMPLETE")])
+def test_what_is_gone(services: requests_mock.Mocker, site: Site, answer: dict[str, Any]) -> None:
+    services.get(STACK, [answer])
+    waiting = Waiting(site.admin.orchestration, "/stacks/s/root", print)
+    assert waiting.end() is None
+    waiting.raise_for_failure(None)
+
+
+def test_the_wait_ends(services: requests_mock.Mocker, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heat_events, "GRACE", -59.99)
+    services.get(STACK, [stack("CREATE_IN_PROGRESS")])
+    services.get(f"{STACK}/events", json={"events": []})
+    with pytest.raises(WaitTimeout, match="it is still in progress"):
+        Waiting(site.admin.orchestration, "/stacks/s/root", print).end(1)
+
+
+@pytest.mark.parametrize(
+    ("status", "give_up"),
+    [
+        ("CREATE_IN_PROGRESS", "; to give up: openstack stack delete root"),
+        ("UPDATE_IN_PROGRESS", "; to give up: openstack stack cancel --no-rollback root"),
+        ("DELETE_IN_PROGRESS", ""),
+    ],
+)
+def test_how_long_it_is_waited_for_is_told_once(
+    services: requests_mock.Mocker, site: Site, status: str, give_up: str
+) -> None:
+    services.get(STACK, [stack(status), stack(status), stack("CREATE_COMPLETE")])
+    services.get(f"{STACK}/events", json={"events": []})
+    told: list[str] = []
+    Waiting(site.admin.orchestration, "/stacks/s/root", told.append, patience=0).end()
+    (said,) = told
+    assert re.fullmatch(rf"is {status}, and is waited for until \d\d:\d\d at most{give_up}", said)

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.cloud.site import Site
+from openstack_prep.resources.heat.heat import HeatStack
+from openstack_prep.resources.heat.heat_groups import GROUP, SCALING, Foreseen, Parameters, completed, not_growing
+
+STACK = "http://heat/v1/admin-project/stacks/s/root"
+SERVER = "OS::Nova::Server"
+
+
+def link(rel: str, stack: str) -> dict[str, str]:
+    return {"rel": rel, "href": f"http://heat/v1/p/stacks/{stack}/id-of-{stack}"}
+
+
+def resource(stack: str, name: str, kind: str, nested: str = "") -> dict[str, Any]:
+    links = [link("stack", stack), *([link("nested", nested)] if nested else [])]
+    return {
+        "resource_name": name,
+        "resource_type": kind,
+        "resource_status": "CREATE_COMPLETE",
+        "physical_resource_id": f"id-of-{stack}-{name}",
+        "links": links,
+    }
+
+
+@pytest.fixture
+def stack(services: requests_mock.Mocker, site: Site) -> HeatStack:
+    """A group of three servers, 0, 2 and 3, since 1 was removed; and one of two nested templates with a server each."""
+    listed = [resource("s", "nodes", GROUP, "s-nodes"), resource("s", "agents", GROUP, "s-agents")]
+    listed += [resource("s-nodes", name, SERVER) for name in ("0", "2", "3")]
+    for name in ("0", "1"):
+        listed.append(resource("s-agents", name, "node.yaml", f"s-agents-{name}"))
+        listed.append(resource(f"s-agents-{name}", "server", SERVER))
+    services.get(f"{STACK}/resources", json={"resources": listed})
+    return HeatStack(site.admin, "s", "root")
+
+
+def group(count: Any, *removed: Any, mode: Any = "append") -> dict[str, Any]:
+    policies = [{"resource_list": list(removed)}] if removed else []
+    return {"type": GROUP, "properties": {"count": count, "removal_policies": policies, "removal_policies_mode": mode}}
+
+
+def told(stack: HeatStack, nodes: Any, *found: Foreseen, given: Any = None, changed: Any = frozenset()) -> list[str]:
+    values = Parameters(given or {}, {"list": {"default": []}}, changed)
+    template = {"resources": {"nodes": nodes, "agents": group(2)}}
+    return list(map(str, completed(list(found), stack, template, values)))
+
+
+DELETE_3 = Foreseen("delete", "nodes.3", SERVER)
+UPDATE_2 = Foreseen("update", "nodes.2", SERVER)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "found"),
+    [
+        (group(3), []),
+        (group(3, "1"), []),
+        (group(2, "0"), ["delete nodes.0", "update nodes.2"]),
+        (group(2, 0), ["delete nodes.0", "update nodes.2"]),
+        (group(2, "id-of-s-nodes-2"), ["delete nodes.2"]),
+        (group(3, "2"), ["delete nodes.2"]),
+        (group(1, "0"), ["delete nodes.0", "delete nodes.3", "update nodes.2"]),
+        (group(3, mode="update"), ["delete nodes.3", "update nodes.2"]),
+    ],
+)
+def test_removal_policies_decide_which_members_go(stack: HeatStack, nodes: Any, found: list[str]) -> None:
+    """A preview names the last one, or none."""
+    seen = [UPDATE_2, DELETE_3] if nodes["properties"]["count"] < 3 else [UPDATE_2] if found else []
+    assert told(stack, nodes, *seen) == found
+
+
+@pytest.mark.parametrize("given", [{"list": ["0"]}, {"list": "0"}])
+def test_they_may_come_from_a_parameter(stack: HeatStack, given: Any) -> None:
+    nodes = group(2)
+    nodes["properties"]["removal_policies"] = [{"resource_list": {"get_param": "list"}}]
+    assert told(stack, nodes, DELETE_3, given=given) == ["delete nodes.0"]
+    assert told(stack, nodes, DELETE_3) == ["delete nodes.3"], "the default is an empty list"
+
+
+@pytest.mark.parametrize(
+    "policies", [{"get_param": "policies"}, [{"get_param": "first"}], [{"resource_list": {"get_param": "list"}}]]
+)
+def test_all_of_them_may(stack: HeatStack, policies: Any) -> None:
+    nodes = group(2)
+    nodes["properties"]["removal_policies"] = policies
+    given = {"list": ["0"], "first": {"resource_list": ["0"]}, "policies": [{"resource_list": ["0"]}]}
+    assert told(stack, nodes, DELETE_3, given=given) == ["delete nodes.0"]
+
+
+@pytest.mark.parametrize(
+    "policies",
+    [
+        {"if": ["a", [{"resource_list": ["0"]}], []]},
+        [{"if": ["a", {"resource_list": ["0"]}, {}]}],
+        {"get_param": "text"},
+        [{"get_param": "text"}],
+        "text",
+        ["text"],
+    ],
+)
+def test_policies_that_only_heat_can_compute_may_be_a_loss(stack: HeatStack, policies: Any) -> None:
+    nodes = group(3)
+    nodes["properties"]["removal_policies"] = policies
+    assert told(stack, nodes, given={"text": "[]"}, changed=None) == ["maybe replace nodes"]
+
+
+def test_their_mode_may_come_from_a_parameter(stack: HeatStack) -> None:
+    nodes = group(3, mode={"get_param": "mode"})
+    assert told(stack, nodes, given={"mode": "append"}) == []
+    assert told(stack, nodes, UPDATE_2, given={"mode": "update"}) == ["delete nodes.3", "update nodes.2"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "changed", "found"),
+    [
+        (group(3, {"get_attr": ["x"]}), None, ["maybe replace nodes"]),
+        (group(3, {"get_attr": ["x"]}), {"a"}, ["maybe replace nodes"]),
+        (group(3, {"str_split": [",", {"get_param": "a"}]}), {"a"}, ["maybe replace nodes"]),
+        (group(3, {"str_split": [",", {"get_param": "a"}]}), {"b"}, []),
+        (group(3, "a-name-of-a-nested-template"), None, ["maybe replace nodes"]),
+        (group({"if": ["a", 2, 3]}), None, []),
+        (group({"if": ["a", 2, 3]}, "0"), None, ["maybe replace nodes"]),
+    ],
+)
+def test_what_only_heat_can_compute_may_be_a_loss(stack: HeatStack, nodes: Any, changed: Any, found: list[str]) -> None:
+    assert told(stack, nodes, changed=changed) == found
+
+
+def test_a_count_that_only_heat_can_compute_may_be_a_loss_where_the_whole_was_not_previewed(stack: HeatStack) -> None:
+    update = Foreseen("update", "nodes", GROUP)
+    assert "maybe replace nodes" in told(stack, group({"if": ["a", 2, 3]}), update, changed=None)
+
+
+def test_a_nested_stack_that_goes_is_named_by_what_it_consists_of(stack: HeatStack) -> None:
+    assert told(stack, group(3), Foreseen("delete", "agents.1", "node.yaml")) == ["delete agents.1.server"]
+
+
+def test_groups_that_shrink_are_previewed_so(stack: HeatStack) -> None:
+    """Others grow in the same update, which Heat cannot preview."""
+    template = {"resources": {"nodes": group({"get_param": "n"}), "agents": group(5), "x": {"type": "y"}}}
+    asked = not_growing(stack, template, Parameters({"n": "1"}, {}, None))["resources"]
+    assert [asked[name]["properties"]["count"] for name in ("nodes", "agents")] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("properties", "verb"),
+    [
+        ({"desired_capacity": 3}, "update"),
+        ({"desired_capacity": 2}, "maybe replace"),
+        ({"max_size": 2}, "maybe replace"),
+        ({"max_size": {"get_attr": ["a", "b"]}}, "maybe replace"),
+        ({"min_size": 4}, "update"),
+    ],
+)
+def test_a_scaling_group_that_shrinks_loses_members_that_nobody_names(
+    stack: HeatStack, properties: Any, verb: str
+) -> None:
+    member = {"type": SERVER, "properties": {}}
+    nodes = {"type": SCALING, "properties": {"resource": member, **properties}}
+    assert told(stack, nodes, Foreseen("update", "nodes", SCALING)) == [f"{verb} nodes"]
+
+
+CHANGES = {"equals": [{"get_param": "v"}, "2"]}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "verb"),
+    [
+        ({"new": CHANGES}, "maybe replace"),
+        ({"new": {"not": "x"}, "x": {"and": ["y", True]}, "y": CHANGES}, "maybe replace"),
+        ({"new": {"or": [{"condition": "x"}, False]}, "x": CHANGES}, "maybe replace"),
+        ({"new": {"equals": [{"get_param": "w"}, "2"]}, "x": CHANGES}, "update"),
+        ({"new": {"not": "x"}, "x": {"not": "new"}}, "update"),
+        ({}, "update"),
+    ],
+)
+def test_a_member_depends_on_what_its_named_conditions_depend_on(stack: HeatStack, conditions: Any, verb: str) -> None:
+    member = {"type": SERVER, "properties": {"image": {"if": ["new", "b", "a"]}}}
+    scaling = {"type": SCALING, "properties": {"desired_capacity": 3, "resource": member}}
+    template = {"conditions": conditions, "resources": {"nodes": scaling}}
+    values = Parameters({"v": "2"}, {}, frozenset({"v"}))
+    found = completed([Foreseen("update", "nodes", SCALING)], stack, template, values)
+    assert list(map(str, found)) == [f"{verb} nodes"]

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.resources.heat.heat_package import digest, read, template_source
+
+TEMPLATE = """
+heat_template_version: wallaby
+parameters: {secret: {type: string, hidden: true}, plain: {type: string}}
+resources:
+  node: {type: node.yaml}
+"""
+NODE = """
+heat_template_version: wallaby
+resources:
+  config: {type: OS::Heat::SoftwareConfig, properties: {config: {get_file: scripts/run.sh}}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "here"
+    (made / "scripts").mkdir(parents=True)
+    (made / "cluster.yaml").write_text(TEMPLATE)
+    (made / "node.yaml").write_text(NODE)
+    (made / "scripts/run.sh").write_text("#!/bin/sh\n")
+    (made / "env.yaml").write_text("parameters: {plain: a}\nresource_registry: {Node: node.yaml}\n")
+    (made / "stronger.yaml").write_text("parameters: {plain: b}\n")
+    return made
+
+
+def test_files_are_called_as_seen_from_the_template(folder: Path) -> None:
+    package = read(str(folder / "cluster.yaml"), [str(folder / "env.yaml"), str(folder / "stronger.yaml")])
+    assert set(package.files) == {"node.yaml", "scripts/run.sh"}
+    assert package.template["resources"]["node"]["type"] == "node.yaml"
+    assert package.environment == {"parameters": {"plain": "b"}, "resource_registry": {"Node": "node.yaml"}}
+    assert package.hidden == {"secret"}
+    assert str(folder) not in repr(package)
+
+
+def test_another_place_is_no_change_and_another_content_is(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "there")
+    here, there = (read(str(tmp_path / each / "cluster.yaml"), ()) for each in ("here", "there"))
+    assert digest(here.template, here.files) == digest(there.template, there.files)
+    (tmp_path / "there/scripts/run.sh").write_text("#!/bin/sh\ntrue\n")
+    changed = read(str(tmp_path / "there/cluster.yaml"), ())
+    assert digest(changed.template, changed.files) != digest(here.template, here.files)
+
+
+@pytest.mark.parametrize(
+    "text", ["a: [", "resources: {}", "- a", "", "heat_template_version: wallaby\nresources: {n: {type: no.yaml}}"]
+)
+def test_what_is_no_template_is_told_with_its_place(folder: Path, text: str) -> None:
+    (folder / "cluster.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=r"template: .*/here/cluster\.yaml cannot be read: .*; correct it"):
+        read(str(folder / "cluster.yaml"), ())
+
+
+def test_what_is_not_there_is_told_with_its_place(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"environments: .*/here/no\.yaml cannot be read"):
+        read(str(folder / "cluster.yaml"), [str(folder / "no.yaml")])
+
+
+def test_what_is_shipped() -> None:
+    assert template_source("shipped:rke-cluster.yaml", Path("/x")) == "shipped:rke-cluster.yaml"
+    assert template_source("own.yaml", Path("/x")) == "/x/own.yaml"
+    with pytest.raises(ValueError, match=r"there are shipped:rke-cluster\.yaml, shipped:rke2-cluster\.yaml"):
+        template_source("shipped:k3s.yaml", Path("/x"))
+
+
+@pytest.mark.parametrize("name", ["rke-cluster.yaml", "rke2-cluster.yaml"])
+def test_shipped_templates_describe_every_parameter_and_output(name: str) -> None:
+    template = read(f"shipped:{name}", ()).template
+    groups = [each for group in template["parameter_groups"] for each in group["parameters"]]
+    assert sorted(groups) == sorted(template["parameters"])
+    for each in (*template["parameters"].values(), *template["outputs"].values()):
+        assert each["description"].strip().endswith(".")
+
+
+def test_the_manifest_of_kube_vip_is_yaml() -> None:
+    text = read("shipped:rke2-cluster.yaml", ()).files["kube-vip.yaml"]
+    kinds = [each["kind"] for each in yaml.safe_load_all(text)]
+    assert kinds == ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "DaemonSet"]

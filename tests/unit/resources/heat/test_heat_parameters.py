@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from openstack_prep.base.secret import Secret
+from openstack_prep.resources.heat.heat_parameters import mistakes, named
+
+DECLARED: dict[str, Any] = {
+    "count": {"type": "number", "constraints": [{"range": {"min": 1, "max": 5}}]},
+    "policy": {"type": "string", "default": "soft", "constraints": [{"allowed_values": ["soft", "hard"]}]},
+    "version": {
+        "type": "string",
+        "default": "1",
+        "constraints": [{"allowed_pattern": "[0-9]+", "description": "digits"}],
+    },
+    "name": {"type": "string", "default": "ab", "constraints": [{"length": {"max": 3}}]},
+    "cni": {"type": "comma_delimited_list", "default": [], "constraints": [{"allowed_values": ["canal", "multus"]}]},
+    "flag": {"type": "boolean", "default": True},
+    "more": {"type": "json", "default": {}},
+    "token": {"type": "string", "default": "", "hidden": True, "constraints": [{"length": {"min": 4}}]},
+}
+
+
+def said(**given: Any) -> list[str]:
+    return [what for what, _ in mistakes(DECLARED, {"count": 3} | given)]
+
+
+def test_what_is_right_is_no_mistake() -> None:
+    good = {"policy": "hard", "version": 12, "name": "abc", "cni": "multus,canal", "flag": "no", "more": '{"a": 1}'}
+    assert said(**good) == []
+    assert said(count="5", cni=["canal"], more={"a": 1}, token=Secret("long enough")) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"count": 6}, "parameters: count: 6 is against {range: {min: 1, max: 5}}"),
+        ({"count": "x"}, "parameters: count: x is not a number"),
+        ({"policy": "no"}, "parameters: policy: no is against {allowed_values: [soft, hard]}"),
+        ({"version": "1.2"}, "parameters: version: 1.2 is against digits"),
+        ({"name": "abcd"}, "parameters: name: abcd is against {length: {max: 3}}"),
+        ({"cni": "canal,cilium"}, "parameters: cni: canal,cilium is against {allowed_values: [canal, multus]}"),
+        ({"flag": "perhaps"}, "parameters: flag: perhaps is not true or false"),
+        ({"more": "{"}, "parameters: more: { is not a mapping or a list, nor JSON"),
+        ({"cuont": 1}, "parameters: the template has no cuont"),
+    ],
+)
+def test_each_mistake_is_told_with_its_value(given: dict[str, Any], what: str) -> None:
+    assert said(**given) == [what]
+
+
+def test_all_are_told_at_once_and_what_is_missing() -> None:
+    assert [what for what, _ in mistakes(DECLARED, {"policy": "no", "flag": 7})] == [
+        "parameters: count is not given",
+        "parameters: policy: no is against {allowed_values: [soft, hard]}",
+        "parameters: flag: 7 is not true or false",
+    ]
+
+
+def test_a_hidden_value_is_held_against_its_rules_and_not_repeated() -> None:
+    assert said(token=Secret("abc")) == ["parameters: token: the value is against {length: {min: 4}}"]
+
+
+def test_what_the_constraints_name() -> None:
+    declared = {
+        "flavor": {"type": "string", "default": "m1.small", "constraints": [{"custom_constraint": "nova.flavor"}]},
+        "key": {"type": "string", "default": "", "constraints": [{"custom_constraint": "nova.keypair"}]},
+        "groups": {
+            "type": "comma_delimited_list",
+            "constraints": [{"custom_constraint": "neutron.security_group"}],
+        },
+        "zone": {"type": "string", "constraints": [{"custom_constraint": "nova.availability_zone"}]},
+    }
+    found = list(named({"parameters": declared}, {"groups": "a, b", "zone": "nova"}))
+    assert found == [("flavor", "m1.small"), ("security_group", "a"), ("security_group", "b")]
+
+
+def test_what_goes_into_security_groups_names_some() -> None:
+    """Also where lists are joined, and in the definition of a group's members; default is every project's."""
+    several = {"type": "comma_delimited_list", "default": ["default"]}
+    joined = {"list_concat": [[{"get_resource": "own"}], {"get_param": "more"}]}
+    template = {
+        "parameters": {"groups": several, "more": several, "zones": several},
+        "resources": {
+            "own": {"type": "OS::Neutron::SecurityGroup"},
+            "nodes": {"properties": {"resource_def": {"properties": {"security_groups": {"get_param": "groups"}}}}},
+            "port": {"properties": {"security_groups": joined, "zones": {"get_param": "zones"}}},
+        },
+    }
+    assert list(named(template, {"zones": ["z"]})) == []
+    given = {"groups": ["k8z", "default"], "more": "servces", "zones": ["z"]}
+    assert list(named(template, given)) == [("security_group", "k8z"), ("security_group", "servces")]

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.base.errors import SpecError
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor
+from openstack_prep.resources.identity.project import Project, access
+from openstack_prep.resources.identity.role_assignment import RoleAssignment
+from openstack_prep.resources.identity.user import User
+from openstack_prep.spec.loading import place_in
+from openstack_prep.spec.python import spec_from
+from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, sent
+
+
+def given(user: str, role: str, inherited: bool = False, **scope: str) -> dict[str, Any]:
+    where: dict[str, Any] = {kind: {"id": each} for kind, each in scope.items()}
+    if inherited:
+        where["OS-INHERIT:inherited_to"] = "projects"
+    return {"user": {"id": user}, "role": {"id": role}, "scope": where}
+
+
+@pytest.fixture(autouse=True)
+def cloud(services: requests_mock.Mocker) -> None:
+    """User u1 of ours, u2 of others; project p1 of others; roles member and reader."""
+
+    def users(request: Any, context: Any) -> Any:
+        marks = {"ocp": "[openstack-prep:lab/ocp]", "person": ""}
+        ids = {"ocp": "u1", "person": "u2"}
+        name = request.qs["name"][0]
+        return {"users": [{"id": ids[name], "enabled": True, "description": marks[name]}] if name in ids else []}
+
+    services.get(f"{IDENTITY}/users", json=users)
+    services.get(f"{IDENTITY}/groups", json={"groups": [{"id": "g1"}]})
+    services.get(f"{IDENTITY}/projects", json={"projects": [{"id": "p1", "enabled": True}]})
+    services.get(f"{IDENTITY}/roles", json={"roles": [{"id": "r1", "name": "member"}, {"id": "r2", "name": "reader"}]})
+
+
+def test_one_list_a_project_tells_all(site: Site, services: requests_mock.Mocker) -> None:
+    listed = [given("u1", "r1", project="p1"), given("u2", "r2", project="p1", inherited=True)]
+    services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": listed})
+    wanted = [
+        RoleAssignment(role="member", user="ocp", project="lab"),
+        RoleAssignment(role="reader", user="ocp", project="lab"),
+        RoleAssignment(role="reader", user="person", project="lab"),
+        RoleAssignment(role="reader", user="person", project="lab", inherited=True),
+    ]
+    found = RoleAssignment.find(site, wanted)
+    assert {str(key): (each.id, each.ours) for key, each in found.items()} == {
+        "role_assignment/user:ocp@project:lab/member": ("r1", True),
+        "role_assignment/user:person@project:lab/reader (inherited)": ("r2", False),
+    }
+    assert sent(services).count("GET /v3/role_assignments?scope.project.id=p1&include_names=true") == 1
+    assert len(sent(services)) == 5
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"user": "ocp", "project": "lab"}, "/projects/p1/users/u1/roles/r1"),
+        ({"group": "ops", "project": "lab"}, "/projects/p1/groups/g1/roles/r1"),
+        ({"user": "ocp"}, f"/projects/{ADMIN_PROJECT}/users/u1/roles/r1"),
+        ({"user": "ocp", "domain": "Default"}, "/domains/default/users/u1/roles/r1"),
+        (
+            {"user": "ocp", "domain": "Default", "inherited": True},
+            "/OS-INHERIT/domains/default/users/u1/roles/r1/inherited_to_projects",
+        ),
+    ],
+)
+def test_it_is_put_and_deleted(site: Site, services: requests_mock.Mocker, fields: dict[str, Any], path: str) -> None:
+    services.put(IDENTITY + path, status_code=204)
+    services.delete(IDENTITY + path, status_code=204)
+    role = RoleAssignment(role="member", **fields)
+    role.delete(site, role.create(site))
+    assert [each.method for each in services.request_history][-2:] == ["PUT", "DELETE"]
+
+
+def test_nothing_is_asked_of_a_project_yet_to_be_made(site: Site, services: requests_mock.Mocker) -> None:
+    services.get(f"{IDENTITY}/projects", json={"projects": []})
+    assert not RoleAssignment.find(site, [RoleAssignment(role="member", user="ocp", project="lab")])
+    assert not [each for each in sent(services) if "role_assignments" in each]
+
+
+def test_an_unknown_role_is_a_mistake_that_names_the_nearest(site: Site, services: requests_mock.Mocker) -> None:
+    services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": []})
+    role = RoleAssignment(role="membr", user="ocp", project="lab")
+    _, (mistake,) = executor.examine(site, [role])
+    assert str(mistake) == ("role_assignment/user:ocp@project:lab/membr: there is no role membr; did you mean member?")
+
+
+def test_an_unknown_user_is_a_mistake(site: Site, services: requests_mock.Mocker) -> None:
+    services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": []})
+    _, (mistake,) = executor.examine(site, [RoleAssignment(role="member", user="nobody", project="lab")])
+    assert "user/nobody does not exist" in str(mistake)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"user": "a", "group": "b"}, {"user": "a", "project": "p", "domain": "d"}],
+)
+def test_one_holder_and_one_scope(fields: dict[str, str]) -> None:
+    with pytest.raises(SpecError, match="name one"):
+        spec_from([RoleAssignment(role="member", **fields)], "lab")
+
+
+def test_it_opens_its_project() -> None:
+    project = Project(name="lab")
+    assert access(project) in RoleAssignment(role="member", user="a", project="lab").provides()
+    in_domain = RoleAssignment(role="member", user="a", domain="Default")
+    assert place_in(in_domain, project) is in_domain
+    assert place_in(RoleAssignment(role="member", user="a"), project) == replace(in_domain, domain=None, project="lab")
+
+
+def test_the_user_of_the_other_domain_gets_the_role(site: Site, services: requests_mock.Mocker) -> None:
+    ids = {"default": "u-default", "corp-id": "u-corp"}
+    services.get(f"{IDENTITY}/domains", json={"domains": [{"id": "corp-id", "name": "corp"}]})
+    services.get(
+        f"{IDENTITY}/users",
+        json=lambda request, context: {
+            "users": [{"id": ids[request.qs["domain_id"][0]], "enabled": True, "description": ""}]
+        },
+    )
+    services.put(f"{IDENTITY}/projects/p1/users/u-corp/roles/r1", status_code=204)
+    default, corp = User(name="ops"), User(name="ops", domain="corp")
+    role = RoleAssignment(role="member", user="ops", user_domain="corp", project="lab")
+    assert len({default.key, corp.key, role.holder.key}) == 2
+    site.known.update(executor.observe(site, [default, corp]))
+    role.create(site)
+    assert sent(services)[-1] == "PUT /v3/projects/p1/users/u-corp/roles/r1"
+
+
+def test_roles_of_namesakes_in_two_domains_are_two() -> None:
+    here = RoleAssignment(role="member", user="ops", project="lab")
+    there = RoleAssignment(role="member", user="ops", user_domain="corp", project="lab")
+    assert here.key != there.key

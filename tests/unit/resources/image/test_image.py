@@ -1,0 +1,318 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+from pydantic import TypeAdapter, ValidationError
+
+from openstack_prep import Rhcos
+from openstack_prep.base.errors import DownloadError, NotUnique, PlanRefused, ResourceFailed
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor, planner
+from openstack_prep.core.model import Action
+from openstack_prep.resources.image.image import Image
+from openstack_prep.resources.image.image_seal import NAME, SPEC
+from tests.unit.conftest import ENDPOINTS
+from tests.unit.resources.glance import GLANCE, NEW, OLD, SEAL, Glance, apply, plan, settle, sha256
+
+NOVA = ENDPOINTS["compute"]
+
+
+def test_it_is_uploaded_verified_and_sealed(site: Site, glance: Glance, disk: Path) -> None:
+    progress: list[Any] = []
+    site.progress = lambda key, *numbers: progress.append((str(key), *numbers))
+    checksum = f"sha256:{sha256(NEW)}"
+    extra = {"properties": {"hw_disk_bus": "scsi"}, "tags": ("a",), "min_disk": 16, "protected": True}
+    settle(site, glance, Image(name="rhcos", source=str(disk), checksum=checksum, **extra))  # type: ignore[arg-type]
+    assert glance.asked == ["create rhcos", "upload rhcos", f"patch rhcos {SEAL} protected"]
+    assert progress == [("image/rhcos", len(NEW), len(NEW), None)]
+    (made,) = glance.images.values()
+    expected = {"visibility": "private", "disk_format": "qcow2", "container_format": "bare", "min_disk": 16}
+    assert made.items() >= (expected | {"hw_disk_bus": "scsi", SPEC: "lab", NAME: "rhcos"}).items()
+
+
+@pytest.mark.parametrize("algorithm", ["sha256", "sha512", "md5"])
+def test_any_sum_will_do(site: Site, glance: Glance, disk: Path, algorithm: str) -> None:
+    checksum = f"{algorithm}:{hashlib.new(algorithm, NEW).hexdigest()}"
+    settle(site, glance, Image(name="rhcos", source=str(disk), checksum=checksum))
+
+
+def test_a_wrong_sum_leaves_nothing(site: Site, glance: Glance, disk: Path) -> None:
+    report = apply(site, Image(name="rhcos", source=str(disk), checksum=f"sha256:{sha256(OLD)}"))
+    (result,) = report.failed
+    assert isinstance(result.error, DownloadError)
+    assert not glance.images
+    assert glance.asked == ["create rhcos", "upload rhcos", "delete i1"]
+
+
+def test_what_glance_damaged_is_not_left(site: Site, glance: Glance, image: Image) -> None:
+    glance.damage = b"!"
+    (result,) = apply(site, image).failed
+    assert isinstance(result.error, ResourceFailed)
+    assert not glance.images
+
+
+@pytest.mark.parametrize("status", ["queued", "saving", "active"])
+def test_what_a_killed_run_left_is_made_anew(site: Site, glance: Glance, image: Image, status: str) -> None:
+    glance.ours("rhcos", status=status)
+    (step,) = plan(site, image)
+    assert [str(change.before) for change in step.changes] == ["incomplete"]
+    settle(site, glance, image)
+    assert glance.asked.index("delete i1") > glance.asked.index(f"patch rhcos {SEAL}")  # it may be alive till then
+
+
+@pytest.mark.parametrize("status", ["queued", "saving"])
+def test_a_finished_image_comes_before_an_older_unfinished_one(
+    site: Site, glance: Glance, image: Image, status: str
+) -> None:
+    """Another run's upload began in the meantime: it has not finished, so it goes."""
+    made = plan(site, image)
+    glance.ours("rhcos", status=status)
+    executor.run(made, site).raise_for_failures()
+    assert list(glance.images) == ["i2"]
+    assert not plan(site, image)
+
+
+def test_of_two_finished_images_the_older_stays(site: Site, services: Any, glance: Glance, image: Image) -> None:
+    services.get(f"{NOVA}/servers", json={"servers": []})
+    made = plan(site, image)
+    glance.ours("rhcos", NEW, created_at="2026-11-21T00:00:00Z")
+    glance.created_at = "2026-11-21T00:00:01Z"
+    executor.run(made, site).raise_for_failures()
+    assert list(glance.images) == ["i1"]
+
+
+def test_a_twin_is_deleted_and_one_that_servers_use_is_kept(
+    site: Site, services: Any, glance: Glance, image: Image
+) -> None:
+    used: list[Any] = []
+    services.get(f"{NOVA}/servers", json=lambda asked, _: {"servers": used if asked.qs["image"] == ["i2"] else []})
+    glance.ours("rhcos", NEW, created_at="2026-11-21T00:00:00Z")
+    glance.ours("rhcos", NEW, created_at="2026-11-21T00:00:01Z")
+    assert next((step.action, step.duplicate_of) for step in plan(site.fresh(), image)) == (Action.DELETE, "i1")
+    used.append({"id": "s1", "name": "master-0"})
+    assert next((step.action, step.duplicate_of) for step in plan(site.fresh(), image)) == (Action.DELETE, "i2")
+    executor.run(plan(site.fresh(), image), site).raise_for_failures()
+    assert list(glance.images) == ["i2"]
+
+
+def test_an_upload_without_an_answer_is_made_anew(site: Site, services: Any, glance: Glance, image: Image) -> None:
+    lost = services.put(f"{GLANCE}/images/i1/file", status_code=502)
+    settle(site, glance, image)
+    assert lost.call_count == 1
+
+
+def test_another_content_takes_the_name_when_it_is_verified(site: Site, glance: Glance, image: Image) -> None:
+    glance.ours("rhcos", OLD, protected=True)
+    (step,) = plan(site, image)
+    assert step.action is Action.UPDATE
+    settle(site, glance, image)
+    assert glance.asked == [
+        "create rhcos-new",
+        "upload rhcos-new",
+        f"patch rhcos-new {SEAL}",
+        "patch rhcos name",
+        "patch rhcos-new name",
+        "patch rhcos-old protected",
+        "delete i1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "asked"),
+    [
+        ({"rhcos": OLD, "rhcos-new": None}, "create rhcos-new"),
+        ({"rhcos": OLD, "rhcos-new": NEW}, "patch rhcos name"),
+        ({"rhcos-old": OLD, "rhcos-new": NEW}, "patch rhcos-new name"),
+        ({"rhcos-old": OLD, "rhcos": NEW}, "delete i1"),
+    ],
+)
+def test_killed_in_the_middle_of_a_swap(
+    site: Site, glance: Glance, image: Image, names: dict[str, bytes | None], asked: str
+) -> None:
+    for name, content in names.items():
+        glance.ours(name, content, status="queued")
+    settle(site, glance, image)
+    assert glance.asked[0] == asked
+
+
+def test_the_right_sum_is_kept_whoever_made_it(site: Site, glance: Glance, disk: Path) -> None:
+    glance.image("rhcos", NEW)
+    checksum = f"sha512:{hashlib.sha512(NEW).hexdigest()}"
+    (step,) = plan(site, Image(name="rhcos", source=str(disk), checksum=checksum))
+    assert step.action is Action.KEEP
+    assert step.observed is not None
+    assert not step.observed.ours
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"content": OLD}, "not made by this spec"),
+        ({"content": NEW}, "no sha256 that is known"),
+        ({"content": NEW, "status": "deactivated"}, "is there, but deactivated"),
+        ({"status": "saving"}, "is there, but saving"),
+    ],
+)
+def test_foreign_images_are_left_alone(
+    site: Site, glance: Glance, image: Image, fields: dict[str, Any], message: str
+) -> None:
+    status = fields.pop("status", "active")
+    glance.image("rhcos", **fields)["status"] = status
+    with pytest.raises(PlanRefused, match=message):
+        apply(site, image)
+    assert not glance.asked
+
+
+def test_those_of_other_projects_and_specs_do_not_count(site: Site, glance: Glance, image: Image) -> None:
+    glance.ours("rhcos", NEW, owner="others")
+    glance.image("rhcos", NEW, owner="others", visibility="public")
+    glance.ours("rhcos", NEW, of="another-name", owner="others")
+    (step,) = plan(site, image)
+    assert step.action is Action.CREATE
+
+
+def test_two_of_one_name(site: Site, glance: Glance, image: Image) -> None:
+    glance.image("rhcos", NEW)
+    glance.image("rhcos", NEW)
+    with pytest.raises(PlanRefused, match="i1, i2"):
+        plan(site, image)
+    with pytest.raises(NotUnique):
+        Image.find(site, [image])
+
+
+def test_ours_is_the_one_beside_a_foreign_one_of_its_name(site: Site, glance: Glance, image: Image) -> None:
+    glance.image("rhcos", OLD)
+    glance.ours("rhcos", NEW)
+    assert [(step.action, step.observed and step.observed.id) for step in plan(site, image)] == [(Action.KEEP, "i2")]
+
+
+def test_without_a_source_a_public_one_will_do(site: Site, glance: Glance) -> None:
+    glance.image("cirros", NEW, owner="others", visibility="public")
+    assert not plan(site, Image(name="cirros"))
+    with pytest.raises(PlanRefused, match="without a source"):
+        apply(site, Image(name="cirrus"))
+
+
+def test_a_missing_file_is_a_mistake(site: Site, glance: Glance) -> None:
+    with pytest.raises(PlanRefused, match="/nowhere/disk cannot be read"):
+        apply(site, Image(name="rhcos", source="/nowhere/disk"))
+
+
+def test_metadata_is_changed_in_place(site: Site, glance: Glance, disk: Path) -> None:
+    glance.ours("rhcos", NEW, tags=["theirs"], hw_disk_bus="ide", hw_other="stays")
+    image = Image(name="rhcos", min_ram=1024, visibility="public", properties={"hw_disk_bus": "scsi"}, tags=("a",))
+    settle(site, glance, image)
+    assert glance.asked == ["patch rhcos visibility min_ram tags hw_disk_bus"]
+    assert glance.images["i1"]["tags"] == ["a", "theirs"]
+    assert glance.images["i1"]["hw_other"] == "stays"
+
+
+def test_another_format_is_a_replacement(site: Site, glance: Glance) -> None:
+    glance.ours("rhcos", NEW)
+    with pytest.raises(PlanRefused, match="disk_format 'qcow2' -> 'raw'"):
+        apply(site, Image(name="rhcos", disk_format="raw"))
+
+
+def test_destroy_takes_all_of_ours(site: Site, glance: Glance, image: Image) -> None:
+    glance.ours("rhcos", OLD, protected=True)
+    glance.ours("rhcos-new", status="queued")
+    made = planner.plan_destroy("lab", [image], executor.observe(site, [image]))
+    executor.run(made, site).raise_for_failures()
+    assert not glance.images
+
+
+# --- the spec -----------------------------------------------------------------------------
+
+
+def test_names_that_stand_in_no_list(site: Site, glance: Glance, disk: Path, services: requests_mock.Mocker) -> None:
+    checksum = f"sha256:{sha256(NEW)}"
+    settle(site, glance, Image(name='a "b", c', source=str(disk), checksum=checksum))
+    asked = [each.qs["name"] for each in services.request_history if each.path == "/v2/images" and "name" in each.qs]
+    assert asked[:3] == [[f'eq:a "b", c{suffix}'] for suffix in ("", "-new", "-old")]
+
+
+def read(base: Path, **fields: Any) -> Image:
+    text = json.dumps({"name": "rhcos", **fields})
+    return TypeAdapter(Image).validate_json(text, context={"base": base})
+
+
+def test_as_a_spec_says_it(tmp_path: Path) -> None:
+    assert read(tmp_path, source="disks/a.qcow2").source == str(tmp_path / "disks/a.qcow2")
+    assert read(tmp_path, source="https://host/a.qcow2").source == "https://host/a.qcow2"
+    assert read(tmp_path, checksum=sha256(NEW).upper()).checksum == f"sha256:{sha256(NEW)}"
+    assert read(tmp_path, rhcos={"stream": "a.json"}).rhcos == Rhcos(stream=str(tmp_path / "a.json"))
+    assert read(tmp_path, rhcos={"installer": "bin/oi"}).rhcos == Rhcos(installer=str(tmp_path / "bin" / "oi"))
+    assert read(tmp_path, properties={"os_version": 9, "x": True}).properties == {"os_version": "9", "x": "true"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"source": "ftp://host/a"},
+        {"source": ""},
+        {"checksum": "sha256:abc"},
+        {"disk_format": "qcow3"},
+        {"min_disk": -1},
+        {"source": "a.xz", "compression": "lzma"},
+        {"rhcos": {}},
+        {"rhcos": {"stream": "a.json", "installer": "openshift-install"}},
+        {"rhcos": {"stream": "a.json", "arch": "amd64"}},
+        {"rhcos": {"stream": "a.json", "mirror": "/srv/mirror"}},
+        {"rhcos": {"stream": "a.json"}, "source": "a"},
+        {"rhcos": {"stream": "a.json"}, "cached_as": "https://host/a", "checksum": "0" * 64},
+        {"rhcos": {"stream": "a.json", "cache": True}, "import_method": "web-download"},
+        {"source": "https://host/a", "cached_as": "https://host/a"},
+        {"source": "https://host/a", "cached_as": "file:///srv/a", "checksum": "0" * 64},
+        {"source": "https://host/a", "import_method": "glance-direct"},
+        {"source": "https://host/a", "import_method": "web-download", "output_format": "raw"},
+        {"output_format": "vmdk"},
+        {"output_format": "raw", "disk_format": "qcow2"},
+        {"shared_with": ["other"], "visibility": "private"},
+        {"properties": {"visibility": "public"}},
+        {"properties": {"openstack_prep_sha256": "0" * 64}},
+        {"rhcos": {"stream": "a.json"}, "compressed_checksum": "0" * 64},
+    ],
+)
+def test_mistakes(tmp_path: Path, fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        read(tmp_path, **fields)
+
+
+def test_it_is_taken_over_permanently_with_its_content(site: Site, glance: Glance) -> None:
+    made = glance.image("rhcos", OLD, theirs="x")
+    image = Image(name="rhcos", min_disk=10, adopt="permanently")
+    apply(site, image).raise_for_failures()
+    assert made.items() >= {SPEC: "lab", NAME: "rhcos", "theirs": "x", "min_disk": 10}.items()
+    assert not plan(site, image)
+    found, _ = executor.examine(site.fresh(), [image])
+    assert found[image.key].ours
+    assert not any(asked.startswith(("create", "upload", "delete")) for asked in glance.asked)
+    executor.run(planner.plan_destroy("lab", [image], found), site).raise_for_failures()
+    assert not glance.images
+
+
+def test_what_another_spec_manages_is_not_taken_over(site: Site, glance: Glance) -> None:
+    glance.image("rhcos", OLD, **{SPEC: "theirs", NAME: "rhcos"})
+    made = plan(site, Image(name="rhcos", min_disk=10, adopt="permanently"))
+    assert [step.observed.managed_by for step in made.steps if step.observed] == ["theirs"]
+    with pytest.raises(PlanRefused, match="managed by spec theirs"):
+        made.raise_for_refusals()
+    assert not plan(site, Image(name="rhcos", min_disk=10, adopt=True)).refusals
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [({"owner": "elsewhere", "visibility": "public", "checksum": "0" * 32}, "another project"), ({}, "no checksum")],
+)
+def test_what_could_not_be_known_again_is_not_taken_over(
+    site: Site, glance: Glance, fields: dict[str, str], what: str
+) -> None:
+    glance.image("rhcos", **fields)
+    with pytest.raises(PlanRefused, match=what):
+        apply(site, Image(name="rhcos", min_disk=10, adopt="permanently"))
+    assert not glance.asked

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor, planner
+from openstack_prep.core.plan import Plan, Report
+from openstack_prep.resources.network.router import INTERFACES, Router
+from openstack_prep.resources.network.subnet import Route
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, port_row, sent
+
+NEUTRON = ENDPOINTS["network"] + "/v2.0"
+OURS, THEIRS = "[openstack-prep:lab/x]", ""
+ROUTER = Router(name="r", external_network="external", interfaces=("a", "b"))
+
+
+def interface(router: str, subnet: str) -> dict[str, Any]:
+    fixed = [{"subnet_id": subnet, "ip_address": "10.0.0.1"}]
+    return port_row(id=f"{router}-{subnet}", device_id=router, device_owner=INTERFACES[0], fixed_ips=fixed)
+
+
+class Neutron:
+    """Just as much of Neutron as routers need: two subnets of ours, one of others, interfaces that come and go."""
+
+    def __init__(self, services: requests_mock.Mocker) -> None:
+        self.routers: list[dict[str, Any]] = []
+        self.joined: set[str] = set()
+        marks = {"a": OURS, "b": OURS, "theirs": THEIRS}
+        subnets = [
+            {
+                "id": f"{name}-id",
+                "name": name,
+                "description": mark,
+                "network_id": "n",
+                "cidr": "10.0.0.0/24",
+                "gateway_ip": None,
+                "allocation_pools": [],
+                "dns_nameservers": [],
+                "host_routes": [],
+            }
+            for name, mark in marks.items()
+        ]
+        services.get(f"{NEUTRON}/subnets", json={"subnets": subnets})
+        services.get(f"{NEUTRON}/networks", json={"networks": [{"id": "e1", "name": "external"}]})
+        services.get(f"{NEUTRON}/routers", json=lambda *_: {"routers": self.routers})
+        services.get(f"{NEUTRON}/ports", json=self.ports)
+        self.made = services.post(f"{NEUTRON}/routers", json=lambda *_: {"router": self.router()})
+        self.changed = services.put(f"{NEUTRON}/routers/r1", json=lambda *_: {"router": self.routers[0]})
+        services.put(f"{NEUTRON}/routers/r1/add_router_interface", json=self.join)
+        services.put(f"{NEUTRON}/routers/r1/remove_router_interface", json=self.part)
+        services.delete(f"{NEUTRON}/routers/r1", status_code=204)
+
+    def router(self, *joined: str, **fields: Any) -> dict[str, Any]:
+        gateway = {"network_id": "e1", "enable_snat": True, "external_fixed_ips": [{"ip_address": "192.0.2.9"}]}
+        made = {
+            "id": "r1",
+            "name": "r",
+            "project_id": ADMIN_PROJECT,
+            "description": OURS,
+            "external_gateway_info": gateway,
+            "routes": [],
+            "revision_number": 2,
+        } | fields
+        self.joined |= set(joined)
+        self.routers.append(made)
+        return made
+
+    def ports(self, request: Any, context: Any) -> Any:
+        assert request.qs["device_owner"] == list(INTERFACES)
+        return {"ports": [interface("r1", each) for each in sorted(self.joined)] + [interface("r2", "a-id")]}
+
+    def join(self, request: Any, context: Any) -> Any:
+        subnet = request.json()["subnet_id"]
+        if subnet in self.joined:
+            context.status_code = 400
+            return {"NeutronError": {"type": "BadRequest", "message": "Router already has a port", "detail": ""}}
+        self.joined.add(subnet)
+        return {}
+
+    def part(self, request: Any, context: Any) -> Any:
+        self.joined.remove(request.json()["subnet_id"])
+        return {}
+
+
+@pytest.fixture
+def neutron(services: requests_mock.Mocker) -> Neutron:
+    return Neutron(services)
+
+
+def plan(site: Site, router: Router) -> Plan:
+    observed, mistakes = executor.examine(site.fresh(), [router])
+    return planner.plan_apply("lab", [router], observed, mistakes=mistakes)
+
+
+def apply(site: Site, router: Router) -> Report:
+    made = plan(site, router)
+    made.raise_for_refusals()
+    report = executor.run(made, site)
+    report.raise_for_failures()
+    return report
+
+
+def writes(services: requests_mock.Mocker) -> list[str]:
+    return [each.replace("/v2.0/routers", "") for each in sent(services) if not each.startswith("GET")]
+
+
+def test_it_is_made_then_joined_then_routed(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+    routes = (Route(destination="10.9.0.0/16", nexthop="10.0.0.9"),)
+    report = apply(site, Router(name="r", external_network="external", interfaces=("a", "b"), routes=routes))
+    assert neutron.made.last_request.json()["router"] == {
+        "name": "r",
+        "external_gateway_info": {"network_id": "e1"},
+        "description": "[openstack-prep:lab/r]",
+    }
+    add = "PUT /r1/add_router_interface"
+    assert writes(services) == ["POST ", add, add, "PUT /r1"]
+    assert neutron.joined == {"a-id", "b-id"}
+    assert neutron.changed.last_request.json() == {
+        "router": {"routes": [{"destination": "10.9.0.0/16", "nexthop": "10.0.0.9"}]}
+    }
+    assert report.outputs == {"router/r": "192.0.2.9"}
+    assert not plan(site, ROUTER)
+
+
+def test_killed_between_two_interfaces(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+    neutron.router("a-id")
+    (step,) = plan(site, ROUTER)
+    assert [(change.before, change.after) for change in step.changes] == [({"a"}, {"a", "b"})]
+    apply(site, ROUTER)
+    assert writes(services) == ["PUT /r1/add_router_interface"]
+    assert not plan(site, ROUTER)
+
+
+def test_interfaces_of_others_stay(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+    neutron.router("a-id", "b-id", "theirs-id")
+    assert not plan(site, ROUTER)
+
+
+def test_a_lost_answer_joins_nothing_twice(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+    neutron.router("a-id")
+
+    def lose(request: Any, context: Any) -> Any:
+        neutron.join(request, context)
+        context.status_code = 504
+        return {}
+
+    lost = services.put(f"{NEUTRON}/routers/r1/add_router_interface", json=lose)
+    apply(site, ROUTER)
+    assert lost.call_count == 1
+
+
+def test_the_gateway_is_changed_as_a_whole(site: Site, neutron: Neutron) -> None:
+    neutron.router("a-id", "b-id")
+    router = Router(name="r", external_network="external", enable_snat=False, external_fixed_ips=("192.0.2.7",))
+    apply(site, router)
+    gateway = {"network_id": "e1", "enable_snat": False, "external_fixed_ips": [{"ip_address": "192.0.2.7"}]}
+    assert neutron.changed.last_request.json() == {"router": {"external_gateway_info": gateway}}
+    assert neutron.changed.last_request.headers["If-Match"] == "revision_number=2"
+
+
+def test_snat_without_a_gateway_is_a_mistake(site: Site, neutron: Neutron) -> None:
+    assert "name the external network" in str(plan(site, Router(name="r", enable_snat=True)).refusals[0])
+
+
+def test_a_subnet_that_nobody_has_is_a_mistake(site: Site, neutron: Neutron) -> None:
+    assert "subnet/c does not exist" in str(plan(site, Router(name="r", interfaces=("c",))).refusals[0])
+
+
+# --- destroy ------------------------------------------------------------------------------
+
+
+def test_what_is_ours_goes_first(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+    neutron.router("a-id", "b-id", routes=[{"destination": "10.9.0.0/16", "nexthop": "10.0.0.9"}])
+    router = Router(name="r", interfaces=("a",))  # b was declared in an earlier spec
+    made = planner.plan_destroy("lab", [router], executor.observe(site, [router]))
+    assert not executor.examine_deletes(site, made)
+    executor.run(made, site).raise_for_failures()
+    remove = "PUT /r1/remove_router_interface"
+    assert writes(services) == ["PUT /r1", remove, remove, "DELETE /r1"]
+    assert neutron.changed.last_request.json() == {"router": {"routes": []}}
+
+
+def test_interfaces_of_others_keep_it(site: Site, neutron: Neutron) -> None:
+    neutron.router("a-id", "theirs-id")
+    made = planner.plan_destroy("lab", [ROUTER], executor.observe(site, [ROUTER]))
+    (mistake,) = executor.examine_deletes(site, made)
+    assert str(mistake) == (
+        "router/r: has interfaces in subnets that this spec did not make: theirs-id; remove them first"
+    )

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor, planner
+from openstack_prep.core.model import Context, Mark, Resource, Step
+from openstack_prep.core.plan import Plan, Report
+from openstack_prep.resources.network.security_group import SecurityGroup
+from openstack_prep.resources.network.security_group_rule import SecurityGroupRule as Rule
+from tests.unit.conftest import ENDPOINTS, connection, sent
+
+NEUTRON = ENDPOINTS["network"] + "/v2.0"
+OURS, THEIRS = "[openstack-prep:lab/web]", "made by hand"
+HTTP = Rule(protocol="tcp", ports="80")
+WITHIN = Rule(remote_group="self")
+
+
+class Neutron:
+    """Just as much of Neutron's security groups as to keep what is sent."""
+
+    def __init__(self, services: requests_mock.Mocker) -> None:
+        self.groups: dict[str, dict[str, Any]] = {}
+        self.numbers = itertools.count(1)
+        self.rule_posts = services.post(f"{NEUTRON}/security-group-rules", json=self.add_rules)
+        services.get(f"{NEUTRON}/security-groups", json=lambda *_: {"security_groups": list(self.groups.values())})
+        self.group_posts = services.post(f"{NEUTRON}/security-groups", json=self.add_group)
+
+    def group(self, name: str = "web", description: str = OURS, rules: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+        made = {
+            "id": f"{name}-id",
+            "name": name,
+            "description": description,
+            "stateful": True,
+            "revision_number": 1,
+            "security_group_rules": [],
+        }
+        self.groups[made["id"]] = made
+        for rule in (self.rule(direction="egress"), self.rule(direction="egress", ethertype="IPv6"), *rules):
+            made["security_group_rules"].append(rule)
+        return made
+
+    def rule(self, description: str = "", **fields: Any) -> dict[str, Any]:
+        return {
+            "id": f"rule-{next(self.numbers)}",
+            "direction": "ingress",
+            "ethertype": "IPv4",
+            "protocol": None,
+            "port_range_min": None,
+            "port_range_max": None,
+            "remote_ip_prefix": None,
+            "remote_group_id": None,
+            "description": description,
+        } | fields
+
+    def add_group(self, request: Any, context: Any) -> Any:
+        body = request.json()["security_group"]
+        return {"security_group": self.group(body["name"], body["description"])}
+
+    def add_rules(self, request: Any, context: Any) -> Any:
+        made = [self.rule(**body) for body in request.json()["security_group_rules"]]
+        for rule in made:
+            self.groups[rule["security_group_id"]]["security_group_rules"].append(rule)
+        return {"security_group_rules": made}
+
+
+@pytest.fixture
+def neutron(services: requests_mock.Mocker) -> Neutron:
+    versions = {
+        "versions": [{"id": "v2.0", "status": "CURRENT", "links": [{"rel": "self", "href": f"{NEUTRON}/v2.0"}]}]
+    }
+    services.get(NEUTRON, json=versions)
+    return Neutron(services)
+
+
+def apart(site: Site, *groups: SecurityGroup) -> list[Resource]:
+    context = Context(resources=groups, cloud=site.admin)
+    return [part for group in groups for part in group.resolve(context)]
+
+
+def plan(site: Site, *groups: SecurityGroup) -> Plan:
+    resources = apart(site, *groups)
+    observed, mistakes = executor.examine(site, resources)
+    site.known.update(observed)
+    return planner.plan_apply("lab", resources, observed, mistakes=mistakes)
+
+
+def apply(site: Site, *groups: SecurityGroup) -> Report:
+    made = plan(site, *groups)
+    made.raise_for_refusals()
+    report = executor.run(made, site)
+    report.raise_for_failures()
+    return report
+
+
+def pending(*groups: SecurityGroup) -> dict[str, Step]:
+    """Return what another run would do."""
+    return {str(step.key): step for step in plan(Site(Cloud(connection()), Mark("lab")), *groups).pending}
+
+
+def destroy(site: Site, group: SecurityGroup) -> None:
+    resources = apart(site, group)
+    executor.run(planner.plan_destroy("lab", resources, executor.observe(site, resources)), site).raise_for_failures()
+
+
+def test_it_is_made_by_two_requests(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+    group = SecurityGroup(name="web", rules=(HTTP, WITHIN, Rule(direction="egress")))
+    apply(site, group)
+    assert neutron.group_posts.last_request.json() == {"security_group": {"name": "web", "description": OURS}}
+    http, within = neutron.rule_posts.last_request.json()["security_group_rules"]  # Neutron made the egress rule
+    assert (http["protocol"], http["port_range_min"], http["port_range_max"]) == ("tcp", 80, 80)
+    assert within["remote_group_id"] == within["security_group_id"] == "web-id"
+    assert {http["description"], within["description"]} == {OURS}
+    assert [each for each in sent(services) if each.startswith("POST")] == [
+        "POST /v2.0/security-groups",
+        "POST /v2.0/security-group-rules",
+    ]
+    assert not pending(group)
+
+
+def test_what_is_missing_is_added_and_foreign_rules_stay(site: Site, neutron: Neutron) -> None:
+    neutron.group(rules=[neutron.rule(THEIRS, protocol="udp"), neutron.rule(OURS)])
+    group = SecurityGroup(name="web", rules=(HTTP, Rule(), Rule(protocol="udp")))
+    (change,) = pending(group)["security_group_rules/web"].changes
+    assert change.after - change.before == {"ingress IPv4 tcp 80 from anywhere"}
+    apply(site, group)
+    (rule,) = neutron.rule_posts.last_request.json()["security_group_rules"]
+    assert rule["protocol"] == "tcp"
+    assert not pending(group)
+
+
+def test_ours_goes_when_it_is_no_longer_declared(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+    neutron.group(rules=[neutron.rule(THEIRS, protocol="udp"), neutron.rule(OURS, protocol="tcp")])
+    services.delete(f"{NEUTRON}/security-group-rules/rule-2", status_code=204)
+    apply(site, SecurityGroup(name="web", rules=()))
+    assert sent(services)[-1] == "DELETE /v2.0/security-group-rules/rule-2"
+    assert not neutron.rule_posts.called
+
+
+def test_rules_unset_are_left_alone(site: Site, neutron: Neutron) -> None:
+    neutron.group(rules=[neutron.rule(OURS, protocol="tcp")])
+    assert not pending(SecurityGroup(name="web"))
+
+
+def test_a_rule_that_is_there_by_now_counts(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+    """Somebody adds the very rule between our look and our request: 409, and looking again settles it."""
+    group = neutron.group()
+
+    def refuse(request: Any, context: Any) -> Any:
+        group["security_group_rules"].append(neutron.rule(THEIRS, protocol="tcp", port_range_min=80, port_range_max=80))
+        context.status_code = 409
+        return {"NeutronError": {"type": "SecurityGroupRuleExists", "message": "already exists", "detail": ""}}
+
+    refused = services.post(f"{NEUTRON}/security-group-rules", json=refuse)
+    apply(site, SecurityGroup(name="web", rules=(HTTP,)))
+    assert refused.call_count == 1
+
+
+def test_a_lost_answer_adds_no_rule_twice(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+    neutron.group()
+
+    def lose(request: Any, context: Any) -> Any:
+        neutron.add_rules(request, context)
+        context.status_code = 502
+        return {}
+
+    lost = services.post(f"{NEUTRON}/security-group-rules", json=lose)
+    apply(site, SecurityGroup(name="web", rules=(HTTP,)))
+    assert lost.call_count == 1
+
+
+def test_a_rule_of_another_group(site: Site, neutron: Neutron) -> None:
+    balancer = SecurityGroup(name="lb")
+    web = SecurityGroup(name="web", rules=(Rule(remote_group="lb"),))
+    apply(site, web, balancer)
+    assert neutron.rule_posts.last_request.json()["security_group_rules"][0]["remote_group_id"] == "lb-id"
+    assert not pending(web, balancer)
+
+
+def test_a_rule_of_a_group_that_nobody_has_is_a_mistake(site: Site, neutron: Neutron) -> None:
+    (refusal,) = plan(site, SecurityGroup(name="web", rules=(Rule(remote_group="lb"),))).refusals
+    assert "security_group/lb does not exist" in str(refusal)
+
+
+def test_groups_may_name_each_other(site: Site, neutron: Neutron) -> None:
+    one = SecurityGroup(name="one", rules=(Rule(remote_group="two"),))
+    two = SecurityGroup(name="two", rules=(Rule(remote_group="one"),))
+    apply(site, one, two)
+    sent_rules = [request.json()["security_group_rules"][0] for request in neutron.rule_posts.request_history]
+    pairs = {(rule["security_group_id"], rule["remote_group_id"]) for rule in sent_rules}
+    assert pairs == {("one-id", "two-id"), ("two-id", "one-id")}
+    assert not pending(one, two)
+
+
+def test_a_foreign_group_gives_back_only_our_rules(
+    site: Site, services: requests_mock.Mocker, neutron: Neutron
+) -> None:
+    neutron.group("default", "Default security group", rules=[neutron.rule(OURS), neutron.rule(THEIRS, protocol="tcp")])
+    services.delete(f"{NEUTRON}/security-group-rules/rule-1", status_code=204)
+    destroy(site, SecurityGroup(name="default", rules=(Rule(),)))
+    assert [each for each in sent(services) if each.startswith("DELETE")] == [
+        "DELETE /v2.0/security-group-rules/rule-1"
+    ]
+
+
+def test_a_foreign_group_with_our_rules_gets_no_mark(
+    site: Site, services: requests_mock.Mocker, neutron: Neutron
+) -> None:
+    group = neutron.group("default", "Default security group", rules=[neutron.rule(OURS)])
+    changed = services.put(f"{NEUTRON}/security-groups/default-id", json={"security_group": group})
+    apply(site, SecurityGroup(name="default", description="ours now", rules=(Rule(),), adopt=True))
+    assert changed.last_request.json() == {"security_group": {"description": "ours now"}}
+    assert changed.last_request.headers["If-Match"] == "revision_number=1"
+
+
+def test_our_own_group_goes_with_its_rules(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+    neutron.group(rules=[neutron.rule(OURS)])
+    services.delete(f"{NEUTRON}/security-groups/web-id", status_code=204)
+    destroy(site, SecurityGroup(name="web", rules=(Rule(),)))
+    assert [each for each in sent(services) if each.startswith("DELETE")] == ["DELETE /v2.0/security-groups/web-id"]

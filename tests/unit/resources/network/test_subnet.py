@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import requests_mock
+from pydantic import TypeAdapter, ValidationError
+
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor, planner
+from openstack_prep.core.model import Action
+from openstack_prep.core.plan import Plan
+from openstack_prep.resources.network.subnet import Route, Subnet
+from tests.unit.conftest import ENDPOINTS, sent
+
+NEUTRON = ENDPOINTS["network"] + "/v2.0"
+NODES = Subnet(name="nodes", network="net", cidr="10.0.0.0/24")
+
+
+def answer(**fields: Any) -> dict[str, Any]:
+    """Return a subnet as Neutron tells it."""
+    return {
+        "id": "s1",
+        "name": "nodes",
+        "network_id": "n1",
+        "cidr": "10.0.0.0/24",
+        "gateway_ip": "10.0.0.1",
+        "enable_dhcp": True,
+        "dns_nameservers": [],
+        "allocation_pools": [{"start": "10.0.0.2", "end": "10.0.0.254"}],
+        "host_routes": [],
+        "ipv6_ra_mode": None,
+        "ipv6_address_mode": None,
+        "description": "[openstack-prep:lab/nodes]",
+        "revision_number": 3,
+    } | fields
+
+
+@pytest.fixture
+def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
+    """What Neutron lists in the project; a test fills it."""
+    found: list[dict[str, Any]] = []
+    network = {"id": "n1", "name": "net", "description": ""}
+    services.get(f"{NEUTRON}/networks", json={"networks": [network]})
+    services.get(f"{NEUTRON}/subnets", json=lambda *_: {"subnets": found})
+    return found
+
+
+def plan(site: Site, *wanted: Subnet) -> Plan:
+    observed, mistakes = executor.examine(site, wanted)
+    return planner.plan_apply("lab", wanted, observed, mistakes=mistakes)
+
+
+def apply(site: Site, *wanted: Subnet) -> None:
+    made = plan(site, *wanted)
+    made.raise_for_refusals()
+    executor.run(made, site).raise_for_failures()
+
+
+def test_it_is_made(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+    made = services.post(f"{NEUTRON}/subnets", json={"subnet": answer()})
+    fields = {"gateway_ip": False, "allocation_pools": ("10.0.0.20-10.0.0.29", "10.0.0.10-10.0.0.19")}
+    routes = (Route(destination="10.9.0.0/16", nexthop="10.0.0.9"),)
+    apply(site, Subnet(name="nodes", network="net", cidr="10.0.0.0/24", host_routes=routes, **fields))  # type: ignore[arg-type]
+    assert made.last_request.json()["subnet"] == {
+        "name": "nodes",
+        "network_id": "n1",
+        "cidr": "10.0.0.0/24",
+        "ip_version": 4,
+        "gateway_ip": None,
+        "allocation_pools": [{"start": "10.0.0.10", "end": "10.0.0.19"}, {"start": "10.0.0.20", "end": "10.0.0.29"}],
+        "host_routes": [{"destination": "10.9.0.0/16", "nexthop": "10.0.0.9"}],
+        "description": "[openstack-prep:lab/nodes]",
+    }
+
+
+def test_an_ipv6_subnet(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+    made = services.post(f"{NEUTRON}/subnets", json={"subnet": answer()})
+    apply(site, Subnet(name="six", network="net", cidr="2001:db8::/64", ipv6_ra_mode="slaac"))
+    assert made.last_request.json()["subnet"]["ip_version"] == 6
+
+
+def test_order_does_not_matter_but_for_name_servers(site: Site, listed: list[Any]) -> None:
+    pools = [{"start": "10.0.0.30", "end": "10.0.0.39"}, {"start": "10.0.0.10", "end": "10.0.0.19"}]
+    routes = [
+        {"destination": "10.9.0.0/16", "nexthop": "10.0.0.9"},
+        {"destination": "10.8.0.0/16", "nexthop": "10.0.0.9"},
+    ]
+    listed.append(answer(allocation_pools=pools, host_routes=routes, dns_nameservers=["8.8.8.8", "1.1.1.1"]))
+    same = Subnet(
+        name="nodes",
+        network="net",
+        allocation_pools=("10.0.0.10-10.0.0.19", "10.0.0.30-10.0.0.39"),
+        host_routes=tuple(Route(**route) for route in reversed(routes)),
+    )
+    assert not plan(site, same)
+    (step,) = plan(site, Subnet(name="nodes", dns_nameservers=("1.1.1.1", "8.8.8.8")))
+    assert step.action is Action.UPDATE
+
+
+def test_a_change_insists_on_what_was_seen(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+    listed.append(answer(host_routes=[{"destination": "10.9.0.0/16", "nexthop": "10.0.0.9"}]))
+    changed = services.put(f"{NEUTRON}/subnets/s1", json={"subnet": answer()})
+    apply(site, Subnet(name="nodes", enable_dhcp=False, gateway_ip=False, host_routes=()))
+    assert changed.last_request.headers["If-Match"] == "revision_number=3"
+    assert changed.last_request.json() == {"subnet": {"enable_dhcp": False, "gateway_ip": None, "host_routes": []}}
+
+
+def test_another_range_is_a_replacement(site: Site, listed: list[Any]) -> None:
+    listed.append(answer(cidr="10.1.0.0/24"))
+    made = plan(site, NODES)
+    assert "cidr '10.1.0.0/24' -> '10.0.0.0/24'" in str(made.refusals[0])
+
+
+def test_a_name_alone_must_exist(site: Site, listed: list[Any]) -> None:
+    assert "give both" in str(plan(site, Subnet(name="nodes")).refusals[0])
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"gateway_ip": "10.0.1.1"}, "10.0.1.1 lies outside 10.0.0.0/24"),
+        ({"allocation_pools": ("10.0.0.250-10.0.1.5",)}, "10.0.1.5 lies outside 10.0.0.0/24"),
+        ({"allocation_pools": ("10.0.0.10-10.0.0.20", "10.0.0.5-10.0.0.10")}, "overlap at 10.0.0.10"),
+        ({"allocation_pools": ("10.0.0.1-10.0.0.20",), "gateway_ip": "10.0.0.1"}, "lies in an allocation pool"),
+    ],
+)
+def test_ranges_that_cannot_be(site: Site, listed: list[Any], fields: dict[str, Any], message: str) -> None:
+    (refusal,) = plan(site, Subnet(name="nodes", network="net", cidr="10.0.0.0/24", **fields)).refusals
+    assert message in str(refusal)
+
+
+def test_another_subnet_has_those_addresses(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+    listed += [answer(id="s2", name="theirs", cidr="10.0.0.128/25"), answer(id="s3", name="far", network_id="n2")]
+    (refusal,) = plan(site, NODES).refusals
+    assert "overlaps 10.0.0.128/25 of subnet theirs s2" in str(refusal)
+    assert len([each for each in sent(services) if "subnets" in each]) == 1
+
+
+def read(**fields: Any) -> Subnet:
+    return TypeAdapter(Subnet).validate_json(json.dumps({"name": "nodes", **fields}))
+
+
+def test_as_a_spec_says_it() -> None:
+    pools = [{"start": "10.0.0.5", "end": "10.0.0.9"}, "10.0.0.10 - 10.0.0.20"]
+    assert read(allocation_pools=pools).allocation_pools == ("10.0.0.5-10.0.0.9", "10.0.0.10-10.0.0.20")
+    assert [read(gateway_ip=value).gateway_ip for value in (False, "none", "10.0.0.1")] == [False, False, "10.0.0.1"]
+    assert read(cidr="2001:DB8:0::/64").cidr == "2001:db8::/64"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"gateway_ip": True},
+        {"gateway_ip": "first"},
+        {"cidr": "10.0.0.1/24"},
+        {"allocation_pools": ["10.0.0.9-10.0.0.5"]},
+        {"allocation_pools": ["10.0.0.9"]},
+        {"allocation_pools": [{"start": "10.0.0.9"}]},
+        {"host_routes": [{"destination": "10.0.0.0/8", "next_hop": "10.0.0.1"}]},
+        {"ipv6_ra_mode": "static"},
+    ],
+)
+def test_mistakes(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        read(**fields)

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.base.errors import NotAllowed, PlanRefused
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor, planner
+from openstack_prep.core.model import MANAGED, Key
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.orchestration.stack import Stack
+from tests.unit.conftest import IDENTITY, resolved
+
+HEAT = "http://heat/v1/admin-project"
+TEMPLATE = """
+heat_template_version: wallaby
+parameters:
+  network: {type: string, constraints: [{custom_constraint: neutron.network}]}
+  password: {type: string, hidden: true, default: ""}
+resources: {}
+"""
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> str:
+    (tmp_path / "t.yaml").write_text(TEMPLATE)
+    return str(tmp_path / "t.yaml")
+
+
+def test_what_its_parameters_name_must_exist_or_be_declared(
+    services: requests_mock.Mocker, site: Site, template: str
+) -> None:
+    services.get(f"{HEAT}/stacks", json={"stacks": []})
+    services.get("http://neutron/v2.0/networks", json={"networks": []})
+    services.get("http://neutron/", json={"versions": []})
+    stack = Stack(name="s", template=template, parameters={"network": "nodes"})
+    _, mistakes = executor.examine(site, [stack])
+    assert [str(each) for each in mistakes] == [
+        "stack/s: network/nodes does not exist; declare it in the spec, or correct the name"
+    ]
+    _, mistakes = executor.examine(site, [Network(name="nodes"), stack])
+    assert mistakes == []
+
+
+def test_it_comes_after_all_else_of_its_project(site: Site, template: str) -> None:
+    stack = Stack(name="s", template=template, parameters={"network": "other"})
+    completed = resolved(stack, [Network(name="nodes"), stack], site.admin)
+    assert {Key("network", "nodes"), Key("network", "other")} <= set(completed.needs())
+    assert stack.key not in completed.needs()
+
+
+def test_hidden_parameters_have_a_place_of_their_own(site: Site, template: str) -> None:
+    open_ = Stack(name="s", template=template, parameters={"network": "n", "password": "seen"})
+    shown = Stack(name="s", template=template, secret_parameters={"network": Secret("n")})
+    said = [str(each) for stack in (open_, shown) for each in stack.mistakes()]
+    assert "password is hidden in the template" in said[0]
+    assert "network is not hidden in the template" in said[1]
+    assert "seen" not in str(open_.desired())
+    body, secrets = Stack(name="s", template=template, secret_parameters={"password": Secret("x")}).body(("mine",))
+    assert (body["environment"]["parameters"], [each.reveal() for each in secrets]) == ({"password": "x"}, ["x"])
+    assert body["tags"] == "mine"
+
+
+def test_what_nobody_can_look_at_is_not_taken_for_absent(services: Any, site: Site, template: str) -> None:
+    services.get(f"{IDENTITY}/projects", json={"projects": [{"id": "p1", "enabled": True, "tags": []}]})
+    with pytest.raises(NotAllowed, match="no one to act within project/lab"):
+        Stack.find(site, [Stack(name="s", template=template, project="lab")])
+
+
+def standing(services: requests_mock.Mocker, folder: Path, tag: str) -> str:
+    """Let a stack stand that is as declared but for its tag; return the path of its template."""
+    (folder / "bare.yaml").write_text("heat_template_version: wallaby\nresources: {}\n")
+    row = {"id": "i1", "stack_name": "s", "stack_status": "CREATE_COMPLETE", "tags": tag.split(",") if tag else None}
+    services.get(f"{HEAT}/stacks", json={"stacks": [row]})
+    path = f"{HEAT}/stacks/s/i1"
+    services.get(path, json={"stack": row})
+    services.get(f"{path}/template", json={"heat_template_version": "wallaby", "resources": {}})
+    services.get(f"{path}/files", json={})
+    services.get(f"{path}/environment", json={})
+    services.get(f"{path}/resources", json={"resources": []})
+    nothing: dict[str, list[Any]] = {verb: [] for verb in ("unchanged", "updated", "replaced", "added", "deleted")}
+    services.put(f"{path}/preview", json={"resource_changes": nothing})
+    return str(folder / "bare.yaml")
+
+
+@pytest.mark.parametrize(
+    ("tag", "adopt", "action"),
+    [
+        ("openstack-prep:lab", "permanently", "keep"),
+        ("", "permanently", "adopt"),
+        ("", True, "keep"),
+        ("", False, "keep"),
+    ],
+)
+def test_taking_over_is_a_change_of_its_own_and_no_status(
+    services: requests_mock.Mocker, site: Site, tmp_path: Path, tag: str, adopt: Any, action: str
+) -> None:
+    template = standing(services, tmp_path, tag)
+    stack = Stack(name="s", template=template, adopt=adopt)
+    observed, mistakes = executor.examine(site, [stack])
+    (step,) = planner.plan_apply("lab", [stack], observed, mistakes=mistakes).steps
+    assert (step.action, observed[stack.key].values["status"]) == (action, "complete")
+    assert [each.field for each in step.changes] == ([MANAGED] if action == "adopt" else [])
+
+
+@pytest.mark.parametrize(("adopt", "refused"), [("permanently", True), (True, False), (False, False)])
+def test_what_another_spec_manages_is_not_taken_over(
+    services: requests_mock.Mocker, site: Site, tmp_path: Path, adopt: Any, refused: bool
+) -> None:
+    stack = Stack(name="s", template=standing(services, tmp_path, "openstack-prep:theirs"), adopt=adopt)
+    observed, mistakes = executor.examine(site, [stack])
+    assert not mistakes
+    planned = planner.plan_apply("lab", [stack], observed)
+    assert [each.keys for each in planned.refusals] == ([(stack.key,)] if refused else [])
+    assert observed[stack.key].managed_by == "theirs"
+    assert [found.managed_by for _, found in Stack.scan(site, None)] == ["theirs"]
+
+
+@pytest.mark.parametrize(
+    ("adopt", "tags"), [(True, {"a", "theirs"}), ("permanently", {"a", "theirs", "openstack-prep:lab"})]
+)
+def test_one_update_changes_it_and_only_taking_over_adds_the_ownership_tag(
+    services: requests_mock.Mocker, site: Site, tmp_path: Path, adopt: Any, tags: set[str]
+) -> None:
+    stack = Stack(name="s", template=standing(services, tmp_path, "theirs"), tags=("a",), adopt=adopt)
+    planned = planner.plan_apply("lab", [stack], executor.observe(site, [stack]))
+    assert not planned.refusals
+
+    def put(request: Any, context: Any) -> str:
+        standing(services, tmp_path, request.json()["tags"])
+        context.status_code = 202
+        return ""
+
+    put_ = services.put(f"{HEAT}/stacks/s/i1", text=put)
+    services.get(re.compile(f"{HEAT}/stacks/s/i1/events"), json={"events": []})
+    executor.run(planned, site.fresh()).raise_for_failures()
+    assert [set(each.json()["tags"].split(",")) for each in put_.request_history] == [tags]
+
+
+def test_what_another_spec_has_marked_since_the_plan_is_not_taken_over(
+    services: requests_mock.Mocker, site: Site, tmp_path: Path
+) -> None:
+    stack = Stack(name="s", template=standing(services, tmp_path, ""), adopt="permanently")
+    planned = planner.plan_apply("lab", [stack], executor.observe(site, [stack]))
+    standing(services, tmp_path, "openstack-prep:theirs")
+    put = services.put(f"{HEAT}/stacks/s/i1")
+    (failed,) = executor.run(planned, site.fresh()).failed
+    assert isinstance(failed.error, PlanRefused)
+    assert "theirs" in str(failed.error)
+    assert not put.called

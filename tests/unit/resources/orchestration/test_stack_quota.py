@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import requests_mock
+
+from openstack_prep.base.errors import QuotaExceeded
+from openstack_prep.cloud.site import Site
+from openstack_prep.resources.compute.quota import Quota
+from openstack_prep.resources.orchestration.stack import Stack
+from openstack_prep.resources.orchestration.stack_quota import Ledger
+from tests.unit.conftest import failure, resolved
+
+PREVIEW = "http://heat/v1/admin-project/stacks/preview"
+QUOTAS = "http://neutron/v2.0/quotas/admin-project/details.json"
+
+
+@pytest.fixture
+def stacks(services: requests_mock.Mocker, tmp_path: Path) -> list[Stack]:
+    """Two stacks of a port each."""
+    (tmp_path / "t.yaml").write_text("heat_template_version: wallaby\nresources: {}\n")
+    port = {"resource_name": "p", "resource_type": "OS::Neutron::Port", "stack_name": "s", "properties": {}}
+    services.post(PREVIEW, json={"stack": {"resources": [[port]]}})
+    services.get("http://nova/v2.1/flavors/detail", json={"flavors": []})
+    services.get("http://neutron/", json={"versions": []})
+    services.get(QUOTAS, json={"quota": {"port": {"limit": 3, "used": 2, "reserved": 0}}})
+    return [Stack(name=name, template=str(tmp_path / "t.yaml")) for name in ("s", "t")]
+
+
+def ledger(site: Site, *stacks: Stack) -> Ledger:
+    made = Ledger.of(site, None)
+    made.enter((each, None) for each in stacks)
+    return made
+
+
+def test_one_speaks_for_those_counted_together_and_each_is_counted_once(
+    services: requests_mock.Mocker, site: Site, stacks: list[Stack]
+) -> None:
+    made = ledger(site, *stacks)
+    (said,) = made.shortages(site, stacks[0])
+    assert str(said) == (
+        "stack/s, stack/t: need together 2 ports, 1 are left of 3; "
+        "raise the quota: openstack quota set --ports 4 admin-project"
+    )
+    assert made.shortages(site, stacks[1]) == []
+    for each in stacks:
+        with pytest.raises(QuotaExceeded, match="nothing is made: need together 2 ports"):
+            made.afford(site, each, None)
+    assert len([each for each in services.request_history if each.url == PREVIEW]) == 2
+
+
+def test_enough_for_one(site: Site, stacks: list[Stack]) -> None:
+    made = ledger(site, stacks[0])
+    assert made.shortages(site, stacks[0]) == []
+    made.afford(site, stacks[0], None)
+
+
+def test_what_the_spec_declares_counts_before_it_is_set(site: Site, stacks: list[Stack]) -> None:
+    quota = Quota(ports=2)
+    stack = resolved(stacks[0], [quota, *stacks], site.admin)
+    (said,) = ledger(site, stack).shortages(site, stack)
+    assert said.remedy == "raise quota.ports in the spec to 3"
+
+
+@pytest.mark.parametrize(
+    ("url", "told"), [(QUOTAS, "ports: not held against the quotas, which"), (PREVIEW, "not held against the quotas: ")]
+)
+def test_what_may_not_be_read_is_said_and_stops_nothing(
+    services: requests_mock.Mocker, site: Site, stacks: list[Stack], url: str, told: str
+) -> None:
+    services.register_uri(requests_mock.ANY, url, **failure(403))
+    notes: list[str] = []
+    site.note = lambda key, text: notes.append(text)
+    made = ledger(site)
+    made.afford(site, stacks[0], None)
+    (note,) = notes
+    assert note.startswith(told)
+
+
+def test_resources_of_nested_stacks_are_found_at_any_depth(
+    services: requests_mock.Mocker, site: Site, stacks: list[Stack]
+) -> None:
+    port = {"resource_name": "p", "resource_type": "OS::Neutron::Port", "stack_name": "s-a-0", "properties": {}}
+    services.post(PREVIEW, json={"stack": {"resources": [port, [[port], [[port]]]]}})
+    (said,) = ledger(site, stacks[0]).shortages(site, stacks[0])
+    assert said.what == "needs 3 ports, 1 are left of 3"

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.base.errors import PlanRefused
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.lease.text import Description, Entry, digest
+from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.compute.quota import Quota
+from openstack_prep.resources.compute.server_group import ServerGroup
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.security_group import SecurityGroup
+from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
+from openstack_prep.spec import Spec
+from openstack_prep.verbs.audit import audit
+from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, default_group, without
+
+NEUTRON, NOVA = "http://neutron/v2.0", "http://nova/v2.1"
+OURS = "[openstack-prep:lab/x]"
+
+
+@pytest.fixture(autouse=True)
+def cloud(empty_cloud: requests_mock.Mocker) -> requests_mock.Mocker:
+    """Project lab is that of the connection, too; nothing else stands there."""
+    lab = {"id": ADMIN_PROJECT, "name": "lab", "domain_id": "default", "enabled": True, "tags": ["openstack-prep:lab"]}
+    empty_cloud.get(f"{IDENTITY}/projects?name=lab", json={"projects": [lab]})
+    return empty_cloud
+
+
+def drift(*resources: Any) -> set[tuple[str, str]]:
+    return {(each.resource, each.code.value) for each in audit(Cloud(connection()), Spec("lab", resources), jobs=1)}
+
+
+def test_a_rule_is_declared_under_whatever_name_its_project_has(cloud: requests_mock.Mocker) -> None:
+    rule = {"id": "r", "security_group_id": "g", "direction": "ingress", "ethertype": "IPv4", "protocol": "tcp"}
+    rule |= {"port_range_min": 22, "port_range_max": 22, "remote_ip_prefix": None, "remote_group_id": None}
+    group = {"id": "g", "name": "web", "description": OURS, "stateful": True, "project_id": ADMIN_PROJECT}
+    group |= {"security_group_rules": [rule | {"description": OURS}]}
+    network = {"id": "n", "name": "net", "description": OURS, "project_id": ADMIN_PROJECT, "subnets": []}
+    cloud.get(f"{NEUTRON}/security-groups?project_id={ADMIN_PROJECT}", json={"security_groups": [group]})
+    cloud.get(f"{NEUTRON}/networks?project_id={ADMIN_PROJECT}", json={"networks": [network]})
+    net = Network(name="net", project="lab")
+    rules = (SecurityGroupRule(protocol="tcp", ports="22"),)
+    assert drift(net, SecurityGroup(name="web", rules=rules)) == set()
+    assert drift(net, SecurityGroup(name="web", rules=())) >= {("security_group/web", "open")}
+
+
+def test_access_to_a_flavor_that_nobody_declared(cloud: requests_mock.Mocker) -> None:
+    flavor = {"id": "f", "name": "small", "ram": 512, "vcpus": 1, "disk": 0, "description": OURS}
+    cloud.get(f"{NOVA}/flavors/detail", json={"flavors": [flavor | {"os-flavor-access:is_public": False}]})
+    access = [{"flavor_id": "f", "tenant_id": tenant} for tenant in (ADMIN_PROJECT, "p9")]
+    cloud.get(f"{NOVA}/flavors/f/os-flavor-access", json={"flavor_access": access})
+    cloud.get(f"{IDENTITY}/projects/p9", json={"project": {"id": "p9", "name": "their"}})
+    (found,) = audit(Cloud(connection()), Spec("lab", (Flavor(name="small", is_public=False, access=("lab",)),)))
+    assert (found.resource, found.code) == ("flavor/small", "access")
+    assert "their (p9)" in found.what
+
+
+def test_a_server_group_that_the_spec_has_dropped_is_named(cloud: requests_mock.Mocker) -> None:
+    """A plan cannot: a server group has no room for an ownership tag."""
+    group = {
+        "id": "g1",
+        "name": "spread",
+        "policy": "affinity",
+        "rules": {},
+        "members": [],
+        "project_id": ADMIN_PROJECT,
+    }
+    cloud.get(f"{NOVA}/os-server-groups", json={"server_groups": [group]})
+    left = Quota(project="lab", cores=4)
+    assert ("server_group/spread", "unmanaged") in drift(left)
+    assert ("server_group/spread", "unmanaged") not in drift(
+        left, ServerGroup(name="spread", policy="affinity", project="lab")
+    )
+
+
+def test_what_another_run_kept_from_being_planned_is_no_clean_audit(cloud: requests_mock.Mocker) -> None:
+    at_work = Entry(spec=digest("lab"), run="thei", since=int(time.time()), place="else", pid=1, start="abc", who="ann")
+    default_group(cloud, Description(before="d", count=1, entries=(at_work,)).write())
+    networks = [{"id": each, "name": "net", "description": "", "project_id": ADMIN_PROJECT} for each in ("n1", "n2")]
+    cloud.get(f"{NEUTRON}/networks?project_id={ADMIN_PROJECT}", json={"networks": networks})
+    with pytest.raises(PlanRefused, match="spec lab: cannot be planned while another run works on it"):
+        drift(Network(name="net", project="lab"))
+
+
+def test_a_cloud_may_lack_block_storage(cloud: requests_mock.Mocker) -> None:
+    answer = without("block-storage")
+    cloud.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
+    assert drift(Flavor(name="small", ram=512, vcpus=1)) == {("flavor/small", "changed")}

@@ -1,0 +1,137 @@
+"""A plan's way to being carried out while others work on the same spec."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import requests_mock
+
+import openstack_prep as prep
+from openstack_prep.base.errors import LeaseHeld, NotAllowed, PlanRefused
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.lease import process
+from openstack_prep.cloud.lease.text import Description, Entry, digest
+from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.spec import Spec
+from openstack_prep.verbs import api
+from tests.unit.conftest import ENDPOINTS, connection, default_group, failure
+
+SPEC = Spec("lab", (Flavor(name="master", vcpus=4, ram=16384, disk=25),))
+BIGGER = Spec("lab", (replace(SPEC.resources[0], ram=32768),))
+THEIRS = Entry(spec=digest("lab"), run="thei", since=1, place="else", pid=1, start="abc", who="ann@laptop")
+
+Row = dict[str, Any]
+
+
+@pytest.fixture
+def cloud(services: requests_mock.Mocker) -> Cloud:
+    return Cloud(connection())
+
+
+@pytest.fixture
+def group(services: requests_mock.Mocker) -> Row:
+    return default_group(services)
+
+
+def taken_and_released(group: Row) -> None:
+    group["revision_number"] += 2
+
+
+def held(group: Row, holder: Entry = THEIRS) -> None:
+    group["description"] = Description.read(group["description"]).holding(holder).write()
+    group["revision_number"] += 1
+
+
+def refused_plan(cloud: Cloud, flavors: list[Row], wanted: Spec = BIGGER) -> prep.Plan:
+    """Return a plan that another run's half-done work makes a refusal of; that run then ends its work."""
+    prep.apply(cloud, SPEC)
+    plan = prep.plan(cloud, wanted)
+    assert plan.refusals
+    flavors[0]["ram"] = 32768
+    return plan
+
+
+def test_a_refusal_while_nobody_else_is_at_work_stands(
+    services: requests_mock.Mocker, cloud: Cloud, flavors: list[Row], group: Row
+) -> None:
+    plan = refused_plan(cloud, flavors)
+    before = len(services.request_history)
+    with pytest.raises(PlanRefused, match="--allow-replace"):
+        api.apply(cloud, plan, agreed=False)
+    assert [each.method for each in services.request_history[before:]] == ["GET"]
+
+
+def test_a_refusal_of_what_another_run_was_changing_is_planned_again(
+    cloud: Cloud, flavors: list[Row], group: Row
+) -> None:
+    plan = refused_plan(cloud, flavors)
+    taken_and_released(group)
+    report = api.apply(cloud, plan, agreed=False)
+    assert (report.failed, report.changed) == ((), ())
+
+
+def test_a_refusal_that_stays_is_refused_under_the_lease(cloud: Cloud, flavors: list[Row], group: Row) -> None:
+    plan = refused_plan(cloud, flavors)
+    flavors[0]["ram"] = 1
+    taken_and_released(group)
+    with pytest.raises(PlanRefused, match="--allow-replace"):
+        api.apply(cloud, plan, agreed=False)
+    assert group["description"] == "Default security group"
+
+
+def test_a_refusal_while_another_run_is_at_work_names_that_run(cloud: Cloud, flavors: list[Row], group: Row) -> None:
+    plan = refused_plan(cloud, flavors)
+    held(group)
+    with pytest.raises(LeaseHeld, match="ann@laptop"):
+        api.apply(cloud, plan, agreed=False, lock_timeout=0)
+
+
+def test_nobody_has_agreed_to_a_plan_with_refusals(cloud: Cloud, flavors: list[Row], group: Row) -> None:
+    plan = refused_plan(cloud, flavors)
+    taken_and_released(group)
+    with pytest.raises(PlanRefused, match="--allow-replace"):
+        prep.apply(cloud, plan)
+
+
+# --- errors while another run is at work ----------------------------------------------------
+
+
+def failing_once(services: requests_mock.Mocker, flavors: list[Row]) -> None:
+    """Let the list of flavors fail once: it names what another run has just deleted."""
+    answers = [failure(404), {"json": lambda *_: {"flavors": flavors}}]
+    services.get(f"{ENDPOINTS['compute']}/flavors/detail", answers)
+
+
+@pytest.mark.parametrize("verb", [prep.apply, prep.destroy])
+def test_what_cannot_be_read_while_another_run_is_at_work_is_planned_again(
+    services: requests_mock.Mocker, cloud: Cloud, flavors: list[Row], verb: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = default_group(services)
+    failing_once(services, flavors)
+    monkeypatch.setattr(process, "place", lambda: "here")
+    monkeypatch.setattr(process, "exists", lambda pid: False)
+    held(group, replace(THEIRS, place=digest("here")))  # and is then killed
+    verb(cloud, SPEC).raise_for_failures()
+
+
+def test_a_plan_says_that_another_run_was_at_work(
+    services: requests_mock.Mocker, cloud: Cloud, flavors: list[Row], group: Row
+) -> None:
+    failing_once(services, flavors)
+    held(group)
+    (refusal,) = prep.plan(cloud, SPEC).refusals
+    assert refusal.where == "spec lab"
+    assert "another run works on it" in refusal.what
+
+
+def test_what_cannot_be_read_under_our_own_lease_is_an_error(
+    services: requests_mock.Mocker, cloud: Cloud, flavors: list[Row], group: Row
+) -> None:
+    plan = prep.plan(cloud, SPEC)
+    taken_and_released(group)
+    services.get(f"{ENDPOINTS['compute']}/flavors/detail", **failure(401))
+    with pytest.raises(NotAllowed):
+        api.apply(cloud, plan, agreed=False)
+    assert group["description"] == "Default security group"

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.verbs import export
+from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, without
+
+GROUPS = "http://neutron/v2.0/security-groups"
+HOME = Project(name="lab")
+
+
+@pytest.fixture
+def lab(empty_cloud: requests_mock.Mocker) -> requests_mock.Mocker:
+    project = {"id": ADMIN_PROJECT, "name": "lab", "enabled": True, "tags": ["openstack-prep:lab"]}
+    empty_cloud.get(f"{IDENTITY}/projects?name=lab", json={"projects": [project]})
+    return empty_cloud
+
+
+def group(**fields: Any) -> dict[str, Any]:
+    ours = "[openstack-prep:lab/db]"
+    return {"id": "g1", "name": "db", "description": ours, "stateful": True, "security_group_rules": []} | fields
+
+
+def test_by_tag_a_group_without_rules_of_the_spec_is_exported(lab: requests_mock.Mocker) -> None:
+    lab.get(GROUPS, json={"security_groups": [group()]})
+    said = export.export(Cloud(connection()), HOME, tag="lab").sections
+    assert said["security_groups"] == [{"name": "db", "stateful": True}]
+
+
+@pytest.mark.parametrize("service", ["block-storage", "object-store", "orchestration"])
+def test_a_cloud_may_lack_a_service(lab: requests_mock.Mocker, service: str) -> None:
+    lab.post(f"{IDENTITY}/auth/tokens", json=without(service), headers={"X-Subject-Token": "t"}, status_code=201)
+    assert export.export(Cloud(connection()), HOME).sections == {"name": "lab", "project": {"name": "lab"}}
+
+
+def test_what_only_a_file_holds_is_a_comment(lab: requests_mock.Mocker) -> None:
+    raw = {"id": "c1", "name": "ci", "description": "", "project_id": ADMIN_PROJECT, "user_id": "admin-user"}
+    raw |= {"roles": [{"name": "member"}], "expires_at": None, "unrestricted": False}
+    path = f"{IDENTITY}/users/admin-user/application_credentials"
+    lab.get(path, json={"application_credentials": [raw]})
+    said = export.export(Cloud(connection()), HOME)
+    assert "application_credentials" not in said.sections
+    assert [each.partition(":")[0] for each in said.unsaid] == ["application_credential/ci"]

@@ -1,0 +1,307 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import requests_mock
+
+from openstack_prep.base.errors import PlanRefused, PrepError, SpecError
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.model import DIFFERS, Key, Observed
+from openstack_prep.core.plan import Plan
+from openstack_prep.core.planner import plan_apply
+from openstack_prep.resources.identity.user import User
+from openstack_prep.verbs.plan_file import SavedPlan, save
+from tests.unit.box import Box
+from tests.unit.conftest import IDENTITY, connection, token
+
+BOXES = (Box(name="a", material="oak"), Box(name="b", size=1))
+
+Edit = Callable[..., Path]
+
+
+def plan(consent: bool = False, **there: dict[str, Any]) -> Plan:
+    observed = {Key("box", name): Observed(id=f"id-{name}", values=values, ours=True) for name, values in there.items()}
+    return plan_apply("lab", BOXES, observed, allow_replace=consent)
+
+
+@pytest.fixture
+def cloud(services: requests_mock.Mocker) -> Cloud:
+    return Cloud(connection())
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "spec.yaml"
+    path.write_text("name: lab\n")
+    return path
+
+
+Keep = Callable[..., Path]
+
+
+@pytest.fixture
+def keep(tmp_path: Path, spec: Path, cloud: Cloud) -> Keep:
+    """Keep a plan in a file."""
+
+    def keep(made: Plan | None = None, name: str = "kept.plan") -> Path:
+        save(tmp_path / name, made or plan(), spec, spec.read_bytes(), cloud)
+        return tmp_path / name
+
+    return keep
+
+
+@pytest.fixture
+def kept(keep: Keep) -> Path:
+    """A kept plan that creates both boxes."""
+    return keep()
+
+
+def forged(kept: Path, **changes: Any) -> Path:
+    """Change a kept plan as somebody would who knows how its digest is made."""
+    content = json.loads(kept.read_text()) | changes
+    del content["digest"]
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    content["digest"] = hashlib.sha256(canonical.encode()).hexdigest()
+    kept.write_text(json.dumps(content))
+    return kept
+
+
+# --- what it was made from ----------------------------------------------------------------
+
+
+def test_a_fresh_one_is_accepted(kept: Path, spec: Path, cloud: Cloud) -> None:
+    saved = SavedPlan(kept)
+    assert saved.find_spec() == spec
+    assert not saved.allow_replace
+    saved.check_cloud(cloud)
+    saved.check(plan(), spec)
+
+
+def test_a_changed_spec_makes_it_stale(kept: Path, spec: Path) -> None:
+    spec.write_text("name: lab\nquota: {cores: 1}\n")
+    with pytest.raises(PlanRefused, match=r"kept\.plan: was made from the spec lab .*spec\.yaml differs from it"):
+        SavedPlan(kept).find_spec()
+
+
+def test_a_spec_that_has_gone_makes_it_stale(kept: Path, spec: Path) -> None:
+    spec.unlink()
+    with pytest.raises(PlanRefused, match=r"does not exist; name it: openstack-prep apply --plan .* SPEC"):
+        SavedPlan(kept).find_spec()
+
+
+def test_a_spec_that_changes_while_the_plan_is_made_is_not_kept(tmp_path: Path, spec: Path, cloud: Cloud) -> None:
+    with pytest.raises(PrepError, match="was changed while the plan was made"):
+        save(tmp_path / "kept.plan", plan(), spec, b"name: other\n", cloud)
+    assert not (tmp_path / "kept.plan").exists()
+
+
+def test_a_spec_that_cannot_be_read_again_is_refused(tmp_path: Path, cloud: Cloud) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(SpecError, match="is not a regular file"):
+        save(tmp_path / "kept.plan", plan(), pipe, b"", cloud)
+
+
+def test_a_cloud_that_has_moved_makes_it_stale(kept: Path, spec: Path) -> None:
+    with pytest.raises(PlanRefused) as caught:
+        SavedPlan(kept).check(plan(b={"size": 1}), spec)
+    (mistake,) = caught.value.mistakes
+    assert mistake.where.endswith("kept.plan: box/b")
+
+
+def test_another_thing_of_the_same_name_makes_it_stale(keep: Keep, spec: Path) -> None:
+    kept = keep(plan(b={"size": 2}))
+    moved = plan_apply("lab", BOXES, {Key("box", "b"): Observed(id="another", values={"size": 2})})
+    with pytest.raises(PlanRefused, match="box/b: has changed since"):
+        SavedPlan(kept).check(moved, spec)
+
+
+@pytest.mark.parametrize("field", ["auth_url", "region", "project_id"])
+def test_it_is_for_one_cloud_and_project(kept: Path, cloud: Cloud, field: str) -> None:
+    saved = json.loads(kept.read_text())["cloud"]
+    forged(kept, cloud=saved | {field: "http://other"})
+    with pytest.raises(PlanRefused, match=r"was made for another cloud or project .*http://other, not "):
+        SavedPlan(kept).check_cloud(cloud)
+
+
+def test_another_user_of_the_same_project_applies_it(kept: Path, services: requests_mock.Mocker) -> None:
+    login = {"json": token(user_id="colleague"), "headers": {"X-Subject-Token": "t"}, "status_code": 201}
+    services.post(f"{IDENTITY}/auth/tokens", **login)
+    colleague = Cloud(connection("colleague", "another-password"))
+    SavedPlan(kept).check_cloud(colleague)
+    assert colleague.user_id == "colleague"
+
+
+# --- consent --------------------------------------------------------------------------------
+
+
+def test_consent_to_a_replacement_is_kept_with_it(keep: Keep) -> None:
+    saved = SavedPlan(keep(plan(True, a={"material": "tin"}, b={"size": 2})))
+    assert saved.content.allow_replace == ("box/a",)
+
+
+def test_consent_to_a_loss_is_kept_with_it(keep: Keep, tmp_path: Path) -> None:
+    user = User(name="u", password=Secret(fetch=lambda: "new", path=str(tmp_path / "no.password")))
+    observed = {user.key: Observed(id="u1", ours=True, values={"password": DIFFERS})}
+    saved = SavedPlan(keep(plan_apply("lab", [user], observed, allow_replace=True)))
+    assert saved.content.allow_replace == (str(user.key),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crate(Box):
+    """A box of which only the service can tell what an update does."""
+
+    kind: ClassVar[str] = "crate"
+    previewed: ClassVar[bool] = True
+
+
+@pytest.mark.parametrize(("consent", "named"), [(True, ("crate/b",)), (False, ())])
+def test_consent_to_what_only_the_run_finds_out_is_kept_with_it(
+    keep: Keep, consent: bool, named: tuple[str, ...]
+) -> None:
+    """It needs another, which the same run creates."""
+    boxes = Box(name="a", size=2), Crate(name="b", size=1, on=("a",)), Crate(name="c", size=1)
+    observed = {each.key: Observed(id=each.name, ours=True) for each in boxes[1:]}
+    saved = SavedPlan(keep(plan_apply("lab", boxes, observed, allow_replace=consent)))
+    assert (saved.content.allow_replace, saved.allow_replace) == (named, consent)
+
+
+def test_a_loss_that_it_does_not_name_is_refused(keep: Keep, spec: Path, tmp_path: Path) -> None:
+    """The steps are the same: a new password, and whether the old one can still be had shows in the loss alone."""
+    password = tmp_path / "u.password"
+    password.write_text("x\n")
+    user = User(name="u", password=Secret(fetch=lambda: "x", path=str(password)))
+    observed = {user.key: Observed(id="u1", ours=True, values={"password": DIFFERS})}
+    kept = keep(plan_apply("lab", [user], observed))
+    password.unlink()
+    now = plan_apply("lab", [user], observed, allow_replace=True)
+    with pytest.raises(PlanRefused, match="user/u: would be replaced, which the plan does not allow"):
+        SavedPlan(kept).check(now, spec)
+
+
+# --- what it holds --------------------------------------------------------------------------
+
+
+def test_it_holds_no_secret(keep: Keep) -> None:
+    user = User(name="u", password=Secret("correct-horse"))
+    observed = {user.key: Observed(id="u1", values={"password": Secret("old-horse")})}
+    assert "horse" not in keep(plan_apply("lab", [user], observed)).read_text()
+
+
+def test_two_of_the_same_plan_share_no_digest_of_a_content(keep: Keep) -> None:
+    """The spec may hold a password in plain text: without a salt its digest could be looked up."""
+    one, other = (json.loads(keep(name=name).read_text()) for name in ("one.plan", "other.plan"))
+    assert one["spec"]["content"] != other["spec"]["content"]
+    assert one["steps"] == other["steps"]
+
+
+# --- how it is written ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def careless() -> Any:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("careless")
+def test_only_its_owner_can_read_it(tmp_path: Path, keep: Keep) -> None:
+    (tmp_path / "kept.plan").write_text("old")
+    (tmp_path / "kept.plan").chmod(0o666)
+    assert keep().stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("target", ["theirs", "gone", ".", "/dev/null"])
+def test_a_planted_link_is_replaced_and_not_followed(tmp_path: Path, keep: Keep, target: str) -> None:
+    (tmp_path / "theirs").write_text("theirs")
+    (tmp_path / "kept.plan").symlink_to(target)
+    kept = keep()
+    assert not kept.is_symlink()
+    assert kept.is_file()
+    assert (tmp_path / "theirs").read_text() == "theirs"
+    assert not (tmp_path / "gone").exists()
+    SavedPlan(kept)
+
+
+def test_one_that_cannot_be_written(keep: Keep) -> None:
+    with pytest.raises(PrepError, match=r"kept\.plan cannot be written: .*no is not a folder"):
+        keep(name="no/kept.plan")
+
+
+# --- how it is read -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "name: ocp4\n", "[]", "null", "{}", '{"format": 1}', '{"format": "2"}', "\xff", "[" * 100_000, '{"a":' * 9999],
+)
+def test_what_is_no_plan(kept: Path, content: str) -> None:
+    kept.write_bytes(content.encode("latin-1"))
+    with pytest.raises(SpecError, match=r"kept\.plan: is not a saved plan of this version; make it again"):
+        SavedPlan(kept)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"action": "create"', '"action": "keep"'),
+        ('"resource": "box/b"', '"resource": "box/a"'),
+        ('"allow_replace": []', '"allow_replace": ["box/a"]'),
+        ('"allow_replace": []', '"allow_replace": {"": ""}'),
+        ('"name": "lab"', '"name": "live"'),
+        ('"digest": "', '"digest": "0'),
+        ('"digest": "', '"more": "'),
+    ],
+)
+def test_one_that_was_edited(kept: Path, old: str, new: str) -> None:
+    before = kept.read_text()
+    kept.write_text(before.replace(old, new))
+    assert kept.read_text() != before
+    with pytest.raises(SpecError, match=r"kept\.plan: was edited or damaged: its digest does not match"):
+        SavedPlan(kept)
+
+
+STEP = {"resource": "box/a", "action": "create", "id": None, "changes": []}
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"allow_replace": {"": ""}}, "allow_replace"),
+        ({"allow_replace": True}, "allow_replace"),
+        ({"allow_replace": [""]}, "allow_replace"),
+        ({"allow_replace": ["box/a"]}, "allow_replace"),
+        ({"steps": [STEP, STEP]}, "steps"),
+        ({"steps": {}}, "steps"),
+        ({"steps": None}, "steps"),
+        ({"steps": [{}]}, "steps.0.resource"),
+        ({"steps": [STEP | {"resource": 5}]}, "steps.0.resource"),
+        ({"steps": [STEP | {"action": "forget"}]}, "steps.0.action"),
+        ({"spec": "spec.yaml"}, "spec"),
+        ({"spec": {"name": "lab", "path": "/etc/spec.yaml", "content": "x"}}, "spec.path"),
+        ({"cloud": {"entry": "lab"}}, "cloud.auth_url"),
+        ({"files": ["x"]}, "files"),
+        ({"salt": "x"}, "salt"),
+        ({"salt": 5}, "salt"),
+        ({"more": 1}, "more"),
+    ],
+)
+def test_one_of_another_shape(kept: Path, changes: dict[str, Any], place: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        SavedPlan(forged(kept, **changes))
+    (mistake,) = caught.value.mistakes
+    assert mistake.where == f"{kept}: {place}"
+
+
+def test_one_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"gone\.plan: cannot be read"):
+        SavedPlan(tmp_path / "gone.plan")

@@ -1,0 +1,381 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+import yaml
+
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.site import Site
+from openstack_prep.core import executor, planner
+from openstack_prep.core.model import Mark, Resource
+from openstack_prep.resources.addresses.address_pairs import AddressPairs
+from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
+from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.files.clouds_entry import CloudsEntry
+from openstack_prep.resources.identity.application_credential import ApplicationCredential
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.identity.role_assignment import RoleAssignment
+from openstack_prep.resources.identity.user import User
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
+from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
+from openstack_prep.verbs import scan
+from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, token
+
+NEUTRON = "http://neutron/v2.0"
+LAB = Project(name="lab")
+DOMAIN = {"id": "default", "name": "Default"}
+OURS = "[openstack-prep:lab/x]"
+
+
+def project(project_id: str, name: str, *tags: str) -> dict[str, Any]:
+    return {"id": project_id, "name": name, "domain_id": "default", "enabled": True, "tags": list(tags)}
+
+
+@pytest.fixture(autouse=True)
+def cloud(empty_cloud: requests_mock.Mocker) -> requests_mock.Mocker:
+    """Project lab is that of the connection, too; nothing else stands there."""
+    empty_cloud.get(
+        f"{IDENTITY}/projects?name=lab", json={"projects": [project(ADMIN_PROJECT, "lab", "openstack-prep:lab")]}
+    )
+    return empty_cloud
+
+
+def left(*resources: Resource) -> dict[str, bool]:
+    """Return what the resources leave undeclared, each with whether it is the spec's for sure."""
+    site = Site(Cloud(connection()), Mark("lab"), homes=scan.homes_of(resources))
+    observed = executor.observe(site, resources)
+    site.known.update(observed)
+    return {
+        str(each.key): found.ours
+        for each, found in scan.undeclared(site, scan.look(site, resources, jobs=1), resources, observed, jobs=1)
+    }
+
+
+def prune(*resources: Resource) -> list[str]:
+    """Delete what the resources leave undeclared; return what forbids it."""
+    site = Site(Cloud(connection()), Mark("lab"), homes=scan.homes_of(resources))
+    observed = executor.observe(site, resources)
+    found = scan.undeclared(site, scan.look(site, resources, jobs=1), resources, observed, jobs=1)
+    plan = planner.plan_removals(planner.plan_apply("lab", [], {}), found, prune=True)
+    refusals = [str(each) for each in executor.examine_deletes(site, plan)]
+    if not refusals:
+        executor.run(plan, site).raise_for_failures()
+    return refusals
+
+
+# --- one thing under two names --------------------------------------------------------------
+
+
+def test_the_connections_own_project_may_be_named_too(cloud: requests_mock.Mocker) -> None:
+    rule = {
+        "id": "r",
+        "security_group_id": "g",
+        "direction": "ingress",
+        "ethertype": "IPv4",
+        "protocol": "tcp",
+        "description": OURS,
+    }
+    rule |= {"port_range_min": 22, "port_range_max": 22, "remote_ip_prefix": None, "remote_group_id": None}
+    group = {"id": "g", "name": "web", "description": "", "stateful": True, "security_group_rules": [rule]}
+    cloud.get(f"{NEUTRON}/security-groups", json={"security_groups": [group | {"project_id": ADMIN_PROJECT}]})
+    rules = (SecurityGroupRule(protocol="tcp", ports="22"),)
+    declared: Sequence[Resource] = (SecurityGroup(name="web"), SecurityGroupRules(name="web", rules=rules))
+    assert left(*declared, Network(name="net", project="lab")) == {}
+    assert left(Network(name="net", project="lab"), Network(name="other")) == {"security_group_rules/web": True}
+
+
+def test_a_role_is_known_by_what_it_is_not_by_what_it_is_called(cloud: requests_mock.Mocker) -> None:
+    user = {"id": "u1", "name": "ops", "description": OURS, "enabled": True, "domain": DOMAIN}
+    role = {"role": {"id": "r1", "name": "member"}, "user": user, "scope": {"project": {"id": ADMIN_PROJECT}}}
+    cloud.get(f"{IDENTITY}/users", json={"users": [user]})  # Keystone on MySQL compares names without case
+    cloud.get(f"{IDENTITY}/roles", json={"roles": [role["role"]]})
+    cloud.get(f"{IDENTITY}/role_assignments", json={"role_assignments": [role]})
+    ops = User(name="Ops")
+    assert left(LAB, ops, RoleAssignment(role="member", user="Ops", project="lab")) == {}
+    assert left(LAB, ops, RoleAssignment(role="member", user="Ops"), Network(name="net", project="lab")) == {}
+    assert left(LAB, ops) == {"role_assignment/user:ops@project:lab/member": True}
+
+
+# --- two specs of one name ------------------------------------------------------------------
+
+
+def flavor(home: str) -> dict[str, Any]:
+    text = Mark("lab", home=home).describe("small")
+    return {"id": "f1", "name": "small", "ram": 512, "vcpus": 1, "disk": 0, "description": text}
+
+
+@pytest.mark.parametrize(
+    ("home", "expected"),
+    [
+        (ADMIN_PROJECT, {"flavor/small": True}),
+        ("", {"flavor/small": False}),
+        ("gone", {"flavor/small": False}),
+        ("of-another", {}),
+    ],
+)
+def test_a_flavor_is_the_specs_by_its_home_project(
+    cloud: requests_mock.Mocker, home: str, expected: dict[str, bool]
+) -> None:
+    cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor(home)]})
+    cloud.get(f"{IDENTITY}/projects/gone", status_code=404)
+    cloud.get(f"{IDENTITY}/projects/of-another", json={"project": project("of-another", "their")})
+    assert left(LAB) == expected
+
+
+@pytest.mark.parametrize(("home", "ours"), [(ADMIN_PROJECT, True), ("", True), ("gone", True), ("of-another", False)])
+def test_a_declared_flavor_of_another_specs_home_is_not_managed(
+    cloud: requests_mock.Mocker, home: str, ours: bool
+) -> None:
+    cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor(home)]})
+    cloud.get(f"{IDENTITY}/projects/gone", status_code=404)
+    cloud.get(f"{IDENTITY}/projects/of-another", json={"project": project("of-another", "their")})
+    site = Site(Cloud(connection()), Mark("lab"), homes=[LAB])
+    (found,) = executor.observe(site, [Flavor(name="small")]).values()
+    assert found.ours is ours
+
+
+def test_a_flavor_is_not_managed_by_way_of_a_project_that_another_spec_manages(cloud: requests_mock.Mocker) -> None:
+    theirs = project("p3", "side", "openstack-prep:lab~of-another", "openstack-prep:lab")
+    cloud.get(f"{IDENTITY}/projects?name=side", json={"projects": [theirs]})
+    cloud.get(f"{IDENTITY}/projects/of-another", json={"project": project("of-another", "their")})
+    cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor("of-another")]})
+    site = Site(Cloud(connection()), Mark("lab"), homes=[LAB, Project(name="side")])
+    (found,) = executor.observe(site, [Flavor(name="small")]).values()
+    assert not found.ours
+
+
+def test_an_undeclared_project_is_the_specs_when_it_names_the_home_project(cloud: requests_mock.Mocker) -> None:
+    tag = "openstack-prep:lab"
+    second, other = project("p2", "second", f"{tag}~{ADMIN_PROJECT}", tag), project("p3", "other", tag)
+    tagged = [project(ADMIN_PROJECT, "lab", tag), second, other]
+    cloud.get(f"{IDENTITY}/projects?tags=openstack-prep%3Alab", json={"projects": tagged})
+    cloud.get(f"{IDENTITY}/projects?name=second", json={"projects": [second]})
+    network = {"id": "n", "name": "net", "description": OURS, "project_id": "p2"}
+    cloud.get(f"{NEUTRON}/networks?project_id=p2", json={"networks": [network]})
+    assert left(LAB) == {"project/second": True, "project/other": False, "network/net": True}
+    declared = Network(name="net", project="second")
+    assert left(Project(name="second"), declared) == {"project/lab": True, "project/other": False}
+
+
+def test_a_project_that_is_only_named_may_be_the_home_of_a_namesake(cloud: requests_mock.Mocker) -> None:
+    shared = project("p2", "shared", "openstack-prep:lab")
+    cloud.get(f"{IDENTITY}/projects?name=shared", json={"projects": [shared]})
+    network = {"id": "n", "name": "net", "description": OURS, "project_id": "p2"}
+    cloud.get(f"{NEUTRON}/networks?project_id=p2", json={"networks": [network]})
+    cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor("p2")]})
+    cloud.get(f"{IDENTITY}/roles", json={"roles": [{"id": "r1", "name": "reader"}]})
+    assert left(LAB, RoleAssignment(role="reader", user="ops", project="shared")) == {"network/net": False}
+
+
+@pytest.fixture
+def shared(cloud: requests_mock.Mocker) -> RoleAssignment:
+    """A role in the home project of another spec named lab, whose network lies there."""
+    cloud.get(f"{IDENTITY}/projects?name=shared", json={"projects": [project("p2", "shared", "openstack-prep:lab")]})
+    cloud.get(f"{IDENTITY}/roles", json={"roles": [{"id": "r1", "name": "reader"}]})
+    network = {"id": "n", "name": "net", "description": OURS, "project_id": "p2"}
+    cloud.get(f"{NEUTRON}/networks?project_id=p2", json={"networks": [network]})
+    return RoleAssignment(role="reader", user="ops", project="shared")
+
+
+def test_a_project_named_for_a_role_does_not_stand_in_for_an_absent_home_project(
+    cloud: requests_mock.Mocker, shared: RoleAssignment
+) -> None:
+    cloud.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
+    assert left(LAB, shared) == {"network/net": False}
+
+
+def test_the_connections_project_is_the_home_project_before_one_named_for_a_role(
+    cloud: requests_mock.Mocker, shared: RoleAssignment
+) -> None:
+    dropped = {"id": "m", "name": "dropped", "description": OURS, "project_id": ADMIN_PROJECT}
+    cloud.get(f"{NEUTRON}/networks?project_id={ADMIN_PROJECT}", json={"networks": [dropped]})
+    assert left(Network(name="mine"), shared) == {"network/dropped": True, "network/net": False}
+    assert left(shared) == {"network/net": False}
+    assert scan.homes_of([shared]) == (None,)
+
+
+def test_a_flavor_is_managed_by_way_of_a_project_that_the_spec_works_in(
+    cloud: requests_mock.Mocker, shared: RoleAssignment
+) -> None:
+    """Not by way of one that it names for a role: that may be the home project of a namesake, whose flavor it is."""
+    cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor("p2")]})
+    small = Flavor(name="small")
+
+    def is_ours(*resources: Resource) -> bool:
+        site = Site(Cloud(connection()), Mark("lab"), homes=scan.homes_of([LAB, small, *resources]))
+        (found,) = executor.observe(site, [small]).values()
+        return found.ours
+
+    assert not is_ours(shared)
+    assert is_ours(Network(name="net", project="shared"))
+
+
+def test_an_entry_for_a_project_that_is_named_for_a_role_is_named(
+    cloud: requests_mock.Mocker, shared: RoleAssignment, tmp_path: Path
+) -> None:
+    auth = {"auth_url": IDENTITY, "username": "ops", "project_name": "shared"}
+    auth |= {"user_domain_name": "Default", "project_domain_name": "Default"}
+    path = tmp_path / "clouds.yaml"
+    path.write_text(yaml.safe_dump({"clouds": {"old": {"auth": auth, "openstack_prep": "lab"}}}))
+    entry = CloudsEntry(path=str(path), cloud="new", user="ops", project="lab", auth_url=IDENTITY)
+    assert left(LAB, entry, shared)["clouds_entry/clouds.yaml#old"] is False
+
+
+# --- kinds that a spec may drop altogether --------------------------------------------------
+
+
+def port(**fields: Any) -> dict[str, Any]:
+    known = {"id": "p1", "name": "web", "project_id": ADMIN_PROJECT, "network_id": "n1", "device_id": "", "tags": []}
+    known |= {"mac_address": "fa:16:3e:00:00:01", "device_owner": "", "description": "", "security_groups": []}
+    known |= {"fixed_ips": [{"subnet_id": "s1", "ip_address": "10.0.0.9"}], "allowed_address_pairs": []}
+    return known | {"port_security_enabled": True, "revision_number": 1} | fields
+
+
+@pytest.fixture
+def net(cloud: requests_mock.Mocker) -> Network:
+    """A network of the spec, on which ports may be."""
+    raw = {"id": "n1", "name": "net", "description": OURS, "project_id": ADMIN_PROJECT, "subnets": ["s1"]}
+    subnet = {"id": "s1", "name": "sub", "network_id": "n1", "cidr": "10.0.0.0/24", "gateway_ip": None}
+    subnet |= {
+        "ipv6_address_mode": None,
+        "description": "",
+        "project_id": ADMIN_PROJECT,
+        "ip_version": 4,
+        "enable_dhcp": True,
+        "allocation_pools": [],
+        "host_routes": [],
+    }
+    cloud.get(f"{NEUTRON}/networks", json={"networks": [raw]})
+    cloud.get(f"{NEUTRON}/subnets", json={"subnets": [subnet | {"dns_nameservers": []}]})
+    return Network(name="net", project="lab")
+
+
+def test_a_pool_is_known_by_its_ports(cloud: requests_mock.Mocker, net: Network) -> None:
+    kept = [
+        port(id=f"k{last}", device_owner="openstack-prep:reserved", description="[openstack-prep:lab/lb]")
+        for last in "12"
+    ]
+    for last, each in enumerate(kept, 1):
+        each["fixed_ips"] = [{"subnet_id": "s1", "ip_address": f"10.0.0.{last}"}]
+    theirs = port(id="o", device_owner="openstack-prep:reserved", description="[openstack-prep:other/lb]")
+    cloud.get(f"{NEUTRON}/ports", json={"ports": [*kept, theirs]})
+    deleted = [cloud.delete(f"{NEUTRON}/ports/{each['id']}", status_code=204) for each in kept]
+    assert left(LAB, net) == {"address_pool/lb": True}
+    pool = AddressPool(name="lb", subnet="sub", addresses=("10.0.0.1-10.0.0.2",), project="lab")
+    assert left(LAB, net, pool) == {}
+    assert left(LAB, net, replace(pool, project=None)) == {}
+    assert prune(LAB, net) == []
+    assert all(each.called_once for each in deleted)
+
+
+def test_pairs_are_known_by_the_tags_of_their_ports(cloud: requests_mock.Mocker, net: Network) -> None:
+    pairs = [{"ip_address": address, "mac_address": "fa:16:3e:00:00:01"} for address in ("10.0.0.5", "10.0.0.6")]
+    raw = port(tags=["openstack-prep:lab~10.0.0.5"], allowed_address_pairs=pairs)
+    cloud.get(f"{NEUTRON}/ports", json={"ports": [raw]})
+    changed = cloud.put(f"{NEUTRON}/ports/p1", json={"port": raw | {"allowed_address_pairs": pairs[1:]}})
+    cloud.get(f"{NEUTRON}/ports/p1", json={"port": raw | {"allowed_address_pairs": pairs[1:]}})
+    untagged = cloud.delete(re.compile(f"^{NEUTRON}/ports/p1/tags/.*10.0.0.5$"), status_code=204)
+    assert left(LAB, net) == {"address_pairs/web p1": True}
+    assert left(LAB, net, AddressPairs(name="vip", ports=("web",), addresses=("10.0.0.5",), project="lab")) == {}
+    assert prune(LAB, net) == []
+    assert changed.last_request.json()["port"]["allowed_address_pairs"] == pairs[1:]
+    assert untagged.called_once
+
+
+def test_a_floating_ip_with_an_edited_description_is_known_by_its_tag(cloud: requests_mock.Mocker) -> None:
+    raw = {"id": "f1", "floating_ip_address": "192.0.2.9", "port_id": None, "revision_number": 1}
+    raw |= {"description": "edited", "floating_network_id": "x", "project_id": ADMIN_PROJECT}
+    foreign = raw | {"id": "f2", "floating_ip_address": "192.0.2.10", "tags": ["openstack-prep:other~api"]}
+    raw |= {"tags": ["openstack-prep:lab~a%2Fb"]}
+    cloud.get(f"{NEUTRON}/floatingips", json={"floatingips": [raw, foreign]})
+    cloud.get(f"{NEUTRON}/networks", json={"networks": [{"id": "x", "name": "external"}]})
+    assert left(LAB) == {"floating_ip/a/b": True}
+    assert left(LAB, FloatingIP(name="a/b", external_network="external", project="lab")) == {}
+
+
+@pytest.mark.parametrize("name", ["", "web"])
+def test_pruning_pairs_goes_on_after_a_passing_fault(cloud: requests_mock.Mocker, net: Network, name: str) -> None:
+    pairs = [{"ip_address": "10.0.0.5", "mac_address": "fa:16:3e:00:00:01"}]
+    tags = ["openstack-prep:lab~10.0.0.5"]
+    ports = {each: port(id=each, name=name, tags=tags, allowed_address_pairs=pairs) for each in ("p1", "p2")}
+    cloud.get(f"{NEUTRON}/ports", json={"ports": list(ports.values())})
+    busy = {"status_code": 409, "json": {}}
+    for each, raw in ports.items():
+        without = {"port": raw | {"allowed_address_pairs": []}}
+        cloud.get(f"{NEUTRON}/ports/{each}", json=without)
+        cloud.put(f"{NEUTRON}/ports/{each}", [busy, {"json": without}])
+    untagged = cloud.delete(re.compile(f"^{NEUTRON}/ports/p[12]/tags/"), status_code=204)
+    assert prune(LAB, net) == []
+    assert sorted(each.path.split("/")[3] for each in untagged.request_history) == ["p1", "p2"]
+
+
+def test_an_attachment_is_known_by_its_note(cloud: requests_mock.Mocker) -> None:
+    raw = {"id": "f1", "floating_ip_address": "192.0.2.9", "port_id": "p1", "revision_number": 1, "tags": []}
+    raw |= {"description": "[openstack-prep:lab~attached/web]", "floating_network_id": "x", "project_id": ADMIN_PROJECT}
+    cloud.get(f"{NEUTRON}/floatingips", json={"floatingips": [raw]})
+    cloud.get(f"{NEUTRON}/ports", json={"ports": [port()]})
+    assert left(LAB) == {"floating_ip_attachment/web": True}
+    assert left(LAB, FloatingIPAttachment(port="web", address="192.0.2.9", project="lab")) == {}
+
+
+def test_an_application_credential_is_known_by_its_description(cloud: requests_mock.Mocker, tmp_path: Path) -> None:
+    raw = {"id": "c1", "name": "ci", "description": "[openstack-prep:lab/ci]", "project_id": ADMIN_PROJECT}
+    raw |= {"user_id": "admin-user", "roles": [], "expires_at": None, "unrestricted": False}
+    second, foreign = raw | {"id": "c2", "name": "ci-new"}, raw | {"id": "c3", "name": "mine", "description": None}
+    path = f"{IDENTITY}/users/admin-user/application_credentials"
+    cloud.get(path, json={"application_credentials": [raw, second, foreign, raw | {"id": "c4", "project_id": "p9"}]})
+    cloud.get(f"{IDENTITY}/role_inferences", json={"role_inferences": []})
+    deleted = [cloud.delete(f"{path}/{each}", status_code=204) for each in ("c1", "c2")]
+    assert left(LAB) == {"application_credential/ci": True}
+    kept = str(tmp_path / "clouds.yaml")
+    assert left(LAB, ApplicationCredential(name="ci", cloud="lab", clouds_yaml=kept)) == {}
+    assert prune(LAB) == []
+    assert all(each.called_once for each in deleted)
+
+
+def test_pruning_a_credential_goes_on_after_a_passing_fault(cloud: requests_mock.Mocker) -> None:
+    raw = {"id": "c1", "name": "ci", "description": "[openstack-prep:lab/ci]", "project_id": ADMIN_PROJECT}
+    raw |= {"user_id": "admin-user", "roles": [], "expires_at": None, "unrestricted": False}
+    path = f"{IDENTITY}/users/admin-user/application_credentials"
+    cloud.get(path, json={"application_credentials": [raw, raw | {"id": "c2", "description": None, "name": "mine"}]})
+    busy = {"status_code": 409, "json": {"error": {"message": "busy", "code": 409}}}
+    deleted = cloud.delete(f"{path}/c1", [busy, {"status_code": 204}])
+    assert prune(LAB) == []
+    assert deleted.call_count == 2
+
+
+def test_the_credential_in_use_is_not_pruned(cloud: requests_mock.Mocker) -> None:
+    login = token()
+    login["token"]["application_credential"] = {"id": "c1", "name": "ci", "restricted": True}
+    cloud.post(f"{IDENTITY}/auth/tokens", json=login, headers={"X-Subject-Token": "t"}, status_code=201)
+    raw = {"id": "c1", "name": "ci", "description": "[openstack-prep:lab/ci]", "project_id": ADMIN_PROJECT}
+    raw |= {"user_id": "admin-user", "roles": [], "expires_at": None, "unrestricted": False}
+    listed = {"application_credentials": [raw]}
+    cloud.get(f"{IDENTITY}/users/admin-user/application_credentials", json=listed)
+    (refusal,) = prune(LAB)
+    assert "logs in with this credential" in refusal
+
+
+def test_an_entry_is_known_by_its_owner_and_project(cloud: requests_mock.Mocker, tmp_path: Path) -> None:
+    path = tmp_path / "clouds.yaml"
+
+    def entry(owner: str, project: str) -> dict[str, Any]:
+        auth = {"auth_url": IDENTITY, "username": "ops", "password": "x", "project_name": project}
+        domains = {"project_domain_name": "Default", "user_domain_name": "Default"}
+        return {"openstack_prep": owner, "auth": auth | domains}
+
+    entries = {"old": entry("lab", "lab"), "other": entry("other", "lab"), "namesake": entry("lab", "their")}
+    path.write_text(yaml.safe_dump({"clouds": {"ci": entry("lab", "lab"), **entries}}))
+    kept = CloudsEntry(path=str(path), cloud="ci", user="ops", project="lab", auth_url=IDENTITY)
+    assert left(LAB, kept) == {"clouds_entry/clouds.yaml#old": True}
+    assert prune(LAB, kept) == []
+    assert set(yaml.safe_load(path.read_text())["clouds"]) == {"ci", "other", "namesake"}
