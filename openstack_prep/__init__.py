@@ -17,7 +17,6 @@ from openstack_prep.version import __version__
 if TYPE_CHECKING:
     from openstack_prep import hooks as hooks
     from openstack_prep.base.errors import (
-        ApplyFailed,
         CloudError,
         ConfigError,
         DownloadError,
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud, connect
     from openstack_prep.core.executor import Event
     from openstack_prep.core.model import Action, Change, Key, Observed, Resource, Result, Status, Step
-    from openstack_prep.core.plan import Plan, Report
+    from openstack_prep.core.plan import ApplyFailed, Plan, Report
     from openstack_prep.hooks.address_pairs import sync_address_pairs
     from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
     from openstack_prep.openshift.install_config_file import InstallConfig
@@ -143,7 +142,7 @@ _MODULES = {
     "AddressPairs": "resources.addresses.address_pairs",
     "AddressPool": "resources.addresses.address_pool",
     "ApplicationCredential": "resources.identity.application_credential",
-    "ApplyFailed": "base.errors",
+    "ApplyFailed": "core.plan",
     "Change": "core.model",
     "Cloud": "cloud.connection",
     "CloudError": "base.errors",

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from openstack_prep.base.key import Key
-
-if TYPE_CHECKING:
-    from openstack_prep.core.plan import Report
 
 
 class PrepError(Exception):
@@ -145,11 +142,3 @@ class ResourceFailed(CloudError):
 
 class DownloadError(PrepError):
     """A file from elsewhere cannot be had, or is not what it should be (checksum, size)."""
-
-
-class ApplyFailed(PrepError):
-    """Some steps failed; ``report`` says which, why, and what was done or skipped."""
-
-    def __init__(self, message: str, report: Report) -> None:
-        super().__init__(message)
-        self.report = report

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
     from openstack_prep.core.plan import Plan, Report
     from openstack_prep.spec import Spec
+    from openstack_prep.verbs.live_plan import LivePlan
 
 LOCK_TIMEOUT = 60.0  # seconds, as in openstack_prep.cloud.lease, which is not loaded for a --help
 
@@ -73,14 +74,14 @@ def add_lock_timeout(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def carry_out(options: argparse.Namespace, cloud: Cloud, plan: Plan) -> int:
+def carry_out(options: argparse.Namespace, cloud: Cloud, plan: LivePlan) -> int:
     """Apply a plan by consent."""
     consent(options, plan)
     return run_plan(options, cloud, plan)
 
 
 def consent(
-    options: argparse.Namespace, plan: Plan, question: str = "Apply this plan? Type yes: ", wanted: str = "yes"
+    options: argparse.Namespace, plan: LivePlan, question: str = "Apply this plan? Type yes: ", wanted: str = "yes"
 ) -> None:
     """Have a plan agreed to.  One with refusals is refused, with --yes by the run: another one may be at work."""
     if options.yes:
@@ -91,19 +92,19 @@ def consent(
         ask(plan, question, wanted)
 
 
-def name_holder(plan: Plan) -> None:
+def name_holder(plan: LivePlan) -> None:
     """Print who was at work on the spec when a plan was made."""
-    if plan.lease and plan.lease.holder:
+    if plan.lease.holder:
         print(f"openstack-prep: spec {plan.spec} is being applied by {plan.lease.holder}", file=sys.stderr)
 
 
-def run_plan(options: argparse.Namespace, cloud: Cloud, plan: Plan) -> int:
+def run_plan(options: argparse.Namespace, cloud: Cloud, plan: LivePlan) -> int:
     report = execute(options, cloud, plan)
     print_result(options, report.summary, report.data())
     return code_of(report)
 
 
-def execute(options: argparse.Namespace, cloud: Cloud, plan: Plan) -> Report:
+def execute(options: argparse.Namespace, cloud: Cloud, plan: LivePlan) -> Report:
     """Return the report of a plan that was carried out before a person's eyes."""
     from openstack_prep.cli.progress import display
     from openstack_prep.verbs import api

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from openstack_prep.base.errors import ApplyFailed, Mistake, PlanRefused
+from openstack_prep.base.errors import Mistake, PlanRefused, PrepError
 from openstack_prep.base.raw import Values
 from openstack_prep.core import text
 from openstack_prep.core.model import Action, Change, Result, Status, Step
-
-if TYPE_CHECKING:
-    from openstack_prep.cloud.lease import Sight
-    from openstack_prep.cloud.site import Site
-    from openstack_prep.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +18,6 @@ class Plan:
     ``purpose`` is "apply" or "destroy"; ``refusals`` are why it may not be carried out.  ``undeclared``
     are the deletions that apply would add with ``prune``: of what is managed and no longer in the spec; and what stays
     in any case, because it may be another spec's of the same name.
-    ``lease`` is who was at work on the spec when it was made.  ``remake`` makes it anew; None: the verbs do.
     ``allow_replace`` and ``adopt`` are the consent that it was made with.  It covers what the steps show, and what
     steps that are ``previewed_later`` replace: whatever else a run finds is refused.
     """
@@ -37,11 +29,6 @@ class Plan:
     undeclared: tuple[Step, ...] = ()
     allow_replace: bool = False
     adopt: bool = False
-    wanted: Spec | None = field(default=None, repr=False, compare=False)
-    site: Site | None = field(default=None, repr=False, compare=False)
-    made: float = field(default=0.0, repr=False, compare=False)
-    lease: Sight | None = field(default=None, repr=False, compare=False)
-    remake: Callable[[], Plan] | None = field(default=None, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)
@@ -49,11 +36,6 @@ class Plan:
     @property
     def pending(self) -> tuple[Step, ...]:
         return tuple(step for step in self.steps if step.action is not Action.KEEP)
-
-    @property
-    def age(self) -> float:
-        """Seconds since the cloud was read for it."""
-        return time.monotonic() - self.made
 
     def data(self) -> list[Values]:
         """Return the steps as plain data, without a secret."""
@@ -168,3 +150,11 @@ class Report:
         width = text.width_of(result.step for result in self.results)
         lines = [text.result_line(result, width) for result in self.results]
         return "\n".join([*lines, self.summary])
+
+
+class ApplyFailed(PrepError):
+    """Some steps failed; ``report`` says which, why, and what was done or skipped."""
+
+    def __init__(self, message: str, report: Report) -> None:
+        super().__init__(message)
+        self.report = report

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +22,9 @@ from openstack_prep.openshift.installer.leftovers import Owned, infra_ids
 from openstack_prep.openshift.leftover import LISTED, Leftover, listed
 from openstack_prep.resources.addresses.floating_ip import name_of
 from openstack_prep.resources.network.neutron_records import FloatingIPRecord
+from openstack_prep.spec import Spec
 from openstack_prep.verbs import api, exclusive
+from openstack_prep.verbs.live_plan import LivePlan
 
 OPTIONAL = ("container", "load_balancer", "volume", "volume_snapshot")
 """What a project's user may have no right to list; then a cluster by these credentials has none."""
@@ -58,7 +59,7 @@ def cleanup(
 
 def plan_cleanup(
     cloud: Cloud, infra_id: str, *, release: str | None = None, jobs: int = executor.JOBS
-) -> tuple[Plan, list[str]]:
+) -> tuple[LivePlan, list[str]]:
     """Return the plan that removes what is left of a cluster, and what could not be looked at or found.
 
     Under the lease it is made anew if another run may have been at work, from what the cluster has left by then.
@@ -78,11 +79,12 @@ def plan_cleanup(
         refusals = tuple(executor.examine_deletes(site, made, jobs=jobs))
         return replace(made, steps=tuple(map(_explained, made.steps)), refusals=refusals)
 
-    def remake() -> Plan:
+    def remake() -> LivePlan:
         return plan_cleanup(cloud, infra_id, release=release, jobs=jobs)[0]
 
     made = exclusive.attempt(site, seen, "destroy", make)
-    return replace(made, site=site, made=time.monotonic(), lease=seen, remake=remake), warnings
+    nothing = Spec(infra_id, (), checked=True)  # no spec declares what a cluster leaves
+    return LivePlan.of(made, wanted=nothing, site=site, lease=seen, remake=remake), warnings
 
 
 def _read(site: Site, infra_id: str, jobs: int) -> tuple[Lists, list[str]]:

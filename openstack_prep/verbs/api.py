@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -23,6 +22,7 @@ from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from
 from openstack_prep.spec.resolving import resolve_spec
 from openstack_prep.verbs import exclusive, scan
+from openstack_prep.verbs.live_plan import LivePlan
 
 FRESH = 10.0  # seconds for which a plan is taken to be still true
 
@@ -44,7 +44,7 @@ def plan(
     prune: bool = False,
     jobs: int = JOBS,
     progress: Progress = _no_progress,
-) -> Plan:
+) -> LivePlan:
     """Return what apply would do; nothing is changed.
 
     ``wanted`` is a spec or a list of resources, which may hold whatever YAML may: ``Quota(ram="64GiB")``.
@@ -77,10 +77,10 @@ def plan(
         return replace(made, refusals=tuple(spec.placed(made.refusals)))
 
     made = replace(exclusive.attempt(site, seen, "apply", make), allow_replace=allow_replace, adopt=adopt)
-    return replace(made, wanted=spec, site=site, made=time.monotonic(), lease=seen)
+    return LivePlan.of(made, wanted=spec, site=site, lease=seen)
 
 
-def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = JOBS) -> Plan:
+def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = JOBS) -> LivePlan:
     """Return what destroy would delete: only what the spec manages, whether it still declares it or not."""
     spec, site = open_site(cloud, wanted, jobs, name=name)
     seen = exclusive.look(site, spec.name, spec.resources)
@@ -98,12 +98,12 @@ def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs:
         return replace(made, refusals=tuple(refusals))
 
     made = exclusive.attempt(site, seen, "destroy", make)
-    return replace(made, wanted=spec, site=site, made=time.monotonic(), lease=seen)
+    return LivePlan.of(made, wanted=spec, site=site, lease=seen)
 
 
 def apply(
     cloud: Cloud,
-    wanted: Plan | Wanted,
+    wanted: LivePlan | Wanted,
     *,
     name: str | None = None,
     allow_replace: bool = False,
@@ -124,8 +124,8 @@ def apply(
     ``allow_replace`` and ``adopt`` are for what is planned here; a plan brings the consent that it was made with.
     The run replaces, adopts and takes away only what the plan shows; whatever turns up later fails its step.
     """
-    agreed = isinstance(wanted, Plan) if agreed is None else agreed
-    if not isinstance(wanted, Plan):
+    agreed = isinstance(wanted, LivePlan) if agreed is None else agreed
+    if not isinstance(wanted, LivePlan):
         wanted = plan(
             cloud,
             wanted,
@@ -142,19 +142,18 @@ def apply(
     if agreed:
         wanted.raise_for_refusals()
 
-    def again(old: Plan) -> Plan:
+    def again(old: LivePlan) -> LivePlan:
         return _made_again(cloud, old, jobs, progress, agreed=agreed, prune=prune)
 
-    def run(chosen: Plan) -> Report:
-        assert chosen.site is not None
+    def run(chosen: LivePlan) -> Report:
         chosen.site.progress = progress
         return executor.run(chosen, chosen.site, jobs=jobs, tell=tell)
 
     return exclusive.carry_out(wanted, current=_is_current, again=again, run=run, timeout=lock_timeout)
 
 
-def _is_current(made: Plan) -> bool:
-    return made.age <= FRESH and not (made.site and made.site.spent)
+def _is_current(made: LivePlan) -> bool:
+    return made.age <= FRESH and not made.site.spent
 
 
 def look_for_lease(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Sight:
@@ -172,7 +171,7 @@ def plan_rotation(
     keep_old: bool = False,
     allow_replace: bool = False,
     jobs: int = JOBS,
-) -> Plan:
+) -> LivePlan:
     """Return a plan that gives a spec new application credentials, or the one of a name, whether they differ or not.
 
     One that is not in use yet, or whose secret is lost, is planned as by ``plan``.
@@ -205,7 +204,7 @@ def render_clusters(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> dict[s
 
 def destroy(
     cloud: Cloud,
-    wanted: Plan | Wanted,
+    wanted: LivePlan | Wanted,
     *,
     name: str | None = None,
     jobs: int = JOBS,
@@ -213,8 +212,8 @@ def destroy(
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Report:
     """Take back what carries our mark, dependents first; what others made stays.  One run at a time, as for apply."""
-    agreed = isinstance(wanted, Plan)
-    if not isinstance(wanted, Plan):
+    agreed = isinstance(wanted, LivePlan)
+    if not isinstance(wanted, LivePlan):
         wanted = plan_destroy(cloud, wanted, name=name, jobs=jobs)
     elif wanted.purpose != "destroy":
         raise SpecError([Mistake("plan", "is one to apply", "make one by plan_destroy")])
@@ -229,7 +228,7 @@ def show(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = J
     return {resource.key: observed.get(resource.key) for resource in spec.resources}
 
 
-def _made_again(cloud: Cloud, old: Plan, jobs: int, progress: Progress, *, agreed: bool, prune: bool) -> Plan:
+def _made_again(cloud: Cloud, old: LivePlan, jobs: int, progress: Progress, *, agreed: bool, prune: bool) -> LivePlan:
     """Return the plan as it would be now, with its consent; raises PlanRefused when that is not what was agreed to."""
     new = _anew(cloud, old, jobs, progress, prune=prune)
     if not agreed:
@@ -243,10 +242,9 @@ def _made_again(cloud: Cloud, old: Plan, jobs: int, progress: Progress, *, agree
     return new
 
 
-def _anew(cloud: Cloud, old: Plan, jobs: int, progress: Progress, *, prune: bool) -> Plan:
+def _anew(cloud: Cloud, old: LivePlan, jobs: int, progress: Progress, *, prune: bool) -> LivePlan:
     if old.remake is not None:
         return old.remake()
-    assert old.wanted is not None
     if old.purpose == "destroy":
         return plan_destroy(cloud, old.wanted, jobs=jobs)
     prune = prune or any(step.action is Action.DELETE and not step.duplicate_of for step in old)
@@ -269,7 +267,7 @@ def open_site(
     Raises SpecError, and ConfigError for what is no cloud.
     """
     _refuse_no_cloud(cloud)
-    if isinstance(wanted, Plan):
+    if isinstance(wanted, LivePlan):
         raise SpecError([Mistake("spec", "is a plan already", "give that to apply or destroy")])
     spec = spec_from(wanted, name)
     tenant = connect(spec.clouds.tenant).allow_parallel(jobs) if spec.clouds.tenant else None

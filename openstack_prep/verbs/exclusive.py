@@ -11,6 +11,7 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import INTERRUPT, Action, Resource, Result, Status, Step
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.identity.project import InProject, Project
+from openstack_prep.verbs.live_plan import LivePlan
 
 
 def look(site: Site, spec: str, resources: Sequence[Resource]) -> lease.Sight:
@@ -42,11 +43,11 @@ def _home(resources: Sequence[Resource]) -> tuple[Project | None, bool]:
 
 
 def carry_out(
-    plan: Plan,
+    plan: LivePlan,
     *,
-    current: Callable[[Plan], bool],
-    again: Callable[[Plan], Plan],
-    run: Callable[[Plan], Report],
+    current: Callable[[LivePlan], bool],
+    again: Callable[[LivePlan], LivePlan],
+    run: Callable[[LivePlan], Report],
     timeout: float,
 ) -> Report:
     """Run a plan under the lease of its spec; a plan that has nothing to do needs none.
@@ -57,17 +58,14 @@ def carry_out(
     mistake.  Raises LeaseHeld, PlanRefused.
     """
     seen, site = plan.lease, plan.site
-    assert site is not None
 
     def anew() -> Report:
         return carry_out(again(plan), current=current, again=again, run=run, timeout=timeout)
 
-    if plan.refusals and not (seen and lease.is_outdated(site, seen)):
+    if plan.refusals and not lease.is_outdated(site, seen):
         plan.raise_for_refusals()
     if not (plan or plan.refusals):
         return _run(plan, run) if current(plan) else anew()
-    if seen is None:
-        return _run(plan, run)
     home = _step_of_home(plan)
     first = None
     if home is not None and home.action is Action.CREATE:
@@ -90,17 +88,16 @@ def carry_out(
         return anew()
 
 
-def _run(plan: Plan, run: Callable[[Plan], Report], held: lease.Held | None = None) -> Report:
+def _run(plan: LivePlan, run: Callable[[LivePlan], Report], held: lease.Held | None = None) -> Report:
     """Run a plan, after which what was read for it is not true any more."""
-    assert plan.site is not None
     plan.site.spent = True
     if held is not None:
         plan.site.check_lease = held.check
     return run(plan)
 
 
-def _step_of_home(plan: Plan) -> Step | None:
-    project = plan.lease.project if plan.lease else None
+def _step_of_home(plan: LivePlan) -> Step | None:
+    project = plan.lease.project
     return next((step for step in plan if project is not None and step.key == project.key), None)
 
 
@@ -109,7 +106,7 @@ def _made(step: Step, report: Report) -> Step:
     return replace(step, action=Action.KEEP, observed=report.results[0].observed, changes=())
 
 
-def _home_last(plan: Plan) -> Plan:
+def _home_last(plan: LivePlan) -> LivePlan:
     """Return the plan with the deletion of the project after all else, for the lease goes with it."""
     home = _step_of_home(plan)
     if home is None or home.action is not Action.DELETE:
@@ -118,7 +115,7 @@ def _home_last(plan: Plan) -> Plan:
     return replace(plan, steps=tuple(replace(step, needs=others) if step is home else step for step in plan))
 
 
-def _rest_skipped(plan: Plan, home: Step, first: Report) -> Report:
+def _rest_skipped(plan: LivePlan, home: Step, first: Report) -> Report:
     cause = INTERRUPT if first.interrupt is not None else str(home.key)
     rest = (
         Result(step=step, status=Status.DONE, observed=step.observed)

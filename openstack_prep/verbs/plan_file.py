@@ -98,21 +98,21 @@ class Content:
     steps: tuple[SavedStep, ...]
 
 
-def save(path: Path, plan: Plan, spec: Path, read: bytes, cloud: Cloud) -> None:
+def save(path: Path, plan: Plan, spec: Path, read: bytes, cloud: Cloud, tenant: Cloud | None = None) -> None:
     """Write a plan that has no refusals, and what it was made from; raises PrepError.
 
-    ``read`` is the spec as it was before it was loaded.
+    ``read`` is the spec as it was before it was loaded; ``tenant`` is the connection of its ``clouds.tenant``.
     """
     if content_of(spec) != read:
         raise PrepError(f"{spec} was changed while the plan was made; plan again")
-    salt, base, tenant = secrets.token_bytes(16), spec.resolve().parent, _tenant(plan)
+    salt, base = secrets.token_bytes(16), spec.resolve().parent
     content = {
         "format": FORMAT,
         "made_by": f"openstack-prep {__version__}",
         "salt": salt.hex(),
         "spec": asdict(SavedSpec(name=plan.spec, path=_seen_from(path, spec), content=digest(read, salt))),
         "cloud": asdict(_where(cloud)),
-        "tenant": tenant and asdict(tenant),
+        "tenant": asdict(_where(tenant)) if tenant else None,
         "files": portable(fingerprints(Document(spec).data, base, plan, salt), base),
         "allow_replace": portable(sorted(_consented(plan)), base),
         "steps": portable(plan.data(), base),
@@ -141,14 +141,6 @@ def _seen_from(path: Path, spec: Path) -> str:
 def _where(cloud: Cloud) -> SavedCloud:
     auth_url = cloud.auth_url.rstrip("/").removesuffix("/v3")
     return SavedCloud(entry=cloud.name, auth_url=auth_url, region=cloud.region, project_id=cloud.project_id)
-
-
-def _tenant(plan: Plan) -> SavedCloud | None:
-    """Return where the spec's ``clouds.tenant`` leads to, if it names one."""
-    if plan.wanted is None or plan.site is None or plan.wanted.clouds.tenant is None:
-        return None
-    tenant = plan.site.find_tenant(None)
-    return _where(tenant) if tenant else None
 
 
 def _consented(plan: Plan) -> set[str]:
@@ -204,15 +196,14 @@ class SavedPlan:
         """Raise PlanRefused when it is another cloud, region or project; who acts there may differ."""
         self._refuse_another(self.content.cloud, _where(cloud))
 
-    def check(self, now: Plan, spec: Path) -> None:
+    def check(self, now: Plan, spec: Path, tenant: Cloud | None = None) -> None:
         """Raise PlanRefused, naming all that differs, unless today's plan for the spec is the saved one.
 
         A replacement that the saved plan does not allow is refused, too.
         """
         self.find_spec(spec)
-        tenant = _tenant(now)
         if self.content.tenant and tenant:
-            self._refuse_another(self.content.tenant, tenant)
+            self._refuse_another(self.content.tenant, _where(tenant))
         base = spec.resolve().parent
         files = fingerprints(Document(spec).data, base, now, self.salt)
         refusals = self._other_files({portable(path, base): (path, found) for path, found in files.items()})

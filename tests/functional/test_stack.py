@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.base.errors import ApplyFailed, PlanRefused
+from openstack_prep.base.errors import PlanRefused
 from openstack_prep.base.secret import Secret
 from openstack_prep.core.model import Action
+from openstack_prep.core.plan import ApplyFailed
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.network.network import Network

@@ -65,7 +65,7 @@ def _plan(options: argparse.Namespace) -> int:
     name_holder(plan)
     plan.raise_for_refusals()
     if options.out:
-        plan_file.save(options.out, plan, options.spec, read, cloud)
+        plan_file.save(options.out, plan, options.spec, read, cloud, plan.tenant)
     return 2 if options.detailed_exitcode and plan else 0
 
 
@@ -110,7 +110,7 @@ def _apply_saved(options: argparse.Namespace) -> int:
     plan = api.plan(
         cloud, spec, allow_replace=saved.allow_replace, adopt=saved.adopts, prune=saved.prunes, jobs=options.jobs
     )
-    saved.check(plan, path)
+    saved.check(plan, path, plan.tenant)
     plan.raise_for_refusals()
     return run_plan(options, cloud, plan)
 

@@ -10,13 +10,13 @@ from typing import ClassVar
 
 import pytest
 
-from openstack_prep.base.errors import ApplyFailed, CloudError, Loss, Mistake, NotAllowed, NotUnique, PlanRefused
+from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed, NotUnique, PlanRefused
 from openstack_prep.cloud.site import Site
 from openstack_prep.core import executor
 from openstack_prep.core.executor import Event
 from openstack_prep.core.interrupts import SIGNALS, Interrupted
 from openstack_prep.core.model import INTERRUPT, Action, Adoptable, Key, Observed, Resource, Result, Status
-from openstack_prep.core.plan import Plan, Report
+from openstack_prep.core.plan import ApplyFailed, Plan, Report
 from openstack_prep.core.planner import plan_apply, plan_destroy
 from tests.unit.box import BROKEN, LOST, Box, Shelf
 

@@ -12,11 +12,11 @@ import pytest
 import requests_mock
 import yaml
 
-from openstack_prep.base.errors import ApplyFailed, PrepError, SpecError
+from openstack_prep.base.errors import PrepError, SpecError
 from openstack_prep.cloud.site import Site
 from openstack_prep.core import executor, planner
 from openstack_prep.core.model import Action, Resource
-from openstack_prep.core.plan import Plan
+from openstack_prep.core.plan import ApplyFailed, Plan
 from openstack_prep.openshift.install_config import Machines, Proxy
 from openstack_prep.openshift.install_config_file import InstallConfig
 from openstack_prep.resources.addresses.floating_ip import FloatingIP

@@ -9,10 +9,10 @@ import pytest
 import requests_mock
 
 import openstack_prep as prep
-from openstack_prep.base.errors import ApplyFailed, CloudError, ConfigError, NotAllowed, PlanRefused, SpecError
+from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, PlanRefused, SpecError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Action, Key
-from openstack_prep.core.plan import Plan
+from openstack_prep.core.plan import ApplyFailed, Plan
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.network.network import Network
 from openstack_prep.spec import Spec

@@ -1,0 +1,51 @@
+"""A plan together with what it was made from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Self
+
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.lease import Sight
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.plan import Plan
+from openstack_prep.spec import Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class LivePlan(Plan):
+    """A plan that can be carried out, and made again.
+
+    ``wanted`` is the spec, ``site`` what was read, ``lease`` who was at work on the spec before that.
+    ``remake`` makes it anew; None: the verbs do.
+    """
+
+    wanted: Spec = field(repr=False, compare=False)
+    site: Site = field(repr=False, compare=False)
+    lease: Sight = field(repr=False, compare=False)
+    remake: Callable[[], LivePlan] | None = field(default=None, repr=False, compare=False)
+    made: float = field(default_factory=time.monotonic, repr=False, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        *,
+        wanted: Spec,
+        site: Site,
+        lease: Sight,
+        remake: Callable[[], LivePlan] | None = None,
+    ) -> Self:
+        return cls(**vars(plan), wanted=wanted, site=site, lease=lease, remake=remake)
+
+    @property
+    def tenant(self) -> Cloud | None:
+        """The connection that the spec names for the project's own work, if it names one."""
+        return self.site.find_tenant(None) if self.wanted.clouds.tenant else None
+
+    @property
+    def age(self) -> float:
+        """Seconds since the cloud was read for it."""
+        return time.monotonic() - self.made
