@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,3 +28,8 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.level}: {self.where}: {self.what}\n  why: {self.why}\n  mend: {self.remedy}"
+
+
+def by_weight(found: Iterable[Finding]) -> list[Finding]:
+    """Return errors first, and of what was found twice one."""
+    return sorted(dict.fromkeys(found), key=lambda each: each.level != "error")

@@ -1,50 +1,18 @@
-"""What one run knows of the cloud: who acts, what was read, and the ids of what was found or made.
-
-Everything read is read once, by whichever thread comes first; the others wait for its answer.
-"""
+"""A cloud during one run: who acts there, beside what was read and made."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import Protocol, Self, TypeVar, cast
 
-from openstack_prep.base.errors import NotAllowed, NotFound, NotUnique
+from openstack_prep.base.errors import NotAllowed, NotUnique
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.model import Key, Mark, Observed, Resource
-from openstack_prep.core.wave import Wave
-
-T = TypeVar("T")
-P = ParamSpec("P")
-
-
-class Reader(Protocol):
-    """What keeps the answers of queries: a site, or what stands on one."""
-
-    def once(self, name: Hashable, read: Callable[[], T]) -> T: ...
-
-
-R = TypeVar("R", bound=Reader)
-
-
-def query(read: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T]:
-    """Have a function of a site read once for the same arguments; who asks meanwhile waits for the answer.
-
-    The function itself is the name under which the answer is kept, so that no two lists of different
-    fields can be taken for each other.
-    """
-
-    @wraps(read)
-    def ask(reader: R, /, *args: P.args, **options: P.kwargs) -> T:
-        name = (read, args, tuple(sorted(options.items())))
-        return reader.once(name, lambda: read(reader, *args, **options))
-
-    return ask
+from openstack_prep.core.model import Key, Mark, Resource
+from openstack_prep.core.run import Run
 
 
 @dataclass(frozen=True)
@@ -61,14 +29,12 @@ class Actor:
     roles: tuple[Resource, ...] = ()
 
 
-class Site:
+class Site(Run):
     """A cloud during one run.
 
     ``admin`` is the connection we were given.  ``tenant`` is one scoped to the project itself: an
     entry of clouds.yaml, or the user whom the spec makes (``actors``, by the key of the project).
-    ``homes`` are the projects that the spec works in, its home project first; None is that of ``admin``.
-    ``progress`` is told of long work: (key, bytes done, bytes in all or None, bytes unpacked or None);
-    ``note`` of what OpenStack says of work that it does for us: (key, text).
+    The other arguments are those of a run.
     """
 
     def __init__(
@@ -81,70 +47,16 @@ class Site:
         homes: Sequence[Resource | None] = (),
         progress: Callable[[Key, int, int | None, int | None], None] = lambda key, done, total, unpacked: None,
     ) -> None:
+        super().__init__(mark, homes=homes, progress=progress)
         self.admin = admin
-        self.mark = mark
-        self.homes = tuple(homes)
-        self.progress = progress
-        self.note: Callable[[Key, str], None] = lambda key, text: None
-        self.check_lease: Callable[[], None] = lambda: None  # raises LeaseLost when we may not write any more
-        self.known: dict[Key, Observed] = {}
-        self.spent = False  # whether a plan made from what was read here has been carried out
         self._tenant = tenant
         self._actors = actors or {}
         self._logins: dict[tuple[Key, str], Future[Cloud]] = {}
-        self._read: dict[Hashable, Future[object]] = {}
-        self._lock = threading.Lock()
-        self.wave = Wave()
 
-    def fresh(self) -> Site:
-        """Return a view of the same site that has read nothing yet but knows what was made."""
-        other = Site(self.admin, self.mark, tenant=self._tenant, actors=self._actors, homes=self.homes)
-        other.known, other._logins, other._lock = self.known, self._logins, self._lock
-        other.progress, other.note = self.progress, self.note
-        other.wave, other.check_lease = self.wave, self.check_lease
+    def _again(self) -> Self:
+        other = type(self)(self.admin, self.mark, tenant=self._tenant, actors=self._actors, homes=self.homes)
+        other._logins = self._logins
         return other
-
-    def once(self, name: Hashable, read: Callable[[], T]) -> T:
-        """Return what ``read`` returns, calling it at most once for that name; so are its errors.  See ``query``."""
-        return self._shared(self._read, name, read)
-
-    def _shared(self, answers: dict[Any, Future[Any]], name: Hashable, read: Callable[[], T]) -> T:
-        with self._lock:
-            answer = answers.get(name)
-            first = answer is None
-            if answer is None:
-                answer = answers[name] = Future()
-        if first:
-            try:
-                answer.set_result(read())
-            except BaseException as error:  # noqa: BLE001 - whoever waits gets it
-                answer.set_exception(error)
-        return cast(T, answer.result())
-
-    # --- ids ------------------------------------------------------------------------------
-
-    def look(self, resource: Resource) -> Observed | None:
-        """Return what stands for a resource, from what is known or by reading.
-
-        Two types may share a key, and what one of them finds need not do for the other: see ``Existing``.
-        """
-        found = self.known.get(resource.key)
-        if found is None:
-            found = self.once(
-                (type(resource), resource.key), lambda: type(resource).find(self, [resource]).get(resource.key)
-            )
-        return found
-
-    def find_id(self, resource: Resource) -> str | None:
-        found = self.look(resource)
-        return found.id if found else None
-
-    def id(self, resource: Resource) -> str:
-        """Return the id of what must exist by now; raises NotFound."""
-        found = self.find_id(resource)
-        if found is None:
-            raise NotFound(f"{resource.key.qualified} is neither in the spec nor in the cloud")
-        return found
 
     # --- who acts -------------------------------------------------------------------------
 

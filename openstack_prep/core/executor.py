@@ -25,7 +25,6 @@ from openstack_prep.base.errors import (
     passes,
 )
 from openstack_prep.base.key import labels
-from openstack_prep.cloud.site import Site
 from openstack_prep.core import consent, interrupts, planner
 from openstack_prep.core.model import (
     INTERRUPT,
@@ -41,6 +40,7 @@ from openstack_prep.core.model import (
     Step,
 )
 from openstack_prep.core.plan import Plan, Report
+from openstack_prep.core.run import Run
 from openstack_prep.core.twin import latecomers
 
 JOBS = 8
@@ -73,7 +73,7 @@ def silent(event: Event) -> None:
 # --- observe ------------------------------------------------------------------------------
 
 
-def observe(site: Site, resources: Sequence[Resource], *, jobs: int = JOBS) -> dict[Key, Observed]:
+def observe(site: Run, resources: Sequence[Resource], *, jobs: int = JOBS) -> dict[Key, Observed]:
     """Return what exists of these, each kind read in bulk, the kinds in parallel."""
     groups: dict[type[Resource], list[Resource]] = defaultdict(list)
     for resource in resources:
@@ -84,7 +84,7 @@ def observe(site: Site, resources: Sequence[Resource], *, jobs: int = JOBS) -> d
 
 
 def examine(
-    site: Site, resources: Sequence[Resource], *, others: Set[Key] = frozenset(), jobs: int = JOBS
+    site: Run, resources: Sequence[Resource], *, others: Set[Key] = frozenset(), jobs: int = JOBS
 ) -> tuple[dict[Key, Observed], list[Mistake]]:
     """Read what exists and everything that would go wrong: missing references, and each kind's checks.
 
@@ -112,7 +112,7 @@ def examine(
     return described, mistakes + [mistake for found in checks for mistake in found]
 
 
-def examine_deletes(site: Site, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
+def examine_deletes(site: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
     """Read what the deletions of a plan would orphan."""
     deletions = (step for step in plan if step.action is Action.DELETE)
     going = [(step.resource, step.observed) for step in deletions if step.observed is not None]
@@ -140,7 +140,7 @@ def _users_of(key: Key, resources: Iterable[Resource]) -> tuple[Key, ...]:
 # --- run ----------------------------------------------------------------------------------
 
 
-def run(plan: Plan, site: Site, *, jobs: int = JOBS, tell: Callable[[Event], None] = silent) -> Report:
+def run(plan: Plan, site: Run, *, jobs: int = JOBS, tell: Callable[[Event], None] = silent) -> Report:
     """Carry a plan out, independent steps in parallel.
 
     A step that fails skips its dependents and only those.  An interrupt (SIGINT, SIGTERM or SIGHUP) lets
@@ -165,7 +165,7 @@ def _abandoned_on_interrupt(jobs: int) -> Iterator[ThreadPoolExecutor]:
 
 
 class _Run:
-    def __init__(self, plan: Plan, site: Site, tell: Callable[[Event], None]) -> None:
+    def __init__(self, plan: Plan, site: Run, tell: Callable[[Event], None]) -> None:
         self.plan, self.site, self.tell = plan, site, tell
         self.results: dict[Key, Result] = {}
         self.stop = threading.Event()
@@ -311,7 +311,7 @@ class _Run:
             return False
         return moved or (left.action, left.changes) != (step.action, step.changes)
 
-    def _look_again(self, step: Step, site: Site) -> Step:
+    def _look_again(self, step: Step, site: Run) -> Step:
         """Decide anew by what is there now; raises PlanRefused for what the plan did not show."""
         observed = observe(site, [step.resource]).get(step.key)
         if step.action is Action.DELETE:
@@ -326,7 +326,7 @@ class _Run:
         return again
 
     @staticmethod
-    def _act(step: Step, site: Site) -> Observed | None:
+    def _act(step: Step, site: Run) -> Observed | None:
         resource, observed = step.resource, step.observed
         if step.action is Action.DELETE and observed is not None:
             resource.delete(site, observed)

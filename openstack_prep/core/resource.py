@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, cast
 
 from openstack_prep.base.errors import Loss, Mistake
 from openstack_prep.base.key import Key
@@ -18,9 +18,16 @@ from openstack_prep.core.observed import Change, Observed
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
+    from typing_extensions import TypeVar  # with a default, as in Python 3.13
 
-    from openstack_prep.cloud.connection import Cloud
-    from openstack_prep.cloud.site import Site
+    S = TypeVar("S", default=Any)
+    """What the functions of a kind work with: ``Site`` for all kinds of OpenStack's."""
+    C = TypeVar("C", default=Any)
+    """A connection."""
+else:
+    from typing import TypeVar
+
+    S, C = TypeVar("S"), TypeVar("C")
 
 T = TypeVar("T")
 
@@ -49,7 +56,7 @@ class Coherent:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Resource:
+class Resource(Generic[S]):
     """One thing that should exist: the base of all kinds.
 
     A kind is a frozen dataclass of its desired state; a field that is None is left alone.  It holds neither a
@@ -150,7 +157,7 @@ class Resource:
     # --- reading: changes nothing ---------------------------------------------------------
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, site: S, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         """Return what exists of these, by key; what does not exist is left out.
 
         Reads in bulk: one list call per scope, however many are wanted.  Called in a thread per kind, while
@@ -162,7 +169,7 @@ class Resource:
         raise NotImplementedError(cls)
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterable[tuple[Self, Observed]]:
+    def scan(cls, site: S, owner: Resource | None) -> Iterable[tuple[Self, Observed]]:
         """Yield everything of the kind in a project, and in the cloud for kinds that lie in none.
 
         Each is given as a spec would declare it, every field filled in that the API tells, and as it
@@ -178,7 +185,7 @@ class Resource:
         """
         return frozenset({observed.id, *observed.holds})
 
-    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+    def check(self, site: S, observed: Observed | None) -> Iterable[Mistake]:
         """Yield what would go wrong, as far as reading tells; each mistake refuses the plan.
 
         Called once per plan to apply, after ``find``, in parallel with the checks of others.  May read the
@@ -198,11 +205,11 @@ class Resource:
         """Return whether ``find`` could tell all that an update would take away; only asked of ``previewed`` kinds."""
         return True
 
-    def settle(self, site: Site, observed: Observed) -> bool:
+    def settle(self, site: S, observed: Observed) -> bool:
         """Wait for work that is in progress on it, before an update is decided; return whether there was any."""
         return False
 
-    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+    def check_delete(self, site: S, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield what a deletion would orphan or break; ``going`` are the ids that are deleted with it.
 
         Called once per plan to destroy, in parallel with others.  May read the cloud.
@@ -211,7 +218,7 @@ class Resource:
 
     # --- changing -------------------------------------------------------------------------
 
-    def create(self, site: Site) -> Observed:
+    def create(self, site: S) -> Observed:
         """Create it, and return it as ``find`` would, with ``ours`` set.
 
         Called when ``find`` has found nothing, or after ``delete`` in a replacement; all that it references
@@ -224,7 +231,7 @@ class Resource:
         """
         raise NotImplementedError(self.kind)
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+    def update(self, site: S, observed: Observed, changes: Sequence[Change]) -> Observed:
         """Bring what was found to the desired state, and return it as ``find`` would.
 
         ``changes`` are the fields that differ, none of them immutable.  Touches those alone: what others have
@@ -233,7 +240,7 @@ class Resource:
         """
         raise NotImplementedError(self.kind)
 
-    def delete(self, site: Site, observed: Observed) -> None:
+    def delete(self, site: S, observed: Observed) -> None:
         """Delete it, and return when it is gone.
 
         Called for what is ours, after ``check_delete``; in a replacement also for what carries no tag
@@ -245,7 +252,7 @@ class Resource:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adoptable(Resource):
+class Adoptable(Resource[S]):
     """Base of kinds that an apply changes as a whole: one that exists without our ownership tag only by consent."""
 
     adopt: bool | Literal["permanently"] = False
@@ -262,7 +269,7 @@ class Adoptable(Resource):
         """Whether the spec shall manage it although somebody else has created it."""
         return self.adopt == "permanently"
 
-    def take_over(self, site: Site, observed: Observed) -> Observed:
+    def take_over(self, site: S, observed: Observed) -> Observed:
         """Give what is not managed by the spec the ownership tag, and return it as ``find`` would.
 
         The description carries the tag in most kinds; the text in it stays.  Idempotent.
@@ -274,7 +281,7 @@ class Adoptable(Resource):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Resolved(Resource):
+class Resolved(Resource[S]):
     """Base of the resolved form of a kind: its further fields are what ``resolve`` takes from the context.
 
     They are no fields of the declared kind, so no spec can give them.
@@ -291,11 +298,11 @@ class Resolved(Resource):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Context:
+class Context(Generic[C]):
     """What resources are resolved from: all resources of the spec as declared, and the connection in use."""
 
     resources: Sequence[Resource]
-    cloud: Cloud
+    cloud: C
     for_apply: bool = False
     """Whether the resource is about to be applied; destroy and show need less."""
     _results: dict[Hashable, object] = field(default_factory=dict, repr=False, compare=False)

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Self
 
 from openstack_prep.base.errors import Mistake, Overtaken, ResourceFailed
-from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Key, Observed, Resource
+from openstack_prep.core.run import Run
 
 WAIT = 15.0  # seconds in which a run that has seen our twin removes its own
 PAUSE = 0.25  # seconds between two looks meanwhile
@@ -63,7 +63,7 @@ def settle(key: Key, mine: str, look: Callable[[], Observed | None], remove: Cal
         time.sleep(PAUSE)
 
 
-def latecomers(site: Site, made: Sequence[Resource]) -> list[tuple[Resource, Observed, Observed]]:
+def latecomers(site: Run, made: Sequence[Resource]) -> list[tuple[Resource, Observed, Observed]]:
     """Return what this run made and kept, each with an unused twin that has appeared since.
 
     An interrupted run may have asked for it, or a run that will find ours and yield.
@@ -100,7 +100,7 @@ class Twin(Resource):
         return replace(self.of.key, name=self.name)
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, site: Run, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         found: dict[Key, Observed] = {}
         for each in wanted:
             for one in everyone(each._look(site)):
@@ -108,13 +108,13 @@ class Twin(Resource):
                     found[each.key] = one
         return found
 
-    def _look(self, site: Site) -> Observed | None:
+    def _look(self, site: Run) -> Observed | None:
         return type(self.of).find(site, [self.of]).get(self.of.key)
 
-    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+    def check_delete(self, site: Run, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         return self.of.check_delete(site, observed, going)
 
-    def delete(self, site: Site, observed: Observed) -> None:
+    def delete(self, site: Run, observed: Observed) -> None:
         """Delete it unless it is in use, or is the last one, by now.
 
         The run that created it may still be at work: for a while a young twin is left to that run.

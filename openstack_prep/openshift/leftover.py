@@ -12,8 +12,9 @@ from typing import ClassVar, Self
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.site import Site, query
+from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import ATTACHED, Key, Mark, Observed, Resource
+from openstack_prep.core.run import query
 from openstack_prep.openshift import leftover_services as services
 from openstack_prep.openshift.leftover_services import Remains
 from openstack_prep.resources.network import queries
@@ -46,7 +47,7 @@ SERVED_BY_NEUTRON = ("network:dhcp", "network:distributed")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Leftover(Resource):
+class Leftover(Resource[Site]):
     """One thing of a cluster.  ``thing`` says what it is; its key is what OpenStack calls it."""
 
     kind: ClassVar[str] = "leftover"

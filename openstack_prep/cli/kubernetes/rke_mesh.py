@@ -18,7 +18,7 @@ def add(command: AddCommand) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     with no_garbage():
-        from openstack_prep.kubernetes import mesh
+        from openstack_prep.verbs import mesh
 
     cloud, spec = open_spec(options, options.spec)
     found = mesh.look(cloud, spec, path=str(options.spec), jobs=options.jobs)

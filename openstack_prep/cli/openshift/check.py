@@ -80,7 +80,7 @@ def _release(installer: Path | None) -> str:
 
 def _with_choice(verdict: Verdict, chosen: str | None) -> Verdict:
     """Return it with a word on an --os-cloud that the installer will not follow."""
-    from openstack_prep.openshift.check import Finding, by_weight
+    from openstack_prep.base.finding import Finding, by_weight
 
     if chosen is None or chosen == verdict.cloud:
         return verdict

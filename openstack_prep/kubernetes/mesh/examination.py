@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import permutations
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.finding import Finding, by_weight
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.kubernetes.cilium import Member, Passage, required
 from openstack_prep.kubernetes.mesh import passages
@@ -15,7 +15,6 @@ from openstack_prep.kubernetes.mesh.admission import admission
 from openstack_prep.kubernetes.mesh.inside import inside
 from openstack_prep.kubernetes.mesh.routing import routing
 from openstack_prep.kubernetes.mesh.scene import Scene, Side
-from openstack_prep.openshift.check import by_weight
 
 
 @dataclass(frozen=True, kw_only=True)

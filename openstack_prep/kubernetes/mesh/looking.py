@@ -7,60 +7,41 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.finding import Finding, by_weight
 from openstack_prep.base.raw import Raw
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Observed
+from openstack_prep.core.model import Resource
 from openstack_prep.kubernetes.cluster import rke_files
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
 from openstack_prep.kubernetes.mesh.declared import Declared, as_declared, mended
 from openstack_prep.kubernetes.mesh.examination import Examination, Nodes, examine
 from openstack_prep.kubernetes.mesh.reading import read
 from openstack_prep.kubernetes.nodes import nodes_of
-from openstack_prep.openshift.check import by_weight
 from openstack_prep.resources.files.existing import Existing
-from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.network.port import rows_of
 from openstack_prep.resources.orchestration import stack_outputs
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.resources.orchestration.stack_nodes import servers_of
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
-from openstack_prep.spec import Spec
-from openstack_prep.verbs import api
 
 
-def look(cloud: Cloud, spec: Spec, *, path: str = "SPEC", jobs: int = 8) -> Examination:
-    """Return what must get through between the clusters of a spec's mesh, and what stands in the way; only reads.
+def look(site: Site, resources: Sequence[Resource], *, path: str = "SPEC") -> Examination:
+    """Return what must get through between the clusters of a mesh, and what stands in the way; only reads.
 
-    ``path`` is the spec's file, for the commands that mend.  The connection is an administrator's, or of the
-    spec's own project.  Raises SpecError when fewer than two clusters take part, or when a stack does not tell
-    of its nodes; CloudError.
+    ``path`` is the spec's file, for the commands that mend.  Raises SpecError when fewer than two clusters take part,
+    or when a stack does not tell of its nodes; CloudError.
     """
-    cloud.allow_parallel(jobs).authenticate()
-    spec, site = _site(cloud, spec, jobs)
-    clusters = [each for each in spec.resources if isinstance(each, RkeCluster) and _takes_part(each)]
+    clusters = [each for each in resources if isinstance(each, RkeCluster) and _takes_part(each)]
     if len(clusters) < 2:
         named = ", ".join(str(each.key) for each in clusters) or "no cluster"
         remedy = "give two or more of rke_clusters cilium with a mesh"
         raise SpecError([Mistake("rke_clusters", f"{named} takes part in a mesh", remedy)])
-    with cloud.reading():
-        seen = [_seen(site, spec, each, path) for each in clusters]
-        return _look(site, [Declared(each, spec.resources) for each in clusters], seen, path)
+    seen = [_seen(site, resources, each, path) for each in clusters]
+    return _look(site, [Declared(each, resources) for each in clusters], seen, path)
 
 
 def _takes_part(cluster: RkeCluster) -> bool:
     return cluster.cilium is not None and cluster.cilium.mesh != "none"
-
-
-def _site(cloud: Cloud, spec: Spec, jobs: int) -> tuple[Spec, Site]:
-    """Open the spec; a connection of its own project's needs neither its users nor a look for the project."""
-    spec, site = api.open_site(cloud, spec, jobs)
-    project = next((each for each in spec.resources if isinstance(each, Project)), None)
-    if project and project.name == cloud.project_name and project.domain in cloud.domains:
-        site = Site(cloud, site.mark, tenant=cloud)
-        site.known[project.key] = Observed(id=cloud.project_id)
-    return spec, site
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +62,7 @@ class Seen:
     finding: Finding | None = None
 
 
-def _seen(site: Site, spec: Spec, cluster: RkeCluster, path: str) -> Seen:
+def _seen(site: Site, resources: Sequence[Resource], cluster: RkeCluster, path: str) -> Seen:
     outputs = stack_outputs.read(site, cluster.owner, cluster.stack)
     project_id = site.find_project_id(cluster.owner)
     ports = rows_of(site, project_id)
@@ -94,7 +75,7 @@ def _seen(site: Site, spec: Spec, cluster: RkeCluster, path: str) -> Seen:
         cluster.mistake(f"{each.where}: {each.what}", each.remedy) for each in rke_files.mistakes(cluster, outputs)
     ]
     if mistakes:
-        raise SpecError(spec.placed(mistakes))
+        raise SpecError(mistakes)
     machines = rke_files.machines(cluster, outputs)
     servers = servers_of(site, cluster.owner, cluster.stack) or ()
     names = {address: name for name, _, address in machines}
@@ -111,7 +92,7 @@ def _seen(site: Site, spec: Spec, cluster: RkeCluster, path: str) -> Seen:
         others=ports,
         by_bgp="bgp" in protocols,
         speakers="layer2" in protocols,
-        finding=_lost(spec, cluster, names, found, path),
+        finding=_lost(resources, cluster, names, found, path),
     )
 
 
@@ -119,13 +100,15 @@ def _addresses(port: Raw) -> set[str]:
     return {each["ip_address"] for each in port["fixed_ips"]}
 
 
-def _lost(spec: Spec, cluster: RkeCluster, names: Mapping[str, str], ports: Sequence[Raw], path: str) -> Finding | None:
+def _lost(
+    resources: Sequence[Resource], cluster: RkeCluster, names: Mapping[str, str], ports: Sequence[Raw], path: str
+) -> Finding | None:
     """Return a word on nodes that their stack tells of, and that have no port."""
     there = {address for port in ports for address in _addresses(port)}
     lost = [f"{name} {address}" for address, name in names.items() if address not in there]
     if not lost:
         return None
-    stacks = [each for each in spec.resources if isinstance(each, Stack) and each.name == cluster.stack]
+    stacks = [each for each in resources if isinstance(each, Stack) and each.name == cluster.stack]
     return Finding(
         where=cluster.name,
         what=f"no server of stack/{cluster.stack} has a port with the address of {', '.join(lost)}",

@@ -9,7 +9,7 @@ import ipaddress
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.mesh.scene import Address, Scene, block_of
-from openstack_prep.openshift.check.network.topology import pools, pools_without
+from openstack_prep.resources.network.allocation_pools import pools, pools_without
 
 
 class Fix:

@@ -5,11 +5,11 @@ One file a topic; each check takes the scene and yields findings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from openstack_prep.base.errors import CloudError, NotAllowed
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.finding import Finding, by_weight
 from openstack_prep.openshift.check import credentials, names, services, tls
 from openstack_prep.openshift.check.capacity import flavors, image, image_limits, object_store, quota, zones
 from openstack_prep.openshift.check.network import external_network, floating_ips, networks, ovn, own_subnet, vips
@@ -44,11 +44,6 @@ def check(scene: Scene, *, jobs: int = 8) -> list[Finding]:
     with ThreadPoolExecutor(jobs) as pool:
         found = [each for findings in pool.map(lambda one: list(_looked_at(one, scene)), CHECKS) for each in findings]
     return by_weight(found)
-
-
-def by_weight(found: Iterable[Finding]) -> list[Finding]:
-    """Return errors first, and of what was found twice one."""
-    return sorted(dict.fromkeys(found), key=lambda each: each.level != "error")
 
 
 def _looked_at(one: Check, scene: Scene) -> Iterator[Finding]:

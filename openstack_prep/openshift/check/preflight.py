@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from openstack_prep.base.errors import CloudError, ConfigError, Mistake
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.finding import Finding, by_weight
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.connection import connect
 from openstack_prep.cloud.site import Site
-from openstack_prep.openshift.check import by_weight, check, services, tls
+from openstack_prep.openshift.check import check, services, tls
 from openstack_prep.openshift.check.entry import Entry, entry, find_entry
 from openstack_prep.openshift.check.installed import installed
 from openstack_prep.openshift.check.scene import READER, Scene

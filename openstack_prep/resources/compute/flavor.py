@@ -34,7 +34,7 @@ PROPERTIES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Flavor(Adoptable):
+class Flavor(Adoptable[Site]):
     """A size of servers; with a name alone it must be there already.
 
     Nova changes neither sizes nor is_public: other ones mean a replacement, by consent only.

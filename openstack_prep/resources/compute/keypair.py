@@ -15,8 +15,9 @@ from openstack_prep.base.errors import Mistake, NotFound
 from openstack_prep.base.fields import Name, PublicKey, public_key
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site, query
+from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Key, Observed, Resource
+from openstack_prep.core.run import query
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, ByTenant
 from openstack_prep.resources.identity.user import User

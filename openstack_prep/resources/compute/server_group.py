@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Literal, Self, cast
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Count, Name
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site, only_one, query
+from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import Key, Observed, Resource
+from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
 from openstack_prep.resources.identity.project import ByTenant, Project
 

@@ -25,7 +25,7 @@ from openstack_prep.resources.files.marked_files import SECRET
 
 
 @dataclass(frozen=True, kw_only=True)
-class EnvFile(Resource):
+class EnvFile(Resource[Site]):
     """A file to source: ``. ./cluster.env`` chooses the cloud for every client.
 
     Our mark is its first line; a file without it is somebody else's, and never overwritten.  No plan

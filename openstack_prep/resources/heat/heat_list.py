@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site, only_one, query
+from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import Resource
+from openstack_prep.core.run import query
 
 GONE = "DELETE_COMPLETE"  # Heat lists it still for a moment
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site, query
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.run import query
 
 
 @dataclass(frozen=True, kw_only=True)

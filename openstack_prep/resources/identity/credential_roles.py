@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.site import Site, query
+from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Resource
+from openstack_prep.core.run import query
 from openstack_prep.resources.identity.role_assignment import RoleAssignment, unknown_role
 
 ALL = "all of the user's"

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from openstack_prep.base.errors import NotAllowed, NotFound
-from openstack_prep.cloud.site import Site, query
+from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Mark, Resource
+from openstack_prep.core.run import query
 
 
 def mark(site: Site) -> Mark:

@@ -15,15 +15,16 @@ from annotated_types import Len
 from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, PlanRefused
 from openstack_prep.base.fields import Name
 from openstack_prep.base.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
-from openstack_prep.cloud.site import Site, only_one, query
+from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import Adoptable, Change, Key, Mark, Observed, Resource
+from openstack_prep.core.run import query
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.network import default_group
 from openstack_prep.resources.network import installer_names as naming
 
 
 @dataclass(frozen=True, kw_only=True)
-class Domain(Resource):
+class Domain(Resource[Site]):
     """A domain of Keystone; only ever referred to."""
 
     kind: ClassVar[str] = "domain"
@@ -53,7 +54,7 @@ class ProjectTags:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Project(Adoptable):
+class Project(Adoptable[Site]):
     """A project (tenant) and its domain.
 
     Our mark is a tag.  Tags are shared with others: declared ones are made sure of, the rest stays.
@@ -252,7 +253,7 @@ In = TypeVar("In", bound="InProject")
 
 
 @dataclass(frozen=True, kw_only=True)
-class InProject(Resource):
+class InProject(Resource[Site]):
     """Base of what lies in a project; ``project`` None means the one the connection is scoped to."""
 
     project: Name | None = None

@@ -13,15 +13,16 @@ from typing import ClassVar, Self
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Name
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.site import Site, query
+from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Coherent, Key, Observed, Resource
+from openstack_prep.core.run import query
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, InProject, Project, access, in_domain
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.network import queries
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group(Resource):
+class Group(Resource[Site]):
     """A group of users; only ever referred to."""
 
     kind: ClassVar[str] = "group"
@@ -44,7 +45,7 @@ class Group(Resource):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Role(Resource):
+class Role(Resource[Site]):
     """A role of the cloud, not one of a domain; only ever referred to."""
 
     kind: ClassVar[str] = "role"

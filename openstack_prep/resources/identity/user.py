@@ -25,7 +25,7 @@ REVOKED_FOR = 1.1  # seconds: with a password go all tokens of that second, thos
 
 
 @dataclass(frozen=True, kw_only=True)
-class User(Adoptable):
+class User(Adoptable[Site]):
     """A user of Keystone's own; users of LDAP or a federation can only be referred to.
 
     Keystone never tells a password: whether it is the one we know shows by logging in, once a run.

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from openstack_prep.base.errors import ResourceFailed
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site, query
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.run import query
 from openstack_prep.download.verified import Digests
 
 PATCH = {"Content-Type": "application/openstack-images-v2.1-json-patch"}

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 from openstack_prep.base.fields import Bytes, Checksum, GiB, MiB, Name, Source, Text
 from openstack_prep.base.raw import Values
+from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Adoptable, Coherent, Context, Key, Resource
 from openstack_prep.download.compression import Compression
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, ByTenant, InProject, Project
@@ -26,7 +27,7 @@ Visibility = Literal["private", "shared", "community", "public"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageFields(ByTenant, Adoptable, Coherent):
+class ImageFields(ByTenant, Adoptable[Site], Coherent):
     """What a spec says of an image."""
 
     kind: ClassVar[str] = "image"

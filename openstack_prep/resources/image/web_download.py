@@ -15,7 +15,8 @@ from openstack_prep.base.errors import DownloadError, NotFound, ResourceFailed, 
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site, query
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.run import query
 from openstack_prep.download import disk_format
 from openstack_prep.download.compression import open_packed
 from openstack_prep.download.fetching import shown

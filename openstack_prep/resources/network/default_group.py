@@ -34,7 +34,7 @@ def announce(site: Site, group_id: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeftGroup(Resource):
+class LeftGroup(Resource[Site]):
     """A default group that an interrupted destroy has left behind."""
 
     kind: ClassVar[str] = "default_group"

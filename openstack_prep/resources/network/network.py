@@ -57,7 +57,7 @@ class Network(NetworkResource[NetworkRecord]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExternalNetwork(Resource):
+class ExternalNetwork(Resource[Site]):
     """A provider's network that floating IPs and gateways come from; only ever referred to."""
 
     kind: ClassVar[str] = "external_network"

@@ -11,8 +11,9 @@ from typing import ClassVar, Generic, Self, TypeVar
 
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site, only_one, query
+from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import Adoptable, Change, Key, Observed, Resource
+from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
 from openstack_prep.resources.identity.project import ByTenant
 from openstack_prep.resources.network import queries
@@ -23,7 +24,7 @@ R = TypeVar("R", bound=NeutronRecord)
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkResource(ByTenant, Adoptable, Generic[R]):
+class NetworkResource(ByTenant, Adoptable[Site], Generic[R]):
     """Base of the kinds that Neutron keeps; a kind says what its things are called and look like."""
 
     collection: ClassVar[str]

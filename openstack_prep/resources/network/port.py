@@ -14,7 +14,8 @@ import tenacity
 from openstack_prep.base.errors import Mistake, PlanRefused, WaitTimeout, passes
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site, only_one, query
+from openstack_prep.cloud.site import Site, only_one
+from openstack_prep.core.run import query
 from openstack_prep.resources.network.installer_names import foreign_tags
 from openstack_prep.resources.network.neutron_records import PortRecord
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Name
-from openstack_prep.cloud.site import Site, only_one, query
+from openstack_prep.cloud.site import Site, only_one
+from openstack_prep.core.run import query
 from openstack_prep.resources.identity.project import ByTenant
 from openstack_prep.resources.network import installer_names as naming
 from openstack_prep.resources.network.installer_names import Role

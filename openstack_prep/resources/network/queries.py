@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site, query
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.run import query
 from openstack_prep.resources.network.neutron_records import AddressHolder, NetworkRecord, PortRecord, SubnetRecord
 
 

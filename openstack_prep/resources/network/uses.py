@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from openstack_prep.base.errors import NotAllowed, ResourceFailed
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site, query
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.run import query
 from openstack_prep.resources.addresses import reserved_ports
 from openstack_prep.resources.network import queries
 from openstack_prep.resources.network.neutron_records import (

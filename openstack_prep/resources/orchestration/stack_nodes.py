@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site, query
+from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Resource
+from openstack_prep.core.run import query
 from openstack_prep.resources.heat.heat import HeatResource, HeatStack
 from openstack_prep.resources.heat.heat_list import stack_of
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site, query
+from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Resource
+from openstack_prep.core.run import query
 from openstack_prep.resources.heat.heat import HeatStack
 from openstack_prep.resources.heat.heat_list import stack_of
 

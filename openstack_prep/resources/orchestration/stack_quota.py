@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, QuotaExceeded
 from openstack_prep.base.raw import Values
-from openstack_prep.cloud.site import Site, query
+from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Key, Observed, Resource
+from openstack_prep.core.run import query
 from openstack_prep.resources.compute import quota_stores
 from openstack_prep.resources.compute.quota_stores import EACH, Quotum
 from openstack_prep.resources.heat import heat_need

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.cloud.site import query
+from openstack_prep.core.run import query
 from openstack_prep.openshift.check.scene import Scene
 from openstack_prep.openshift.install_config import Cluster, Machines
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from openstack_prep.base.errors import CloudError
 from openstack_prep.base.finding import Finding
-from openstack_prep.cloud.site import query
+from openstack_prep.core.run import query
 from openstack_prep.openshift.check.scene import Scene
 
 ROLE = "swiftoperator"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from openstack_prep.base.finding import Finding
 from openstack_prep.cloud.service import Service
-from openstack_prep.cloud.site import query
+from openstack_prep.core.run import query
 from openstack_prep.openshift.check.capacity.machines import POOLS, effective, said_in
 from openstack_prep.openshift.check.scene import Scene
 

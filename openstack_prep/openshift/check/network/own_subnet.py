@@ -19,12 +19,11 @@ from openstack_prep.openshift.check.network.topology import (
     machines,
     matches,
     own_subnets,
-    pools,
-    pools_without,
     references,
     router_interfaces,
 )
 from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.resources.network.allocation_pools import pools, pools_without
 from openstack_prep.resources.network.uses import INTERFACES
 
 LEAST_MTU = 1380  # IPv6's own 1280 and 100 that OVN-Kubernetes adds

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.cloud.site import query
+from openstack_prep.core.run import query
 from openstack_prep.openshift.check.capacity.machines import groups
 from openstack_prep.openshift.check.scene import Scene
 from openstack_prep.openshift.install_config import Reference
@@ -68,24 +68,6 @@ def router_interfaces(scene: Scene, network_id: str) -> list[Raw]:
 
 def addresses_of(port: Raw) -> list[Address]:
     return [ipaddress.ip_address(each["ip_address"]) for each in port["fixed_ips"]]
-
-
-def pools(subnet: Raw) -> list[tuple[Address, Address]]:
-    """Return the first and last address of each of a subnet's allocation pools."""
-    ends = ((each["start"], each["end"]) for each in subnet["allocation_pools"])
-    return [(ipaddress.ip_address(first), ipaddress.ip_address(last)) for first, last in ends]
-
-
-def pools_without(subnet: Raw, kept_out: Iterable[Address]) -> list[str]:
-    """Return the client's options that leave addresses out of a subnet's allocation pools."""
-    words = ["--no-allocation-pool"]
-    for first, last in pools(subnet):
-        start, end = int(first), int(last)
-        inside = sorted({int(each) for each in kept_out if each.version == first.version and start <= int(each) <= end})
-        for before, after in zip([start - 1, *inside], [*inside, end + 1], strict=True):
-            if before + 1 < after:
-                words += ["--allocation-pool", f"start={type(first)(before + 1)},end={type(first)(after - 1)}"]
-    return words
 
 
 def blocks(given: Iterable[str]) -> list[Block]:

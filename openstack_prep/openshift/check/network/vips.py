@@ -18,11 +18,10 @@ from openstack_prep.openshift.check.network.topology import (
     blocks,
     listed,
     own_subnets,
-    pools,
-    pools_without,
     virtual_addresses,
 )
 from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.resources.network.allocation_pools import pools, pools_without
 
 WHOSE = {"api_vips": "the API's", "ingress_vips": "ingress's", "DNS": "the cluster's DNS's"}
 

@@ -1,0 +1,121 @@
+"""What one run knows: what was read, and the ids of what was found or made.
+
+Everything read is read once, by whichever thread comes first; the others wait for its answer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, cast
+
+from openstack_prep.base.errors import NotFound
+from openstack_prep.core.model import Key, Mark, Observed, Resource
+from openstack_prep.core.wave import Wave
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Reader(Protocol):
+    """What keeps the answers of queries: a run, or what stands on one."""
+
+    def once(self, name: Hashable, read: Callable[[], T]) -> T: ...
+
+
+R = TypeVar("R", bound=Reader)
+
+
+def query(read: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T]:
+    """Have a function of a run read once for the same arguments; who asks meanwhile waits for the answer.
+
+    The function itself is the name under which the answer is kept, so that no two lists of different
+    fields can be taken for each other.
+    """
+
+    @wraps(read)
+    def ask(reader: R, /, *args: P.args, **options: P.kwargs) -> T:
+        name = (read, args, tuple(sorted(options.items())))
+        return reader.once(name, lambda: read(reader, *args, **options))
+
+    return ask
+
+
+class Run:
+    """What one run knows, wherever it works.
+
+    ``homes`` are the projects that the spec works in, its home project first; None is that of the connection.
+    ``progress`` is told of long work: (key, bytes done, bytes in all or None, bytes unpacked or None);
+    ``note`` of what OpenStack says of work that it does for us: (key, text).
+    """
+
+    def __init__(
+        self,
+        mark: Mark,
+        *,
+        homes: Sequence[Resource | None] = (),
+        progress: Callable[[Key, int, int | None, int | None], None] = lambda key, done, total, unpacked: None,
+    ) -> None:
+        self.mark = mark
+        self.homes = tuple(homes)
+        self.progress = progress
+        self.note: Callable[[Key, str], None] = lambda key, text: None
+        self.check_lease: Callable[[], None] = lambda: None  # raises LeaseLost when we may not write any more
+        self.known: dict[Key, Observed] = {}
+        self.spent = False  # whether a plan made from what was read here has been carried out
+        self.wave = Wave()
+        self._read: dict[Hashable, Future[object]] = {}
+        self._lock = threading.Lock()
+
+    def fresh(self) -> Self:
+        """Return a view of the same run that has read nothing yet but knows what was made."""
+        other = self._again()
+        other.known, other._lock = self.known, self._lock
+        other.progress, other.note = self.progress, self.note
+        other.wave, other.check_lease = self.wave, self.check_lease
+        return other
+
+    def _again(self) -> Self:
+        return type(self)(self.mark, homes=self.homes)
+
+    def once(self, name: Hashable, read: Callable[[], T]) -> T:
+        """Return what ``read`` returns, calling it at most once for that name; so are its errors.  See ``query``."""
+        return self._shared(self._read, name, read)
+
+    def _shared(self, answers: dict[Any, Future[Any]], name: Hashable, read: Callable[[], T]) -> T:
+        with self._lock:
+            answer = answers.get(name)
+            first = answer is None
+            if answer is None:
+                answer = answers[name] = Future()
+        if first:
+            try:
+                answer.set_result(read())
+            except BaseException as error:  # noqa: BLE001 - whoever waits gets it
+                answer.set_exception(error)
+        return cast(T, answer.result())
+
+    def look(self, resource: Resource) -> Observed | None:
+        """Return what stands for a resource, from what is known or by reading.
+
+        Two types may share a key, and what one of them finds need not do for the other: see ``Existing``.
+        """
+        found = self.known.get(resource.key)
+        if found is None:
+            found = self.once(
+                (type(resource), resource.key), lambda: type(resource).find(self, [resource]).get(resource.key)
+            )
+        return found
+
+    def find_id(self, resource: Resource) -> str | None:
+        found = self.look(resource)
+        return found.id if found else None
+
+    def id(self, resource: Resource) -> str:
+        """Return the id of what must exist by now; raises NotFound."""
+        found = self.find_id(resource)
+        if found is None:
+            raise NotFound(f"{resource.key.qualified} is neither in the spec nor in the cloud")
+        return found

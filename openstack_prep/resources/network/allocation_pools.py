@@ -1,0 +1,27 @@
+"""A subnet's allocation pools, in the API's answers and in the words of ``openstack subnet set``."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+
+from openstack_prep.base.ranges import Ip
+from openstack_prep.base.raw import Raw
+
+
+def pools(subnet: Raw) -> list[tuple[Ip, Ip]]:
+    """Return the first and last address of each of a subnet's allocation pools."""
+    ends = ((each["start"], each["end"]) for each in subnet["allocation_pools"])
+    return [(ipaddress.ip_address(first), ipaddress.ip_address(last)) for first, last in ends]
+
+
+def pools_without(subnet: Raw, kept_out: Iterable[Ip]) -> list[str]:
+    """Return the client's options that leave addresses out of a subnet's allocation pools."""
+    words = ["--no-allocation-pool"]
+    for first, last in pools(subnet):
+        start, end = int(first), int(last)
+        inside = sorted({int(each) for each in kept_out if each.version == first.version and start <= int(each) <= end})
+        for before, after in zip([start - 1, *inside], [*inside, end + 1], strict=True):
+            if before + 1 < after:
+                words += ["--allocation-pool", f"start={type(first)(before + 1)},end={type(first)(after - 1)}"]
+    return words

@@ -1,0 +1,28 @@
+"""``rke mesh``: from a spec to what stands between its clusters."""
+
+from __future__ import annotations
+
+from openstack_prep.base.errors import SpecError
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.executor import JOBS
+from openstack_prep.kubernetes import mesh
+from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
+from openstack_prep.spec import Spec
+from openstack_prep.verbs import api
+
+
+def look(cloud: Cloud, spec: Spec, *, path: str = "SPEC", jobs: int = JOBS) -> mesh.Examination:
+    """Return what must get through between the clusters of a spec's mesh, and what stands in the way; only reads.
+
+    ``path`` is the spec's file, for the commands that mend.  The connection is an administrator's, or of the
+    spec's own project.  Raises SpecError when fewer than two clusters take part, or when a stack does not tell
+    of its nodes; CloudError.
+    """
+    if any(isinstance(each, RkeCluster) for each in spec.resources):
+        spec = spec.limited_to(RkeCluster.kind)
+    spec, site = api.open_site(cloud, spec, jobs)
+    with cloud.reading():
+        try:
+            return mesh.look(site, spec.resources, path=path)
+        except SpecError as error:
+            raise SpecError(spec.placed(error.mistakes)) from None
