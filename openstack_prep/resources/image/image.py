@@ -22,9 +22,8 @@ from openstack_prep.core.model import Change, Key, Observed, Resource
 from openstack_prep.core.twin import choose, everyone, settle
 from openstack_prep.resources.image import glance, image_members, image_upload
 from openstack_prep.resources.image.glance import ImageRecord
-from openstack_prep.resources.image.image_fields import ImageFields
+from openstack_prep.resources.image.image_fields import EVERYBODYS, ImageFields
 from openstack_prep.resources.image.image_seal import NAME, PACKED, SEALS, SPEC, sealed, sums
-from openstack_prep.resources.image.image_upload import EVERYBODYS
 from openstack_prep.resources.network.uses import of_image
 
 SAID = ("disk_format", "container_format", "visibility", "min_disk", "min_ram", "protected")
@@ -203,10 +202,6 @@ class Image(ImageFields):
         said = {SPEC: site.mark.spec, NAME: self.name} | seals
         image = glance.patch(site, image, [glance.operation(name, value) for name, value in said.items()])
         return self._observed(site, image, [image])
-
-    def share(self, site: Site, image: ImageRecord) -> None:
-        """Make the declared projects members of an image."""
-        image_members.share(site, image, [site.id(each) for each in self.members()])
 
     def delete(self, site: Site, observed: Observed) -> None:
         record = observed.recorded(Family)

@@ -12,11 +12,13 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Adoptable, Coherent, Context, Key, Resource
 from openstack_prep.download.compression import Compression
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, ByTenant, InProject, Project
-from openstack_prep.resources.image import glance
+from openstack_prep.resources.image import glance, image_members
+from openstack_prep.resources.image.glance import ImageRecord
 from openstack_prep.resources.image.image_seal import SPEC
-from openstack_prep.resources.image.image_upload import EVERYBODYS
 from openstack_prep.resources.image.rhcos_source import Rhcos
 
+EVERYBODYS = ("public", "community")
+"""Visibilities that only an administrator gives, and that let every project see an image."""
 FROM_RHCOS = ("source", "checksum", "compression", "compressed_checksum", "size", "cached_as")
 HOW = frozenset({"source", "rhcos", "cached_as", "compression", "size", "import_method", "output_format"})
 """Fields that say how the content gets there."""
@@ -149,3 +151,7 @@ class ImageFields(ByTenant, Adoptable[Site], Coherent):
     @property
     def _old(self) -> str:
         return f"{self.name}-old"
+
+    def share(self, site: Site, image: ImageRecord) -> None:
+        """Make the declared projects members of an image."""
+        image_members.share(site, image, [site.id(each) for each in self.members()])

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, cast
 
 from openstack_prep.base.errors import CloudError, PrepError, ResourceFailed, passes
 from openstack_prep.base.raw import Values
@@ -19,19 +19,16 @@ from openstack_prep.download.installer_cache import Kept, cached
 from openstack_prep.download.verified import Verified
 from openstack_prep.resources.image import glance, web_download
 from openstack_prep.resources.image.glance import ImageRecord
+from openstack_prep.resources.image.image_fields import EVERYBODYS, ImageFields
 from openstack_prep.resources.image.image_seal import CONVERTED, NAME, PACKED, SEALS, SPEC
 
-if TYPE_CHECKING:
-    from openstack_prep.resources.image.image import Image
-
-EVERYBODYS = ("public", "community")
 TIMEOUT = 600.0  # seconds for Glance to answer when it has everything: it may first copy it to its store
 
 
 # --- what would go wrong ------------------------------------------------------------------
 
 
-def check(image: Image, site: Site) -> Iterator[tuple[str, str]]:
+def check(image: ImageFields, site: Site) -> Iterator[tuple[str, str]]:
     """Yield what forbids to make an image, and what to do."""
     if image.source is None:
         yield "does not exist, and cannot be made without a source", "give one, or correct the name"
@@ -43,7 +40,7 @@ def check(image: Image, site: Site) -> Iterator[tuple[str, str]]:
         yield from _check_conversion(image)
 
 
-def _check_conversion(image: Image) -> Iterator[tuple[str, str]]:
+def _check_conversion(image: ImageFields) -> Iterator[tuple[str, str]]:
     without = "leave output_format out"
     if shutil.which(qemu_img.COMMAND) is None:
         yield (
@@ -61,7 +58,7 @@ def _distant(source: str) -> bool:
 # --- the upload ---------------------------------------------------------------------------
 
 
-def upload(image: Image, site: Site, name: str) -> ImageRecord:
+def upload(image: ImageFields, site: Site, name: str) -> ImageRecord:
     """Make an image, verified, sealed and shared, under a name; what failed for good is not left."""
     maker, owner = _maker(image, site)
     with contextlib.ExitStack() as stack:
@@ -91,7 +88,7 @@ def _take_away(maker: Cloud, image_id: str, error: PrepError) -> None:
         raise PrepError(f"{error}; {said}") from error
 
 
-def _maker(image: Image, site: Site) -> tuple[Cloud, dict[str, str]]:
+def _maker(image: ImageFields, site: Site) -> tuple[Cloud, dict[str, str]]:
     """Return who uploads it, and what the body must then say of its owner."""
     tenant = None if image.visibility in EVERYBODYS else site.find_tenant(image.owner)
     if tenant is not None:
@@ -99,7 +96,7 @@ def _maker(image: Image, site: Site) -> tuple[Cloud, dict[str, str]]:
     return site.admin, {"owner": site.id(image.owner)} if image.owner else {}
 
 
-def _body(image: Image, site: Site, disk_format: str) -> Values:
+def _body(image: ImageFields, site: Site, disk_format: str) -> Values:
     sizes = {"min_disk": image.min_disk, "min_ram": image.min_ram}
     return {
         "disk_format": disk_format,
@@ -116,7 +113,7 @@ def _body(image: Image, site: Site, disk_format: str) -> Values:
 class _Sent:
     """One image's upload; ``stack`` closes what it opens."""
 
-    def __init__(self, image: Image, site: Site, stack: contextlib.ExitStack) -> None:
+    def __init__(self, image: ImageFields, site: Site, stack: contextlib.ExitStack) -> None:
         self.source = _content(image, site)
         self.held = self.source  # whose sums Glance must come to
         self.chunks: Iterable[bytes] = self.source
@@ -129,7 +126,7 @@ class _Sent:
         else:
             self.disk_format = image.disk_format or disk_format.of_source(self.source.source, self.source.compression)
 
-    def _convert(self, image: Image, stack: contextlib.ExitStack) -> None:
+    def _convert(self, image: ImageFields, stack: contextlib.ExitStack) -> None:
         """Take the content here and make it raw, in files without a name: they go with us, however we end."""
         self.disk_format = cast(str, image.output_format)
         file = _stored(self.chunks, _nameless(stack))
@@ -170,7 +167,7 @@ class _Sent:
         return raw, came | self.seal
 
 
-def _content(image: Image, site: Site) -> Verified:
+def _content(image: ImageFields, site: Site) -> Verified:
     """Return the content: from the installer's cache, or else from the source."""
     assert image.source is not None
     algorithm, _, digits = (image.checksum or "").partition(":")

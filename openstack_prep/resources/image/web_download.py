@@ -8,7 +8,6 @@ of its tasks has the reason.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from openstack_prep.base.errors import DownloadError, NotFound, ResourceFailed, WaitTimeout
@@ -22,10 +21,8 @@ from openstack_prep.download.compression import open_packed
 from openstack_prep.download.fetching import shown
 from openstack_prep.resources.image import glance
 from openstack_prep.resources.image.glance import ImageRecord
+from openstack_prep.resources.image.image_fields import ImageFields
 from openstack_prep.resources.image.image_seal import SEALS, glances_sums
-
-if TYPE_CHECKING:
-    from openstack_prep.resources.image.image import Image
 
 METHOD = "web-download"
 COMPUTED = ("sha512", "md5")  # the sums that Glance makes, unless its administrator chose another than sha512
@@ -40,7 +37,7 @@ LOCK, STORES, FAILED = "os_glance_import_task", "os_glance_importing_to_stores",
 # --- what would go wrong ------------------------------------------------------------------
 
 
-def check(image: Image, site: Site) -> Iterator[tuple[str, str]]:
+def check(image: ImageFields, site: Site) -> Iterator[tuple[str, str]]:
     """Yield what forbids to import an image so, and what to do."""
     assert image.source is not None
     without = "leave import_method out"
@@ -93,7 +90,7 @@ def _check_content(source: str, may_be_packed: bool) -> Iterator[tuple[str, str]
 class Import:
     """One image's import."""
 
-    def __init__(self, image: Image) -> None:
+    def __init__(self, image: ImageFields) -> None:
         self.image = image
         self.source = image.source or ""
         self.secrets = [Secret(self.source)] if self.source != shown(self.source) else []  # it may be signed
