@@ -8,24 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import Self
 
-from openstack_prep.base import ranges
 from openstack_prep.base.errors import Mistake, NotFound, SpecError
-from openstack_prep.base.fields import Mac, Name
-from openstack_prep.base.ranges import AddressRange, Range
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.resources.addresses import pair_writing
 from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.addresses.pair_fields import PairFields, PairNeighbours
 from openstack_prep.resources.addresses.pair_records import PortShares, Share, recorded
 from openstack_prep.resources.files.existing import Existing
 from openstack_prep.resources.identity.project import InProject
 from openstack_prep.resources.network import queries
-from openstack_prep.resources.network.neighbours import PairNeighbours
 from openstack_prep.resources.network.port import ports_of
-from openstack_prep.resources.network.port_choice import PortChoice
 
 JOBS = 4
 """Ports changed at a time, within one step."""
@@ -33,33 +29,13 @@ DISTRIBUTED = "network:distributed"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddressPairs(PortChoice):
+class AddressPairs(PairFields):
     """Addresses that ports may use besides their own, such as the virtual ones of a cluster.
 
     Say which ports by one of ``ports``, ``infra_id``, ``tag``, ``stack`` and ``security_group``.  A pair that
     we put on a port is recorded by a tag of the port.  What the spec no longer declares goes, and
     destroy takes just the recorded ones away; what others put there stays.
     """
-
-    kind: ClassVar[str] = "address_pairs"
-
-    name: Name
-    """What this spec calls them."""
-    addresses: tuple[AddressRange, ...] | None = None
-    """Addresses to allow: single ones, networks, or ranges, which become the fewest networks."""
-    pools: tuple[Name, ...] = ()
-    """Address pools of this spec to allow, each on the ports of its own network."""
-    network: Name | None = None
-    """Only ports on this network; with pools, it is where all of them are allowed."""
-    mac_address: Mac | None = None
-    """MAC address of the pairs; default: each port's own."""
-    prune: bool = True
-    """Whether what this spec put there earlier, and no longer declares, is taken away."""
-
-    @property
-    def neighbours(self) -> PairNeighbours:
-        """What else the spec declares; nothing is known of it before the pairs are resolved."""
-        return PairNeighbours()
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         return (self.resolve_among(context.resources),)
@@ -109,75 +85,13 @@ class AddressPairs(PortChoice):
     # --- what should be ---------------------------------------------------------------------
 
     def desired(self) -> Values:
-        return {"addresses": self._given.union(*self._pooled().values()), "elsewhere": frozenset()}
-
-    @property
-    def _given(self) -> frozenset[str]:
-        """The addresses that are to be allowed on all ports, each range by itself."""
-        return frozenset(block for each in self.addresses or () for block in ranges.blocks([Range.read(each)]))
-
-    def _pooled(self) -> dict[str, frozenset[str]]:
-        """Return the fewest blocks that make up the pools, by subnet."""
-        by_subnet: dict[str, list[Range]] = {}
-        for pool in (self.neighbours.pool(each) for each in self.pools):
-            by_subnet.setdefault(pool.subnet, []).extend(pool.ranges)
-        used = self.neighbours.used
-        if used is None:
-            return {subnet: frozenset(ranges.blocks(each)) for subnet, each in by_subnet.items()}
-        singles = ranges.read(used)
-        return {
-            subnet: frozenset(str(one) for one in singles if any(one.first in each for each in whole))
-            for subnet, whole in by_subnet.items()
-        }
-
-    def claims(self, site: Site) -> dict[str, frozenset[str]] | None:
-        """Return by id of port what is to be allowed there; None when there are no such ports yet."""
-        return site.once((AddressPairs._claims, self.key), lambda: self._claims(site))
-
-    def _claims(self, site: Site) -> dict[str, frozenset[str]] | None:
-        chosen = self.chosen(site) if len(self.ways) == 1 else None
-        if chosen is None:
-            return None
-        pooled = self._pooled()
-        if self.network:
-            here = site.find_id(self.sibling(Existing, self.network, of="network"))
-            everything = self._given.union(*pooled.values())
-            return {port.id: everything for port in chosen if port.network_id == here}
-        if not self.pools:
-            return {port.id: self._given for port in chosen}
-        networks: dict[str | None, frozenset[str]] = {}
-        for subnet, blocks in pooled.items():
-            room = next(pool for pool in self.neighbours.pools if pool.subnet == subnet).room(site)
-            network = room.network_id if room else None
-            networks[network] = networks.get(network, self._given) | blocks
-        return {port.id: networks[port.network_id] for port in chosen if port.network_id in networks}
+        return {"addresses": self.given.union(*self.pooled().values()), "elsewhere": frozenset()}
 
     # --- what is there --------------------------------------------------------------------
 
-    def _shares(self, site: Site) -> list[Share]:
-        """Return what there is to do with each port that is meant, or bears our record.
-
-        Of several address pairs of a spec, the first that means a port looks after its record.
-        """
-        siblings = self.neighbours.pairs or (self,)
-        claims = [each.claims(site) for each in siblings]
-        place = next(i for i, each in enumerate(siblings) if each.name == self.name)
-        complete = None not in claims
-        shares = []
-        for port in ports_of(site, site.find_project_id(self.owner)):
-            claimants = {i: each[port.id] for i, each in enumerate(claims) if each and port.id in each}
-            mine = recorded(site.mark, port) if place == min(claimants, default=0) else frozenset()
-            if place not in claimants and not mine:
-                continue
-            stale = mine.difference(*claimants.values()) if self.prune and (claimants or complete) else frozenset()
-            wanted = claimants.get(place)
-            mac = self.mac_address and self.mac_address.lower()
-            shares.append(Share(port, wanted or frozenset(), mac, stale, mine, wanted is not None))
-        return shares
-
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {each.key: each._observe(each._shares(site), each.claims(site) is not None) for each in wanted}
+        found = {each.key: each._observe(each.shares(site), each.claims(site) is not None) for each in wanted}
         return {key: observed for key, observed in found.items() if observed is not None}
 
     @classmethod
@@ -236,7 +150,7 @@ class AddressPairs(PortChoice):
             if not port.port_security_enabled:
                 off = f"port security is off on port {port.name} {port.id}: nothing is filtered there"
                 yield self.mistake(off, "take it out here, or switch port security on")
-        lacking = {share.port.network_id for share in self._shares(site) if share.missing}
+        lacking = {share.port.network_id for share in self.shares(site) if share.missing}
         yield from self._check_distributed(site, lacking)
 
     @property
@@ -265,7 +179,7 @@ class AddressPairs(PortChoice):
     # --- the verbs ------------------------------------------------------------------------
 
     def create(self, site: Site) -> Observed:
-        return self._everywhere(site, self._shares(site))
+        return self._everywhere(site, self.shares(site))
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         return self._everywhere(site, observed.recorded(PortShares).shares)

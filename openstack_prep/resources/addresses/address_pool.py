@@ -9,58 +9,36 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
-from typing import Annotated, ClassVar, Literal, Self
-
-from annotated_types import Len
+from typing import Self
 
 from openstack_prep.base import ranges
 from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, ResourceFailed
-from openstack_prep.base.fields import Name
-from openstack_prep.base.ranges import AddressRange, Ip, Range
+from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Values
-from openstack_prep.cloud.site import Site, only_one
+from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.resources.addresses import reserved_ports
 from openstack_prep.resources.addresses.address_room import Room
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.addresses.pool_fields import CEILING, PoolFields, PoolNeighbours
 from openstack_prep.resources.addresses.reserved_ports import PoolPorts, addresses_of, shown, use_of
 from openstack_prep.resources.compute import quota_stores
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.compute.quota_stores import Quotum, quotum, store_of
-from openstack_prep.resources.identity.project import ByTenant
 from openstack_prep.resources.network import queries
-from openstack_prep.resources.network.neighbours import PoolNeighbours
-from openstack_prep.resources.network.neutron_records import PortRecord, SubnetRecord
+from openstack_prep.resources.network.neutron_records import PortRecord
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.subnet import Subnet
 
-CEILING = 1024
-"""Addresses that may be kept by ports: each counts against the project's quota."""
 OUTSIDE = "outside the allocation pools"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddressPool(ByTenant):
+class AddressPool(PoolFields):
     """Addresses of a subnet that are kept free of servers, for a cluster's load balancer to use.
 
     Kept by a port for each, which carries our mark, or by lying outside the allocation pools, which is checked.
     """
-
-    kind: ClassVar[str] = "address_pool"
-
-    name: Name
-    """What this spec calls it; begins the names of its ports."""
-    subnet: Name
-    """Name of the subnet, of the spec or of the cloud."""
-    addresses: Annotated[tuple[AddressRange, ...], Len(1)]
-    """Its addresses: ranges such as 10.0.0.200-10.0.0.219, networks such as 10.0.0.192/28, or single ones."""
-    reserve: Literal["ports", "outside"] = "ports"
-    """By a port for each address (up to 1024), or by lying outside every allocation pool of the subnet."""
-
-    @property
-    def neighbours(self) -> PoolNeighbours:
-        """What else the spec declares; nothing is known of it before the pool is resolved."""
-        return PoolNeighbours()
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         subnets = [each for each in self.of_project(context.declared(Subnet)) if each.name == self.subnet]
@@ -76,45 +54,15 @@ class AddressPool(ByTenant):
         quota = Quota(project=self.project, project_domain=self.project_domain)
         return (*super().needs(), self.key_of(Subnet.kind, self.subnet), quota.key)
 
-    @property
-    def ranges(self) -> list[Range]:
-        """The addresses, as the fewest ranges."""
-        return ranges.merged(map(Range.read, self.addresses))
-
-    @property
-    def _count(self) -> int:
-        return sum(each.count for each in self.ranges)
-
     def desired(self) -> Values:
         return {"subnet": self.subnet, "addresses": tuple(map(str, self.ranges)), "reserve": self.reserve}
 
     # --- what is there --------------------------------------------------------------------
 
-    def room(self, site: Site) -> Room | None:
-        """Return the subnet's addresses, as they are or will be; None when there is no such subnet."""
-        found = site.look(self.sibling(Subnet, self.subnet))
-        record = found.recorded(SubnetRecord) if found else None
-        if record is None and self.neighbours.subnet is None:
-            record = self._shared_subnet(site)
-        return Room.of(self.subnet, record, self.neighbours.subnet)
-
-    def _shared_subnet(self, site: Site) -> SubnetRecord | None:
-        """Return the subnet of that name on a network that others share with the project."""
-        cloud = site.find_tenant(self.owner)
-        if cloud is None:
-            return None
-        listed = queries.subnets_named(site, cloud, self.subnet)
-        return only_one(listed, f"subnet/{self.subnet}")
-
-    def _kept(self, site: Site) -> list[PortRecord]:
-        """Return the ports of this pool that exist, wherever they are."""
-        listed = ports_of(site, site.find_project_id(self.owner))
-        return [port for port in listed if site.mark.owns(port.description, self.name)]
-
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         rooms = ((each, each.room(site)) for each in wanted)
-        found = {each.key: each._observe(room.id if room else None, each._kept(site)) for each, room in rooms}
+        found = {each.key: each._observe(room.id if room else None, each.kept(site)) for each, room in rooms}
         return {key: observed for key, observed in found.items() if observed is not None}
 
     @classmethod
@@ -162,9 +110,9 @@ class AddressPool(ByTenant):
     # --- what would go wrong --------------------------------------------------------------
 
     def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
-        if self.reserve == "ports" and self._count > CEILING:
+        if self.reserve == "ports" and self.count > CEILING:
             yield self.mistake(
-                f"{self._count} addresses are too many to keep by a port for each; {CEILING} are the most",
+                f"{self.count} addresses are too many to keep by a port for each; {CEILING} are the most",
                 "name fewer, or choose reserve: outside",
             )
             return
@@ -175,9 +123,9 @@ class AddressPool(ByTenant):
                 yield self.mistake(f"subnet {self.subnet} does not exist", "declare it in the spec, or correct it")
             return
         yield from self.misfits(room)
-        yield from self._check_holders(site, room, self._kept(site))
+        yield from self._check_holders(site, room, self.kept(site))
         yield from self._check_quota(site)
-        for port in self._going(room, observed.recorded(PoolPorts).ports if observed else ()):
+        for port in self.going(room, observed.recorded(PoolPorts).ports if observed else ()):
             if used := use_of(port):
                 what = f"{shown(port)} is to go from the pool, and is {used}"
                 yield self.mistake(what, "take it away there first, or leave the address in the pool")
@@ -199,7 +147,7 @@ class AddressPool(ByTenant):
 
     def _check_holders(self, site: Site, room: Room, kept: Sequence[PortRecord]) -> Iterator[Mistake]:
         """Yield the ports of others that have an address of the pool, as far as our credentials see them."""
-        if room.id is None or (self.reserve == "ports" and not self._missing(room, kept)):
+        if room.id is None or (self.reserve == "ports" and not self.missing(room, kept)):
             return
         listed = queries.ports_in_subnet(site, room.id)
         # an address that another pool has, too, is told as an overlap
@@ -209,7 +157,7 @@ class AddressPool(ByTenant):
         passing: dict[str, list[Range]] = defaultdict(list)
         for address, port in sorted(held.items(), key=lambda each: int(each[0])):
             others = port.id not in mine and address != room.gateway
-            if not others or not self._has(address) or any(each._has(address) for each in told):
+            if not others or not self.has(address) or any(each.has(address) for each in told):
                 continue
             if site.mark.owns(port.description):
                 passing[port.name.removesuffix(f"-{address}")].append(Range(address, address))
@@ -223,10 +171,10 @@ class AddressPool(ByTenant):
     def _check_quota(self, site: Site) -> Iterator[Mistake]:
         """Yield that there will be too few ports left, once for all pools of the project."""
         pools = [each for each in self.neighbours.pools or (self,) if each.reserve == "ports"]
-        pools = [each for each in pools if each._count <= CEILING]
+        pools = [each for each in pools if each.count <= CEILING]
         if not pools or pools[0].name != self.name:
             return
-        more = sum(len(each._missing(each.room(site), each._kept(site))) for each in pools)
+        more = sum(len(each.missing(each.room(site), each.kept(site))) for each in pools)
         quota = self._port_quota(site) if more else None
         if quota is not None and not quota.allows(more):
             what = (
@@ -275,7 +223,7 @@ class AddressPool(ByTenant):
         wrong = [mistake.what for mistake in self.misfits(room)]
         if wrong:
             raise ResourceFailed(f"{self.key}: {'; '.join(wrong)}")
-        going = self._going(room, kept)
+        going = self.going(room, kept)
         reserved_ports.remove(site, self.owner, going)
         gone = {port.id for port in going}
         left = [port for port in kept if port.id not in gone]
@@ -285,27 +233,11 @@ class AddressPool(ByTenant):
             self.name,
             network_id=room.network_id,
             subnet_id=room.id,
-            addresses=self._missing(room, left),
+            addresses=self.missing(room, left),
         )
         observed = self._observe(room.id, left)
         assert observed is not None
         return observed
-
-    def _missing(self, room: Room | None, kept: Iterable[PortRecord]) -> list[str]:
-        """Return the addresses that are to have a port and have none of ours."""
-        if self.reserve == "outside":
-            return []
-        there = {each for port in kept for each in addresses_of(port, room.id if room else None)}
-        return [text for each in self.ranges for address in each if (text := str(address)) not in there]
-
-    def _going(self, room: Room, kept: Iterable[PortRecord]) -> list[PortRecord]:
-        """Return our ports that keep no address of the pool any more."""
-        if self.reserve == "outside":
-            return list(kept)
-        return [port for port in kept if not any(map(self._has, map(ip_address, addresses_of(port, room.id))))]
-
-    def _has(self, address: Ip) -> bool:
-        return any(address in each for each in self.ranges)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,101 @@
+"""What a spec says of an address pool, and what of it stands: its ports, its subnet and its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Annotated, ClassVar, Literal
+
+from annotated_types import Len
+
+from openstack_prep.base import ranges
+from openstack_prep.base.fields import Name
+from openstack_prep.base.ranges import AddressRange, Ip, Range
+from openstack_prep.cloud.site import Site, only_one
+from openstack_prep.resources.addresses.address_room import Room
+from openstack_prep.resources.addresses.reserved_ports import addresses_of
+from openstack_prep.resources.identity.project import ByTenant
+from openstack_prep.resources.network import queries
+from openstack_prep.resources.network.neutron_records import PortRecord, SubnetRecord
+from openstack_prep.resources.network.port import ports_of
+from openstack_prep.resources.network.subnet import Subnet
+
+CEILING = 1024
+"""Addresses that may be kept by ports: each counts against the project's quota."""
+
+
+@dataclass(frozen=True)
+class PoolNeighbours:
+    """What the spec declares in the project of a pool: its subnet, all pools, and the limit of ports."""
+
+    subnet: Subnet | None = None
+    pools: tuple[PoolFields, ...] = ()
+    port_limit: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolFields(ByTenant):
+    """What a spec says of an address pool."""
+
+    kind: ClassVar[str] = "address_pool"
+
+    name: Name
+    """What this spec calls it; begins the names of its ports."""
+    subnet: Name
+    """Name of the subnet, of the spec or of the cloud."""
+    addresses: Annotated[tuple[AddressRange, ...], Len(1)]
+    """Its addresses: ranges such as 10.0.0.200-10.0.0.219, networks such as 10.0.0.192/28, or single ones."""
+    reserve: Literal["ports", "outside"] = "ports"
+    """By a port for each address (up to 1024), or by lying outside every allocation pool of the subnet."""
+
+    @property
+    def neighbours(self) -> PoolNeighbours:
+        """What else the spec declares; nothing is known of it before the pool is resolved."""
+        return PoolNeighbours()
+
+    @property
+    def ranges(self) -> list[Range]:
+        """The addresses, as the fewest ranges."""
+        return ranges.merged(map(Range.read, self.addresses))
+
+    @property
+    def count(self) -> int:
+        return sum(each.count for each in self.ranges)
+
+    def room(self, site: Site) -> Room | None:
+        """Return the subnet's addresses, as they are or will be; None when there is no such subnet."""
+        found = site.look(self.sibling(Subnet, self.subnet))
+        record = found.recorded(SubnetRecord) if found else None
+        if record is None and self.neighbours.subnet is None:
+            record = self._shared_subnet(site)
+        return Room.of(self.subnet, record, self.neighbours.subnet)
+
+    def _shared_subnet(self, site: Site) -> SubnetRecord | None:
+        """Return the subnet of that name on a network that others share with the project."""
+        cloud = site.find_tenant(self.owner)
+        if cloud is None:
+            return None
+        listed = queries.subnets_named(site, cloud, self.subnet)
+        return only_one(listed, f"subnet/{self.subnet}")
+
+    def kept(self, site: Site) -> list[PortRecord]:
+        """Return the ports of this pool that exist, wherever they are."""
+        listed = ports_of(site, site.find_project_id(self.owner))
+        return [port for port in listed if site.mark.owns(port.description, self.name)]
+
+    def missing(self, room: Room | None, kept: Iterable[PortRecord]) -> list[str]:
+        """Return the addresses that are to have a port and have none of ours."""
+        if self.reserve == "outside":
+            return []
+        there = {each for port in kept for each in addresses_of(port, room.id if room else None)}
+        return [text for each in self.ranges for address in each if (text := str(address)) not in there]
+
+    def going(self, room: Room, kept: Iterable[PortRecord]) -> list[PortRecord]:
+        """Return our ports that keep no address of the pool any more."""
+        if self.reserve == "outside":
+            return list(kept)
+        return [port for port in kept if not any(map(self.has, map(ip_address, addresses_of(port, room.id))))]
+
+    def has(self, address: Ip) -> bool:
+        return any(address in each for each in self.ranges)
