@@ -9,29 +9,24 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Self
 
 from openstack_prep.base.errors import Loss, Mistake, SpecError
-from openstack_prep.base.fields import File, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Change, Context, Key, Mark, Observed, Resolved, Resource
-from openstack_prep.kubernetes.cilium import Cilium
 from openstack_prep.kubernetes.cluster import rke_files, rke_hints, rke_roles
-from openstack_prep.kubernetes.cluster.rke_scene import NETWORKS, PARAMETERS, Scene
-from openstack_prep.kubernetes.metallb import MetalLB
-from openstack_prep.kubernetes.model import Cluster
-from openstack_prep.kubernetes.networks import ClusterNetworks, Taken
+from openstack_prep.kubernetes.cluster.rke_scene import NETWORKS, PARAMETERS, RkeFields, Scene
+from openstack_prep.kubernetes.networks import Taken
 from openstack_prep.resources.files.existing import Existing
 from openstack_prep.resources.files.marked_files import MarkedFiles
 from openstack_prep.resources.network import queries
 from openstack_prep.resources.orchestration import stack_outputs
-from openstack_prep.resources.orchestration.stack_inputs import OnStack
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
 
 
 @dataclass(frozen=True, kw_only=True)
-class RkeCluster(OnStack, Cluster):
+class RkeCluster(RkeFields):
     """The files of a cluster, made of what its stack tells of the nodes, and kept in step with it.
 
     Each has our mark for its first line and only its owner can read it; a file without the mark is
@@ -40,35 +35,6 @@ class RkeCluster(OnStack, Cluster):
     is told the networks, the plugin, the version and whether there is an external cloud provider; roles,
     config and private_registries are in the files alone.
     """
-
-    kind: ClassVar[str] = "rke_cluster"
-
-    name: Name
-    """Name of the cluster."""
-    directory: File
-    """Folder to write its files into, one for each cluster."""
-    metallb: MetalLB | None = None
-    """MetalLB's configuration."""
-    cilium: Cilium | None = None
-    """Cilium's values for Helm."""
-    networks: ClusterNetworks | None = None
-    """Where networks that nobody gives are drawn from; default: the spec's cluster_networks."""
-
-    # --- what should be -------------------------------------------------------------------
-
-    @property
-    def drawn_from(self) -> ClusterNetworks:
-        return self.networks or ClusterNetworks()
-
-    @property
-    def has_networks(self) -> bool:
-        """Whether each was given, or could be drawn."""
-        return all(getattr(self, name) for name in NETWORKS)
-
-    @property
-    def scene(self) -> Scene:
-        """The rest of the spec; nothing is known of it before the cluster is resolved."""
-        return Scene()
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         """Return it with its networks and what it takes from the rest of the spec."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
@@ -14,15 +14,13 @@ from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes import cilium, metallb
 from openstack_prep.kubernetes.cilium import Member
+from openstack_prep.kubernetes.cluster.rke_scene import RkeFields
 from openstack_prep.kubernetes.model import NodeGroup, Role
 from openstack_prep.kubernetes.nodes import Machine, nodes_of, unmatched
 from openstack_prep.kubernetes.rke1 import cluster_yml
 from openstack_prep.kubernetes.rke2 import rke2
 from openstack_prep.resources.heat.heat_parameters import items
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
-
-if TYPE_CHECKING:
-    from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
 
 METALLB, SERVICE, COMMANDS, REGISTRIES = "metallb.yaml", "cilium-etcd.yaml", "mesh-commands.txt", "registries.yaml"
 VALUES = {"rke": "cilium-values.yaml", "rke2": "rke2-cilium-config.yaml"}
@@ -39,13 +37,13 @@ Content = str | Sequence[Raw]
 """A text, or the documents of a YAML file, in which what nobody may see is a Secret."""
 
 
-def names(cluster: RkeCluster) -> list[str]:
+def names(cluster: RkeFields) -> list[str]:
     """Return the names of the files that do not depend on the nodes."""
     first = [cluster_yml.FILE] if cluster.distribution == "rke" else []
     return [*first, *_beside(cluster)]
 
 
-def texts(cluster: RkeCluster, outputs: Outputs, *, openly: bool) -> dict[str, str]:
+def texts(cluster: RkeFields, outputs: Outputs, *, openly: bool) -> dict[str, str]:
     """Return the files by name, with their secrets or with stars in their place.
 
     Raises SpecError for nodes of no group.
@@ -65,7 +63,7 @@ def _starred(value: object) -> object:
     return HIDDEN if isinstance(value, Secret) else value
 
 
-def _configs(cluster: RkeCluster, outputs: Outputs) -> Mapping[str, Content]:
+def _configs(cluster: RkeFields, outputs: Outputs) -> Mapping[str, Content]:
     """Return the files for RKE, or for each node of RKE2."""
     declared = as_declared(cluster, outputs)
     nodes = nodes_of(declared, machines(cluster, outputs))
@@ -79,7 +77,7 @@ def _configs(cluster: RkeCluster, outputs: Outputs) -> Mapping[str, Content]:
     return {f"{name}.yaml": [each] for name, each in configs.items()} | ({REGISTRIES: [logins]} if logins else {})
 
 
-def as_declared(cluster: RkeCluster, outputs: Outputs | None) -> RkeCluster:
+def as_declared(cluster: RkeFields, outputs: Outputs | None) -> RkeFields:
     """Return a cluster with what its stack says of logins and roles, and Cilium of the rest."""
     if cluster.distribution == "rke":
         user = cluster.user or (outputs.values.get("login_user") if outputs else None)
@@ -100,7 +98,7 @@ def _servers_and_agents(outputs: Outputs) -> tuple[NodeGroup, ...]:
     return (first, NodeGroup(nodes=f"{servers}-", roles=works)) if agents else (first,)
 
 
-def _beside(cluster: RkeCluster) -> dict[str, Content]:
+def _beside(cluster: RkeFields) -> dict[str, Content]:
     """Return the files for kubectl and Helm, which no node has a part in."""
     found: dict[str, Content] = {}
     if cluster.metallb:
@@ -118,7 +116,7 @@ def _beside(cluster: RkeCluster) -> dict[str, Content]:
     return found
 
 
-def member(cluster: RkeCluster) -> Member:
+def member(cluster: RkeFields) -> Member:
     """Return a cluster as Cilium's mesh sees it."""
     assert cluster.cilium is not None
     old = cluster.metallb is not None and cluster.metallb.manifests == "configmap"
@@ -126,17 +124,17 @@ def member(cluster: RkeCluster) -> Member:
     return Member(name=cluster.name, cilium=cluster.cilium, cluster=cluster, old_metallb=old, values_file=values)
 
 
-def members_beside(cluster: RkeCluster) -> list[Member]:
+def members_beside(cluster: RkeFields) -> list[Member]:
     """Return all clusters of the spec that have Cilium."""
     return [member(each) for each in cluster.scene.clusters.values() if each.cilium]
 
 
-def machines(cluster: RkeCluster, outputs: Outputs) -> list[Machine]:
+def machines(cluster: RkeFields, outputs: Outputs) -> list[Machine]:
     """Return the nodes that a stack tells of: name, address from outside, address among them."""
     return [(name, address, inner) for name, address, inner in _rows(cluster, outputs)]
 
 
-def _rows(cluster: RkeCluster, outputs: Outputs) -> Iterator[tuple[Any, ...]]:
+def _rows(cluster: RkeFields, outputs: Outputs) -> Iterator[tuple[Any, ...]]:
     said = outputs.values
     for group in GROUPS[cluster.distribution]:
         outer = said[f"{group}_addresses"]
@@ -147,7 +145,7 @@ def _rows(cluster: RkeCluster, outputs: Outputs) -> Iterator[tuple[Any, ...]]:
 # --- what is wrong ------------------------------------------------------------------------
 
 
-def mistakes(cluster: RkeCluster, outputs: Outputs | None) -> Iterator[Mistake]:
+def mistakes(cluster: RkeFields, outputs: Outputs | None) -> Iterator[Mistake]:
     """Yield what keeps the files from being right; ``outputs`` is None while the stack cannot tell."""
     found = list(of_outputs(cluster, outputs) if outputs else _of_template(cluster))
     yield from found
@@ -171,7 +169,7 @@ def mistakes(cluster: RkeCluster, outputs: Outputs | None) -> Iterator[Mistake]:
         yield from (each if each.where in ours else replace(each, where=f"cilium.{each.where}") for each in said)
 
 
-def warnings(cluster: RkeCluster, outputs: Outputs | None) -> Iterator[str]:
+def warnings(cluster: RkeFields, outputs: Outputs | None) -> Iterator[str]:
     """Yield what works, but not as well as it could."""
     if cluster.ssh_key_path and not Path(cluster.ssh_key_path).exists():
         yield f"ssh_key_path: {cluster.ssh_key_path} is not there; RKE is to run where it is"
@@ -183,7 +181,7 @@ def warnings(cluster: RkeCluster, outputs: Outputs | None) -> Iterator[str]:
         yield from metallb.warnings(cluster.metallb, cluster.config or {}) if cluster.metallb else ()
 
 
-def how_many(cluster: RkeCluster, outputs: Outputs | None) -> int | None:
+def how_many(cluster: RkeFields, outputs: Outputs | None) -> int | None:
     """Return how many nodes the stack has or, by its parameters, will have; None when nobody knows yet."""
     if outputs:
         return len(machines(cluster, outputs))
@@ -191,14 +189,14 @@ def how_many(cluster: RkeCluster, outputs: Outputs | None) -> int | None:
     return sum(map(int, counts)) if all(each.isdecimal() for each in counts) else None
 
 
-def to_come(cluster: RkeCluster, outputs: Outputs) -> int | None:
+def to_come(cluster: RkeFields, outputs: Outputs) -> int | None:
     """Return how many nodes the stack will have by the spec; None when that changes nothing, or nobody knows."""
     counts = _counts(cluster)
     same = all(str(outputs.parameters.get(name)) == count for name, count in counts.items())
     return None if same else how_many(cluster, None)
 
 
-def _counts(cluster: RkeCluster) -> dict[str, str]:
+def _counts(cluster: RkeFields) -> dict[str, str]:
     """Return by parameter how many nodes the spec gives a stack, as Heat says numbers."""
     template = cluster.scene.template(cluster) or {}
     given, declared = cluster.scene.parameters(cluster), template.get("parameters") or {}
@@ -206,7 +204,7 @@ def _counts(cluster: RkeCluster) -> dict[str, str]:
     return {name: str(given.get(name, declared.get(name, {}).get("default"))) for name in names}
 
 
-def _of_template(cluster: RkeCluster) -> Iterator[Mistake]:
+def _of_template(cluster: RkeFields) -> Iterator[Mistake]:
     """Yield what the template of a stack of the spec does not offer."""
     template = cluster.scene.template(cluster)
     if template is not None:
@@ -215,7 +213,7 @@ def _of_template(cluster: RkeCluster) -> Iterator[Mistake]:
         yield from [lacking(cluster, missing)] if missing else []
 
 
-def of_outputs(cluster: RkeCluster, outputs: Outputs) -> Iterator[Mistake]:
+def of_outputs(cluster: RkeFields, outputs: Outputs) -> Iterator[Mistake]:
     """Yield what the outputs of a stack lack."""
     missing = [name for name in WANTED[cluster.distribution] if outputs.values.get(name) is None]
     if missing:
@@ -242,7 +240,7 @@ def of_outputs(cluster: RkeCluster, outputs: Outputs) -> Iterator[Mistake]:
         yield Mistake("stack", what, "have the template give one name and one address for each node")
 
 
-def lacking(cluster: RkeCluster, missing: Iterable[str]) -> Mistake:
+def lacking(cluster: RkeFields, missing: Iterable[str]) -> Mistake:
     """Return the mistake of a stack whose template does not offer what a cluster is made of."""
     what = f"stack/{cluster.stack} has no output {', '.join(missing)}"
     remedy = f"add it to the template's outputs, or take shipped:{cluster.distribution}-cluster.yaml"

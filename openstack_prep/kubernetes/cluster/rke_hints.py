@@ -5,17 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from openstack_prep.kubernetes import cilium
 from openstack_prep.kubernetes.cluster.rke_files import COMMANDS, VALUES, member, members_beside, mistakes, warnings
+from openstack_prep.kubernetes.cluster.rke_scene import RkeFields
 from openstack_prep.kubernetes.rke1 import cluster_yml
 from openstack_prep.kubernetes.rke2 import rke2
 from openstack_prep.resources.files.marked_files import documents
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
-
-if TYPE_CHECKING:
-    from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
 
 PLACES = {
     "cluster_cidr": (("services", "kube-controller", "cluster_cidr"), ("cluster-cidr",)),
@@ -40,7 +37,7 @@ def _at(document: object, place: Iterable[str]) -> object:
     return document
 
 
-def told(cluster: RkeCluster, outputs: Outputs | None, folder: str) -> dict[str, str]:
+def told(cluster: RkeFields, outputs: Outputs | None, folder: str) -> dict[str, str]:
     """Return what is worth telling once the files are there: where, what to type next, what could be better."""
     known = outputs if outputs and not list(mistakes(cluster, outputs)) else None
     said = {"path": folder} if cluster.distribution == "rke2" else {"path": f"{folder}/{cluster_yml.FILE}"}
@@ -51,7 +48,7 @@ def told(cluster: RkeCluster, outputs: Outputs | None, folder: str) -> dict[str,
     return {name: text for name, text in said.items() if text}
 
 
-def _next(cluster: RkeCluster, outputs: Outputs, folder: str) -> str:
+def _next(cluster: RkeFields, outputs: Outputs, folder: str) -> str:
     """Return the commands that lead to the kubeconfig, and to Cilium unless a mesh has an order of its own."""
     if cluster.cilium is None or (_in_a_mesh(cluster) and cluster.cilium.mesh == "clustermesh-apiserver"):
         return _to_the_kubeconfig(cluster, outputs, folder)
@@ -59,11 +56,11 @@ def _next(cluster: RkeCluster, outputs: Outputs, folder: str) -> str:
     return f"{_to_the_kubeconfig(cluster, outputs, folder)}\n{cilium.install(me)}"
 
 
-def _in_a_mesh(cluster: RkeCluster) -> bool:
+def _in_a_mesh(cluster: RkeFields) -> bool:
     return cluster.cilium is not None and cluster.cilium.mesh != "none" and bool(cilium.hint(members_beside(cluster)))
 
 
-def _to_the_kubeconfig(cluster: RkeCluster, outputs: Outputs, folder: str) -> str:
+def _to_the_kubeconfig(cluster: RkeFields, outputs: Outputs, folder: str) -> str:
     if cluster.distribution == "rke":
         return cluster_yml.kubeconfig_hint(shlex.quote(f"{folder}/{cluster_yml.FILE}"))
     api = outputs.values.get("api_floating_address") or outputs.values["api_address"]

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.kubernetes.cluster import rke_files
+from openstack_prep.kubernetes.cluster.rke_scene import RkeFields
 from openstack_prep.kubernetes.nodes import groups
 from openstack_prep.kubernetes.rke1 import cluster_yml
 from openstack_prep.resources.files.marked_files import documents
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
-
-if TYPE_CHECKING:
-    from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
 
 PRECIOUS = ("controlplane", "etcd")
 """What a node of a cluster that runs does not lose without harm: the others count on it."""
@@ -41,7 +38,7 @@ class NewRoles:
         return f"{cluster_yml.FILE}: nodes.{self.name}.role "
 
 
-def changes(cluster: RkeCluster, outputs: Outputs, there: Mapping[str, str]) -> tuple[NewRoles, ...]:
+def changes(cluster: RkeFields, outputs: Outputs, there: Mapping[str, str]) -> tuple[NewRoles, ...]:
     """Return the nodes that will do something else than our files (texts by name) say, once the stack is as declared.
 
     Of RKE2 there are none: a node is a server or an agent by its stack, and cannot become the other.

@@ -1,4 +1,4 @@
-"""What an RKE cluster takes from the rest of its spec: its stack, pools, networks, and the other clusters."""
+"""What a spec says of an RKE cluster, and what that takes from the rest: its stack, pools, networks, other clusters."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as made
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.fields import File, Name
 from openstack_prep.base.key import Key
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.core.model import Context, Resource
 from openstack_prep.core.text import show
 from openstack_prep.kubernetes import networks
+from openstack_prep.kubernetes.cilium import Cilium
+from openstack_prep.kubernetes.metallb import MetalLB
+from openstack_prep.kubernetes.model import Cluster
 from openstack_prep.kubernetes.networks import ClusterNetworks, Taken
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.heat.heat_package import Package
 from openstack_prep.resources.heat.heat_parameters import items
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.orchestration.stack import Stack
-
-if TYPE_CHECKING:
-    from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
+from openstack_prep.resources.orchestration.stack_inputs import OnStack
 
 NETWORKS = ("cluster_cidr", "service_cidr")
 PARAMETERS = {
@@ -36,12 +38,44 @@ PARAMETERS = {
 """Fields of an RKE2 cluster, and the parameter of its stack that says the same."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class RkeFields(OnStack, Cluster):
+    """What a spec says of a cluster."""
+
+    kind: ClassVar[str] = "rke_cluster"
+
+    name: Name
+    """Name of the cluster."""
+    directory: File
+    """Folder to write its files into, one for each cluster."""
+    metallb: MetalLB | None = None
+    """MetalLB's configuration."""
+    cilium: Cilium | None = None
+    """Cilium's values for Helm."""
+    networks: ClusterNetworks | None = None
+    """Where networks that nobody gives are drawn from; default: the spec's cluster_networks."""
+
+    @property
+    def drawn_from(self) -> ClusterNetworks:
+        return self.networks or ClusterNetworks()
+
+    @property
+    def has_networks(self) -> bool:
+        """Whether each was given, or could be drawn."""
+        return all(getattr(self, name) for name in NETWORKS)
+
+    @property
+    def scene(self) -> Scene:
+        """The rest of the spec; nothing is known of it before the cluster is resolved."""
+        return Scene()
+
+
 @dataclass(frozen=True)
 class Scene:
     """``declared`` are the spec's clusters with what their stacks say of them, ``clusters`` with all networks drawn."""
 
-    declared: Mapping[str, RkeCluster] = made(default_factory=dict)
-    clusters: Mapping[str, RkeCluster] = made(default_factory=dict)
+    declared: Mapping[str, RkeFields] = made(default_factory=dict)
+    clusters: Mapping[str, RkeFields] = made(default_factory=dict)
     stacks: Mapping[Key, Stack] = made(default_factory=dict)
     pools: Mapping[Key, AddressPool] = made(default_factory=dict)
     taken: tuple[Taken, ...] = ()
@@ -89,27 +123,27 @@ class Scene:
 
     # --- the stack and the pools ------------------------------------------------------------
 
-    def stack(self, cluster: RkeCluster) -> Stack | None:
+    def stack(self, cluster: RkeFields) -> Stack | None:
         """Return the stack of a cluster, in the cluster's project; None when it is not of the spec."""
         return self.stacks.get(cluster.key_of("stack", cluster.stack))
 
-    def parameters(self, cluster: RkeCluster) -> Raw:
+    def parameters(self, cluster: RkeFields) -> Raw:
         """Return the parameters that the spec gives a cluster's stack and that anybody may see."""
         stack = self.stack(cluster)
         return stack.given if stack else {}
 
-    def secret_parameter(self, cluster: RkeCluster, name: str) -> Secret | None:
+    def secret_parameter(self, cluster: RkeFields, name: str) -> Secret | None:
         """Return a hidden parameter that the spec gives a cluster's stack."""
         stack = self.stack(cluster)
         return (stack.secret_parameters or {}).get(name) if stack else None
 
-    def template(self, cluster: RkeCluster) -> Raw | None:
+    def template(self, cluster: RkeFields) -> Raw | None:
         """Return the template of a cluster's stack; None when it is not of the spec, or cannot be read."""
         stack = self.stack(cluster)
         package = stack.package if stack else None
         return package.template if isinstance(package, Package) else None
 
-    def addresses(self, cluster: RkeCluster) -> dict[str, tuple[str, ...]]:
+    def addresses(self, cluster: RkeFields) -> dict[str, tuple[str, ...]]:
         """Return the addresses of the pools of a cluster's project, by the pool's name."""
         return {each.name: tuple(each.addresses) for each in self.pools.values() if each.place == cluster.place}
 
@@ -147,7 +181,7 @@ class Scene:
                 yield cluster.mistake(what, "say it once, in the stack" if of_spec else f"write {field}: {show(other)}")
 
 
-def _refuse_shared_names(clusters: Sequence[RkeCluster]) -> None:
+def _refuse_shared_names(clusters: Sequence[RkeFields]) -> None:
     """Raise SpecError for clusters of the same name: kubectl's contexts and Cilium's mesh tell clusters by the name."""
     names = [each.name for each in clusters]
     shared = [each for place, each in enumerate(clusters) if each.name in names[:place]]
