@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 from urllib.parse import quote
 
 from openstack_prep.base.errors import NotFound
@@ -13,10 +13,9 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Key, Observed
 from openstack_prep.resources.heat.heat_list import stack_of
+from openstack_prep.resources.heat.heat_parameters import Kind
 from openstack_prep.resources.identity.project import InProject
 from openstack_prep.resources.network import queries
-
-Kind = Literal["flavor", "image", "keypair", "network", "subnet", "router", "security_group", "stack"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,12 +9,14 @@ import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.core.text import show
-from openstack_prep.resources.files.existing import Kind
+
+Kind = Literal["flavor", "image", "keypair", "network", "subnet", "router", "security_group", "stack"]
+"""What a parameter may name."""
 
 Found = tuple[str, str]  # what is wrong, and what to do
 
