@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from openstack_prep.resources.compute.keypair import Keypair
     from openstack_prep.resources.compute.quota import Quota, VolumeTypeQuota
     from openstack_prep.resources.compute.server_group import ServerGroup
+    from openstack_prep.resources.credentials.application_credential import ApplicationCredential
     from openstack_prep.resources.files.clouds_entry import CloudsEntry
     from openstack_prep.resources.files.env_file import EnvFile
-    from openstack_prep.resources.identity.application_credential import ApplicationCredential
     from openstack_prep.resources.identity.project import Domain, Project
     from openstack_prep.resources.identity.role_assignment import RoleAssignment
     from openstack_prep.resources.identity.user import User
@@ -141,7 +141,7 @@ _MODULES = {
     "Action": "core.model",
     "AddressPairs": "resources.addresses.address_pairs",
     "AddressPool": "resources.addresses.address_pool",
-    "ApplicationCredential": "resources.identity.application_credential",
+    "ApplicationCredential": "resources.credentials.application_credential",
     "ApplyFailed": "core.plan",
     "Change": "core.model",
     "Cloud": "cloud.connection",

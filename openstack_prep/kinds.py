@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from openstack_prep.resources.compute.keypair import Keypair
     from openstack_prep.resources.compute.quota import Quota, VolumeTypeQuota
     from openstack_prep.resources.compute.server_group import ServerGroup
+    from openstack_prep.resources.credentials.access_rule import AccessRule
+    from openstack_prep.resources.credentials.application_credential import ApplicationCredential
     from openstack_prep.resources.files.clouds_entry import CloudsEntry
     from openstack_prep.resources.files.env_file import EnvFile
-    from openstack_prep.resources.identity.access_rule import AccessRule
-    from openstack_prep.resources.identity.application_credential import ApplicationCredential
     from openstack_prep.resources.identity.project import Domain, Project
     from openstack_prep.resources.identity.role_assignment import RoleAssignment
     from openstack_prep.resources.identity.user import User
@@ -76,10 +76,10 @@ __all__ = [
 ]
 
 _MODULES = {
-    "AccessRule": "openstack_prep.resources.identity.access_rule",
+    "AccessRule": "openstack_prep.resources.credentials.access_rule",
     "AddressPairs": "openstack_prep.resources.addresses.address_pairs",
     "AddressPool": "openstack_prep.resources.addresses.address_pool",
-    "ApplicationCredential": "openstack_prep.resources.identity.application_credential",
+    "ApplicationCredential": "openstack_prep.resources.credentials.application_credential",
     "CloudsEntry": "openstack_prep.resources.files.clouds_entry",
     "ClusterNetworks": "openstack_prep.kubernetes.networks",
     "Domain": "openstack_prep.resources.identity.project",

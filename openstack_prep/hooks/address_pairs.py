@@ -14,7 +14,7 @@ from openstack_prep.base.raw import Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
 from openstack_prep.core.plan import Report
-from openstack_prep.kubernetes.rke1 import services as kubernetes
+from openstack_prep.kubernetes import services as kubernetes
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.spec import Spec, load_spec

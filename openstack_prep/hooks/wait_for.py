@@ -7,7 +7,7 @@ from typing import Literal
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.cluster import Metadata
-from openstack_prep.resources.network import installer_names as naming
+from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.network.port import wait_for_port
 
 Which = Literal["ingress-port", "api-port"]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from openstack_prep.base.fields import Name
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import from_spec
-from openstack_prep.kubernetes.keys import SECRET, Kind, Steps, Tree, dotted, mapped
-from openstack_prep.kubernetes.rke1.cluster_keys import CLUSTER, NODE
-from openstack_prep.kubernetes.rke2.rke2_keys import SERVER
+from openstack_prep.kubernetes.keys.cluster_keys import CLUSTER, NODE
+from openstack_prep.kubernetes.keys.language import SECRET, Kind, Steps, Tree, dotted, mapped
+from openstack_prep.kubernetes.keys.rke2_keys import SERVER
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler

@@ -14,13 +14,12 @@ from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import is_address
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.yaml_places import Document
-from openstack_prep.kubernetes import networks, nodes, rules
-from openstack_prep.kubernetes.keys import TRUTH, Fault, Kind, Steps, Tree, dotted, mapped, value_at
+from openstack_prep.kubernetes import networks, nodes, rke2, rules
+from openstack_prep.kubernetes.keys.cluster_keys import CLUSTER
+from openstack_prep.kubernetes.keys.language import TRUTH, Fault, Kind, Steps, Tree, dotted, mapped, value_at
+from openstack_prep.kubernetes.keys.rke2_keys import AGENT, SERVER
 from openstack_prep.kubernetes.model import Cluster
 from openstack_prep.kubernetes.networks import ClusterNetworks, Taken
-from openstack_prep.kubernetes.rke1.cluster_keys import CLUSTER
-from openstack_prep.kubernetes.rke2 import rke2
-from openstack_prep.kubernetes.rke2.rke2_keys import AGENT, SERVER
 
 Form: TypeAlias = Literal["cluster.yml", "server", "agent"]
 """RKE's file, or RKE2's config.yaml of a server or of an agent."""

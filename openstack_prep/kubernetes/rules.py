@@ -13,9 +13,9 @@ from itertools import chain
 
 from openstack_prep.base.fields import is_address
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.kubernetes.keys import Fault, dotted, faults, nearest, value_at
+from openstack_prep.kubernetes.keys.cluster_keys import CLUSTER
+from openstack_prep.kubernetes.keys.language import Fault, dotted, faults, nearest, value_at
 from openstack_prep.kubernetes.nodes import MASTER, SUBDOMAIN
-from openstack_prep.kubernetes.rke1.cluster_keys import CLUSTER
 
 VERSION = re.compile(r"v1\.(\d{1,3})\.\d{1,3}-rancher\d+(-\d+)?")
 NEWEST = "v1.31.1-rancher1-1"

@@ -19,7 +19,7 @@ from openstack_prep.core.model import Resource
 from openstack_prep.openshift.install_config_file import KEPT
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
-from openstack_prep.resources.network import installer_names as naming
+from openstack_prep.resources.lists import installer_names as naming
 
 METADATA = "metadata.json"
 

@@ -17,8 +17,8 @@ from openstack_prep.core.model import ATTACHED, Key, Mark, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.openshift import leftover_services as services
 from openstack_prep.openshift.leftover_services import Remains
-from openstack_prep.resources.network import queries
-from openstack_prep.resources.network.neutron_records import PortRecord
+from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network.uses import INTERFACES
 
 HOLDS: dict[str, tuple[str, ...]] = {

@@ -14,10 +14,10 @@ from openstack_prep.core import consent, executor, planner
 from openstack_prep.core.executor import JOBS, Event, silent
 from openstack_prep.core.model import Action, Key, Mark, Observed, Resource
 from openstack_prep.core.plan import Plan, Report, differences
+from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
-from openstack_prep.resources.network.default_group import LeftGroup
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from
 from openstack_prep.spec.resolving import resolve_spec
@@ -176,8 +176,8 @@ def plan_rotation(
 
     One that is not in use yet, or whose secret is lost, is planned as by ``plan``.
     """
-    from openstack_prep.resources.identity.application_credential import ApplicationCredential
-    from openstack_prep.resources.identity.credential_rotation import RotatedCredential
+    from openstack_prep.resources.credentials.application_credential import ApplicationCredential
+    from openstack_prep.resources.credentials.credential_rotation import RotatedCredential
 
     chosen = spec_from(spec).limited_to("application_credential", credential)
     found = show(cloud, chosen, jobs=jobs)

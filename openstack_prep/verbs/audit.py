@@ -21,7 +21,7 @@ from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.identity.project import Project, project_name
 from openstack_prep.resources.image import glance, image_members
 from openstack_prep.resources.image.image import Image
-from openstack_prep.resources.network.neutron_records import NeutronRecord
+from openstack_prep.resources.lists.neutron_records import NeutronRecord
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import (

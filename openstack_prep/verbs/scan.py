@@ -14,10 +14,10 @@ from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.left_pairs import LeftPairs
+from openstack_prep.resources.credentials.application_credential import ApplicationCredential
+from openstack_prep.resources.credentials.left_credential import LeftCredential
 from openstack_prep.resources.files.clouds_entry import CloudsEntry, InCloudsYaml
 from openstack_prep.resources.identity import home
-from openstack_prep.resources.identity.application_credential import ApplicationCredential
-from openstack_prep.resources.identity.left_credential import LeftCredential
 from openstack_prep.resources.identity.project import InProject, Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.network.network import Network

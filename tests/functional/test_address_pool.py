@@ -167,7 +167,7 @@ def test_what_somebody_uses_is_kept(lab: Lab) -> None:
 
 
 SMALL_BULKS = "from openstack_prep.cli import main as cli"
-SMALL_BULKS += "; from openstack_prep.resources.addresses import reserved_ports"
+SMALL_BULKS += "; from openstack_prep.resources.network import reserved_ports"
 SMALL_BULKS += "; reserved_ports.BULK = 4; raise SystemExit(cli.main())"
 
 

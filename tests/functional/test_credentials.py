@@ -17,7 +17,7 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
-from openstack_prep.resources.identity.application_credential import ApplicationCredential
+from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import REVOKED_FOR, User

@@ -28,7 +28,7 @@ def add(command: AddCommand) -> None:
 
 
 def _rotate(options: argparse.Namespace) -> int:
-    from openstack_prep.resources.identity.credential_rotation import RotatedKeepingOld
+    from openstack_prep.resources.credentials.credential_rotation import RotatedKeepingOld
     from openstack_prep.verbs import api
 
     cloud, spec = open_spec(options, options.spec)

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from openstack_prep.base.errors import Mistake
 from openstack_prep.kubernetes.cilium.model import NEWEST_MANAGED_ETCD
 from openstack_prep.kubernetes.cilium.values import Member, clashes, typed
-from openstack_prep.kubernetes.keys import value_at
+from openstack_prep.kubernetes.keys.language import value_at
 from openstack_prep.kubernetes.metallb.manifests import Addresses, ranges
 from openstack_prep.kubernetes.metallb.model import MetalLB, MetalLBPool
-from openstack_prep.kubernetes.rke2.rke2 import PLUGINS
+from openstack_prep.kubernetes.rke2 import PLUGINS
 from openstack_prep.kubernetes.rules import CHOICES
 
 CLUSTER_NAME = r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?"

@@ -18,10 +18,10 @@ from openstack_prep.core.model import Change, Context, Key, Mark, Observed, Reso
 from openstack_prep.kubernetes.cluster import rke_files, rke_hints, rke_roles
 from openstack_prep.kubernetes.cluster.rke_scene import NETWORKS, PARAMETERS, RkeFields, Scene
 from openstack_prep.kubernetes.networks import Taken
-from openstack_prep.resources.files.existing import Existing
 from openstack_prep.resources.files.marked_files import MarkedFiles
-from openstack_prep.resources.network import queries
+from openstack_prep.resources.lists import queries
 from openstack_prep.resources.orchestration import stack_outputs
+from openstack_prep.resources.orchestration.existing import Existing
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
 
 

@@ -12,13 +12,11 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.base.yaml_text import dump
-from openstack_prep.kubernetes import cilium, metallb
+from openstack_prep.kubernetes import cilium, cluster_yml, metallb, rke2
 from openstack_prep.kubernetes.cilium import Member
 from openstack_prep.kubernetes.cluster.rke_scene import RkeFields
 from openstack_prep.kubernetes.model import NodeGroup, Role
 from openstack_prep.kubernetes.nodes import Machine, nodes_of, unmatched
-from openstack_prep.kubernetes.rke1 import cluster_yml
-from openstack_prep.kubernetes.rke2 import rke2
 from openstack_prep.resources.heat.heat_parameters import items
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
 

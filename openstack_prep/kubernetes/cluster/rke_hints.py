@@ -6,11 +6,9 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from openstack_prep.kubernetes import cilium
+from openstack_prep.kubernetes import cilium, cluster_yml, rke2
 from openstack_prep.kubernetes.cluster.rke_files import COMMANDS, VALUES, member, members_beside, mistakes, warnings
 from openstack_prep.kubernetes.cluster.rke_scene import RkeFields
-from openstack_prep.kubernetes.rke1 import cluster_yml
-from openstack_prep.kubernetes.rke2 import rke2
 from openstack_prep.resources.files.marked_files import documents
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
 

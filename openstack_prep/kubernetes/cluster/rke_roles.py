@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from openstack_prep.base.errors import Mistake
+from openstack_prep.kubernetes import cluster_yml
 from openstack_prep.kubernetes.cluster import rke_files
 from openstack_prep.kubernetes.cluster.rke_scene import RkeFields
 from openstack_prep.kubernetes.nodes import groups
-from openstack_prep.kubernetes.rke1 import cluster_yml
 from openstack_prep.resources.files.marked_files import documents
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
 

@@ -15,7 +15,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.cilium import Passage
 from openstack_prep.kubernetes.mesh import passages
 from openstack_prep.kubernetes.mesh.scene import Block, Scene, Side, addresses_of, covers
-from openstack_prep.resources.network.neutron_records import RuleRecord
+from openstack_prep.resources.lists.neutron_records import RuleRecord
 from openstack_prep.resources.network.security_group_rule import is_about
 
 WORDS = {"ingress": "in from", "egress": "out to"}

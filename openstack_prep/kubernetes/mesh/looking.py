@@ -17,9 +17,9 @@ from openstack_prep.kubernetes.mesh.declared import Declared, as_declared, mende
 from openstack_prep.kubernetes.mesh.examination import Examination, Nodes, examine
 from openstack_prep.kubernetes.mesh.reading import read
 from openstack_prep.kubernetes.nodes import nodes_of
-from openstack_prep.resources.files.existing import Existing
 from openstack_prep.resources.network.port import rows_of
 from openstack_prep.resources.orchestration import stack_outputs
+from openstack_prep.resources.orchestration.existing import Existing
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.resources.orchestration.stack_nodes import servers_of
 from openstack_prep.resources.orchestration.stack_outputs import Outputs

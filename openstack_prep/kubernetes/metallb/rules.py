@@ -15,7 +15,7 @@ from typing import Any
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw
-from openstack_prep.kubernetes.keys import value_at
+from openstack_prep.kubernetes.keys.language import value_at
 from openstack_prep.kubernetes.metallb.manifests import Addresses, ranges
 from openstack_prep.kubernetes.metallb.model import LabelSelector, MetalLB, MetalLBPool
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.resources.network import installer_names as naming
-from openstack_prep.resources.network.installer_names import TAG
+from openstack_prep.resources.lists import installer_names as naming
+from openstack_prep.resources.lists.installer_names import TAG
 
 CSI = "cinder.csi.openstack.org/cluster"
 GUESTS = "k8s-clusterapi-cluster-openshift-cluster-api-guests-"

@@ -15,7 +15,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.verify.link import Link, broken, ok, unknown
 from openstack_prep.openshift.verify.rules import Admission, admission
 from openstack_prep.openshift.verify.way import Way, addresses, some
-from openstack_prep.resources.network import installer_names as naming
+from openstack_prep.resources.lists import installer_names as naming
 
 
 def pairs(way: Way) -> Iterator[Link]:

@@ -14,7 +14,7 @@ from openstack_prep.openshift.names.resolver import Answer
 from openstack_prep.openshift.verify.link import Link, broken, ok, unknown
 from openstack_prep.openshift.verify.reading import Scene
 from openstack_prep.openshift.verify.way import Way, addresses, some
-from openstack_prep.resources.network import installer_names as naming
+from openstack_prep.resources.lists import installer_names as naming
 
 
 def names(way: Way, told: Mapping[str, str | None]) -> Iterator[Link]:

@@ -10,7 +10,7 @@ from typing import Any
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.resources.network import installer_names as naming
+from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.network.uses import INTERFACES
 
 CHUNK = 50

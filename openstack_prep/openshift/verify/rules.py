@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.resources.network.neutron_records import RuleRecord
+from openstack_prep.resources.lists.neutron_records import RuleRecord
 from openstack_prep.resources.network.security_group_rule import is_about
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network

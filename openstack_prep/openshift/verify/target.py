@@ -13,7 +13,7 @@ from openstack_prep.openshift import cluster as openshift
 from openstack_prep.openshift.cluster import Metadata
 from openstack_prep.openshift.install_config import Given
 from openstack_prep.openshift.verify.rules import Network
-from openstack_prep.resources.network import installer_names as naming
+from openstack_prep.resources.lists import installer_names as naming
 
 ROUTES = ("console-openshift-console", "oauth-openshift")
 """First labels below ``apps`` that are looked up: a person's way to the console needs both."""

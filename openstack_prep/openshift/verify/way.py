@@ -12,7 +12,7 @@ from openstack_prep.openshift.installer.leftovers import infra_ids
 from openstack_prep.openshift.names.resolver import Answer
 from openstack_prep.openshift.verify.reading import Scene
 from openstack_prep.openshift.verify.target import Target, Wanted
-from openstack_prep.resources.network import installer_names as naming
+from openstack_prep.resources.lists import installer_names as naming
 
 SHOWN = 4
 """Names listed in one line; of more, only how many."""

@@ -18,10 +18,10 @@ from openstack_prep.resources.addresses import pair_writing
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.pair_fields import PairFields, PairNeighbours
 from openstack_prep.resources.addresses.pair_records import PortShares, Share, recorded
-from openstack_prep.resources.files.existing import Existing
 from openstack_prep.resources.identity.project import InProject
-from openstack_prep.resources.network import queries
+from openstack_prep.resources.lists import queries
 from openstack_prep.resources.network.port import ports_of
+from openstack_prep.resources.orchestration.existing import Existing
 
 JOBS = 4
 """Ports changed at a time, within one step."""

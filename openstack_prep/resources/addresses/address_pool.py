@@ -17,17 +17,17 @@ from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
-from openstack_prep.resources.addresses import reserved_ports
 from openstack_prep.resources.addresses.address_room import Room
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.addresses.pool_fields import CEILING, PoolFields, PoolNeighbours
-from openstack_prep.resources.addresses.reserved_ports import PoolPorts, addresses_of, shown, use_of
 from openstack_prep.resources.compute import quota_stores
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.compute.quota_stores import Quotum, quotum, store_of
-from openstack_prep.resources.network import queries
-from openstack_prep.resources.network.neutron_records import PortRecord
+from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.neutron_records import PortRecord
+from openstack_prep.resources.network import reserved_ports
 from openstack_prep.resources.network.port import ports_of
+from openstack_prep.resources.network.reserved_ports import PoolPorts, addresses_of, shown, use_of
 from openstack_prep.resources.network.subnet import Subnet
 
 OUTSIDE = "outside the allocation pools"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from openstack_prep.base.ranges import Ip, Net, Range
-from openstack_prep.resources.network.neutron_records import SubnetRecord
+from openstack_prep.resources.lists.neutron_records import SubnetRecord
 from openstack_prep.resources.network.subnet import Subnet
 
 COMPUTED = ("slaac", "dhcpv6-stateless")

@@ -21,10 +21,10 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Context, Key, Mark, Observed, Resolved, Resource
 from openstack_prep.resources.identity.project import InProject, project_name
-from openstack_prep.resources.network import queries
+from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
 from openstack_prep.resources.network.network import ExternalNetwork
 from openstack_prep.resources.network.neutron import NetworkResource
-from openstack_prep.resources.network.neutron_records import FloatingIPRecord
 from openstack_prep.resources.network.uses import Use, of_floating_ip
 
 MOST_OF_A_TAG = 60  # characters, in every Neutron; newer ones take 255

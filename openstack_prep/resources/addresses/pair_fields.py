@@ -12,9 +12,9 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Key
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.pair_records import Share, recorded
-from openstack_prep.resources.files.existing import Existing
+from openstack_prep.resources.addresses.port_choice import PortChoice
 from openstack_prep.resources.network.port import ports_of
-from openstack_prep.resources.network.port_choice import PortChoice
+from openstack_prep.resources.orchestration.existing import Existing
 
 
 @dataclass(frozen=True)

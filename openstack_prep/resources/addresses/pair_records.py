@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 
 from openstack_prep.base.fields import block
 from openstack_prep.core.model import Mark
-from openstack_prep.resources.network.neutron_records import AddressPair, PortRecord
+from openstack_prep.resources.lists.neutron_records import AddressPair, PortRecord
 
 
 def tag(mark: Mark, address: str) -> str:

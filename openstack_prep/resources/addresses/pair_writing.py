@@ -15,7 +15,7 @@ from openstack_prep.base.errors import CloudError
 from openstack_prep.cloud.service import Service
 from openstack_prep.core.model import Mark
 from openstack_prep.resources.addresses.pair_records import Share, recorded, tag
-from openstack_prep.resources.network.neutron_records import PortRecord
+from openstack_prep.resources.lists.neutron_records import PortRecord
 
 ATTEMPTS = 20
 """How often one port is read again because somebody else changed it: other writers mean us no harm."""

@@ -14,11 +14,11 @@ from openstack_prep.base.fields import Name
 from openstack_prep.base.ranges import AddressRange, Ip, Range
 from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.resources.addresses.address_room import Room
-from openstack_prep.resources.addresses.reserved_ports import addresses_of
 from openstack_prep.resources.identity.project import ByTenant
-from openstack_prep.resources.network import queries
-from openstack_prep.resources.network.neutron_records import PortRecord, SubnetRecord
+from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.neutron_records import PortRecord, SubnetRecord
 from openstack_prep.resources.network.port import ports_of
+from openstack_prep.resources.network.reserved_ports import addresses_of
 from openstack_prep.resources.network.subnet import Subnet
 
 CEILING = 1024

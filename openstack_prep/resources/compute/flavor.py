@@ -19,7 +19,7 @@ from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import Adoptable, Change, Key, Mark, Observed, Resource
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
-from openstack_prep.resources.network import queries
+from openstack_prep.resources.lists import queries
 
 PROPERTIES = {
     "vcpus": "vcpus",

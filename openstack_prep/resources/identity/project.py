@@ -18,9 +18,8 @@ from openstack_prep.base.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
 from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import Adoptable, Change, Key, Mark, Observed, Resource
 from openstack_prep.core.run import query
-from openstack_prep.resources.identity import home
-from openstack_prep.resources.network import default_group
-from openstack_prep.resources.network import installer_names as naming
+from openstack_prep.resources.identity import default_group, home
+from openstack_prep.resources.lists import installer_names as naming
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from openstack_prep.core.model import Coherent, Key, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, InProject, Project, access, in_domain
 from openstack_prep.resources.identity.user import User
-from openstack_prep.resources.network import queries
+from openstack_prep.resources.lists import queries
 
 
 @dataclass(frozen=True, kw_only=True)

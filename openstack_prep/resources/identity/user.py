@@ -19,7 +19,7 @@ from openstack_prep.cloud.site import Actor, Site
 from openstack_prep.core.model import DIFFERS, Adoptable, Change, Condition, Key, Mark, Observed, Resource
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain, named
-from openstack_prep.resources.network import queries
+from openstack_prep.resources.lists import queries
 
 REVOKED_FOR = 1.1  # seconds: with a password go all tokens of that second, those got after it too
 

@@ -14,9 +14,9 @@ from openstack_prep.base.fields import Count, Name
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import Key, Observed, Resource
-from openstack_prep.resources.network import queries
+from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.neutron_records import NetworkRecord
 from openstack_prep.resources.network.neutron import NetworkResource
-from openstack_prep.resources.network.neutron_records import NetworkRecord
 from openstack_prep.resources.network.uses import Use, blockers_of_network, clear, of_network
 
 

@@ -16,8 +16,8 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.run import query
-from openstack_prep.resources.network.installer_names import foreign_tags
-from openstack_prep.resources.network.neutron_records import PortRecord
+from openstack_prep.resources.lists.installer_names import foreign_tags
+from openstack_prep.resources.lists.neutron_records import PortRecord
 
 FIELDS = (
     "id",

@@ -15,11 +15,11 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Change, Observed, Resource
-from openstack_prep.resources.network import queries
+from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.neutron_records import RouterRecord
+from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.network.network import ExternalNetwork
 from openstack_prep.resources.network.neutron import NetworkResource
-from openstack_prep.resources.network.neutron_records import RouterRecord
-from openstack_prep.resources.network.route import Route
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.network.uses import INTERFACES, Use, of_router
 

@@ -17,7 +17,7 @@ from annotated_types import Ge, Le
 from openstack_prep.base.fields import Cidr, Name, Reads
 from openstack_prep.base.raw import Values
 from openstack_prep.core.model import Coherent
-from openstack_prep.resources.network.neutron_records import RuleRecord
+from openstack_prep.resources.lists.neutron_records import RuleRecord
 
 SELF = "self"
 

@@ -16,11 +16,11 @@ from openstack_prep.base.fields import Address, Cidr, Name, Reads, address
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Observed, Resource
-from openstack_prep.resources.network import queries
+from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.neutron_records import SubnetRecord
+from openstack_prep.resources.lists.route import Route as Route
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.neutron import NetworkResource
-from openstack_prep.resources.network.neutron_records import SubnetRecord
-from openstack_prep.resources.network.route import Route as Route
 from openstack_prep.resources.network.uses import Use, blockers_of_subnet, clear, of_subnet
 
 

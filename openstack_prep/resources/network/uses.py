@@ -14,9 +14,8 @@ from openstack_prep.base.errors import NotAllowed, ResourceFailed
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.run import query
-from openstack_prep.resources.addresses import reserved_ports
-from openstack_prep.resources.network import queries
-from openstack_prep.resources.network.neutron_records import (
+from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.neutron_records import (
     FloatingIPRecord,
     GroupRecord,
     NetworkRecord,
@@ -26,6 +25,7 @@ from openstack_prep.resources.network.neutron_records import (
     RuleRecord,
     SubnetRecord,
 )
+from openstack_prep.resources.network import reserved_ports
 from openstack_prep.resources.network.port import ports_of
 
 INTERFACES = (

@@ -20,11 +20,11 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Adoptable, Context, Key, Resource
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
-from openstack_prep.resources.files.existing import Existing
 from openstack_prep.resources.heat import heat_package, heat_parameters
 from openstack_prep.resources.heat.heat_package import Package, Template, digest
 from openstack_prep.resources.identity.project import ByTenant, InProject
 from openstack_prep.resources.network.security_group import SecurityGroup
+from openstack_prep.resources.orchestration.existing import Existing
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from openstack_prep.resources.heat import heat_need
 from openstack_prep.resources.heat.heat_need import Need
 from openstack_prep.resources.heat.heat_preview import Refused, preview
 from openstack_prep.resources.heat.heat_standing import standing
-from openstack_prep.resources.network import queries
+from openstack_prep.resources.lists import queries
 from openstack_prep.resources.orchestration.stack_inputs import Inputs
 from openstack_prep.resources.orchestration.stack_record import StackRecord
 

@@ -18,8 +18,8 @@ from openstack_prep.core.plan import Plan, Report
 from openstack_prep.core.planner import plan_apply, plan_destroy
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.compute.quota import Quota
+from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.files.clouds_entry import CloudsEntry
-from openstack_prep.resources.identity.application_credential import ApplicationCredential
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.image.image import Image

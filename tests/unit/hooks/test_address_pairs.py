@@ -14,7 +14,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.hooks.address_pairs import Sync, sync_address_pairs, to_sync
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from tests.unit.conftest import ENDPOINTS, connection, default_group, port_row, sent
-from tests.unit.kubernetes.rke1.test_services import said, service
+from tests.unit.kubernetes.test_services import said, service
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 SPEC = """

@@ -11,10 +11,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.yaml_text import dump
+from openstack_prep.kubernetes.cluster_yml import document, mistakes
+from openstack_prep.kubernetes.keys.cluster_keys import CLUSTER, NODE
+from openstack_prep.kubernetes.keys.rke2_keys import SERVER
 from openstack_prep.kubernetes.model import Cluster
-from openstack_prep.kubernetes.rke1.cluster_keys import CLUSTER, NODE
-from openstack_prep.kubernetes.rke1.cluster_yml import document, mistakes
-from openstack_prep.kubernetes.rke2.rke2_keys import SERVER
 
 
 def read(spec: dict[str, Any], base: Path, warnings: list[str]) -> Cluster:

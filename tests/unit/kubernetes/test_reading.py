@@ -7,9 +7,9 @@ import pytest
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.base.yaml_text import dump
-from openstack_prep.kubernetes.keys import Each, Kind, Tree
+from openstack_prep.kubernetes.keys.cluster_keys import CLUSTER, NODE
+from openstack_prep.kubernetes.keys.language import Each, Kind, Tree
 from openstack_prep.kubernetes.reading import Form, read, warnings
-from openstack_prep.kubernetes.rke1.cluster_keys import CLUSTER, NODE
 
 FILE = """\
 nodes:

@@ -20,9 +20,9 @@ from openstack_prep.core.plan import ApplyFailed, Plan
 from openstack_prep.openshift.install_config import Machines, Proxy
 from openstack_prep.openshift.install_config_file import InstallConfig
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.files.clouds_entry import CloudsEntry
 from openstack_prep.resources.files.env_file import EnvFile
-from openstack_prep.resources.identity.application_credential import ApplicationCredential
 from openstack_prep.spec import load_spec
 from tests.unit.conftest import ENDPOINTS, resolved
 

@@ -19,8 +19,8 @@ from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.files.clouds_entry import CloudsEntry
-from openstack_prep.resources.identity.application_credential import ApplicationCredential
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User

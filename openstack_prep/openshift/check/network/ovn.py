@@ -15,7 +15,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.check.network.topology import listed
 from openstack_prep.openshift.check.scene import Scene
 from openstack_prep.resources.addresses.address_pairs import DISTRIBUTED
-from openstack_prep.resources.network import installer_names as naming
+from openstack_prep.resources.lists import installer_names as naming
 
 DHCP = "network:dhcp"
 AGENTS = ("dhcp", "reserved_dhcp_port")

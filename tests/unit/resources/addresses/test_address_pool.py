@@ -14,7 +14,7 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core import executor, planner
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.addresses.address_pool import AddressPool
-from openstack_prep.resources.files.existing import Existing
+from openstack_prep.resources.orchestration.existing import Existing
 from openstack_prep.resources.orchestration.stack import Stack
 from tests.unit.conftest import ENDPOINTS, failure, port_row, resolved
 

@@ -6,7 +6,7 @@ import pytest
 
 from openstack_prep.base.ranges import read
 from openstack_prep.resources.addresses.address_room import Room
-from openstack_prep.resources.network.neutron_records import SubnetRecord
+from openstack_prep.resources.lists.neutron_records import SubnetRecord
 from openstack_prep.resources.network.subnet import Subnet
 
 RAW = {

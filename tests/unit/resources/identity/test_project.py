@@ -11,8 +11,8 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core import executor, planner
 from openstack_prep.core.model import Action, Mark
 from openstack_prep.core.plan import Plan
+from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.resources.network.default_group import LeftGroup
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, failure
 
 LAB = Project(name="lab", description="a lab", tags=("blue",))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from openstack_prep.resources.network.neutron_records import RuleRecord
+from openstack_prep.resources.lists.neutron_records import RuleRecord
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule, in_words, is_about
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Observed
-from openstack_prep.resources.identity.application_credential import ApplicationCredential
-from openstack_prep.resources.identity.credential_record import CredentialRecord
+from openstack_prep.resources.credentials.application_credential import ApplicationCredential
+from openstack_prep.resources.credentials.credential_record import CredentialRecord
 
 
 @dataclass(frozen=True, kw_only=True)

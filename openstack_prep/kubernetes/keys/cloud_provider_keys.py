@@ -5,7 +5,7 @@ Source: the types that RKE 1.7 decodes it into (rancher/rke, types/rke_types.go)
 
 from __future__ import annotations
 
-from openstack_prep.kubernetes.keys import NUMBER, SECRET, TEXT, TRUTH, Each, Tree, words
+from openstack_prep.kubernetes.keys.language import NUMBER, SECRET, TEXT, TRUTH, Each, Tree, words
 
 OPENSTACK: Tree = {
     "global": {

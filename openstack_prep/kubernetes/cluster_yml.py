@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.kubernetes import rules
-from openstack_prep.kubernetes.keys import Fault, dotted, faults, hidden, merged, ordered, value_at
+from openstack_prep.kubernetes.keys.cluster_keys import CLUSTER, NODE
+from openstack_prep.kubernetes.keys.language import Fault, dotted, faults, hidden, merged, ordered, value_at
 from openstack_prep.kubernetes.model import Cluster, Node, Registry
 from openstack_prep.kubernetes.networks import dns_said
 from openstack_prep.kubernetes.nodes import MASTER, etcd_warning, group_mistakes, missing, node_mistakes, taint_parts
-from openstack_prep.kubernetes.rke1.cluster_keys import CLUSTER, NODE
 
 FILE = "cluster.yml"
 DEFAULT_PLUGIN = "canal"

@@ -7,8 +7,8 @@ tolerationseconds), but for update strategies and what belongs to the ingress, w
 
 from __future__ import annotations
 
-from openstack_prep.kubernetes.keys import ANY, NUMBER, PRIVATE, REAL, SECRET, TEXT, TRUTH, Each, Tree, words
-from openstack_prep.kubernetes.rke1.cloud_provider_keys import CLOUD_PROVIDER
+from openstack_prep.kubernetes.keys.cloud_provider_keys import CLOUD_PROVIDER
+from openstack_prep.kubernetes.keys.language import ANY, NUMBER, PRIVATE, REAL, SECRET, TEXT, TRUTH, Each, Tree, words
 
 TAINT: Tree = {**words("key value effect"), "timeAdded": ANY}
 

@@ -12,7 +12,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.run import query
-from openstack_prep.resources.network.neutron_records import AddressHolder, NetworkRecord, PortRecord, SubnetRecord
+from openstack_prep.resources.lists.neutron_records import AddressHolder, NetworkRecord, PortRecord, SubnetRecord
 
 
 class Block(NamedTuple):

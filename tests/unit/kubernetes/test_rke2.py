@@ -13,17 +13,10 @@ import yaml
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes import reading
+from openstack_prep.kubernetes.keys.rke2_keys import SERVER
 from openstack_prep.kubernetes.model import Cluster, Node, NodeGroup, Registry
 from openstack_prep.kubernetes.nodes import nodes_of
-from openstack_prep.kubernetes.rke2.rke2 import (
-    document_faults,
-    documents,
-    kubeconfig_hint,
-    mistakes,
-    registries,
-    warnings,
-)
-from openstack_prep.kubernetes.rke2.rke2_keys import SERVER
+from openstack_prep.kubernetes.rke2 import document_faults, documents, kubeconfig_hint, mistakes, registries, warnings
 
 PLAIN = Cluster(distribution="rke2", cluster_cidr="10.64.0.0/16", service_cidr="10.65.0.0/16")
 FULL = Cluster(

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.keys import (
+from openstack_prep.kubernetes.keys.language import (
     NUMBER,
     TEXTS,
     TRUTH,
@@ -27,10 +27,10 @@ from openstack_prep.kubernetes.keys import (
     nearest,
     ordered,
 )
+from openstack_prep.kubernetes.keys.rke2_keys import AGENT, OF_K3S, SAME, SERVER
 from openstack_prep.kubernetes.model import Cluster, Node, Role
 from openstack_prep.kubernetes.networks import dns_said
 from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing, node_mistakes
-from openstack_prep.kubernetes.rke2.rke2_keys import AGENT, OF_K3S, SAME, SERVER
 
 TOKEN_FILE = "/etc/rancher/rke2/token"
 JOIN_PORT = 9345

@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any, Self, TypeVar, cast
 
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.resources.network.route import Route
+from openstack_prep.resources.lists.route import Route
 
 T = TypeVar("T")
 

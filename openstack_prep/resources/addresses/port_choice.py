@@ -13,9 +13,9 @@ from openstack_prep.base.fields import Name
 from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity.project import ByTenant
-from openstack_prep.resources.network import installer_names as naming
-from openstack_prep.resources.network.installer_names import Role
-from openstack_prep.resources.network.neutron_records import PortRecord
+from openstack_prep.resources.lists import installer_names as naming
+from openstack_prep.resources.lists.installer_names import Role
+from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.orchestration.stack_nodes import servers_of

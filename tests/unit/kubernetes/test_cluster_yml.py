@@ -12,11 +12,10 @@ import yaml
 
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.yaml_text import dump
-from openstack_prep.kubernetes import reading
+from openstack_prep.kubernetes import cluster_yml, reading
+from openstack_prep.kubernetes.cluster_yml import document, kubeconfig_hint, mistakes, warnings
 from openstack_prep.kubernetes.model import Cluster, Node, NodeGroup, Registry
 from openstack_prep.kubernetes.nodes import nodes_of
-from openstack_prep.kubernetes.rke1 import cluster_yml
-from openstack_prep.kubernetes.rke1.cluster_yml import document, kubeconfig_hint, mistakes, warnings
 
 PLAIN = Cluster(cluster_cidr="10.64.0.0/16", service_cidr="10.65.0.0/16")
 FULL = Cluster(

@@ -17,9 +17,9 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core import executor, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
-from openstack_prep.resources.identity.access_rule import AccessRule
-from openstack_prep.resources.identity.application_credential import ApplicationCredential
-from openstack_prep.resources.identity.credential_rotation import RotatedCredential
+from openstack_prep.resources.credentials.access_rule import AccessRule
+from openstack_prep.resources.credentials.application_credential import ApplicationCredential
+from openstack_prep.resources.credentials.credential_rotation import RotatedCredential
 from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, IDENTITY, connection, failure, resolved, sent, token
 
 CREDENTIALS = f"{IDENTITY}/users/{ADMIN_USER}/application_credentials"

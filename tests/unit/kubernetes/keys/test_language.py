@@ -8,9 +8,20 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.keys import WANTED, Each, Kind, Steps, Tree, dotted, faults, hidden, merged, ordered
-from openstack_prep.kubernetes.rke1.cluster_keys import ACI, CLUSTER, NODE, SYSTEM_IMAGES
-from openstack_prep.kubernetes.rke2.rke2_keys import AGENT, SERVER
+from openstack_prep.kubernetes.keys.cluster_keys import ACI, CLUSTER, NODE, SYSTEM_IMAGES
+from openstack_prep.kubernetes.keys.language import (
+    WANTED,
+    Each,
+    Kind,
+    Steps,
+    Tree,
+    dotted,
+    faults,
+    hidden,
+    merged,
+    ordered,
+)
+from openstack_prep.kubernetes.keys.rke2_keys import AGENT, SERVER
 
 RIGHT: dict[Kind, Any] = {
     Kind.TEXT: "text",

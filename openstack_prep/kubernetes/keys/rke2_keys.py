@@ -6,7 +6,7 @@ through.  A list may be one text.  RKE2 itself passes over what it does not know
 
 from __future__ import annotations
 
-from openstack_prep.kubernetes.keys import ANY, NUMBER, SECRET, TEXT, TEXTS, TRUTH, Tree, words
+from openstack_prep.kubernetes.keys.language import ANY, NUMBER, SECRET, TEXT, TEXTS, TRUTH, Tree, words
 
 COMPONENTS = ("kube-apiserver", "kube-scheduler", "kube-controller-manager", "kube-proxy", "etcd")
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.kubernetes.rke1.services import read
+from openstack_prep.kubernetes.services import read
 
 
 def service(name: str = "front", **parts: Any) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import ClassVar, Self
 
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Key, Observed
-from openstack_prep.resources.identity.application_credential import ApplicationCredential
-from openstack_prep.resources.identity.credential_record import Credentials
+from openstack_prep.resources.credentials.application_credential import ApplicationCredential
+from openstack_prep.resources.credentials.credential_record import Credentials
 
 
 @dataclass(frozen=True, kw_only=True)

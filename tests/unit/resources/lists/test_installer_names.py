@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.resources.network import installer_names as names
+from openstack_prep.resources.lists import installer_names as names
 
 ID = "dev-x7k2p"
 

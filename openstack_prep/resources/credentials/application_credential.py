@@ -28,11 +28,11 @@ from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Change, Key, Observed, Resource
+from openstack_prep.resources.credentials import credential_ends as ends
+from openstack_prep.resources.credentials.access_rule import AccessRule
+from openstack_prep.resources.credentials.credential_record import CredentialRecord, Credentials, of_user, path
+from openstack_prep.resources.credentials.credential_roles import ALL, compared, lacking
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml, settings_of
-from openstack_prep.resources.identity import credential_ends as ends
-from openstack_prep.resources.identity.access_rule import AccessRule
-from openstack_prep.resources.identity.credential_record import CredentialRecord, Credentials, of_user, path
-from openstack_prep.resources.identity.credential_roles import ALL, compared, lacking
 from openstack_prep.resources.identity.project import access
 
 RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules", "rotated"}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from openstack_prep.base.errors import NotAllowed, NotFound, ResourceFailed
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Mark, Resource
-from openstack_prep.resources.network.neutron_records import AddressHolder, PortRecord
+from openstack_prep.resources.lists.neutron_records import AddressHolder, PortRecord
 
 BULK = 50
 """Ports made by one request: some seconds of Neutron's work."""

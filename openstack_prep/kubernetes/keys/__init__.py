@@ -1,0 +1,1 @@
+"""The keys that cluster.yml, config.yaml and their parts may have."""

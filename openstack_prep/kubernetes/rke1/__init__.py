@@ -1,1 +1,0 @@
-"""RKE: cluster.yml and the keys that it may have."""

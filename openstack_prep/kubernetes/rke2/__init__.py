@@ -1,1 +1,0 @@
-"""RKE2: config.yaml and the keys that it may have."""

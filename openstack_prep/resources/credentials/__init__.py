@@ -1,0 +1,1 @@
+"""Keystone: application credentials, and the clouds.yaml entries that keep their secrets."""

@@ -1,0 +1,1 @@
+"""What services list, asked once a run, and the records that their answers become."""
