@@ -1,4 +1,4 @@
-"""Read what is there, and carry a plan out: threads, order, convergence, a report."""
+"""Carry a plan out: threads, order, convergence, a report."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import graphlib
 import logging
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
@@ -17,14 +16,11 @@ import tenacity
 from openstack_prep.base.errors import (
     CloudError,
     LeaseLost,
-    Mistake,
-    NotUnique,
     Overtaken,
     PlanRefused,
     PrepError,
     passes,
 )
-from openstack_prep.base.key import labels
 from openstack_prep.core import consent, interrupts, planner
 from openstack_prep.core.model import (
     INTERRUPT,
@@ -34,16 +30,16 @@ from openstack_prep.core.model import (
     Adoptable,
     Key,
     Observed,
-    Resource,
     Result,
     Status,
     Step,
 )
+from openstack_prep.core.observing import JOBS as JOBS
+from openstack_prep.core.observing import observe
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.core.run import Run
 from openstack_prep.core.twin import latecomers
 
-JOBS = 8
 ATTEMPTS = 5
 REFUSED = (400, 404, 410)
 """Answers to a request that a concurrent run may have overtaken: an overlap, an interface that exists, what is gone."""
@@ -68,76 +64,6 @@ class Event:
 
 def silent(event: Event) -> None:
     """Tell nobody."""
-
-
-# --- observe ------------------------------------------------------------------------------
-
-
-def observe(site: Run, resources: Sequence[Resource], *, jobs: int = JOBS) -> dict[Key, Observed]:
-    """Return what exists of these, each kind read in bulk, the kinds in parallel."""
-    groups: dict[type[Resource], list[Resource]] = defaultdict(list)
-    for resource in resources:
-        groups[type(resource)].append(resource)
-    with ThreadPoolExecutor(jobs) as pool:
-        found = list(pool.map(lambda group: group[0].find(site, group[1]), groups.items()))
-    return {key: observed for each in found for key, observed in each.items()}
-
-
-def examine(
-    site: Run, resources: Sequence[Resource], *, others: Set[Key] = frozenset(), jobs: int = JOBS
-) -> tuple[dict[Key, Observed], list[Mistake]]:
-    """Read what exists and everything that would go wrong: missing references, and each kind's checks.
-
-    ``others`` are what the spec would make besides.  What was found by no more than a name or an id is left out.
-    """
-    declared = {key for resource in resources for key in (resource.key, *resource.provides())} | site.known.keys()
-    outside = {each.key: each for resource in resources for each in resource.references() if each.key not in declared}
-    try:
-        observed = observe(site, [*resources, *outside.values()], jobs=jobs)
-    except NotUnique as error:
-        raise PlanRefused([Mistake("cloud", str(error))]) from error
-    with ThreadPoolExecutor(jobs) as pool:
-        checks = list(pool.map(lambda each: list(each.check(site, observed.get(each.key))), resources))
-    names = labels((*declared, *outside))
-    mistakes = [
-        Mistake.about(
-            _users_of(key, resources),
-            f"{_shown(key, names)} does not exist",
-            _remedy(each, others),
-        )
-        for key, each in outside.items()
-        if key not in observed
-    ]
-    described = {key: found for key, found in observed.items() if key not in outside or outside[key].is_described}
-    return described, mistakes + [mistake for found in checks for mistake in found]
-
-
-def examine_deletes(site: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
-    """Read what the deletions of a plan would orphan."""
-    deletions = (step for step in plan if step.action is Action.DELETE)
-    going = [(step.resource, step.observed) for step in deletions if step.observed is not None]
-    ids = frozenset(each for _, observed in going for each in (observed.id, *observed.holds))
-    with ThreadPoolExecutor(jobs) as pool:
-        found = pool.map(lambda each: list(each[0].check_delete(site, each[1], ids)), going)
-        return [mistake for each in found for mistake in each]
-
-
-def _shown(key: Key, names: Mapping[Key, str]) -> str:
-    """Return a key's text, with its domain if it lies in one, and with its project only where a spec has several."""
-    return key.qualified if len(key.scope) == 1 else names[key]
-
-
-def _remedy(missing: Resource, others: Set[Key]) -> str:
-    if missing.key in others:
-        return "apply the whole spec first"
-    return "declare it in the spec, or correct the name" if missing.declarable else "correct the name"
-
-
-def _users_of(key: Key, resources: Iterable[Resource]) -> tuple[Key, ...]:
-    return tuple(each.key for each in resources if key in {needed.key for needed in each.references()})
-
-
-# --- run ----------------------------------------------------------------------------------
 
 
 def run(plan: Plan, site: Run, *, jobs: int = JOBS, tell: Callable[[Event], None] = silent) -> Report:

@@ -14,7 +14,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Mark, Step
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.openshift import cluster as openshift
@@ -76,7 +76,7 @@ def plan_cleanup(
         leftovers = _named(list(_leftovers(lists, infra_id, release)))
         observed = {each.key: each.observe(raw) for each, raw in leftovers}
         made = planner.plan_destroy(infra_id, [each for each, _ in leftovers], observed)
-        refusals = tuple(executor.examine_deletes(site, made, jobs=jobs))
+        refusals = tuple(observing.examine_deletes(site, made, jobs=jobs))
         return replace(made, steps=tuple(map(_explained, made.steps)), refusals=refusals)
 
     def remake() -> LivePlan:

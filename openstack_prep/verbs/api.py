@@ -10,7 +10,7 @@ from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused, SpecEr
 from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud, connect
 from openstack_prep.cloud.lease import LOCK_TIMEOUT, Sight
 from openstack_prep.cloud.site import Actor, Site
-from openstack_prep.core import consent, executor, planner
+from openstack_prep.core import consent, executor, observing, planner
 from openstack_prep.core.executor import JOBS, Event, silent
 from openstack_prep.core.model import Action, Key, Mark, Observed, Resource
 from openstack_prep.core.plan import Plan, Report, differences
@@ -61,7 +61,7 @@ def plan(
         others = frozenset(each.key for each in spec.resources)
         with cloud.reading(ADMINISTRATOR), ThreadPoolExecutor(1) as pool:
             standing = pool.submit(scan.look, site, spec.resources, jobs=jobs) if prune or spec.is_whole else None
-            observed, found = executor.examine(site, spec.chosen, others=others, jobs=jobs)
+            observed, found = observing.examine(site, spec.chosen, others=others, jobs=jobs)
         site.known.update(observed)
         mistakes = [*spec.unread, *found]
         made = planner.plan_apply(
@@ -69,10 +69,10 @@ def plan(
         )
         if standing is not None:
             unchosen = [each for each in spec.resources if not spec.is_chosen(each)]
-            there = observed | (executor.observe(site, unchosen, jobs=jobs) if unchosen else {})
+            there = observed | (observing.observe(site, unchosen, jobs=jobs) if unchosen else {})
             left = scan.undeclared(site, standing.result(), spec.resources, there, jobs=jobs)
             made = planner.plan_removals(made, left, prune=prune)
-            refused = executor.examine_deletes(site, made, jobs=jobs)
+            refused = observing.examine_deletes(site, made, jobs=jobs)
             made = replace(made, refusals=(*made.refusals, *refused))
         return replace(made, refusals=tuple(spec.placed(made.refusals)))
 
@@ -88,13 +88,13 @@ def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs:
     def make() -> Plan:
         with cloud.reading(ADMINISTRATOR), ThreadPoolExecutor(1) as pool:
             standing = pool.submit(scan.look, site, spec.resources, jobs=jobs) if spec.is_whole else None
-            observed = executor.observe(site, spec.resources, jobs=jobs)
+            observed = observing.observe(site, spec.resources, jobs=jobs)
             site.known.update(observed)
             left = scan.undeclared(site, standing.result(), spec.resources, observed, jobs=jobs) if standing else []
             if any(isinstance(each, Project) for each in spec.resources):
                 left += scan.everything(site, (), [LeftGroup], jobs=jobs)
         made = planner.plan_destroy(spec.name, spec.resources, observed, left)
-        refusals = spec.placed(executor.examine_deletes(site, made, jobs=jobs))
+        refusals = spec.placed(observing.examine_deletes(site, made, jobs=jobs))
         return replace(made, refusals=tuple(refusals))
 
     made = exclusive.attempt(site, seen, "destroy", make)
@@ -224,7 +224,7 @@ def show(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = J
     """Return what exists of a spec, by key; None where there is nothing yet."""
     spec, site = open_site(cloud, wanted, jobs, name=name)
     with cloud.reading(ADMINISTRATOR):
-        observed = executor.observe(site, spec.resources, jobs=jobs)
+        observed = observing.observe(site, spec.resources, jobs=jobs)
     return {resource.key: observed.get(resource.key) for resource in spec.resources}
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed, NotUnique, PlanRefused
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor
+from openstack_prep.core import executor, observing
 from openstack_prep.core.executor import Event
 from openstack_prep.core.interrupts import SIGNALS, Interrupted
 from openstack_prep.core.model import INTERRUPT, Action, Adoptable, Key, Observed, Resource, Result, Status
@@ -27,12 +27,12 @@ def shelf() -> Shelf:
 
 
 def plan(shelf: Shelf, *boxes: Box, consent: bool = False) -> Plan:
-    observed, mistakes = executor.examine(shelf.site(), boxes)
+    observed, mistakes = observing.examine(shelf.site(), boxes)
     return plan_apply("lab", boxes, observed, mistakes=mistakes, allow_replace=consent)
 
 
 def destruction(shelf: Shelf, *boxes: Box) -> Plan:
-    return plan_destroy("lab", boxes, executor.observe(shelf.site(), boxes))
+    return plan_destroy("lab", boxes, observing.observe(shelf.site(), boxes))
 
 
 def run(shelf: Shelf, made: Plan, jobs: int = 8, tell: Callable[[Event], None] = executor.silent) -> Report:
@@ -244,7 +244,7 @@ def test_consent_to_a_replacement_is_for_the_one_that_was_shown(shelf: Shelf) ->
     """Somebody else has put another in its place before the second attempt."""
     shelf.boxes["a"] = {"material": "tin"}
     box = Box(name="a", material="oak")
-    another = {key: replace(found, id="another") for key, found in executor.observe(shelf.site(), [box]).items()}
+    another = {key: replace(found, id="another") for key, found in observing.observe(shelf.site(), [box]).items()}
     shelf.before["delete a"] = [LOST]
     report = run(shelf, plan_apply("lab", [box], another, allow_replace=True))
     assert isinstance(result(report, "a").error, PlanRefused)
@@ -395,13 +395,13 @@ def test_a_display_is_told_of_each_phase(shelf: Shelf) -> None:
 def test_a_kind_is_read_in_one_go(shelf: Shelf) -> None:
     boxes = [Box(name=str(n)) for n in range(100)]
     shelf.boxes = {box.name: {} for box in boxes}
-    assert len(executor.observe(shelf.site(), boxes)) == 100
+    assert len(observing.observe(shelf.site(), boxes)) == 100
     assert shelf.asked == ["find"]
 
 
 def test_a_reference_that_exists_nowhere_is_a_mistake_of_its_users(shelf: Shelf) -> None:
     boxes = (Box(name="a", on=("gone",)), Box(name="b", on=("gone",)))
-    _, mistakes = executor.examine(shelf.site(), boxes)
+    _, mistakes = observing.examine(shelf.site(), boxes)
     assert [str(each) for each in mistakes] == [
         "box/a, box/b: box/gone does not exist; declare it in the spec, or correct the name"
     ]
@@ -409,7 +409,7 @@ def test_a_reference_that_exists_nowhere_is_a_mistake_of_its_users(shelf: Shelf)
 
 def test_a_reference_may_be_in_the_cloud_already(shelf: Shelf) -> None:
     shelf.boxes["there"] = {"ours": False}
-    observed, mistakes = executor.examine(shelf.site(), [Box(name="a", on=("there",))])
+    observed, mistakes = observing.examine(shelf.site(), [Box(name="a", on=("there",))])
     assert mistakes == []
     assert observed[Key("box", "there")].id == "id-there"
 
@@ -417,13 +417,13 @@ def test_a_reference_may_be_in_the_cloud_already(shelf: Shelf) -> None:
 def test_two_matches_of_a_name_refuse_the_plan(shelf: Shelf) -> None:
     shelf.before["find"] = [NotUnique("box/a: 2 have that name (x, y)")]
     with pytest.raises(PlanRefused, match=r"\(x, y\)"):
-        executor.examine(shelf.site(), [Box(name="a")])
+        observing.examine(shelf.site(), [Box(name="a")])
 
 
 def test_a_cloud_that_cannot_be_read_is_an_error(shelf: Shelf) -> None:
     shelf.before["find"] = [BROKEN]
     with pytest.raises(CloudError, match="no such colour"):
-        executor.examine(shelf.site(), [Box(name="a")])
+        observing.examine(shelf.site(), [Box(name="a")])
 
 
 class Inhabited(Box):
@@ -436,7 +436,7 @@ class Inhabited(Box):
 def test_all_deletions_are_examined_even_those_that_share_an_id(shelf: Shelf) -> None:
     boxes: list[Resource] = [Inhabited(name="a"), Inhabited(name="b")]
     made = plan_destroy("lab", boxes, {box.key: Observed(id="same", ours=True) for box in boxes})
-    assert [each.where for each in executor.examine_deletes(shelf.site(), made)] == ["box/b", "box/a"]
+    assert [each.where for each in observing.examine_deletes(shelf.site(), made)] == ["box/b", "box/a"]
     assert made.steps[0].action is Action.DELETE
 
 
@@ -542,7 +542,7 @@ def test_consent_to_adopt_covers_what_the_plan_has_shown(
     if shown is not None:
         shelf.boxes["c"] = dict(shown)
     chest = Chest(name="c", colour="blue", adopt=declared)
-    observed, _ = executor.examine(shelf.site(), [chest])
+    observed, _ = observing.examine(shelf.site(), [chest])
     made = plan_apply("lab", [chest], observed, adopt=True)
     assert not made.refusals
     if shown is None:
@@ -557,7 +557,7 @@ def test_consent_to_adopt_covers_what_the_plan_has_shown(
 def test_consent_to_adopt_is_for_the_one_that_was_shown(shelf: Shelf) -> None:
     shelf.boxes["c"] = {"colour": "red", "ours": False}
     chest = Chest(name="c", colour="blue")
-    observed, _ = executor.examine(shelf.site(), [chest])
+    observed, _ = observing.examine(shelf.site(), [chest])
     another = {chest.key: replace(observed[chest.key], id="another")}
     report = run(shelf, plan_apply("lab", [chest], another, adopt=True))
     assert isinstance(result(report, "c").error, PlanRefused)

@@ -14,7 +14,7 @@ import yaml
 
 from openstack_prep.base.errors import PrepError, SpecError
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Resource
 from openstack_prep.core.plan import ApplyFailed, Plan
 from openstack_prep.openshift.install_config import Machines, Proxy
@@ -63,7 +63,7 @@ def make(folder: Path) -> Make:
 
 
 def planned(site: Site, *resources: Resource) -> Plan:
-    observed, mistakes = executor.examine(site.fresh(), resources)
+    observed, mistakes = observing.examine(site.fresh(), resources)
     return planner.plan_apply("lab", resources, observed, mistakes=mistakes)
 
 
@@ -155,7 +155,7 @@ def test_somebody_elses_file_is_left_alone(site: Site, make: Make, text: str) ->
     file.file.parent.mkdir()
     file.file.write_text(text)
     assert refusals(site, file) == [f"{file.path} is not of this spec; name another file, or remove it"]
-    (step,) = planner.plan_destroy("lab", [file], executor.observe(site, [file]))
+    (step,) = planner.plan_destroy("lab", [file], observing.observe(site, [file]))
     assert step.action is Action.KEEP
 
 
@@ -167,7 +167,7 @@ def test_somebody_elses_copy_is_left_alone(site: Site, make: Make, used: bool) -
         eaten(file)
     file.kept.write_text("mine\n")
     assert refusals(site, file) == [f"{file.kept} is not of this spec; name another file, or remove it"]
-    plan = planner.plan_destroy("lab", [file], executor.observe(site, [file]))
+    plan = planner.plan_destroy("lab", [file], observing.observe(site, [file]))
     executor.run(plan, site).raise_for_failures()
     assert file.kept.read_text() == "mine\n"
 
@@ -184,7 +184,7 @@ def test_a_file_that_cannot_be_read(site: Site, make: Make) -> None:
     file = make()
     file.file.mkdir(parents=True)
     with pytest.raises(PrepError, match="cannot be read"):
-        executor.observe(site, [file])
+        observing.observe(site, [file])
 
 
 # --- after the installer ------------------------------------------------------------------
@@ -234,7 +234,7 @@ def test_somebody_elses_copy_without_the_file_is_left(site: Site, make: Make) ->
     file.kept.parent.mkdir()
     file.kept.write_text("theirs: true\n")
     assert refusals(site, file) == [f"{file.kept} is not of this spec; name another file, or remove it"]
-    assert not list(planner.plan_destroy("lab", [file], executor.observe(site.fresh(), [file])))
+    assert not list(planner.plan_destroy("lab", [file], observing.observe(site.fresh(), [file])))
 
 
 @pytest.mark.parametrize("used", ["no", "installed", "destroyed"])
@@ -245,7 +245,7 @@ def test_destroy_removes_both(site: Site, make: Make, used: str) -> None:
         eaten(file)
     if used == "destroyed":
         (file.file.parent / ".openshift_install_state.json").unlink()
-    plan = planner.plan_destroy("lab", [file], executor.observe(site, [file]))
+    plan = planner.plan_destroy("lab", [file], observing.observe(site, [file]))
     executor.run(plan, site).raise_for_failures()
     assert not file.file.exists()
     assert not file.kept.exists()

@@ -10,7 +10,7 @@ from typing import Any
 import requests_mock
 
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Observed
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.image.image import Image
@@ -158,7 +158,7 @@ class Glance:
 
 
 def plan(site: Site, image: Image) -> Plan:
-    observed, mistakes = executor.examine(site.fresh(), [image])
+    observed, mistakes = observing.examine(site.fresh(), [image])
     return planner.plan_apply("lab", [image], observed, mistakes=mistakes)
 
 

@@ -12,7 +12,7 @@ import yaml
 
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Mark, Resource
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
@@ -52,7 +52,7 @@ def cloud(empty_cloud: requests_mock.Mocker) -> requests_mock.Mocker:
 def left(*resources: Resource) -> dict[str, bool]:
     """Return what the resources leave undeclared, each with whether it is the spec's for sure."""
     site = Site(Cloud(connection()), Mark("lab"), homes=scan.homes_of(resources))
-    observed = executor.observe(site, resources)
+    observed = observing.observe(site, resources)
     site.known.update(observed)
     return {
         str(each.key): found.ours
@@ -63,10 +63,10 @@ def left(*resources: Resource) -> dict[str, bool]:
 def prune(*resources: Resource) -> list[str]:
     """Delete what the resources leave undeclared; return what forbids it."""
     site = Site(Cloud(connection()), Mark("lab"), homes=scan.homes_of(resources))
-    observed = executor.observe(site, resources)
+    observed = observing.observe(site, resources)
     found = scan.undeclared(site, scan.look(site, resources, jobs=1), resources, observed, jobs=1)
     plan = planner.plan_removals(planner.plan_apply("lab", [], {}), found, prune=True)
-    refusals = [str(each) for each in executor.examine_deletes(site, plan)]
+    refusals = [str(each) for each in observing.examine_deletes(site, plan)]
     if not refusals:
         executor.run(plan, site).raise_for_failures()
     return refusals
@@ -139,7 +139,7 @@ def test_a_declared_flavor_of_another_specs_home_is_not_managed(
     cloud.get(f"{IDENTITY}/projects/gone", status_code=404)
     cloud.get(f"{IDENTITY}/projects/of-another", json={"project": project("of-another", "their")})
     site = Site(Cloud(connection()), Mark("lab"), homes=[LAB])
-    (found,) = executor.observe(site, [Flavor(name="small")]).values()
+    (found,) = observing.observe(site, [Flavor(name="small")]).values()
     assert found.ours is ours
 
 
@@ -149,7 +149,7 @@ def test_a_flavor_is_not_managed_by_way_of_a_project_that_another_spec_manages(c
     cloud.get(f"{IDENTITY}/projects/of-another", json={"project": project("of-another", "their")})
     cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor("of-another")]})
     site = Site(Cloud(connection()), Mark("lab"), homes=[LAB, Project(name="side")])
-    (found,) = executor.observe(site, [Flavor(name="small")]).values()
+    (found,) = observing.observe(site, [Flavor(name="small")]).values()
     assert not found.ours
 
 
@@ -212,7 +212,7 @@ def test_a_flavor_is_managed_by_way_of_a_project_that_the_spec_works_in(
 
     def is_ours(*resources: Resource) -> bool:
         site = Site(Cloud(connection()), Mark("lab"), homes=scan.homes_of([LAB, small, *resources]))
-        (found,) = executor.observe(site, [small]).values()
+        (found,) = observing.observe(site, [small]).values()
         return found.ours
 
     assert not is_ours(shared)

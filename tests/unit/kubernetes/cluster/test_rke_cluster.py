@@ -12,7 +12,7 @@ import yaml
 from openstack_prep.base.errors import SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Key, Resource
 from openstack_prep.core.plan import Plan
 from openstack_prep.kubernetes.cilium import Cilium
@@ -69,7 +69,7 @@ def make(tmp_path: Path) -> Make:
 
 def planned(site: Site, *resources: Resource) -> Plan:
     completed = [resolved(each, resources, site.admin) for each in resources]
-    observed, mistakes = executor.examine(site.fresh(), completed)
+    observed, mistakes = observing.examine(site.fresh(), completed)
     return planner.plan_apply("lab", completed, observed, mistakes=mistakes)
 
 
@@ -160,10 +160,10 @@ def test_destroy_removes_ours_and_says_what_stays(heat: Heat, site: Site, make: 
     (Path(make().directory) / "cluster.rkestate").write_text("{}")
     told: list[str] = []
     site.note = lambda key, text: told.append(text)
-    observed = executor.observe(site, [make()])
+    observed = observing.observe(site, [make()])
     make().delete(site, observed[make().key])
     assert told == [f"{make().directory} stays, for it holds cluster.rkestate"]
-    assert executor.observe(site, [make()]) == {}
+    assert observing.observe(site, [make()]) == {}
 
 
 def test_what_to_type_next(heat: Heat, site: Site, make: Make) -> None:
@@ -201,7 +201,7 @@ def test_what_is_not_as_good_as_it_could_be_is_told(heat: Heat, site: Site, make
 def test_files_of_a_cluster_whose_stack_is_gone_can_be_destroyed(heat: Heat, site: Site, make: Make) -> None:
     applied(site, make())
     heat.stands = False
-    observed = executor.observe(site.fresh(), [make()])
+    observed = observing.observe(site.fresh(), [make()])
     assert planner.plan_destroy("lab", [make()], observed)
 
 
@@ -306,7 +306,7 @@ def test_nodes_that_stay_and_will_do_something_else(heat: Heat, site: Site, make
     def of_roles(**fields: Any) -> tuple[str, list[str]]:
         """Return what the plan says of it beside its stack, and what is refused."""
         cluster = resolved(make(**fields), [fewer, make(**fields)], site.admin)
-        plan = planner.plan_apply("lab", [cluster], executor.observe(site.fresh(), [cluster]))
+        plan = planner.plan_apply("lab", [cluster], observing.observe(site.fresh(), [cluster]))
         return plan.table, list(map(str, plan.refusals))
 
     line, refused = of_roles()

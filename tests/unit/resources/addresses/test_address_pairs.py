@@ -9,7 +9,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Observed
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.addresses import pair_writing
@@ -104,7 +104,7 @@ def neutron(services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def plan(site: Site, wanted: AddressPairs = VIPS) -> Plan:
-    observed, mistakes = executor.examine(site, [wanted])
+    observed, mistakes = observing.examine(site, [wanted])
     return planner.plan_apply("lab", [wanted], observed, mistakes=mistakes)
 
 
@@ -178,19 +178,19 @@ def test_destroy_takes_what_we_put_there_and_leaves_what_was_there_before(site: 
     assert neutron.pairs("master-0") == ["10.0.0.5", "10.9.9.9"]
     assert neutron.pairs("master-1") == ["10.0.0.5", "10.0.0.7"]
     assert neutron.ports[0]["tags"] == [f"openshiftClusterID={ID}"]
-    (step,) = planner.plan_destroy("lab", [VIPS], executor.observe(site.fresh(), [VIPS]))
+    (step,) = planner.plan_destroy("lab", [VIPS], observing.observe(site.fresh(), [VIPS]))
     assert (step.action, step.reason) == (Action.KEEP, "not managed by this spec")
 
 
 def test_destroy_of_a_port_that_is_gone_is_well(site: Site, neutron: Neutron, services: requests_mock.Mocker) -> None:
     neutron.ports.append(port("master-0", "10.0.0.5", tags=[f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.5"]))
-    made = planner.plan_destroy("lab", [VIPS], executor.observe(site, [VIPS]))
+    made = planner.plan_destroy("lab", [VIPS], observing.observe(site, [VIPS]))
     services.put(re.compile(f"{NEUTRON}/ports/.*"), **failure(404))
     executor.run(made, site).raise_for_failures()
 
 
 def destroy(site: Site, wanted: AddressPairs = VIPS) -> None:
-    executor.run(planner.plan_destroy("lab", [wanted], executor.observe(site, [wanted])), site).raise_for_failures()
+    executor.run(planner.plan_destroy("lab", [wanted], observing.observe(site, [wanted])), site).raise_for_failures()
 
 
 def test_what_is_no_longer_declared_goes_by_its_record(site: Site, neutron: Neutron) -> None:
@@ -219,8 +219,8 @@ def test_pairs_of_one_spec_leave_each_others_records_alone(site: Site, neutron: 
     ]
     for wanted in (declared, declared[:1]):
         now, together = site.fresh(), [each.resolve_among(wanted) for each in wanted]
-        executor.run(planner.plan_apply("lab", together, executor.observe(now, together)), now).raise_for_failures()
-        assert not planner.plan_apply("lab", together, executor.observe(site.fresh(), together))
+        executor.run(planner.plan_apply("lab", together, observing.observe(now, together)), now).raise_for_failures()
+        assert not planner.plan_apply("lab", together, observing.observe(site.fresh(), together))
         assert neutron.pairs("worker-0-abcde") == ["10.0.0.5"]
         assert sorted(neutron.pairs("master-0")) == ["10.0.0.5", "10.0.0.6"][: len(wanted)]
 
@@ -274,7 +274,7 @@ def test_a_pair_that_a_run_of_another_mind_puts_back_keeps_its_record(site: Site
 
     neutron.before_delete = [write]
     now, fewer = site.fresh(), AddressPairs(name="vips", infra_id=ID, addresses=("10.0.0.7",))
-    executor.run(planner.plan_apply("lab", [fewer], executor.observe(now, [fewer])), now).raise_for_failures()
+    executor.run(planner.plan_apply("lab", [fewer], observing.observe(now, [fewer])), now).raise_for_failures()
     assert neutron.pairs("master-0") == ["10.0.0.7", "10.0.0.5"]
     apply(site.fresh(), fewer)
     assert neutron.pairs("master-0") == ["10.0.0.7"]

@@ -11,7 +11,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.orchestration.existing import Existing
@@ -62,7 +62,7 @@ def neutron(services: requests_mock.Mocker) -> Neutron:
 
 
 def plan(site: Site, wanted: AddressPool = POOL) -> Plan:
-    observed, mistakes = executor.examine(site, [wanted])
+    observed, mistakes = observing.examine(site, [wanted])
     return planner.plan_apply("lab", [wanted], observed, mistakes=mistakes)
 
 
@@ -108,7 +108,7 @@ def test_a_pool_is_made_beside_a_stack_whose_parameter_names_its_subnet(
     services.post(f"{HEAT}/stacks/preview", json={"stack": {"resources": []}})
     services.get(re.compile("http://nova/v2.1/flavors.*"), json={"flavors": []})
     stack = Stack(name="s", template=str(template), parameters={"subnet": POOL.subnet})
-    observed, mistakes = executor.examine(site, [POOL, stack])
+    observed, mistakes = observing.examine(site, [POOL, stack])
     site.known.update(observed)
     assert not mistakes
     executor.run(planner.plan_apply("lab", [POOL], observed), site).raise_for_failures()
@@ -123,7 +123,7 @@ def test_a_pool_that_is_too_big_is_not_counted_for_its_neighbour(
     services.get(re.compile(f"{NEUTRON}/quotas/.*"), json={"quota": {"port": free}})
     big = AddressPool(name="big", subnet="none", addresses=("10.0.0.0/16",))
     both = [resolved(each, [POOL, big], site.admin) for each in (POOL, big)]
-    _, mistakes = executor.examine(site, both)
+    _, mistakes = observing.examine(site, both)
     assert [mistake.what for mistake in mistakes] == [
         "120 more ports are needed to keep addresses, 1 of 500 are free in the quota",
         "65536 addresses are too many to keep by a port for each; 1024 are the most",
@@ -160,7 +160,7 @@ def test_who_took_a_port_meanwhile_keeps_it(site: Site, neutron: Neutron, servic
     one = AddressPool(name="lb", subnet="nodes", addresses=("10.0.0.100",))
     apply(site, one).raise_for_failures()
     now = site.fresh()
-    made = planner.plan_destroy("lab", [one], executor.observe(now, [one]))
+    made = planner.plan_destroy("lab", [one], observing.observe(now, [one]))
 
     def refuse(request: Any, context: Any) -> Any:
         assert request.headers["If-Match"] == "revision_number=1"

@@ -9,7 +9,7 @@ import requests_mock
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Key
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
@@ -51,7 +51,7 @@ def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
 
 
 def plan(site: Site, *wanted: FloatingIP) -> Plan:
-    observed, mistakes = executor.examine(site, wanted)
+    observed, mistakes = observing.examine(site, wanted)
     return planner.plan_apply("lab", wanted, observed, mistakes=mistakes)
 
 

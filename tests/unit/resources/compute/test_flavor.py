@@ -8,7 +8,7 @@ import requests_mock
 from pydantic import TypeAdapter, ValidationError
 
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Key
 from openstack_prep.resources.compute.flavor import Flavor
 from tests.unit.conftest import ENDPOINTS, IDENTITY, failure, sent
@@ -45,7 +45,7 @@ def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
 
 
 def plan(site: Site, flavor: Flavor) -> Any:
-    observed, mistakes = executor.examine(site, [flavor])
+    observed, mistakes = observing.examine(site, [flavor])
     return planner.plan_apply("lab", [flavor], observed, mistakes=mistakes)
 
 

@@ -6,7 +6,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.compute.quota import Quota, VolumeTypeQuota
@@ -36,7 +36,7 @@ def limits(services: requests_mock.Mocker) -> requests_mock.Mocker:
 
 
 def plan(site: Site, quota: Quota) -> Plan:
-    observed, mistakes = executor.examine(site, [quota])
+    observed, mistakes = observing.examine(site, [quota])
     return planner.plan_apply("lab", [quota], observed, mistakes=mistakes)
 
 

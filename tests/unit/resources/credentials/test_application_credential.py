@@ -14,7 +14,7 @@ from openstack_prep.base.errors import PrepError
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.credentials.access_rule import AccessRule
@@ -83,7 +83,7 @@ def credential(site: Site, path: Path, **more: Any) -> ApplicationCredential:
 
 def plan(site: Site, wanted: ApplicationCredential, consent: bool = False) -> Plan:
     site = site.fresh()
-    observed, mistakes = executor.examine(site, [wanted])
+    observed, mistakes = observing.examine(site, [wanted])
     return planner.plan_apply("lab", [wanted], observed, mistakes=mistakes, allow_replace=consent)
 
 
@@ -199,7 +199,7 @@ def test_what_was_begun_is_taken_back(site: Site, keystone: Keystone, path: Path
     wanted = credential(site, path)
     apply(site, wanted)
     wanted._write({"application_credential_name": "app"})
-    destroy = planner.plan_destroy("lab", [wanted], executor.observe(site.fresh(), [wanted]))
+    destroy = planner.plan_destroy("lab", [wanted], observing.observe(site.fresh(), [wanted]))
     executor.run(destroy, site).raise_for_failures()
     assert not path.exists()
     assert not keystone.held
@@ -322,14 +322,14 @@ def test_somebody_elses_credential_is_not_taken(site: Site, keystone: Keystone, 
     keystone.held[0]["expires_at"] = "2026-01-01T00:00:00.000000"
     assert "not made by this spec and ended 2026-01-01" in str(plan(site, credential(site, path)).refusals)
     wanted = credential(site, path)
-    (step,) = planner.plan_destroy("lab", [wanted], executor.observe(site.fresh(), [wanted]))
+    (step,) = planner.plan_destroy("lab", [wanted], observing.observe(site.fresh(), [wanted]))
     assert step.action is Action.KEEP
 
 
 def test_destroy_takes_entry_and_credentials(site: Site, keystone: Keystone, path: Path) -> None:
     wanted = credential(site, path)
     apply(site, wanted)
-    destroy = planner.plan_destroy("lab", [wanted], executor.observe(site.fresh(), [wanted]))
+    destroy = planner.plan_destroy("lab", [wanted], observing.observe(site.fresh(), [wanted]))
     executor.run(destroy, site).raise_for_failures()
     assert not path.exists()
     assert not keystone.held
@@ -373,7 +373,7 @@ def test_a_role_that_the_user_does_not_have_is_a_mistake(site: Site, keystone: K
 
 
 def rotated(site: Site, wanted: ApplicationCredential, keep_old: bool = False) -> ApplicationCredential:
-    return RotatedCredential.of(wanted, executor.observe(site.fresh(), [wanted])[wanted.key], keep_old)
+    return RotatedCredential.of(wanted, observing.observe(site.fresh(), [wanted])[wanted.key], keep_old)
 
 
 def test_a_rotation_needs_no_drift_and_happens_once(site: Site, keystone: Keystone, path: Path) -> None:
@@ -414,7 +414,7 @@ def test_destroy_takes_the_kept_one_too(site: Site, keystone: Keystone, path: Pa
     wanted = credential(site, path)
     apply(site, wanted)
     apply(site, rotated(site, wanted, keep_old=True))
-    destroy = planner.plan_destroy("lab", [wanted], executor.observe(site.fresh(), [wanted]))
+    destroy = planner.plan_destroy("lab", [wanted], observing.observe(site.fresh(), [wanted]))
     executor.run(destroy, site).raise_for_failures()
     assert not path.exists()
     assert not keystone.held

@@ -8,7 +8,7 @@ import yaml
 
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Mark
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.files.clouds_entry import CloudsEntry
@@ -29,11 +29,11 @@ def wanted(site: Site, path: Path, password: str = "s3cret", **more: Any) -> Clo
 
 
 def plan(site: Site, entry: CloudsEntry) -> Plan:
-    return planner.plan_apply("lab", [entry], executor.observe(site, [entry]), mistakes=list(mistakes(site, entry)))
+    return planner.plan_apply("lab", [entry], observing.observe(site, [entry]), mistakes=list(mistakes(site, entry)))
 
 
 def mistakes(site: Site, entry: CloudsEntry) -> list[str]:
-    return [str(each) for each in entry.check(site, executor.observe(site, [entry]).get(entry.key))]
+    return [str(each) for each in entry.check(site, observing.observe(site, [entry]).get(entry.key))]
 
 
 def test_it_is_written_once_and_kept(site: Site, path: Path) -> None:
@@ -67,7 +67,7 @@ def test_the_entry_of_another_spec_is_neither_changed_nor_deleted(site: Site, pa
     renamed = Site(site.admin, Mark("renamed"))
     (said,) = mistakes(renamed, entry)
     assert "of another spec; spec lab manages it" in said
-    (step,) = planner.plan_destroy("renamed", [entry], executor.observe(renamed, [entry]))
+    (step,) = planner.plan_destroy("renamed", [entry], observing.observe(renamed, [entry]))
     assert step.action is Action.KEEP
 
 
@@ -77,7 +77,7 @@ def test_an_entry_without_an_owner_is_that_of_its_user(site: Site, path: Path) -
     data = yaml.safe_load(path.read_text())
     del data["clouds"]["lab"]["openstack_prep"]  # as earlier versions wrote it
     path.write_text(yaml.safe_dump(data))
-    assert executor.observe(site, [entry])[entry.key].ours
+    assert observing.observe(site, [entry])[entry.key].ours
     executor.run(plan(site, entry), site).raise_for_failures()
     assert not plan(site, entry)
     assert not mistakes(site, wanted(site, path, "new"))
@@ -123,12 +123,12 @@ def test_an_entry_for_another_cloud_or_domain_is_foreign(
         del data["clouds"]["lab"]["openstack_prep"]
     path.write_text(yaml.safe_dump(data))
     ours = owned and key in ("password", "trust_id")
-    assert executor.observe(site, [entry])[entry.key].ours is ours
+    assert observing.observe(site, [entry])[entry.key].ours is ours
     found = mistakes(site, entry)
     assert bool(found) is not ours
     assert all(f"that differs in {field}" in each for each in found)
     assert value not in str(found) or key != "password"
-    (step,) = planner.plan_destroy("lab", [entry], executor.observe(site, [entry]))
+    (step,) = planner.plan_destroy("lab", [entry], observing.observe(site, [entry]))
     assert step.action is (Action.DELETE if ours else Action.KEEP)
 
 
@@ -136,7 +136,7 @@ def test_keystones_address_may_end_in_its_version(site: Site, path: Path) -> Non
     entry = wanted(site, path)
     entry.create(site)
     path.write_text(path.read_text().replace(IDENTITY, IDENTITY.removesuffix("/v3") + "/"))
-    assert executor.observe(site, [entry])[entry.key].ours
+    assert observing.observe(site, [entry])[entry.key].ours
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_somebody_elses_entry_is_neither_overwritten_nor_removed(site: Site, pat
     path.write_text(yaml.safe_dump({"clouds": {"lab": theirs}}))
     entry = wanted(site, path)
     assert any("has an entry lab that differs in " in each for each in mistakes(site, entry))
-    (step,) = planner.plan_destroy("lab", [entry], executor.observe(site, [entry]))
+    (step,) = planner.plan_destroy("lab", [entry], observing.observe(site, [entry]))
     assert step.action is Action.KEEP
 
 
@@ -161,10 +161,10 @@ def test_destroy_takes_our_entry_and_then_the_file(site: Site, path: Path) -> No
     entry, other = wanted(site, path), wanted(site, path, cloud="lab2")
     for each in (entry, other):
         each.create(site)
-    executor.run(planner.plan_destroy("lab", [entry], executor.observe(site, [entry])), site).raise_for_failures()
+    executor.run(planner.plan_destroy("lab", [entry], observing.observe(site, [entry])), site).raise_for_failures()
     assert list(yaml.safe_load(path.read_text())["clouds"]) == ["theirs", "lab2"]
     path.write_text(path.read_text().replace("  theirs: {}\n", ""))
-    executor.run(planner.plan_destroy("lab", [other], executor.observe(site, [other])), site).raise_for_failures()
+    executor.run(planner.plan_destroy("lab", [other], observing.observe(site, [other])), site).raise_for_failures()
     assert not path.exists()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action
 from openstack_prep.resources.files.clouds_entry import CloudsEntry
 from openstack_prep.resources.files.env_file import EnvFile
@@ -38,7 +38,7 @@ def test_a_shell_reads_what_is_wanted(site: Site, path: Path, tmp_path: Path) ->
         "ODD": odd,
     }
     assert path.stat().st_mode & 0o777 == 0o600
-    observed = executor.observe(site, [file])[file.key]
+    observed = observing.observe(site, [file])[file.key]
     assert observed.ours
     assert not planner.diff(file, observed)
     assert set(file.needs()) < set(entry.provides())
@@ -48,11 +48,11 @@ def test_drift_is_mended_and_destroy_removes_it(site: Site, path: Path) -> None:
     EnvFile(path=str(path), cloud="lab", variables={"OLD": "1"}).create(site)
     path.chmod(0o644)
     file = EnvFile(path=str(path), cloud="other")
-    plan = planner.plan_apply("lab", [file], executor.observe(site, [file]))
+    plan = planner.plan_apply("lab", [file], observing.observe(site, [file]))
     assert [each.field for step in plan for each in step.changes] == ["variables", "mode"]
     executor.run(plan, site).raise_for_failures()
     assert sourced(path) == {"OS_CLOUD": "other"}
-    executor.run(planner.plan_destroy("lab", [file], executor.observe(site, [file])), site).raise_for_failures()
+    executor.run(planner.plan_destroy("lab", [file], observing.observe(site, [file])), site).raise_for_failures()
     assert not path.exists()
 
 
@@ -60,9 +60,9 @@ def test_drift_is_mended_and_destroy_removes_it(site: Site, path: Path) -> None:
 def test_somebody_elses_file_is_left_alone(site: Site, path: Path, text: str) -> None:
     path.write_text(text)
     file = EnvFile(path=str(path), cloud="lab")
-    _, (mistake,) = executor.examine(site, [file])
+    _, (mistake,) = observing.examine(site, [file])
     assert "is not of this spec" in mistake.what
-    (step,) = planner.plan_destroy("lab", [file], executor.observe(site, [file]))
+    (step,) = planner.plan_destroy("lab", [file], observing.observe(site, [file]))
     assert step.action is Action.KEEP
     assert path.read_text() == text
 
@@ -71,7 +71,7 @@ def test_somebody_elses_file_is_left_alone(site: Site, path: Path, text: str) ->
 def test_what_stands_in_a_file_is_not_shown_when_it_may_be_a_secret(site: Site, path: Path, head: str) -> None:
     path.write_text(f"{head}export OS_PASSWORD=hunter2\nexport OS_CLOUD=lab\n")
     file = EnvFile(path=str(path), cloud="lab")
-    observed, mistakes = executor.examine(site, [file])
+    observed, mistakes = observing.examine(site, [file])
     plan = planner.plan_apply("lab", [file], observed, mistakes=mistakes)
     assert "variables.OS_PASSWORD ******** -> (unset)" in str(plan)
     assert "OS_CLOUD" not in str(plan)
@@ -79,5 +79,5 @@ def test_what_stands_in_a_file_is_not_shown_when_it_may_be_a_secret(site: Site, 
 
 
 def test_a_name_that_is_none_is_a_mistake(site: Site, path: Path) -> None:
-    _, (mistake,) = executor.examine(site, [EnvFile(path=str(path), variables={"A B": "x"})])
+    _, (mistake,) = observing.examine(site, [EnvFile(path=str(path), variables={"A B": "x"})])
     assert "is not a variable's name" in mistake.what

@@ -8,7 +8,7 @@ import requests_mock
 
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Mark
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.identity.default_group import LeftGroup
@@ -32,7 +32,7 @@ def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
 
 
 def plan(site: Site, project: Project) -> Plan:
-    observed, mistakes = executor.examine(site, [project])
+    observed, mistakes = observing.examine(site, [project])
     return planner.plan_apply("lab", [project], observed, mistakes=mistakes)
 
 
@@ -77,7 +77,7 @@ def test_the_ownership_tags_are_added_alone(site: Site, services: requests_mock.
     services.get(f"{IDENTITY}/projects/p1", json={"project": answer(tags=["green", "meanwhile"])})
     put = services.put(re.compile(f"^{IDENTITY}/projects/p1/tags/"), status_code=201)
     beside = Site(site.admin, site.mark, homes=[Project(name="home"), LAB])
-    taken = LAB.take_over(beside, executor.observe(beside, [LAB])[LAB.key])
+    taken = LAB.take_over(beside, observing.observe(beside, [LAB])[LAB.key])
     assert taken.ours
     assert taken.home == "p0"
     sent = [each.path.rpartition("/")[2] for each in put.request_history]
@@ -92,7 +92,7 @@ def test_what_is_not_declared_is_left_alone(site: Site, listed: list[Any]) -> No
 def test_it_is_ours_by_the_tag_alone(site: Site, listed: list[Any]) -> None:
     for tags, ours in (([Mark("lab").tag], True), ([Mark("other").tag], False), ([], False)):
         listed[:] = [answer(tags=tags)]
-        assert executor.observe(site.fresh(), [LAB])[LAB.key].ours is ours
+        assert observing.observe(site.fresh(), [LAB])[LAB.key].ours is ours
 
 
 def test_two_of_a_name_are_an_error_that_names_both(site: Site, listed: list[Any]) -> None:
@@ -137,7 +137,7 @@ def test_destroy_takes_the_default_group_along(site: Site, empty: requests_mock.
         empty.delete(f"{IDENTITY}/projects/p1"),
         empty.delete("http://neutron/v2.0/security-groups/g1"),
     ]
-    observed = executor.observe(site, [LAB])
+    observed = observing.observe(site, [LAB])
     executor.run(planner.plan_destroy("lab", [LAB], observed), site).raise_for_failures()
     assert all(each.called_once for each in asked)
     writes = [each for each in empty.request_history if each.method in ("PUT", "DELETE")]
@@ -163,9 +163,9 @@ def test_a_group_that_a_killed_destroy_left_behind_is_found_once_its_project_is_
 def test_destroy_refuses_to_orphan_what_others_made(site: Site, empty: requests_mock.Mocker, listed: list[Any]) -> None:
     listed.append(answer())
     empty.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "theirs"}]})
-    observed = executor.observe(site, [LAB])
+    observed = observing.observe(site, [LAB])
     doomed = planner.plan_destroy("lab", [LAB], observed)
-    (mistake,) = executor.examine_deletes(site, doomed)
+    (mistake,) = observing.examine_deletes(site, doomed)
     assert "servers theirs s1" in str(mistake)
 
 
@@ -174,8 +174,8 @@ def test_a_server_that_came_after_the_plan_keeps_the_project(
 ) -> None:
     listed.append(answer())
     deleted = empty.delete(f"{IDENTITY}/projects/p1")
-    doomed = planner.plan_destroy("lab", [LAB], executor.observe(site, [LAB]))
-    assert executor.examine_deletes(site, doomed) == []
+    doomed = planner.plan_destroy("lab", [LAB], observing.observe(site, [LAB]))
+    assert observing.examine_deletes(site, doomed) == []
     empty.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "theirs"}]})
     (result,) = executor.run(doomed, site).results
     assert isinstance(result.error, PlanRefused)
@@ -201,7 +201,7 @@ def test_a_project_beside_the_home_project_is_managed_unless_it_names_another(
     services.get(f"{IDENTITY}/projects/their", json={"project": answer(id="their")})
     listed.append(answer(tags=[f"openstack-prep:lab~{named}", "openstack-prep:lab"]))
     home = Project(name="home")
-    found = executor.observe(Site(site.admin, site.mark, homes=[home, LAB]), [home, LAB])
+    found = observing.observe(Site(site.admin, site.mark, homes=[home, LAB]), [home, LAB])
     assert found[home.key].ours
     assert (found[LAB.key].ours, found[LAB.key].managed_by) == (ours, "" if ours else "lab")
 
@@ -211,8 +211,8 @@ def test_a_clusters_machines_have_a_way_of_their_own(
 ) -> None:
     listed.append(answer())
     empty.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "dev-x7k2p-master-0"}]})
-    doomed = planner.plan_destroy("lab", [LAB], executor.observe(site, [LAB]))
-    (mistake,) = executor.examine_deletes(site, doomed)
+    doomed = planner.plan_destroy("lab", [LAB], observing.observe(site, [LAB]))
+    (mistake,) = observing.examine_deletes(site, doomed)
     assert mistake.remedy.endswith("openstack-prep cleanup --infra-id dev-x7k2p")
 
 
@@ -220,6 +220,6 @@ def test_nobody_destroys_the_project_that_he_works_in(
     site: Site, empty: requests_mock.Mocker, listed: list[Any]
 ) -> None:
     listed.append(answer(id=ADMIN_PROJECT))
-    doomed = planner.plan_destroy("lab", [LAB], executor.observe(site, [LAB]))
-    (mistake,) = executor.examine_deletes(site, doomed)
+    doomed = planner.plan_destroy("lab", [LAB], observing.observe(site, [LAB]))
+    (mistake,) = observing.examine_deletes(site, doomed)
     assert "works in this project; destroy by another entry of clouds.yaml" in str(mistake)

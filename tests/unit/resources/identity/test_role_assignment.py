@@ -8,7 +8,7 @@ import requests_mock
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor
+from openstack_prep.core import observing
 from openstack_prep.resources.identity.project import Project, access
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
@@ -88,13 +88,13 @@ def test_nothing_is_asked_of_a_project_yet_to_be_made(site: Site, services: requ
 def test_an_unknown_role_is_a_mistake_that_names_the_nearest(site: Site, services: requests_mock.Mocker) -> None:
     services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": []})
     role = RoleAssignment(role="membr", user="ocp", project="lab")
-    _, (mistake,) = executor.examine(site, [role])
+    _, (mistake,) = observing.examine(site, [role])
     assert str(mistake) == ("role_assignment/user:ocp@project:lab/membr: there is no role membr; did you mean member?")
 
 
 def test_an_unknown_user_is_a_mistake(site: Site, services: requests_mock.Mocker) -> None:
     services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": []})
-    _, (mistake,) = executor.examine(site, [RoleAssignment(role="member", user="nobody", project="lab")])
+    _, (mistake,) = observing.examine(site, [RoleAssignment(role="member", user="nobody", project="lab")])
     assert "user/nobody does not exist" in str(mistake)
 
 
@@ -128,7 +128,7 @@ def test_the_user_of_the_other_domain_gets_the_role(site: Site, services: reques
     default, corp = User(name="ops"), User(name="ops", domain="corp")
     role = RoleAssignment(role="member", user="ops", user_domain="corp", project="lab")
     assert len({default.key, corp.key, role.holder.key}) == 2
-    site.known.update(executor.observe(site, [default, corp]))
+    site.known.update(observing.observe(site, [default, corp]))
     role.create(site)
     assert sent(services)[-1] == "PUT /v3/projects/p1/users/u-corp/roles/r1"
 

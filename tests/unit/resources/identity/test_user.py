@@ -10,7 +10,7 @@ import requests_mock
 from openstack_prep.base.errors import NotAllowed, NotUnique
 from openstack_prep.base.secret import HIDDEN, Secret, from_spec
 from openstack_prep.cloud.site import Actor, Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import DIFFERS, Action, Observed
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
@@ -134,7 +134,7 @@ def test_a_password_is_not_generated_a_second_time_unasked(
     services.get(USERS, json={"users": [raw()]})
     play_login(services, "s3cret")
     user = User(name="ocp", password=from_spec({"generate": "ocp.password"}, base=tmp_path))
-    observed = executor.observe(site, [user])
+    observed = observing.observe(site, [user])
     (refusal,) = planner.plan_apply("lab", [user], observed).refusals
     file = tmp_path / "ocp.password"
     assert str(refusal) == (
@@ -144,7 +144,7 @@ def test_a_password_is_not_generated_a_second_time_unasked(
     assert not planner.plan_apply("lab", [user], observed, allow_replace=True).refusals
     assert not file.exists()
     file.write_text("another\n")
-    changed = planner.plan_apply("lab", [user], executor.observe(site, [user]))
+    changed = planner.plan_apply("lab", [user], observing.observe(site, [user]))
     assert [step.action for step in changed] == [Action.UPDATE]
     assert not changed.refusals
 
@@ -157,7 +157,7 @@ def test_a_password_is_mended_without_a_trace(
     services.patch(f"{USERS}/u1", json={"user": raw()})
     play_login(services, "old")
     user = User(name="ocp", password=Secret("s3cret"))
-    plan = planner.plan_apply("lab", [user], executor.observe(site, [user]))
+    plan = planner.plan_apply("lab", [user], observing.observe(site, [user]))
     assert f"password (differs) -> {HIDDEN}" in str(plan)
     report = executor.run(plan, site)
     report.raise_for_failures()
@@ -185,7 +185,7 @@ def test_somebody_elses_password_is_not_touched(site: Site, services: requests_m
     services.get(USERS, json={"users": [raw(description="a person")]})
     play_login(services, "theirs")
     user = User(name="ocp", password=Secret("s3cret"))
-    _, mistakes = executor.examine(site, [user])
+    _, mistakes = observing.examine(site, [user])
     assert "was not made by this spec" in str(mistakes[0])
 
 
@@ -234,7 +234,7 @@ def test_destroy_takes_only_what_is_ours(site: Site, services: requests_mock.Moc
 
 def test_our_own_user_is_known_from_our_token(site: Site, services: requests_mock.Mocker) -> None:
     me = User(name="admin-user")
-    assert executor.observe(site, [me])[me.key].id == "admin-user"
+    assert observing.observe(site, [me])[me.key].id == "admin-user"
     assert sent(services) == []
 
 

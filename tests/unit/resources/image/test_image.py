@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from openstack_prep import Rhcos
 from openstack_prep.base.errors import DownloadError, NotUnique, PlanRefused, ResourceFailed
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.image.image_seal import NAME, SPEC
@@ -221,7 +221,7 @@ def test_another_format_is_a_replacement(site: Site, glance: Glance) -> None:
 def test_destroy_takes_all_of_ours(site: Site, glance: Glance, image: Image) -> None:
     glance.ours("rhcos", OLD, protected=True)
     glance.ours("rhcos-new", status="queued")
-    made = planner.plan_destroy("lab", [image], executor.observe(site, [image]))
+    made = planner.plan_destroy("lab", [image], observing.observe(site, [image]))
     executor.run(made, site).raise_for_failures()
     assert not glance.images
 
@@ -289,7 +289,7 @@ def test_it_is_taken_over_permanently_with_its_content(site: Site, glance: Glanc
     apply(site, image).raise_for_failures()
     assert made.items() >= {SPEC: "lab", NAME: "rhcos", "theirs": "x", "min_disk": 10}.items()
     assert not plan(site, image)
-    found, _ = executor.examine(site.fresh(), [image])
+    found, _ = observing.examine(site.fresh(), [image])
     assert found[image.key].ours
     assert not any(asked.startswith(("create", "upload", "delete")) for asked in glance.asked)
     executor.run(planner.plan_destroy("lab", [image], found), site).raise_for_failures()

@@ -6,7 +6,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.network.router import INTERFACES, Router
 from openstack_prep.resources.network.subnet import Route
@@ -91,7 +91,7 @@ def neutron(services: requests_mock.Mocker) -> Neutron:
 
 
 def plan(site: Site, router: Router) -> Plan:
-    observed, mistakes = executor.examine(site.fresh(), [router])
+    observed, mistakes = observing.examine(site.fresh(), [router])
     return planner.plan_apply("lab", [router], observed, mistakes=mistakes)
 
 
@@ -175,8 +175,8 @@ def test_a_subnet_that_nobody_has_is_a_mistake(site: Site, neutron: Neutron) -> 
 def test_what_is_ours_goes_first(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
     neutron.router("a-id", "b-id", routes=[{"destination": "10.9.0.0/16", "nexthop": "10.0.0.9"}])
     router = Router(name="r", interfaces=("a",))  # b was declared in an earlier spec
-    made = planner.plan_destroy("lab", [router], executor.observe(site, [router]))
-    assert not executor.examine_deletes(site, made)
+    made = planner.plan_destroy("lab", [router], observing.observe(site, [router]))
+    assert not observing.examine_deletes(site, made)
     executor.run(made, site).raise_for_failures()
     remove = "PUT /r1/remove_router_interface"
     assert writes(services) == ["PUT /r1", remove, remove, "DELETE /r1"]
@@ -185,8 +185,8 @@ def test_what_is_ours_goes_first(site: Site, services: requests_mock.Mocker, neu
 
 def test_interfaces_of_others_keep_it(site: Site, neutron: Neutron) -> None:
     neutron.router("a-id", "theirs-id")
-    made = planner.plan_destroy("lab", [ROUTER], executor.observe(site, [ROUTER]))
-    (mistake,) = executor.examine_deletes(site, made)
+    made = planner.plan_destroy("lab", [ROUTER], observing.observe(site, [ROUTER]))
+    (mistake,) = observing.examine_deletes(site, made)
     assert str(mistake) == (
         "router/r: has interfaces in subnets that this spec did not make: theirs-id; remove them first"
     )

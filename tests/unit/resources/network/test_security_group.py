@@ -9,7 +9,7 @@ import requests_mock
 
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Context, Mark, Resource, Step
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.network.security_group import SecurityGroup
@@ -86,7 +86,7 @@ def apart(site: Site, *groups: SecurityGroup) -> list[Resource]:
 
 def plan(site: Site, *groups: SecurityGroup) -> Plan:
     resources = apart(site, *groups)
-    observed, mistakes = executor.examine(site, resources)
+    observed, mistakes = observing.examine(site, resources)
     site.known.update(observed)
     return planner.plan_apply("lab", resources, observed, mistakes=mistakes)
 
@@ -106,7 +106,7 @@ def pending(*groups: SecurityGroup) -> dict[str, Step]:
 
 def destroy(site: Site, group: SecurityGroup) -> None:
     resources = apart(site, group)
-    executor.run(planner.plan_destroy("lab", resources, executor.observe(site, resources)), site).raise_for_failures()
+    executor.run(planner.plan_destroy("lab", resources, observing.observe(site, resources)), site).raise_for_failures()
 
 
 def test_it_is_made_by_two_requests(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:

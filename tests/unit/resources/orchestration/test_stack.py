@@ -10,7 +10,7 @@ import requests_mock
 from openstack_prep.base.errors import NotAllowed, PlanRefused
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import MANAGED, Key
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.orchestration.stack import Stack
@@ -39,11 +39,11 @@ def test_what_its_parameters_name_must_exist_or_be_declared(
     services.get("http://neutron/v2.0/networks", json={"networks": []})
     services.get("http://neutron/", json={"versions": []})
     stack = Stack(name="s", template=template, parameters={"network": "nodes"})
-    _, mistakes = executor.examine(site, [stack])
+    _, mistakes = observing.examine(site, [stack])
     assert [str(each) for each in mistakes] == [
         "stack/s: network/nodes does not exist; declare it in the spec, or correct the name"
     ]
-    _, mistakes = executor.examine(site, [Network(name="nodes"), stack])
+    _, mistakes = observing.examine(site, [Network(name="nodes"), stack])
     assert mistakes == []
 
 
@@ -102,7 +102,7 @@ def test_taking_over_is_a_change_of_its_own_and_no_status(
 ) -> None:
     template = standing(services, tmp_path, tag)
     stack = Stack(name="s", template=template, adopt=adopt)
-    observed, mistakes = executor.examine(site, [stack])
+    observed, mistakes = observing.examine(site, [stack])
     (step,) = planner.plan_apply("lab", [stack], observed, mistakes=mistakes).steps
     assert (step.action, observed[stack.key].values["status"]) == (action, "complete")
     assert [each.field for each in step.changes] == ([MANAGED] if action == "adopt" else [])
@@ -113,7 +113,7 @@ def test_what_another_spec_manages_is_not_taken_over(
     services: requests_mock.Mocker, site: Site, tmp_path: Path, adopt: Any, refused: bool
 ) -> None:
     stack = Stack(name="s", template=standing(services, tmp_path, "openstack-prep:theirs"), adopt=adopt)
-    observed, mistakes = executor.examine(site, [stack])
+    observed, mistakes = observing.examine(site, [stack])
     assert not mistakes
     planned = planner.plan_apply("lab", [stack], observed)
     assert [each.keys for each in planned.refusals] == ([(stack.key,)] if refused else [])
@@ -128,7 +128,7 @@ def test_one_update_changes_it_and_only_taking_over_adds_the_ownership_tag(
     services: requests_mock.Mocker, site: Site, tmp_path: Path, adopt: Any, tags: set[str]
 ) -> None:
     stack = Stack(name="s", template=standing(services, tmp_path, "theirs"), tags=("a",), adopt=adopt)
-    planned = planner.plan_apply("lab", [stack], executor.observe(site, [stack]))
+    planned = planner.plan_apply("lab", [stack], observing.observe(site, [stack]))
     assert not planned.refusals
 
     def put(request: Any, context: Any) -> str:
@@ -146,7 +146,7 @@ def test_what_another_spec_has_marked_since_the_plan_is_not_taken_over(
     services: requests_mock.Mocker, site: Site, tmp_path: Path
 ) -> None:
     stack = Stack(name="s", template=standing(services, tmp_path, ""), adopt="permanently")
-    planned = planner.plan_apply("lab", [stack], executor.observe(site, [stack]))
+    planned = planner.plan_apply("lab", [stack], observing.observe(site, [stack]))
     standing(services, tmp_path, "openstack-prep:theirs")
     put = services.put(f"{HEAT}/stacks/s/i1")
     (failed,) = executor.run(planned, site.fresh()).failed

@@ -9,7 +9,7 @@ import requests_mock
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.site import Site
-from openstack_prep.core import executor, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import DIFFERS, Action, Observed
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.storage.object_store import ObjectStore
@@ -57,7 +57,7 @@ def test_keys_are_compared_and_mended_unseen(
     services.head(ACCOUNT, headers=OURS | stands)
     services.post(ACCOUNT, status_code=204)
     store = key(temp_url_key_2=Secret("k2"), metadata={"owner": "me"})
-    plan = planner.plan_apply("lab", [store], executor.observe(site, [store]))
+    plan = planner.plan_apply("lab", [store], observing.observe(site, [store]))
     assert [(change.field, change.before) for step in plan for change in step.changes] == [("temp_url_key_2", DIFFERS)]
     report = executor.run(plan, site)
     report.raise_for_failures()
@@ -75,7 +75,7 @@ def test_reserved_metadata_is_refused_and_its_value_seen_by_nobody(
 ) -> None:
     services.head(ACCOUNT, headers=OURS | dict.fromkeys(RESERVED_HEADERS, "the-current-key"))
     store = ObjectStore(metadata={name: "the-wanted-key", "owner": "me"})
-    observed, mistakes = executor.examine(site, [store])
+    observed, mistakes = observing.examine(site, [store])
     (mistake,) = [each for each in mistakes if each.where == str(store.key)]
     assert name in mistake.what
     assert observed[store.key].values == {"metadata": {}}
@@ -88,7 +88,7 @@ def test_reserved_metadata_is_refused_and_its_value_seen_by_nobody(
 def test_current_metadata_with_the_name_of_a_secret_is_not_shown(site: Site, services: requests_mock.Mocker) -> None:
     services.head(ACCOUNT, headers=OURS | {"X-Account-Meta-Db-Password": "hunter2", "X-Account-Meta-Owner": "me"})
     store = ObjectStore(metadata={"Db-Password": "new", "Owner": "you"})
-    plan = planner.plan_apply("lab", [store], executor.observe(site, [store]))
+    plan = planner.plan_apply("lab", [store], observing.observe(site, [store]))
     assert "metadata.db-password ******** -> new, metadata.owner me -> you" in str(plan)
     assert "hunter2" not in str(plan.data())
 
@@ -109,7 +109,7 @@ def test_delete_takes_back_what_we_set(site: Site, services: requests_mock.Mocke
     services.head(ACCOUNT, headers=OURS | {"X-Account-Meta-Temp-Url-Key": "k1"})
     services.post(ACCOUNT, status_code=204)
     store = key()
-    plan = planner.plan_destroy("lab", [store], executor.observe(site, [store]))
+    plan = planner.plan_destroy("lab", [store], observing.observe(site, [store]))
     executor.run(plan, site).raise_for_failures()
     headers = {name: value for name, value in services.last_request.headers.items() if name.startswith("X-Account")}
     assert headers == {"X-Account-Meta-Temp-Url-Key": "", "X-Account-Meta-Openstack-Prep": ""}

@@ -1,0 +1,80 @@
+"""Read what is there of the resources of a spec, and what would go wrong with them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
+
+from openstack_prep.base.errors import Mistake, NotUnique, PlanRefused
+from openstack_prep.base.key import labels
+from openstack_prep.core.model import Action, Key, Observed, Resource
+from openstack_prep.core.plan import Plan
+from openstack_prep.core.run import Run
+
+JOBS = 8
+"""Requests and steps at the same time, unless the user says otherwise."""
+
+
+def observe(site: Run, resources: Sequence[Resource], *, jobs: int = JOBS) -> dict[Key, Observed]:
+    """Return what exists of these, each kind read in bulk, the kinds in parallel."""
+    groups: dict[type[Resource], list[Resource]] = defaultdict(list)
+    for resource in resources:
+        groups[type(resource)].append(resource)
+    with ThreadPoolExecutor(jobs) as pool:
+        found = list(pool.map(lambda group: group[0].find(site, group[1]), groups.items()))
+    return {key: observed for each in found for key, observed in each.items()}
+
+
+def examine(
+    site: Run, resources: Sequence[Resource], *, others: Set[Key] = frozenset(), jobs: int = JOBS
+) -> tuple[dict[Key, Observed], list[Mistake]]:
+    """Read what exists and everything that would go wrong: missing references, and each kind's checks.
+
+    ``others`` are what the spec would make besides.  What was found by no more than a name or an id is left out.
+    """
+    declared = {key for resource in resources for key in (resource.key, *resource.provides())} | site.known.keys()
+    outside = {each.key: each for resource in resources for each in resource.references() if each.key not in declared}
+    try:
+        observed = observe(site, [*resources, *outside.values()], jobs=jobs)
+    except NotUnique as error:
+        raise PlanRefused([Mistake("cloud", str(error))]) from error
+    with ThreadPoolExecutor(jobs) as pool:
+        checks = list(pool.map(lambda each: list(each.check(site, observed.get(each.key))), resources))
+    names = labels((*declared, *outside))
+    mistakes = [
+        Mistake.about(
+            _users_of(key, resources),
+            f"{_shown(key, names)} does not exist",
+            _remedy(each, others),
+        )
+        for key, each in outside.items()
+        if key not in observed
+    ]
+    described = {key: found for key, found in observed.items() if key not in outside or outside[key].is_described}
+    return described, mistakes + [mistake for found in checks for mistake in found]
+
+
+def examine_deletes(site: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
+    """Read what the deletions of a plan would orphan."""
+    deletions = (step for step in plan if step.action is Action.DELETE)
+    going = [(step.resource, step.observed) for step in deletions if step.observed is not None]
+    ids = frozenset(each for _, observed in going for each in (observed.id, *observed.holds))
+    with ThreadPoolExecutor(jobs) as pool:
+        found = pool.map(lambda each: list(each[0].check_delete(site, each[1], ids)), going)
+        return [mistake for each in found for mistake in each]
+
+
+def _shown(key: Key, names: Mapping[Key, str]) -> str:
+    """Return a key's text, with its domain if it lies in one, and with its project only where a spec has several."""
+    return key.qualified if len(key.scope) == 1 else names[key]
+
+
+def _remedy(missing: Resource, others: Set[Key]) -> str:
+    if missing.key in others:
+        return "apply the whole spec first"
+    return "declare it in the spec, or correct the name" if missing.declarable else "correct the name"
+
+
+def _users_of(key: Key, resources: Iterable[Resource]) -> tuple[Key, ...]:
+    return tuple(each.key for each in resources if key in {needed.key for needed in each.references()})
