@@ -28,7 +28,7 @@ from openstack_prep.openshift.install_config.content_rules import are_public_key
 from openstack_prep.openshift.install_config.document import compact
 from openstack_prep.resources.addresses.floating_ip import FloatingIP, given_address
 from openstack_prep.resources.files.clouds_entry import folder_of
-from openstack_prep.resources.identity.project import InProject
+from openstack_prep.resources.identity.in_project import InProject
 
 KEPT = ".kept"
 GONE = Condition("(the file is gone)")

@@ -14,7 +14,8 @@ from openstack_prep.base.key import Key, labels
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.yaml_places import Document
 from openstack_prep.core.model import Resource
-from openstack_prep.resources.identity.project import InProject, Project
+from openstack_prep.resources.identity.in_project import InProject
+from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.spec.sections import Clouds, Sections, read
 

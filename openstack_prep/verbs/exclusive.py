@@ -10,7 +10,8 @@ from openstack_prep.cloud import lease
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import INTERRUPT, Action, Resource, Result, Status, Step
 from openstack_prep.core.plan import Plan, Report
-from openstack_prep.resources.identity.project import InProject, Project
+from openstack_prep.resources.identity.in_project import InProject
+from openstack_prep.resources.identity.project import Project
 from openstack_prep.verbs.live_plan import LivePlan
 
 

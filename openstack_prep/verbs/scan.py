@@ -18,7 +18,8 @@ from openstack_prep.resources.credentials.application_credential import Applicat
 from openstack_prep.resources.credentials.left_credential import LeftCredential
 from openstack_prep.resources.files.clouds_entry import CloudsEntry, InCloudsYaml
 from openstack_prep.resources.identity import home
-from openstack_prep.resources.identity.project import InProject, Project
+from openstack_prep.resources.identity.in_project import InProject
+from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.router import Router

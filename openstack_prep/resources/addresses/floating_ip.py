@@ -20,7 +20,8 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Context, Key, Mark, Observed, Resolved, Resource
-from openstack_prep.resources.identity.project import InProject, project_name
+from openstack_prep.resources.identity.in_project import InProject
+from openstack_prep.resources.identity.project import project_name
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
 from openstack_prep.resources.network.network import ExternalNetwork

@@ -16,7 +16,7 @@ from openstack_prep.base.raw import Values
 from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import ATTACHED, Change, Context, Key, Mark, Observed, Resource
 from openstack_prep.resources.addresses.floating_ip import AttachedFloatingIP, FloatingIP, carries, name_of
-from openstack_prep.resources.identity.project import ByTenant
+from openstack_prep.resources.identity.in_project import ByTenant
 from openstack_prep.resources.lists.installer_names import foreign_tags
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord
 from openstack_prep.resources.network.port import of_another, ports_of

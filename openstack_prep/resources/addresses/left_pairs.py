@@ -13,7 +13,7 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Key, Observed
 from openstack_prep.resources.addresses import pair_writing
 from openstack_prep.resources.addresses.pair_records import PortShares, Share, recorded
-from openstack_prep.resources.identity.project import ByTenant
+from openstack_prep.resources.identity.in_project import ByTenant
 from openstack_prep.resources.network.port import ports_of
 
 

@@ -14,7 +14,7 @@ from openstack_prep.base.fields import Name
 from openstack_prep.base.ranges import AddressRange, Ip, Range
 from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.resources.addresses.address_room import Room
-from openstack_prep.resources.identity.project import ByTenant
+from openstack_prep.resources.identity.in_project import ByTenant
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import PortRecord, SubnetRecord
 from openstack_prep.resources.network.port import ports_of

@@ -12,7 +12,7 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Name
 from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.run import query
-from openstack_prep.resources.identity.project import ByTenant
+from openstack_prep.resources.identity.in_project import ByTenant
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists.installer_names import Role
 from openstack_prep.resources.lists.neutron_records import PortRecord

@@ -19,7 +19,8 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity import home
-from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, ByTenant
+from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.project import DEFAULT_DOMAIN
 from openstack_prep.resources.identity.user import User
 
 

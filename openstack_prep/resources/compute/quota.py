@@ -17,7 +17,7 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Change, Key, Observed, Resource
 from openstack_prep.resources.compute import quota_stores
 from openstack_prep.resources.compute.quota_stores import STORES, Store
-from openstack_prep.resources.identity.project import InProject
+from openstack_prep.resources.identity.in_project import InProject
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,8 @@ from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
-from openstack_prep.resources.identity.project import ByTenant, Project
+from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.project import Project
 
 Policy = Literal["affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"]
 

@@ -33,7 +33,7 @@ from openstack_prep.resources.credentials.access_rule import AccessRule
 from openstack_prep.resources.credentials.credential_record import CredentialRecord, Credentials, of_user, path
 from openstack_prep.resources.credentials.credential_roles import ALL, compared, lacking
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml, settings_of
-from openstack_prep.resources.identity.project import access
+from openstack_prep.resources.identity.in_project import access
 
 RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules", "rotated"}
 REFUSED = (400, 401, 403)  # then there is none, unlike after a lost answer

@@ -18,7 +18,8 @@ from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import DIFFERS, MANAGED, Change, Context, Key, Observed, Resource
-from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, InProject, Project
+from openstack_prep.resources.identity.in_project import InProject
+from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.identity.user import User
 
 OWNER = "openstack_prep"

@@ -16,7 +16,8 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Coherent, Key, Observed, Resource
 from openstack_prep.core.run import query
-from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, InProject, Project, access, in_domain
+from openstack_prep.resources.identity.in_project import InProject, access
+from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.lists import queries
 

@@ -11,7 +11,8 @@ from openstack_prep.base.raw import Values
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Adoptable, Coherent, Context, Key, Resource
 from openstack_prep.download.compression import Compression
-from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, ByTenant, InProject, Project
+from openstack_prep.resources.identity.in_project import ByTenant, InProject
+from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.image import glance, image_members
 from openstack_prep.resources.image.glance import ImageRecord
 from openstack_prep.resources.image.image_seal import SPEC

@@ -15,7 +15,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.lease import text
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Change, Context, Key, Mark, Observed, Resource
-from openstack_prep.resources.identity.project import ByTenant
+from openstack_prep.resources.identity.in_project import ByTenant
 from openstack_prep.resources.lists.neutron_records import GroupRecord, RuleRecord
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.security_group_rule import SELF, SecurityGroupRule, declared_rule, in_words

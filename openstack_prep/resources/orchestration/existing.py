@@ -14,7 +14,7 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Key, Observed
 from openstack_prep.resources.heat.heat_list import stack_of
 from openstack_prep.resources.heat.heat_parameters import Kind
-from openstack_prep.resources.identity.project import InProject
+from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
 
 

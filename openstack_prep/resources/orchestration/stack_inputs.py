@@ -22,7 +22,7 @@ from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.heat import heat_package, heat_parameters
 from openstack_prep.resources.heat.heat_package import Package, Template, digest
-from openstack_prep.resources.identity.project import ByTenant, InProject
+from openstack_prep.resources.identity.in_project import ByTenant, InProject
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.orchestration.existing import Existing
 

@@ -20,7 +20,7 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import DIFFERS, Change, Key, Observed, Resource
-from openstack_prep.resources.identity.project import ByTenant
+from openstack_prep.resources.identity.in_project import ByTenant
 
 HEADERS = {
     "temp_url_key": "X-Account-Meta-Temp-Url-Key",

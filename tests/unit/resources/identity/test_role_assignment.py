@@ -9,7 +9,8 @@ import requests_mock
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cloud.site import Site
 from openstack_prep.core import observing
-from openstack_prep.resources.identity.project import Project, access
+from openstack_prep.resources.identity.in_project import access
+from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
 from openstack_prep.spec.loading import place_in

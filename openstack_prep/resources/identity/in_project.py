@@ -1,0 +1,88 @@
+"""What lies in a project: the base of most kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeVar
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.fields import Name
+from openstack_prep.cloud.site import Site
+from openstack_prep.core.model import Key, Resource
+from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
+
+In = TypeVar("In", bound="InProject")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InProject(Resource[Site]):
+    """Base of what lies in a project; ``project`` None means the one the connection is scoped to."""
+
+    project: Name | None = None
+    """Name of the project it lies in."""
+    project_domain: Name = DEFAULT_DOMAIN
+    """Name of that project's domain."""
+
+    identity: ClassVar[frozenset[str]] = frozenset({"name", "project", "project_domain"})
+    in_each_project: ClassVar[bool] = True
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The scope of what lies in the same project."""
+        return (self.project_domain, self.project) if self.project else ()
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return self.place
+
+    @property
+    def owner(self) -> Project | None:
+        return Project(name=self.project, domain=self.project_domain) if self.project else None
+
+    def references(self) -> Iterable[Resource]:
+        return (self.owner,) if self.owner else ()
+
+    @staticmethod
+    def placing(owner: Resource | None) -> dict[str, Any]:
+        """Return the fields that place something in a project."""
+        return {"project": owner.name, "project_domain": owner.domain} if isinstance(owner, Project) else {}
+
+    def sibling(self, kind: type[Any], name: str, **fields: Any) -> Any:
+        """Return a bare resource of the same project, to refer to."""
+        return kind(name=name, project=self.project, project_domain=self.project_domain, **fields)
+
+    def key_of(self, kind: str, name: str) -> Key:
+        """Return the key of something in the same project, to come after it."""
+        return Key(kind, name, self.place)
+
+    def of_project(self, others: Iterable[In]) -> list[In]:
+        """Return those of the same project."""
+        return [each for each in others if each.owner == self.owner]
+
+    @classmethod
+    def by_project(cls, wanted: Sequence[Self]) -> dict[Project | None, list[Self]]:
+        """Group by project: one list call each."""
+        groups: dict[Project | None, list[Self]] = {}
+        for each in wanted:
+            groups.setdefault(each.owner, []).append(each)
+        return groups
+
+    def mistake(self, what: str, remedy: str) -> Mistake:
+        return Mistake.about(self.key, what, remedy)
+
+
+def access(project: Project | None) -> Key:
+    """Return the key that all role assignments in a project provide together.
+
+    What is made by the project's own user needs it.
+    """
+    return Key("access", project.name, project.scope) if project else Key("access", "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByTenant(InProject):
+    """Base of what a project's own user makes, and so after that user has its roles."""
+
+    def needs(self) -> Iterable[Key]:
+        return (access(self.owner),)
