@@ -15,15 +15,15 @@ from urllib.parse import quote, unquote
 
 from openstack_prep.base.errors import Loss
 from openstack_prep.base.key import Key as Key
+from openstack_prep.core.adoptable import Adoptable as Adoptable
+from openstack_prep.core.adoptable import Resolved as Resolved
 from openstack_prep.core.observed import DIFFERS as DIFFERS
 from openstack_prep.core.observed import MANAGED as MANAGED
 from openstack_prep.core.observed import Change as Change
 from openstack_prep.core.observed import Condition as Condition
 from openstack_prep.core.observed import Observed as Observed
-from openstack_prep.core.resource import Adoptable as Adoptable
 from openstack_prep.core.resource import Coherent as Coherent
 from openstack_prep.core.resource import Context as Context
-from openstack_prep.core.resource import Resolved as Resolved
 from openstack_prep.core.resource import Resource as Resource
 
 ATTACHED = "~attached"

@@ -45,7 +45,7 @@ def _docstrings() -> dict[tuple[str, str], dict[str, str]]:
     modules = {
         name: module
         for name, module in sys.modules.items()
-        if name.startswith(places) or name == "openstack_prep.core.resource"
+        if name.startswith(places) or name == "openstack_prep.core.adoptable"
     }
     modules[sections.__name__] = sections
     parsed = [(name, ast.parse(inspect.getsource(module))) for name, module in modules.items()]

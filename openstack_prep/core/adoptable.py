@@ -1,0 +1,56 @@
+"""Kinds that an apply changes only by consent, and kinds that know more than a spec says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
+
+from openstack_prep.core.observed import Change, Observed
+from openstack_prep.core.resource import Context, Resource, S
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adoptable(Resource[S]):
+    """Base of kinds that an apply changes as a whole: one that exists without our ownership tag only by consent."""
+
+    adopt: bool | Literal["permanently"] = False
+    """Allow apply to change it although it exists and is not managed by this spec; destroy still keeps it.
+    permanently: this spec manages it from then on, so that destroy deletes it."""
+
+    if TYPE_CHECKING:  # a field of each kind
+
+        @property
+        def description(self) -> str | None: ...
+
+    @property
+    def takes_over(self) -> bool:
+        """Whether the spec shall manage it although somebody else has created it."""
+        return self.adopt == "permanently"
+
+    def take_over(self, site: S, observed: Observed) -> Observed:
+        """Give what is not managed by the spec the ownership tag, and return it as ``find`` would.
+
+        The description carries the tag in most kinds; the text in it stays.  Idempotent.
+        """
+        text = observed.values["description"] if self.description is None else self.description
+        change = Change("description", observed.values["description"], text)
+        own = cast(Self, replace(cast(Any, self), description=text))
+        return own.update(site, replace(observed, ours=True), (change,))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved(Resource[S]):
+    """Base of the resolved form of a kind: its further fields are what ``resolve`` takes from the context.
+
+    They are no fields of the declared kind, so no spec can give them.
+    """
+
+    @classmethod
+    def of(cls, declared: Resource, **taken: object) -> Self:
+        """Return the resolved form of a resource; ``taken`` are the further fields."""
+        given = {each.name: getattr(declared, each.name) for each in fields(declared)}
+        return cls(**given | taken)
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        return (self,)
