@@ -6,131 +6,87 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from openstack_prep.core.model import Resource
-    from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
-    from openstack_prep.kubernetes.networks import ClusterNetworks
-    from openstack_prep.openshift.install_config_file import InstallConfig
-    from openstack_prep.resources.addresses.address_pairs import AddressPairs
-    from openstack_prep.resources.addresses.address_pool import AddressPool
-    from openstack_prep.resources.addresses.floating_ip import FloatingIP
-    from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
-    from openstack_prep.resources.compute.flavor import Flavor
-    from openstack_prep.resources.compute.keypair import Keypair
-    from openstack_prep.resources.compute.quota import Quota, VolumeTypeQuota
-    from openstack_prep.resources.compute.server_group import ServerGroup
-    from openstack_prep.resources.credentials.access_rule import AccessRule
-    from openstack_prep.resources.credentials.application_credential import ApplicationCredential
-    from openstack_prep.resources.files.clouds_entry import CloudsEntry
-    from openstack_prep.resources.files.env_file import EnvFile
-    from openstack_prep.resources.identity.project import Domain, Project
-    from openstack_prep.resources.identity.role_assignment import RoleAssignment
-    from openstack_prep.resources.identity.user import User
-    from openstack_prep.resources.image.image import Image
-    from openstack_prep.resources.image.rhcos_source import Rhcos
-    from openstack_prep.resources.network.network import ExternalNetwork, Network
-    from openstack_prep.resources.network.router import Router
-    from openstack_prep.resources.network.security_group import SecurityGroup
-    from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
-    from openstack_prep.resources.network.subnet import Subnet
-    from openstack_prep.resources.orchestration.stack import Stack
-    from openstack_prep.resources.storage.object_store import ObjectStore
+    from openstack_prep.core.model import Resource as Resource
+    from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster as RkeCluster
+    from openstack_prep.kubernetes.networks import ClusterNetworks as ClusterNetworks
+    from openstack_prep.openshift.install_config_file import InstallConfig as InstallConfig
+    from openstack_prep.resources.addresses.address_pairs import AddressPairs as AddressPairs
+    from openstack_prep.resources.addresses.address_pool import AddressPool as AddressPool
+    from openstack_prep.resources.addresses.floating_ip import FloatingIP as FloatingIP
+    from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment as FloatingIPAttachment
+    from openstack_prep.resources.compute.flavor import Flavor as Flavor
+    from openstack_prep.resources.compute.keypair import Keypair as Keypair
+    from openstack_prep.resources.compute.quota import Quota as Quota
+    from openstack_prep.resources.compute.quota import VolumeTypeQuota as VolumeTypeQuota
+    from openstack_prep.resources.compute.server_group import ServerGroup as ServerGroup
+    from openstack_prep.resources.credentials.access_rule import AccessRule as AccessRule
+    from openstack_prep.resources.credentials.application_credential import (
+        ApplicationCredential as ApplicationCredential,
+    )
+    from openstack_prep.resources.files.clouds_entry import CloudsEntry as CloudsEntry
+    from openstack_prep.resources.files.env_file import EnvFile as EnvFile
+    from openstack_prep.resources.identity.project import Domain as Domain
+    from openstack_prep.resources.identity.project import Project as Project
+    from openstack_prep.resources.identity.role_assignment import RoleAssignment as RoleAssignment
+    from openstack_prep.resources.identity.user import User as User
+    from openstack_prep.resources.image.image import Image as Image
+    from openstack_prep.resources.image.rhcos_source import Rhcos as Rhcos
+    from openstack_prep.resources.network.network import ExternalNetwork as ExternalNetwork
+    from openstack_prep.resources.network.network import Network as Network
+    from openstack_prep.resources.network.router import Router as Router
+    from openstack_prep.resources.network.security_group import SecurityGroup as SecurityGroup
+    from openstack_prep.resources.network.security_group_rule import SecurityGroupRule as SecurityGroupRule
+    from openstack_prep.resources.network.subnet import Subnet as Subnet
+    from openstack_prep.resources.orchestration.stack import Stack as Stack
+    from openstack_prep.resources.storage.object_store import ObjectStore as ObjectStore
 
     KINDS: dict[str, type[Resource]]
     """All kinds that a spec declares, by ``Resource.kind``."""
     SCANNED: dict[str, type[Resource]]
     """Those of them that a scan finds."""
 
-__all__ = [
-    "KINDS",
-    "SCANNED",
-    "AccessRule",
-    "AddressPairs",
-    "AddressPool",
-    "ApplicationCredential",
-    "CloudsEntry",
-    "ClusterNetworks",
-    "Domain",
-    "EnvFile",
-    "ExternalNetwork",
-    "Flavor",
-    "FloatingIP",
-    "FloatingIPAttachment",
-    "Image",
-    "InstallConfig",
-    "Keypair",
-    "Network",
-    "ObjectStore",
-    "Project",
-    "Quota",
-    "Rhcos",
-    "RkeCluster",
-    "RoleAssignment",
-    "Router",
-    "SecurityGroup",
-    "SecurityGroupRule",
-    "ServerGroup",
-    "Stack",
-    "Subnet",
-    "User",
-    "VolumeTypeQuota",
-]
-
-_MODULES = {
-    "AccessRule": "openstack_prep.resources.credentials.access_rule",
-    "AddressPairs": "openstack_prep.resources.addresses.address_pairs",
-    "AddressPool": "openstack_prep.resources.addresses.address_pool",
-    "ApplicationCredential": "openstack_prep.resources.credentials.application_credential",
-    "CloudsEntry": "openstack_prep.resources.files.clouds_entry",
-    "ClusterNetworks": "openstack_prep.kubernetes.networks",
-    "Domain": "openstack_prep.resources.identity.project",
-    "EnvFile": "openstack_prep.resources.files.env_file",
-    "ExternalNetwork": "openstack_prep.resources.network.network",
-    "Flavor": "openstack_prep.resources.compute.flavor",
-    "FloatingIP": "openstack_prep.resources.addresses.floating_ip",
-    "FloatingIPAttachment": "openstack_prep.resources.addresses.floating_ip_attachment",
-    "Image": "openstack_prep.resources.image.image",
-    "InstallConfig": "openstack_prep.openshift.install_config_file",
-    "Keypair": "openstack_prep.resources.compute.keypair",
-    "Network": "openstack_prep.resources.network.network",
-    "ObjectStore": "openstack_prep.resources.storage.object_store",
-    "Project": "openstack_prep.resources.identity.project",
-    "Quota": "openstack_prep.resources.compute.quota",
-    "Rhcos": "openstack_prep.resources.image.rhcos_source",
-    "RkeCluster": "openstack_prep.kubernetes.cluster.rke_cluster",
-    "RoleAssignment": "openstack_prep.resources.identity.role_assignment",
-    "Router": "openstack_prep.resources.network.router",
-    "SecurityGroup": "openstack_prep.resources.network.security_group",
-    "SecurityGroupRule": "openstack_prep.resources.network.security_group_rule",
-    "ServerGroup": "openstack_prep.resources.compute.server_group",
-    "Stack": "openstack_prep.resources.orchestration.stack",
-    "Subnet": "openstack_prep.resources.network.subnet",
-    "User": "openstack_prep.resources.identity.user",
-    "VolumeTypeQuota": "openstack_prep.resources.compute.quota",
+_IN_CLOUD = {
+    "Project": "resources.identity.project",
+    "User": "resources.identity.user",
+    "RoleAssignment": "resources.identity.role_assignment",
+    "Quota": "resources.compute.quota",
+    "Flavor": "resources.compute.flavor",
+    "Image": "resources.image.image",
+    "Keypair": "resources.compute.keypair",
+    "Network": "resources.network.network",
+    "Subnet": "resources.network.subnet",
+    "Router": "resources.network.router",
+    "SecurityGroup": "resources.network.security_group",
+    "ServerGroup": "resources.compute.server_group",
+    "FloatingIP": "resources.addresses.floating_ip",
+    "FloatingIPAttachment": "resources.addresses.floating_ip_attachment",
+    "AddressPool": "resources.addresses.address_pool",
+    "AddressPairs": "resources.addresses.address_pairs",
+    "ObjectStore": "resources.storage.object_store",
+    "Stack": "resources.orchestration.stack",
+    "ApplicationCredential": "resources.credentials.application_credential",
 }
-_IN_CLOUD = (
-    "Project",
-    "User",
-    "RoleAssignment",
-    "Quota",
-    "Flavor",
-    "Image",
-    "Keypair",
-    "Network",
-    "Subnet",
-    "Router",
-    "SecurityGroup",
-    "ServerGroup",
-    "FloatingIP",
-    "FloatingIPAttachment",
-    "AddressPool",
-    "AddressPairs",
-    "ObjectStore",
-    "Stack",
-    "ApplicationCredential",
-)
-"""The kinds that a spec declares and a scan finds."""
-_IN_FILES = ("RkeCluster", "CloudsEntry", "EnvFile", "InstallConfig")
+"""The kinds that a spec declares and a scan finds, in the order of a plan, with the modules that they stand in."""
+_IN_FILES = {
+    "RkeCluster": "kubernetes.cluster.rke_cluster",
+    "CloudsEntry": "resources.files.clouds_entry",
+    "EnvFile": "resources.files.env_file",
+    "InstallConfig": "openshift.install_config_file",
+}
 """Those that a spec declares and no scan finds, because they lie in no project."""
+_OTHERS = {
+    "AccessRule": "resources.credentials.access_rule",
+    "ClusterNetworks": "kubernetes.networks",
+    "Domain": "resources.identity.project",
+    "ExternalNetwork": "resources.network.network",
+    "Rhcos": "resources.image.rhcos_source",
+    "SecurityGroupRule": "resources.network.security_group_rule",
+    "VolumeTypeQuota": "resources.compute.quota",
+}
+"""What only parts of a spec are, or what others refer to."""
+_MODULES = _IN_CLOUD | _IN_FILES | _OTHERS
+
+__all__ = ["KINDS", "SCANNED", *_MODULES]
 
 
 def __getattr__(name: str) -> object:
@@ -152,7 +108,7 @@ def __dir__() -> list[str]:
 
 
 def _load(name: str) -> Any:
-    return getattr(importlib.import_module(_MODULES[name]), name)
+    return getattr(importlib.import_module(f"openstack_prep.{_MODULES[name]}"), name)
 
 
 def _by_kind(*names: str) -> dict[str, type[Resource]]:
