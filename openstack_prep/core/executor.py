@@ -35,7 +35,7 @@ from openstack_prep.core.model import (
     Step,
 )
 from openstack_prep.core.observing import JOBS as JOBS
-from openstack_prep.core.observing import observe
+from openstack_prep.core.observing import going_ids, observe
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.core.run import Run
 from openstack_prep.core.twin import latecomers
@@ -241,8 +241,12 @@ class _Run:
         """Decide anew by what is there now; raises PlanRefused for what the plan did not show."""
         observed = observe(site, [step.resource]).get(step.key)
         if step.action is Action.DELETE:
-            left = observed is not None and observed.ours
-            return replace(step, observed=observed, action=Action.DELETE if left else Action.KEEP)
+            if observed is None or not observed.ours:
+                return replace(step, observed=observed, action=Action.KEEP)
+            blockers = tuple(step.resource.check_delete(site, observed, going_ids(self.plan)))
+            if blockers:
+                raise PlanRefused(blockers)
+            return replace(step, observed=observed)
         if observed is not None and step.resource.settle(site, observed):
             observed = observe(site.fresh(), [step.resource]).get(step.key)
         again = planner.decide(step.resource, observed, step.needs)

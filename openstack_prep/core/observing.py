@@ -59,10 +59,16 @@ def examine_deletes(site: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]
     """Read what the deletions of a plan would orphan."""
     deletions = (step for step in plan if step.action is Action.DELETE)
     going = [(step.resource, step.observed) for step in deletions if step.observed is not None]
-    ids = frozenset(each for _, observed in going for each in (observed.id, *observed.holds))
+    ids = going_ids(plan)
     with ThreadPoolExecutor(jobs) as pool:
         found = pool.map(lambda each: list(each[0].check_delete(site, each[1], ids)), going)
         return [mistake for each in found for mistake in each]
+
+
+def going_ids(plan: Plan) -> frozenset[str]:
+    """Return the ids of all that a plan deletes."""
+    going = (step.observed for step in plan if step.action is Action.DELETE and step.observed is not None)
+    return frozenset(each for observed in going for each in (observed.id, *observed.holds))
 
 
 def _shown(key: Key, names: Mapping[Key, str]) -> str:

@@ -11,10 +11,10 @@ import functools
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 from urllib.parse import quote, unquote
 
-from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.errors import Mistake, NotFound, PlanRefused, SpecError
 from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
@@ -26,6 +26,7 @@ from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
 from openstack_prep.resources.network.network import ExternalNetwork
 from openstack_prep.resources.network.neutron import NetworkResource
+from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.uses import Use, of_floating_ip
 
 MOST_OF_A_TAG = 60  # characters, in every Neutron; newer ones take 255
@@ -39,6 +40,11 @@ class AttachedFloatingIP(InProject):
     def label(self) -> str:
         """The floating IP's name, address or id."""
         raise NotImplementedError(self.kind)
+
+    if TYPE_CHECKING:  # a field of each kind
+
+        @property
+        def port(self) -> str: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,12 +71,12 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
         for twin in (each for each in context.declared(FloatingIP) if each.key < self.key):
             if self.address is not None and twin.address == self.address:
                 raise SpecError([self.mistake(f"{self.address} is wanted by {twin.key} too", "choose another address")])
-        attached = (each.label for each in self.of_project(context.declared(AttachedFloatingIP)))
+        attached = ((each.label, each.port) for each in self.of_project(context.declared(AttachedFloatingIP)))
         return (ResolvedFloatingIP.of(self, attached=frozenset(attached)),)
 
     @property
-    def attached(self) -> frozenset[str]:
-        """Names, addresses and ids of the floating IPs that the spec attaches to ports; known once it is resolved."""
+    def attached(self) -> frozenset[tuple[str, str]]:
+        """Which floating IPs (name, address or id) the spec attaches to ports of which name; known once resolved."""
         return frozenset()
 
     def references(self) -> Iterable[Resource]:
@@ -149,12 +155,35 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
     def use(self, site: Site, record: FloatingIPRecord) -> Use:
         return of_floating_ip(record)
 
+    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        """Yield that it serves a port that stays, unless the attachment is managed by this spec and deleted first."""
+        record = observed.recorded(FloatingIPRecord)
+        if record.port_id is None:
+            return
+        listed = ports_of(site, site.find_project_id(self.owner))
+        port = next((each for each in listed if each.id == record.port_id), None)
+        names = {self.name, record.address, record.id}
+        managed = {port_name for label, port_name in self.attached if label in names}
+        if port is None or not ({port.id, port.device_id} & going or port.name in managed):
+            yield self._in_use(record, port.name if port else "")
+
+    def _in_use(self, record: FloatingIPRecord, port_name: str = "") -> Mistake:
+        port = " ".join(filter(None, (port_name, record.port_id)))
+        what = f"{record.address} serves port {port} and would be lost"
+        return self.mistake(what, f"detach it first: openstack floating ip unset --port {record.address}")
+
     def delete(self, site: Site, observed: Observed) -> None:
-        """Release it; a twin only if nobody has attached it since we looked."""
-        revision = observed.recorded(FloatingIPRecord).revision_number
-        headers = {"If-Match": f"revision_number={revision}"} if observed.created_at else {}
+        """Release it, unless somebody has attached it since we looked; a twin is then looked at again."""
         cloud, _ = self.maker(site)
-        cloud.network.delete(f"/floatingips/{observed.id}", headers=headers)
+        path, now = f"/floatingips/{observed.id}", observed.recorded(FloatingIPRecord)
+        if not observed.created_at:  # one of several has it; the others' revision changes when they are detached
+            try:
+                now = self.read(cloud.network.get(path)["floatingip"])
+            except NotFound:
+                return
+            if now.port_id not in (None, observed.recorded(FloatingIPRecord).port_id):
+                raise PlanRefused([self._in_use(now)])
+        cloud.network.delete(path, headers={"If-Match": f"revision_number={now.revision_number}"})
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
@@ -169,7 +198,7 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         if observed is not None:
-            declared = {self.name, self.address, observed.id} & self.attached
+            declared = {self.name, self.address, observed.id} & {label for label, _ in self.attached}
             port_id = observed.recorded(FloatingIPRecord).port_id
             if not observed.ours and port_id and not declared:
                 serves = f"{self.address} serves port {port_id}, and this spec did not put it there"
@@ -190,7 +219,7 @@ class ResolvedFloatingIP(Resolved, FloatingIP):
 
     identity: ClassVar[frozenset[str]] = FloatingIP.identity | {"attached"}
 
-    attached: frozenset[str] = field(default=frozenset(), repr=False)
+    attached: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
 
 
 def carries(mark: Mark, record: FloatingIPRecord, name: str) -> bool:

@@ -15,7 +15,13 @@ from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import ATTACHED, Change, Context, Key, Mark, Observed, Resource
-from openstack_prep.resources.addresses.floating_ip import AttachedFloatingIP, FloatingIP, carries, name_of
+from openstack_prep.resources.addresses.floating_ip import (
+    AttachedFloatingIP,
+    FloatingIP,
+    carries,
+    given_address,
+    name_of,
+)
 from openstack_prep.resources.identity.in_project import ByTenant
 from openstack_prep.resources.lists.installer_names import foreign_tags
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord
@@ -60,7 +66,9 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
         return {"floating_ip": self.label, "port": self.port}
 
     def needs(self) -> Iterable[Key]:
-        return (*super().needs(), *((self.key_of(FloatingIP.kind, self.floating_ip),) if self.floating_ip else ()))
+        named = (self.key_of(FloatingIP.kind, self.floating_ip),) if self.floating_ip else ()
+        at_address = (given_address(self.address),) if self.address else ()
+        return (*super().needs(), *named, *at_address)
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         """Take the address from the floating IP of that name: one that was adopted carries no mark."""

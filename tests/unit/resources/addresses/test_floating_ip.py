@@ -13,7 +13,8 @@ from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Key
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
-from tests.unit.conftest import ENDPOINTS, IDENTITY, failure, resolved, sent
+from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
+from tests.unit.conftest import ENDPOINTS, IDENTITY, failure, port_row, resolved, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 API = FloatingIP(name="api", external_network="external", address="192.0.2.10")
@@ -202,3 +203,84 @@ def test_two_may_not_want_one_address(site: Site) -> None:
     assert resolved(API, [API, twin], site.admin).key == API.key
     with pytest.raises(SpecError, match=r"floating_ip/ingress: 192\.0\.2\.10 is wanted by floating_ip/api too"):
         resolved(twin, [API, twin], site.admin)
+
+
+def going(site: Site, *wanted: FloatingIP | FloatingIPAttachment) -> Plan:
+    """Return a plan to destroy, with what forbids it."""
+    resources = [resolved(each, wanted, site.admin) for each in wanted]
+    made = planner.plan_destroy("lab", resources, executor.observe(site, resources))
+    return replace(made, refusals=tuple(executor.examine_deletes(site, made)))
+
+
+@pytest.fixture
+def ports(services: requests_mock.Mocker) -> list[dict[str, Any]]:
+    found = [port_row(id="p1", name="web", device_id="server1")]
+    services.get(f"{NEUTRON}/ports", json=lambda *_: {"ports": found})
+    return found
+
+
+def test_one_that_serves_a_port_is_not_deleted(site: Site, listed: list[Any], ports: list[Any]) -> None:
+    listed.append(answer(port_id="p1"))
+    (mistake,) = going(site, API).refusals
+    assert mistake.keys == (API.key,)
+    assert "192.0.2.10 serves port web p1" in mistake.what
+    assert mistake.remedy.endswith("openstack floating ip unset --port 192.0.2.10")
+
+
+@pytest.mark.parametrize("gone", ["p1", "server1"])
+def test_one_goes_with_the_port_that_it_serves(site: Site, listed: list[Any], ports: list[Any], gone: str) -> None:
+    listed.append(answer(port_id="p1"))
+    observed = executor.observe(site, [API])[API.key]
+    assert list(API.check_delete(site, observed, frozenset({"f1", gone}))) == []
+    assert list(API.check_delete(site, observed, frozenset({"f1"}))) != []
+
+
+@pytest.mark.parametrize(("port", "refused"), [("web", 0), ("other", 1)])
+def test_one_goes_with_its_own_attachment_and_no_other(
+    site: Site, listed: list[Any], ports: list[Any], port: str, refused: int
+) -> None:
+    listed.append(answer(port_id="p1"))
+    made = going(site, API, FloatingIPAttachment(port=port, floating_ip="api"))
+    assert len(made.refusals) == refused
+
+
+def test_an_attachment_by_address_is_deleted_before_the_floating_ip(
+    site: Site, listed: list[Any], ports: list[Any]
+) -> None:
+    listed.append(answer(port_id="p1"))
+    attachment = FloatingIPAttachment(port="web", address=API.address)
+    made = going(site, API, attachment)
+    assert not made.refusals
+    assert {step.key: step.needs for step in made}[API.key] == {attachment.key}
+
+
+def test_one_that_was_attached_after_the_plan_stays(
+    site: Site, services: requests_mock.Mocker, listed: list[Any], ports: list[Any]
+) -> None:
+    listed.append(answer())
+    made = going(site, API)
+    assert not made.refusals
+    services.get(f"{NEUTRON}/floatingips/f1", json={"floatingip": answer(port_id="p1")})
+    deleted = services.delete(f"{NEUTRON}/floatingips/f1", status_code=204)
+    (failed,) = executor.run(made, site).failed
+    assert "serves port p1" in str(failed.error)
+    assert not deleted.called
+
+
+def test_one_that_is_attached_while_it_is_deleted_stays(
+    site: Site, services: requests_mock.Mocker, listed: list[Any], ports: list[Any]
+) -> None:
+    listed.append(answer())
+    made = going(site, API)
+
+    def attached_meanwhile(request: Any, context: Any) -> dict[str, Any]:
+        assert request.headers["If-Match"] == "revision_number=1"
+        listed[:] = [answer(port_id="p1", revision_number=2)]
+        context.status_code = 412
+        return {"NeutronError": {"message": "RevisionNumberConstraintFailed"}}
+
+    services.get(f"{NEUTRON}/floatingips/f1", json=lambda *_: {"floatingip": listed[0]})
+    deleted = services.delete(f"{NEUTRON}/floatingips/f1", json=attached_meanwhile)
+    (failed,) = executor.run(made, site).failed
+    assert "serves port web p1" in str(failed.error)
+    assert deleted.call_count == 1
