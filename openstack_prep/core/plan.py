@@ -39,21 +39,11 @@ class Plan:
 
     def data(self) -> list[Values]:
         """Return the steps as plain data, without a secret."""
-        return [
-            {
-                "resource": str(step),
-                "action": step.action.value,
-                "id": step.observed.id if step.observed else None,
-                "changes": [
-                    {"field": each.field, "before": text.plain(each.before), "after": text.plain(each.after)}
-                    for each in _changes(step)
-                ],
-            }
-            | ({"follows": sorted(map(str, step.follows))} if step.follows else {})
-            | ({"duplicate_of": step.duplicate_of} if step.duplicate_of else {})
-            | ({"previewed_later": True} if step.previewed_later else {})
-            for step in self.steps
-        ]
+        return list(map(_step_data, self.steps))
+
+    def undeclared_data(self) -> list[Values]:
+        """Return what is managed and no longer declared, in the form of the steps."""
+        return [_step_data(step) | {"reason": step.reason} for step in self.undeclared]
 
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
@@ -77,6 +67,25 @@ class Plan:
 
     def __str__(self) -> str:
         return "\n".join([self.table, *(f"  ! {refusal}" for refusal in self.refusals)])
+
+
+def _step_data(step: Step) -> Values:
+    address = text.address_of(step)
+    return (
+        {
+            "resource": str(step),
+            "action": step.action.value,
+            "id": step.observed.id if step.observed else None,
+            "changes": [
+                {"field": each.field, "before": text.plain(each.before), "after": text.plain(each.after)}
+                for each in _changes(step)
+            ],
+        }
+        | ({"address": address} if address else {})
+        | ({"follows": sorted(map(str, step.follows))} if step.follows else {})
+        | ({"duplicate_of": step.duplicate_of} if step.duplicate_of else {})
+        | ({"previewed_later": True} if step.previewed_later else {})
+    )
 
 
 def _changes(step: Step) -> Iterable[Change]:

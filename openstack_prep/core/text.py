@@ -58,11 +58,18 @@ def step_line(step: Step, width: int) -> str:
     if step.action is Action.CREATE:
         wanted = fields_of_new(step.resource).items()
         details = ", ".join(f"{name} {show(value)}" for name, value in wanted if value not in (None, frozenset()))
-    elif step.action is Action.DELETE and step.reason:
-        details = step.reason
+    elif step.action is Action.DELETE:
+        address = address_of(step)
+        details = "  ".join(filter(None, (address and f"address {address}", step.reason)))
     elif step.changes:
         details = ", ".join(map(change_text, step.changes)) + (f" ({step.reason})" if step.reason else "")
     return f"{step.action.mark:>3} {step!s:<{width}}  {details}".rstrip()
+
+
+def address_of(step: Step) -> str:
+    """Return the address that a deletion gives up, such as a floating IP's; empty for anything else."""
+    found = step.observed.outputs.get("address") if step.observed else None
+    return found or "" if step.action is Action.DELETE else ""
 
 
 def change_text(change: Change) -> str:
@@ -88,7 +95,9 @@ def result_line(result: Result, width: int) -> str:
         details = f"failed: {explain(result.error)}"
     elif result.status is Status.SKIPPED:
         details = f"skipped because of {result.cause}"
-    elif result.observed is not None and result.step.action is not Action.DELETE:
+    elif result.step.action is Action.DELETE:
+        details = f"address {address}" if (address := address_of(result.step)) else ""
+    elif result.observed is not None:
         details = "  ".join([*_told(result.observed), *_before(result.step)])
     return f"{mark:>3} {result.step!s:<{width}}  {details}".rstrip()
 

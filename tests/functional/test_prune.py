@@ -47,7 +47,8 @@ GONE = {
 
 
 def undeclared(prep: Prep) -> set[str]:
-    return set(json.loads(prep.run("plan", "--format", "json", prep.spec.name).stdout)["undeclared"])
+    listed = json.loads(prep.run("plan", "--format", "json", prep.spec.name).stdout)["undeclared"]
+    return {each["resource"] for each in listed}
 
 
 def test_what_is_no_longer_in_the_spec_is_named_kept_and_pruned(prep: Prep, devcloud: Devcloud) -> None:

@@ -75,7 +75,7 @@ def _plan_data(plan: Plan) -> Values:
         "purpose": plan.purpose,
         "changes_pending": bool(plan),
         "steps": plan.data(),
-        "undeclared": [str(step) for step in plan.undeclared],
+        "undeclared": plan.undeclared_data(),
         "refusals": [str(each) for each in plan.refusals],
     }
 

@@ -284,3 +284,14 @@ def test_one_that_is_attached_while_it_is_deleted_stays(
     (failed,) = executor.run(made, site).failed
     assert "serves port web p1" in str(failed.error)
     assert deleted.call_count == 1
+
+
+def test_a_deletion_shows_the_address(site: Site, listed: list[Any], ports: list[Any]) -> None:
+    listed.append(answer())
+    made = going(site, API)
+    assert "address 192.0.2.10" in made.table
+    assert made.data()[0]["address"] == "192.0.2.10"
+    left = [(step.resource, step.observed) for step in made if step.observed]
+    kept = planner.plan_removals(planner.plan_apply("lab", (), {}), left, prune=False)
+    assert "address 192.0.2.10  no longer in the spec" in kept.table
+    assert [each["address"] for each in kept.undeclared_data()] == ["192.0.2.10"]
