@@ -26,9 +26,8 @@ from openstack_prep.openshift import install_config
 from openstack_prep.openshift.install_config import Cluster, Contents
 from openstack_prep.openshift.install_config.content_rules import are_public_keys
 from openstack_prep.openshift.install_config.document import compact
-from openstack_prep.resources.addresses.floating_ip import FloatingIP, given_address
+from openstack_prep.resources.addresses.floating_ip import FloatingIP, InstallerInput, given_address
 from openstack_prep.resources.files.clouds_entry import folder_of
-from openstack_prep.resources.identity.in_project import InProject
 
 KEPT = ".kept"
 GONE = Condition("(the file is gone)")
@@ -38,7 +37,7 @@ FILES = ("pull_secret_file", "ssh_key_file", "additional_trust_bundle_file")
 
 
 @dataclass(frozen=True, kw_only=True)
-class InstallConfig(InProject, Cluster):
+class InstallConfig(InstallerInput, Cluster):
     """An install-config.yaml, and beside it a copy, install-config.yaml.kept.
 
     The installer deletes the first when it uses it.  While its state lies in that folder the copy
@@ -86,6 +85,10 @@ class InstallConfig(InProject, Cluster):
         addresses: Values = {name: each.address for name, each in used.items() if each.address}
         network = self.external_network or next((each.external_network for each in used.values()), None)
         return (replace(self, **addresses, external_network=network),)
+
+    @property
+    def taken(self) -> frozenset[str]:
+        return frozenset(() if self._consumed() else self._floating().values())
 
     def _floating(self) -> dict[str, str]:
         return {name: value for name in FLOATING if (value := getattr(self, name))}

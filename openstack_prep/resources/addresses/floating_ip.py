@@ -48,6 +48,16 @@ class AttachedFloatingIP(InProject):
 
 
 @dataclass(frozen=True, kw_only=True)
+class InstallerInput(InProject):
+    """Base of what names floating IPs for an installer, which takes them from the ports that they serve."""
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """Names and addresses of the floating IPs that the installer has yet to attach."""
+        raise NotImplementedError(self.kind)
+
+
+@dataclass(frozen=True, kw_only=True)
 class FloatingIP(NetworkResource[FloatingIPRecord]):
     """An address on an external network that belongs to the project.
 
@@ -72,11 +82,17 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
             if self.address is not None and twin.address == self.address:
                 raise SpecError([self.mistake(f"{self.address} is wanted by {twin.key} too", "choose another address")])
         attached = ((each.label, each.port) for each in self.of_project(context.declared(AttachedFloatingIP)))
-        return (ResolvedFloatingIP.of(self, attached=frozenset(attached)),)
+        taken = (each.taken for each in self.of_project(context.declared(InstallerInput)))
+        return (ResolvedFloatingIP.of(self, attached=frozenset(attached), taken=frozenset().union(*taken)),)
 
     @property
     def attached(self) -> frozenset[tuple[str, str]]:
         """Which floating IPs (name, address or id) the spec attaches to ports of which name; known once resolved."""
+        return frozenset()
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """Names and addresses of the floating IPs that an installer is to attach; known once resolved."""
         return frozenset()
 
     def references(self) -> Iterable[Resource]:
@@ -198,11 +214,12 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         if observed is not None:
-            declared = {self.name, self.address, observed.id} & {label for label, _ in self.attached}
-            port_id = observed.recorded(FloatingIPRecord).port_id
-            if not observed.ours and port_id and not declared:
-                serves = f"{self.address} serves port {port_id}, and this spec did not put it there"
-                yield self.mistake(serves, "detach it first, or choose another address")
+            record, names = observed.recorded(FloatingIPRecord), {self.name, self.address}
+            attached = {observed.id, *names} & {label for label, _ in self.attached}
+            if record.port_id and not observed.ours and not attached and names & self.taken:
+                serves = f"{record.address} serves port {record.port_id}; openshift-install would take it from there"
+                remedy = f"detach it first (openstack floating ip unset --port {record.address})"
+                yield self.mistake(serves, f"{remedy}, or choose another address")
             return
         if self.address is None or not site.look(ExternalNetwork(name=self.external_network)):
             return
@@ -217,9 +234,10 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
 class ResolvedFloatingIP(Resolved, FloatingIP):
     """A floating IP that knows which ones the spec attaches."""
 
-    identity: ClassVar[frozenset[str]] = FloatingIP.identity | {"attached"}
+    identity: ClassVar[frozenset[str]] = FloatingIP.identity | {"attached", "taken"}
 
     attached: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
+    taken: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 def carries(mark: Mark, record: FloatingIPRecord, name: str) -> bool:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Key
 from openstack_prep.core.plan import Plan
+from openstack_prep.openshift.install_config import Machines
+from openstack_prep.openshift.install_config_file import InstallConfig
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from tests.unit.conftest import ENDPOINTS, IDENTITY, failure, port_row, resolved, sent
@@ -134,9 +137,32 @@ def test_one_that_carries_the_note_of_an_attachment_is_managed_by_no_spec(
     assert (found.name, observed.managed_by) == ("192.0.2.10", "")
 
 
-def test_one_that_serves_a_port_of_others_is_refused(site: Site, listed: list[Any]) -> None:
+@pytest.mark.parametrize("given", ["api", "192.0.2.10"])
+def test_one_that_serves_a_port_is_refused_when_the_installer_would_take_it(
+    site: Site, listed: list[Any], tmp_path: Path, given: str
+) -> None:
     listed.append(answer(description="by hand", port_id="p9"))
-    assert "serves port p9" in str(plan(site, API).refusals[0])
+    config = InstallConfig(
+        path=str(tmp_path / "install-config.yaml"),
+        release="4.20",
+        cluster_name="ocp4",
+        base_domain="example.com",
+        cloud="lab",
+        machines=Machines(flavor="master"),
+        pull_secret_file="pull-secret.json",
+        api_floating_ip=given,
+    )
+    (mistake,) = plan(site, resolved(API, [API, config], site.admin)).refusals
+    assert "serves port p9" in mistake.what
+    config.kept.write_text("")
+    (tmp_path / "metadata.json").write_text("{}")  # it is installed
+    assert not plan(site, resolved(API, [API, config], site.admin)).refusals
+
+
+@pytest.mark.parametrize("adopt", [False, "permanently"])
+def test_one_that_serves_a_port_of_others_keeps_it(site: Site, listed: list[Any], adopt: Any) -> None:
+    listed.append(answer(description="by hand", port_id="p9"))
+    assert not plan(site, resolved(replace(API, adopt=adopt), [API], site.admin)).refusals
 
 
 def test_ours_may_serve_a_port(site: Site, listed: list[Any]) -> None:
