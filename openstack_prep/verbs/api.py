@@ -174,12 +174,17 @@ def plan_rotation(
 ) -> LivePlan:
     """Return a plan that gives a spec new application credentials, or the one of a name, whether they differ or not.
 
-    One that is not in use yet, or whose secret is lost, is planned as by ``plan``.
+    One that is not in use yet, or whose secret is lost, is planned as by ``plan``.  The role assignments that the
+    credentials need are applied, too: a new credential has the roles of its user.
     """
     from openstack_prep.resources.credentials.application_credential import ApplicationCredential
     from openstack_prep.resources.credentials.credential_rotation import RotatedCredential
 
     chosen = spec_from(spec).limited_to("application_credential", credential)
+    needs = frozenset(key for each in chosen.chosen for key in each.needs())
+    assignments = (each for each in chosen.resources if isinstance(each, RoleAssignment))
+    needed = (each.key for each in assignments if needs.intersection(each.provides()))
+    chosen = replace(chosen, only=(chosen.only or frozenset()) | frozenset(needed))
     found = show(cloud, chosen, jobs=jobs)
     resources = tuple(
         RotatedCredential.of(each, observed, keep_old)

@@ -51,9 +51,9 @@ class Scene:
     def path(self) -> Path:
         return self.folder / "clouds.yaml"
 
-    def apply(self, *given: Any, **more: Any) -> set[str]:
+    def apply(self, *given: Any, consent: bool = False, **more: Any) -> set[str]:
         spec = self.spec(*given, **more)
-        report = api.apply(self.cloud, spec)
+        report = api.apply(self.cloud, spec, allow_replace=consent)
         report.raise_for_failures()
         assert not api.plan(self.cloud, spec), str(api.plan(self.cloud, spec))
         return {str(each.step.key).partition("/")[0] for each in report.changed}
@@ -102,14 +102,17 @@ def test_it_follows_the_roles_of_its_user(scene: Scene) -> None:
     first, other = scene.id(), scene.id(1)
     plan = api.plan(scene.cloud, scene.spec(("member", "admin")))
     assert [step.key.kind for step in plan.pending] == ["role_assignment", "application_credential"]
-    assert scene.apply(("member", "admin")) == {"role_assignment", "application_credential"}
+    with pytest.raises(PlanRefused, match=rf"\({first}\), by which a cluster may live, .* roles \(new: admin\)"):
+        scene.apply(("member", "admin"))
+    assert scene.held == {first, other}
+    assert scene.apply(("member", "admin"), consent=True) == {"role_assignment", "application_credential"}
     assert "admin" in scene.roles()
     assert scene.id(1) == other
     second = scene.id()
     assert scene.held == {second, other} != {first, other}
     scene.unassign("admin")
     assert scene.roles() == {"member", "reader"}  # Keystone keeps the credential, and gives it less
-    assert scene.apply(("member",)) == {"application_credential"}
+    assert scene.apply(("member",), consent=True) == {"application_credential"}
     assert scene.held == {scene.id(), other}
     assert second not in scene.held
 
@@ -121,11 +124,11 @@ def test_a_group_gives_roles_too(scene: Scene) -> None:
     group = identity.create_group(name=scene.names[0], domain_id=domain.id)
     identity.add_user_to_group(identity.find_user("ops", domain_id=domain.id), group)
     identity.assign_project_role_to_group(identity.find_project(scene.names[0]), group, identity.find_role("admin"))
-    assert scene.apply() == {"application_credential"}
+    assert scene.apply(consent=True) == {"application_credential"}
     assert "admin" in scene.roles()
     identity.delete_group(group)
     time.sleep(REVOKED_FOR)  # tokens of its members that were issued within the same second are revoked, too
-    assert scene.apply() == {"application_credential"}
+    assert scene.apply(consent=True) == {"application_credential"}
     assert scene.roles() == {"member", "reader"}
 
 
@@ -168,6 +171,17 @@ def test_the_old_one_is_kept_until_its_entry_goes(scene: Scene) -> None:
         clouds_yaml.drop(scene.path, f"{name}-old")
     assert scene.apply() == {"application_credential"}
     assert scene.held == {scene.id(), scene.id(1)}
+
+
+def test_a_new_role_comes_by_a_rotation_that_keeps_the_old_one(scene: Scene) -> None:
+    scene.apply()
+    first, spec = scene.id(), scene.spec(("member", "admin"))
+    plan = api.plan_rotation(scene.cloud, spec, credential=scene.names[0], keep_old=True)
+    assert [step.key.kind for step in plan.pending] == ["role_assignment", "application_credential"]
+    api.apply(scene.cloud, plan).raise_for_failures()
+    assert "admin" in scene.roles()
+    assert first in scene.held
+    assert not api.plan(scene.cloud, spec), str(api.plan(scene.cloud, spec))
 
 
 @pytest.mark.parametrize("after", ["POST", "put"])

@@ -171,7 +171,8 @@ def test_an_application_credential_from_first_to_last(lab: Lab) -> None:
     first = lab.connect("app")
     assert first.current_project_id == lab.devcloud.admin.identity.find_project(lab.name).id
     list(first.network.networks())
-    assert lab.apply(lab.credential(roles=("member",), access_rules=rules))["application_credential"] == "update"
+    changed = lab.apply(lab.credential(roles=("member",), access_rules=rules), consent=True)
+    assert changed["application_credential"] == "update"
     assert lab.credentials() == ["app-new"]
     second = lab.connect("app")
     path = f"/users/{second.current_user_id}/application_credentials"
@@ -179,7 +180,7 @@ def test_an_application_credential_from_first_to_last(lab: Lab) -> None:
     assert [(rule["service"], rule["path"]) for rule in held["access_rules"]] == [("compute", "/v2.1/flavors")]
     with pytest.raises(openstack.exceptions.HttpException):
         list(second.network.networks())
-    lab.apply(lab.credential(roles=("reader",)))
+    lab.apply(lab.credential(roles=("reader",)), consent=True)
     assert lab.credentials() == ["app"]
     lab.path.unlink()  # nobody knows the secret any more
     with pytest.raises(PlanRefused, match="by which a cluster may live"):

@@ -12,6 +12,7 @@ entry is elsewhere may serve a cluster, and is deleted by consent only; one that
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,11 +32,13 @@ from openstack_prep.core.model import Change, Key, Observed, Resource
 from openstack_prep.resources.credentials import credential_ends as ends
 from openstack_prep.resources.credentials.access_rule import AccessRule
 from openstack_prep.resources.credentials.credential_record import CredentialRecord, Credentials, of_user, path
-from openstack_prep.resources.credentials.credential_roles import ALL, compared, lacking
+from openstack_prep.resources.credentials.credential_roles import ALL, compared, lacking, role_changes
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml, settings_of
 from openstack_prep.resources.identity.in_project import access
 
 RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules", "rotated"}
+AGREED = {"lifetime", "rotated"}
+"""Fields whose change is consent to delete the credential in use."""
 REFUSED = (400, 401, 403)  # then there is none, unlike after a lost answer
 SECRET = "application_credential_secret"
 AUTH_TYPE = "v3applicationcredential"
@@ -168,6 +171,7 @@ class ApplicationCredential(InCloudsYaml):
                 lost=tuple(each for each in mine if absent and not ends.ended(each.expires_at)),
                 kept=kept,
                 begun=begun,
+                role_changes=role_changes(site, self.roles, live.roles, self.owner) if live else "",
             ),
         )
 
@@ -235,14 +239,31 @@ class ApplicationCredential(InCloudsYaml):
                 yield self.mistake(what, "choose another entry of clouds.yaml: --os-cloud, or clouds: in the spec")
 
     def losses(self, observed: Observed) -> Iterable[Loss]:
-        """Yield that one by which a cluster may live is to be deleted, for nobody here knows its secret."""
-        lost = ", ".join(f"{each.name} ({each.id})" for each in observed.recorded(Credentials).lost)
+        """Yield each by which a cluster may live that is to be deleted: its secret is lost, or another replaces it.
+
+        A ``lifetime`` and a rotation are consent to the latter.
+        """
+        there = observed.recorded(Credentials)
+        lost = ", ".join(f"{each.name} ({each.id})" for each in there.lost)
         if lost:
             yield Loss.about(
                 self.key,
                 f"{lost}, by which a cluster may live, would be deleted, for its secret is not in {self.clouds_yaml}",
                 f"copy the entry {self.cloud} from where the spec was applied, or consent to that (--allow-replace)",
             )
+        if there.live and observed.ours and not there.keeps_one and not ends.ended(there.live.expires_at):
+            yield from self._renewals(there.live, observed, there.role_changes)
+
+    def _renewals(self, live: CredentialRecord, observed: Observed, role_changes: str) -> Iterable[Loss]:
+        """Yield that another one is to replace the one in use."""
+        changed = {name for name, value in self.desired().items() if observed.values.get(name) != value}
+        if not RENEWED & changed or AGREED & changed:
+            return
+        fields = ", ".join(sorted(RENEWED & changed)) + (f" ({role_changes})" if role_changes else "")
+        what = f"{live.name} ({live.id}), by which a cluster may live, would be deleted, for it differs in {fields}"
+        command = f"openstack-prep credential rotate SPEC --name {shlex.quote(self.name)} --keep-old"
+        remedy = f"keep it beside the new one ({command}), or consent to that (--allow-replace)"
+        yield replace(Loss.about(self.key, what, remedy), lost=(live.id,))
 
     # --- what is done ----------------------------------------------------------------------
 

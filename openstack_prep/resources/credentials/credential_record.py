@@ -56,6 +56,8 @@ class Credentials:
     """Id of the one before, in an entry of its own."""
     begun: bool
     """Whether the entry only announces one."""
+    role_changes: str = ""
+    """Which roles the one in use lacks or has too many; empty when its roles do not differ."""
 
     @property
     def keeps_one(self) -> bool:

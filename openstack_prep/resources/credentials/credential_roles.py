@@ -83,6 +83,16 @@ def compared(
         return frozenset(wanted)
 
 
+def role_changes(site: Site, wanted: tuple[str, ...] | None, has: frozenset[str], project: Resource | None) -> str:
+    """Return which roles a new credential would have more or less than one that has these, such as "new: admin"."""
+    standing = compared(site, wanted, has, project)
+    if isinstance(standing, str):
+        return ""
+    target = frozenset(wanted) if wanted is not None else held_roles(site, project) or standing
+    parts = {"new": target - has, "no longer": standing - target}
+    return "; ".join(f"{word}: {', '.join(sorted(roles))}" for word, roles in parts.items() if roles)
+
+
 def lacking(site: Site, wanted: Iterable[str], project: Resource | None) -> Iterable[tuple[str, str]]:
     """Yield each wanted role that does not exist or that the user does not have, and what to do about it."""
     held = held_roles(site, project) if wanted else None

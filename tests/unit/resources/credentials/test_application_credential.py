@@ -139,9 +139,13 @@ def test_what_keystone_cannot_change_is_renewed(
     wanted = credential(site, path, **{"roles": ("member",)} | change)
     (step,) = plan(site, wanted)
     assert step.action is Action.UPDATE
-    apply(site, wanted)
+    (refusal,) = plan(site, wanted).refusals
+    field = next(iter(change))
+    assert f"app (c1), by which a cluster may live, would be deleted, for it differs in {field}" in refusal.what
+    assert "openstack-prep credential rotate SPEC --name app --keep-old" in refusal.remedy
+    apply(site, wanted, consent=True)
     assert (auth(path)["application_credential_id"], keystone.names) == ("c2", ["app-new"])
-    apply(site, credential(site, path, roles=("reader",)))
+    apply(site, credential(site, path, roles=("reader",)), consent=True)
     assert (auth(path)["application_credential_id"], keystone.names) == ("c3", ["app"])
 
 
@@ -246,11 +250,11 @@ def test_killed_between_its_writes_it_converges(
             patch.setattr(clouds_yaml, "put", die)
         else:
             keystone.services.delete(f"{CREDENTIALS}/c1", **failure(400))
-        assert executor.run(plan(site, wanted), site).failed
+        assert executor.run(plan(site, wanted, consent=True), site).failed
     assert keystone.names == ["app", "app-new"]
     assert auth(path)["application_credential_id"] == ("c1" if dies == "put" else "c2")
     keystone.services.delete(f"{CREDENTIALS}/c1", status_code=204, json=keystone.remove)
-    apply(site, wanted)
+    apply(site, wanted, consent=dies == "put")
     assert keystone.names == ["app-new"]
     assert auth(path)["application_credential_id"] == keystone.held[0]["id"]
 
@@ -363,6 +367,19 @@ def test_all_roles_are_those_of_the_login(site: Site, keystone: Keystone, path: 
     (step,) = plan(more, credential(more, path))
     assert [(change.field, change.before) for change in step.changes] == [("roles", {"admin"})]
     assert len(sent(keystone.services)) == before + 1
+    (refusal,) = plan(more, credential(more, path)).refusals
+    assert "differs in roles (new: member)" in refusal.what
+    less = logged_in_with(site, keystone, "member")
+    (refusal,) = plan(less, credential(less, path)).refusals
+    assert "differs in roles (new: member; no longer: admin)" in refusal.what
+    for keep_old in (False, True):
+        assert not plan(more, rotated(more, credential(more, path), keep_old)).refusals
+
+
+def test_a_lifetime_is_consent_to_a_renewal(site: Site, keystone: Keystone, path: Path) -> None:
+    apply(site, credential(site, path))
+    (step,) = (made := plan(site, credential(site, path, lifetime=30)))
+    assert (step.action, made.refusals) == (Action.UPDATE, ())
 
 
 def test_a_role_that_the_user_does_not_have_is_a_mistake(site: Site, keystone: Keystone, path: Path) -> None:
