@@ -20,6 +20,7 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import DIFFERS, Change, Key, Observed, Resource
+from openstack_prep.core.run import query
 from openstack_prep.resources.identity.in_project import ByTenant
 
 HEADERS = {
@@ -64,7 +65,7 @@ class ObjectStore(ByTenant):
     """The account of the project in the object store; metadata that is not named stays.
 
     The account itself comes by use and goes with the project: destroy takes back what we set.  It is
-    seen as the project's own user, so while that user cannot log in it counts as not there.
+    seen as the project's own user, so while that user cannot log in, or may not use it, it counts as not there.
     """
 
     kind: ClassVar[str] = "object_store"
@@ -94,6 +95,11 @@ class ObjectStore(ByTenant):
         return values
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+        tenant = site.find_tenant(self.owner)
+        if tenant and _is_closed(site, tenant):
+            name, has = tenant.user[0], ", ".join(sorted(tenant.roles)) or "none"
+            what = f"user {name} may not use the object store of the project (its roles: {has})"
+            yield self.mistake(what, f"{ROLE}, by role_assignments in the spec")
         for name, value in (self.metadata or {}).items():
             if remedy := reserved(name):
                 yield self.mistake(f"metadata: {name!r} is a reserved header, not metadata", remedy)
@@ -108,7 +114,7 @@ class ObjectStore(ByTenant):
         found = {}
         for each in wanted:
             tenant = site.find_tenant(each.owner)
-            observed = each._read(site, tenant) if tenant else None
+            observed = each._read(site, tenant) if tenant and not _is_closed(site, tenant) else None
             if observed is not None:
                 found[each.key] = observed
         return found
@@ -117,7 +123,7 @@ class ObjectStore(ByTenant):
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the account of a project with its quota and metadata, without keys and what may be a secret."""
         tenant = site.find_tenant(owner)
-        headers = cls._account(tenant) if tenant and tenant.has("object-store") else None
+        headers = _account(site, tenant) if tenant and tenant.has("object-store") else None
         if tenant is None or headers is None:
             return
         named = ((name.lower().removeprefix(_meta("").lower()), name) for name in headers if _is_meta(name))
@@ -129,19 +135,9 @@ class ObjectStore(ByTenant):
             ours = headers.get(MARK) == quote(site.mark.spec)
             yield declared, declared._observed(tenant, ours, declared.desired())
 
-    @staticmethod
-    def _account(tenant: Cloud) -> Mapping[str, str] | None:
-        """Return the headers of the account; None when nobody has used it yet."""
-        try:
-            return tenant.object_store.request("HEAD", "", log=False).headers  # it holds the keys
-        except NotFound:
-            return None
-        except NotAllowed as error:
-            raise NotAllowed(f"{error}; {ROLE}", status=error.status) from error
-
     def _read(self, site: Site, tenant: Cloud) -> Observed | None:
         """Return the account, unless nothing of what we set stands there."""
-        headers = self._account(tenant)
+        headers = _account(site, tenant)
         if headers is None:
             return None
         values = {field: self._value(field, value, headers) for field, value in self.desired().items()}
@@ -187,6 +183,24 @@ class ObjectStore(ByTenant):
             remedy = "leave quota_bytes to a reseller (role ResellerAdmin)" if quota else ROLE
             raise NotAllowed(f"{error}; {remedy}", status=error.status) from None
         return tenant
+
+
+@query
+def _account(site: Site, tenant: Cloud) -> Mapping[str, str] | None:
+    """Return the headers of the account; None when nobody has used it yet.  Raises NotAllowed."""
+    try:
+        return tenant.object_store.request("HEAD", "", log=False).headers  # it holds the keys
+    except NotFound:
+        return None
+
+
+def _is_closed(site: Site, tenant: Cloud) -> bool:
+    """Whether the project's user may not use the object store; what it never wrote need not be deleted."""
+    try:
+        _account(site, tenant)
+    except NotAllowed:
+        return True
+    return False
 
 
 def _headers(values: Raw) -> dict[str, str]:

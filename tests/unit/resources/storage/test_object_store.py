@@ -125,13 +125,19 @@ def test_a_refused_quota_says_who_may(site: Site, services: requests_mock.Mocker
     assert observed.values == {"quota_bytes": 10}
 
 
-def test_a_user_without_a_role_there_is_told(site: Site, services: requests_mock.Mocker) -> None:
+def test_a_user_without_a_role_there_is_a_mistake_of_the_plan(site: Site, services: requests_mock.Mocker) -> None:
     services.head(ACCOUNT, status_code=403)
-    with pytest.raises(NotAllowed, match="swiftoperator"):
-        found(site, key())
+    observed, (mistake,) = executor.examine(site, [key()])
+    assert observed == {}
+    assert mistake.keys == (key().key,)
+    assert "user admin-user may not use the object store" in mistake.what
+    assert "swiftoperator" in mistake.remedy
+    assert not planner.plan_destroy("lab", [key()], observed).steps
+    assert [each.split("?")[0] for each in sent(services)] == [f"HEAD /v1/auth_{ADMIN_PROJECT}/"]
 
 
-def test_headers_that_cannot_be_are_mistakes(site: Site) -> None:
+def test_headers_that_cannot_be_are_mistakes(site: Site, services: requests_mock.Mocker) -> None:
+    services.head(ACCOUNT, status_code=404)
     store = ObjectStore(metadata={"a b": "x", "good": "y\nz", "fine": "a b"})
     assert len(list(store.check(site, None))) == 2
 
@@ -146,4 +152,4 @@ def test_an_export_holds_no_key(site: Site, services: requests_mock.Mocker) -> N
     assert observed.ours
     assert planner.diff(declared, observed) == ()
     services.head(ACCOUNT, headers={"X-Account-Object-Count": "3"})
-    assert list(ObjectStore.scan(site, None)) == []
+    assert list(ObjectStore.scan(site.fresh(), None)) == []
