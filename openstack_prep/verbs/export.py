@@ -62,12 +62,16 @@ def export(
     home = project or Project(name=cloud.project_name, domain=_domain_of(cloud))
     site = Site(cloud, Mark(tag or home.name))
     with cloud.reading(ADMINISTRATOR):
-        found = site.look(home)
+        is_own = (home.name, home.domain) == (cloud.project_name, _domain_of(cloud))
+        found = home.of_connection(site) if is_own else site.look(home)
         if found is None:
             raise NotFound(f"project {home.name} does not exist in the domain {home.domain}, or cannot be seen")
         site = Site(cloud, Mark(tag or _manager(site, found) or home.name))
-        standing = scan.everything(site, [home], EXPORTED, jobs=jobs)
-        unsaid = tuple(_without_words(site, found.id)) if not kinds and name == "*" else ()
+        site.known[home.key] = found
+        unread: list[type[Resource]] = []
+        standing = scan.everything(site, [home], EXPORTED, jobs=jobs, leave_out=unread.append)
+        unsaid = tuple(_unread(cloud, unread, frozenset(kinds)))
+        unsaid += tuple(_without_words(site, found.id)) if not kinds and name == "*" else ()
     chosen = [each for each in standing if _is_chosen(*each, frozenset(kinds), name, tag)]
     described = _project(site, home, found) if not kinds and name == "*" else {"name": home.name}
     return _assembled(site.mark.spec, home, described, [resource for resource, _ in chosen], unsaid)
@@ -82,6 +86,13 @@ def _manager(site: Site, project: Observed) -> str | None:
     """Return the name of the one spec that manages a project, as its ownership tag says."""
     names = Mark.specs_in(project.recorded(ProjectTags).tags)
     return names[0] if len(names) == 1 else None
+
+
+def _unread(cloud: Cloud, unread: Iterable[type[Resource]], kinds: frozenset[str]) -> Iterator[str]:
+    """Yield which kinds the credentials in use may not read."""
+    for kind in unread:
+        if not kinds or kind.kind in kinds:
+            yield f"every {kind.kind}: user {cloud.user[0]} may not read them; export as an administrator"
 
 
 def _is_chosen(resource: Resource, found: Observed, kinds: frozenset[str], name: str, tag: str | None) -> bool:

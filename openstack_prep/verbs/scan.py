@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import product
@@ -55,9 +55,17 @@ def _worked_in(resources: Sequence[Resource]) -> list[Project | None]:
 
 
 def everything(
-    site: Site, homes: Sequence[Project | None], kinds: Iterable[type[Resource]], *, jobs: int
+    site: Site,
+    homes: Sequence[Project | None],
+    kinds: Iterable[type[Resource]],
+    *,
+    jobs: int,
+    leave_out: Callable[[type[Resource]], None] = lambda kind: None,
 ) -> list[Standing]:
-    """Return all that stands in these projects, and in the cloud, of some kinds; what may not be read is left out."""
+    """Return all that stands in these projects, and in the cloud, of some kinds.
+
+    What may not be read is left out; ``leave_out`` is called with its kind.
+    """
     kinds = tuple(kinds)
     by_id = {site.find_project_id(home): home for home in reversed(homes)}  # of two names for one project the first
     there = [home for project_id, home in reversed(by_id.items()) if project_id is not None]
@@ -65,14 +73,18 @@ def everything(
     looks = [*product(inner, there), *((kind, None) for kind in kinds if not kind.in_each_project)]
     with ThreadPoolExecutor(jobs) as pool:
         found = list(pool.map(lambda look: _scan(site, *look), looks))
-    return [standing for each in found for standing in each]
+    for (kind, _), standing in zip(looks, found, strict=True):
+        if standing is None:
+            leave_out(kind)
+    return [standing for each in found for standing in each or ()]
 
 
-def _scan(site: Site, kind: type[Resource], home: Project | None) -> list[Standing]:
+def _scan(site: Site, kind: type[Resource], home: Project | None) -> list[Standing] | None:
+    """Return what stands of a kind; None when it may not be read."""
     try:
         return list(kind.scan(site, home))
     except NotAllowed:  # a member of a project need not see what belongs to the cloud
-        return []
+        return None
 
 
 @dataclass(frozen=True)

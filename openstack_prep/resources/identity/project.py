@@ -15,6 +15,7 @@ from annotated_types import Len
 from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, PlanRefused
 from openstack_prep.base.fields import Name
 from openstack_prep.base.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
+from openstack_prep.base.raw import Values
 from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import Adoptable, Change, Key, Mark, Observed, Resource
 from openstack_prep.core.run import query
@@ -90,6 +91,11 @@ class Project(Adoptable[Site]):
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         named = ((each, in_domain(site, "projects", each, each.domain)) for each in wanted)
         return {each.key: each._observed(site, project) for each, project in named if project is not None}
+
+    def of_connection(self, site: Site) -> Observed:
+        """Return the project of the connection, which its members may read by its id, but not list."""
+        project = site.admin.identity.get(f"/projects/{site.admin.project_id}")["project"]
+        return self._observed(site, project)
 
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
@@ -238,9 +244,11 @@ def named(site: Site, plural: str, name: str, domain_id: str) -> list[dict[str, 
 def contents(site: Site, project_id: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yield what lies in a project and would be orphaned, by plural."""
     admin = site.admin
-    yield "servers", admin.compute.list("/servers", "servers", all_tenants=True, project_id=project_id)
+    # only administrators may look into other projects
+    there: Values = {} if project_id == admin.project_id else {"all_tenants": True, "project_id": project_id}
+    yield "servers", admin.compute.list("/servers", "servers", **there)
     if admin.has("block-storage"):
-        yield "volumes", admin.volume.list("/volumes", "volumes", all_tenants=True, project_id=project_id)
+        yield "volumes", admin.volume.list("/volumes", "volumes", **there)
     yield "images", admin.image.list("/images", "images", owner=project_id)
     for plural in ("networks", "routers", "floatingips"):
         yield plural, admin.network.list(f"/{plural}", plural, project_id=project_id)

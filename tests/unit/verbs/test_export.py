@@ -8,7 +8,7 @@ import requests_mock
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.verbs import export
-from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, without
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, failure, without
 
 GROUPS = "http://neutron/v2.0/security-groups"
 HOME = Project(name="lab")
@@ -46,3 +46,17 @@ def test_what_only_a_file_holds_is_a_comment(lab: requests_mock.Mocker) -> None:
     said = export.export(Cloud(connection()), HOME)
     assert "application_credentials" not in said.sections
     assert [each.partition(":")[0] for each in said.unsaid] == ["application_credential/ci"]
+
+
+def test_a_member_exports_the_project_of_the_connection(lab: requests_mock.Mocker) -> None:
+    project = {"id": ADMIN_PROJECT, "name": "admin", "enabled": True, "description": "of the member"}
+    lab.get(f"{IDENTITY}/projects/{ADMIN_PROJECT}", json={"project": project})
+    for forbidden in ("projects", "role_assignments", "users"):
+        lab.get(f"{IDENTITY}/{forbidden}", **failure(403))
+    lab.get(f"{ENDPOINTS['compute']}/servers?all_tenants=True", **failure(403))
+    lab.get(GROUPS, json={"security_groups": [group()]})
+    said = export.export(Cloud(connection()))
+    assert said.sections["project"]["description"] == "of the member"
+    assert [each["name"] for each in said.sections["security_groups"]] == ["db"]
+    assert "every role_assignment" in {each.partition(":")[0] for each in said.unsaid}
+    assert "# left out: every role_assignment: user admin-user may not read them" in str(said)
