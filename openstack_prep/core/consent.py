@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.core import text
-from openstack_prep.core.model import Action, Adoptable, Step
+from openstack_prep.core.model import Action, Adoptable, Observed, Step
 from openstack_prep.core.plan import Plan
 
 AGAIN = "plan again"
@@ -26,10 +26,16 @@ def to_adopt(steps: Iterable[Step]) -> list[Mistake]:
     found = []
     for step in steps:
         if step.action is Action.ADOPT and isinstance(step.resource, Adoptable) and not step.resource.adopt:
-            what = f"exists and is not managed by this spec, and would be changed: {_changed(step)}"
+            owner = (step.observed and owner_of(step.observed)) or "not managed by this spec"
+            what = f"exists and is {owner}, and would be changed: {_changed(step)}"
             remedy = "choose another name, or allow that: adopt: true in the spec, or --adopt"
             found.append(Mistake.about(step.key, what, remedy))
     return found
+
+
+def owner_of(observed: Observed) -> str:
+    """Return "managed by spec lab" for what carries the ownership tag of another spec; otherwise nothing."""
+    return f"managed by spec {observed.managed_by}" if observed.managed_by else ""
 
 
 def to_keep(steps: Iterable[Step]) -> list[Mistake]:

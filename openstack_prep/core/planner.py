@@ -38,7 +38,14 @@ def decide(resource: Resource, observed: Observed | None, needs: frozenset[Key] 
         fixed = any(change.field in resource.immutable for change in changes)
         foreign = isinstance(resource, Adoptable) and not observed.ours
         action = Action.REPLACE if fixed else Action.ADOPT if foreign else Action.UPDATE
-    step = Step(resource=resource, action=action, observed=observed, changes=changes, needs=needs)
+    step = Step(
+        resource=resource,
+        action=action,
+        observed=observed,
+        changes=changes,
+        needs=needs,
+        reason="" if observed.ours else consent.owner_of(observed),
+    )
     return _with_losses(step)
 
 
@@ -166,7 +173,7 @@ def _following(step: Step, pending: Set[Key], names: Mapping[Key, str]) -> Step:
         return step
     action = Action.UPDATE if step.action is Action.KEEP else step.action
     reason = f"as {', '.join(sorted(names[key] for key in follows))} will be"
-    return _with_losses(replace(step, action=action, follows=follows, reason=reason))
+    return _with_losses(replace(step, action=action, follows=follows, reason=_joined(step.reason, reason)))
 
 
 def _previewed_later(step: Step, pending: Mapping[Key, Action], names: Mapping[Key, str], allow_replace: bool) -> Step:
@@ -179,7 +186,11 @@ def _previewed_later(step: Step, pending: Mapping[Key, Action], names: Mapping[K
     when = f"once {', '.join(missing)} exists" if missing else "right before it is sent"
     reason = f"the update is previewed again {when}, and "
     reason += "may replace anything in it" if allow_replace else "refused then if it replaces anything"
-    return replace(step, reason=f"{reason} (--allow-replace)", previewed_later=True)
+    return replace(step, reason=_joined(step.reason, f"{reason} (--allow-replace)"), previewed_later=True)
+
+
+def _joined(*reasons: str) -> str:
+    return "; ".join(filter(None, reasons))
 
 
 def plan_destroy(
@@ -206,11 +217,12 @@ def plan_destroy(
         found = observed.get(resource.key)
         if found is None:
             continue
+        owner = consent.owner_of(found) or "not managed by this spec"
         step = Step(
             resource=resource,
             action=Action.KEEP,
             observed=found,
-            reason=_of_namesake(spec) if resource.key in left else "not managed by this spec",
+            reason=_of_namesake(spec) if resource.key in left else owner,
             label=names[resource.key],
         )
         if found.ours:

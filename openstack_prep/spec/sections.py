@@ -29,7 +29,7 @@ class Sections:
     __pydantic_config__: ClassVar[dict[str, object]] = Resource.__pydantic_config__ | {"title": "openstack_prep spec"}
 
     name: Name
-    """Name of the cluster; marks everything made from this spec, so do not change it later."""
+    """Name of the cluster. Ownership tags hold it, so keep it. To rename a spec, destroy it by the old name first."""
     clouds: Clouds = Clouds()
     """Which entries of clouds.yaml to work with."""
     project: kinds.Project | None = None

@@ -310,3 +310,43 @@ def test_what_is_taken_over_permanently_is_shown_and_never_taken_from_another_sp
     assert "managed" in plan.table
     assert [each.keys for each in plan.refusals] == ([(wanted.key,)] if owner else [])
     assert plan_apply("lab", [wanted], {wanted.key: replace(KNOWN, ours=True)}).steps[0].action is Action.KEEP
+
+
+# --- what another spec manages ------------------------------------------------------------
+
+
+def of_lab(**values: Any) -> dict[Key, Observed]:
+    """Return a network that carries the ownership tag of spec lab."""
+    return {NET.key: Observed(id="n1", values=values, managed_by="lab")}
+
+
+NET = Network(name="net", description="new")
+
+
+def test_what_another_spec_manages_is_kept_and_says_so() -> None:
+    (step,) = plan_apply("lab2", [NET], of_lab(description="new"))
+    assert (step.action, step.reason) == (Action.KEEP, "managed by spec lab")
+
+
+def test_what_this_spec_manages_says_nothing() -> None:
+    there = {NET.key: Observed(id="n1", values={"description": "new"}, ours=True, managed_by="lab")}
+    (step,) = plan_apply("lab2", [NET], there)
+    assert step.reason == ""
+
+
+def test_to_change_what_another_spec_manages_names_that_spec() -> None:
+    plan = plan_apply("lab2", [NET], of_lab(description="old"))
+    assert (plan.steps[0].action, plan.steps[0].reason) == (Action.ADOPT, "managed by spec lab")
+    (refusal,) = plan.refusals
+    assert "managed by spec lab," in refusal.what
+
+
+def test_adopting_shows_the_other_spec_in_the_plan() -> None:
+    plan = plan_apply("lab2", [NET], of_lab(description="old"), adopt=True)
+    assert plan.refusals == ()
+    assert str(plan).splitlines()[0] == "  @ network/net  description old -> new (managed by spec lab)"
+
+
+def test_destroy_names_the_other_spec() -> None:
+    (step,) = plan_destroy("lab2", [NET], of_lab(description="new"))
+    assert (step.action, step.reason) == (Action.KEEP, "managed by spec lab")
