@@ -14,7 +14,7 @@ from openstack_prep.base.fields import block
 from openstack_prep.base.key import labels
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Key, Mark, Observed, Resource
+from openstack_prep.core.model import Adoptable, Key, Mark, Observed, Resource
 from openstack_prep.core.plan import Plan
 from openstack_prep.kinds import SCANNED
 from openstack_prep.resources.compute.flavor import Flavor
@@ -43,6 +43,7 @@ class Code(StrEnum):
     CHANGED = "changed"
     UNDECLARED = "undeclared"
     UNMANAGED = "unmanaged"
+    UNTAGGED = "untagged"
     RULE = "rule"
     OPEN = "open"
     DISABLED = "disabled"
@@ -82,6 +83,7 @@ def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> list[Drift]:
     declared = {each.key: each for each in plan.wanted.resources}
     return [
         *_of_plan(plan),
+        *_untagged(plan),
         *_unmanaged(site, standing, declared, plan),
         *_rules(standing, plan),
         *_pairs(site, homes),
@@ -97,6 +99,16 @@ def _of_plan(plan: Plan) -> Iterator[Drift]:
     for step in plan:
         if step.observed is not None and step.observed.values.get("enabled") is False and step not in plan.pending:
             yield Drift(resource=str(step), code=Code.DISABLED, what="is disabled")
+
+
+def _untagged(plan: Plan) -> Iterator[Drift]:
+    """Yield what the spec declares and no spec manages: somebody edited its description, or it never had the tag."""
+    for step in plan:
+        found, resource = step.observed, step.resource
+        if found is None or found.ours or found.managed_by or not isinstance(resource, Adoptable) or resource.adopt:
+            continue
+        remedy = "adopt: permanently puts it back, adopt: true accepts that the spec does not manage it"
+        yield Drift(resource=str(step), code=Code.UNTAGGED, what=f"is declared and carries no ownership tag; {remedy}")
 
 
 def _unmanaged(

@@ -165,14 +165,14 @@ class Project(Adoptable[Site]):
         return self._observed(site, {**project, "tags": [*project["tags"], *missing]})
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        """Yield what others made in it, which would be left without an owner, and that we ourselves work in it."""
+        """Yield what the spec does not manage in it, which would be left without an owner, and that we work in it."""
         if observed.id == site.admin.project_id:
             what = f"the cloud in use, {site.admin.name}, works in this project"
             yield Mistake.about(self.key, what, "destroy by another entry of clouds.yaml: --os-cloud or OS_CLOUD")
         for plural, found in contents(site, observed.id):
             left = sorted(f"{each.get('name') or ''} {each['id']}".strip() for each in found if each["id"] not in going)
             if left:
-                holds = f"still holds what this spec did not make: {plural} {', '.join(left)}"
+                holds = f"still holds what this spec does not manage: {plural} {', '.join(left)}"
                 yield Mistake.about(self.key, holds, _remedy(left))
 
     def delete(self, site: Site, observed: Observed) -> None:

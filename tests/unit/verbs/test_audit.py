@@ -91,3 +91,22 @@ def test_a_cloud_may_lack_block_storage(cloud: requests_mock.Mocker) -> None:
     answer = without("block-storage")
     cloud.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
     assert drift(Flavor(name="small", ram=512, vcpus=1)) == {("flavor/small", "changed")}
+
+
+@pytest.mark.parametrize(
+    ("description", "adopt", "codes"),
+    [
+        ("edited by hand", False, {"untagged"}),
+        ("edited by hand", True, set()),
+        ("edited by hand", "permanently", {"changed"}),
+        ("[openstack-prep:theirs/net]", False, set()),
+        (OURS, False, set()),
+    ],
+)
+def test_what_is_declared_and_has_lost_its_tag(
+    cloud: requests_mock.Mocker, description: str, adopt: Any, codes: set[str]
+) -> None:
+    """A plan shows no difference: the spec declares no description."""
+    network = {"id": "n", "name": "net", "description": description, "project_id": ADMIN_PROJECT, "subnets": []}
+    cloud.get(f"{NEUTRON}/networks?project_id={ADMIN_PROJECT}", json={"networks": [network]})
+    assert drift(Network(name="net", project="lab", adopt=adopt)) == {("network/net", code) for code in codes}
