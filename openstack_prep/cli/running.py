@@ -100,7 +100,10 @@ def name_holder(plan: LivePlan) -> None:
 
 def run_plan(options: argparse.Namespace, cloud: Cloud, plan: LivePlan) -> int:
     report = execute(options, cloud, plan)
-    print_result(options, report.summary, report.data())
+    data = report.data()
+    if plan.purpose == "apply":
+        data["undeclared"] = [str(step) for step in plan.undeclared]
+    print_result(options, "; ".join(filter(None, [report.summary, plan.left_over])), data)
     return code_of(report)
 
 

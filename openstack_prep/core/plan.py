@@ -59,11 +59,14 @@ class Plan:
         steps = (*self.steps, *self.undeclared)
         width = text.width_of(steps)
         lines = [text.step_line(step, width) for step in steps]
-        counts = text.counts(self.steps)
-        removals = [step for step in self.undeclared if step.action is Action.DELETE]
-        if removals:
-            counts += f"; {len(removals)} no longer in the spec, deleted only with --prune"
+        counts = "; ".join(filter(None, [text.counts(self.steps), self.left_over]))
         return "\n".join([*lines, f"{self.purpose} {self.spec}: {counts}"])
+
+    @property
+    def left_over(self) -> str:
+        """How much apply would also delete with ``prune``; empty when that is nothing."""
+        removals = [step for step in self.undeclared if step.action is Action.DELETE]
+        return f"{len(removals)} no longer in the spec, deleted only with --prune" if removals else ""
 
     def __str__(self) -> str:
         return "\n".join([self.table, *(f"  ! {refusal}" for refusal in self.refusals)])

@@ -264,6 +264,16 @@ def test_with_nothing_to_do_nobody_is_asked(prep: Prep, flavors: Flavors) -> Non
     assert prep("destroy", "spec.yaml").code == 0
 
 
+def test_apply_names_how_much_is_no_longer_in_the_spec(prep: Prep, flavors: Flavors, spec: Path) -> None:
+    prep("apply", "--yes", "spec.yaml")
+    spec.write_text(SPEC.rpartition("  - ")[0])
+    remark = "1 no longer in the spec, deleted only with --prune"
+    assert prep("apply", "--yes", "spec.yaml").out == f"nothing to do: 1 unchanged; {remark}\n"
+    said = json.loads(prep("apply", "--yes", "--format", "json", "spec.yaml").out)
+    assert said["undeclared"] == ["flavor/worker"]
+    assert "--prune" not in prep("apply", "--yes", "--prune", "spec.yaml").out
+
+
 # --- kept plans ---------------------------------------------------------------------------
 
 
