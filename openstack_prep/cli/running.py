@@ -150,8 +150,7 @@ def interrupted_by(number: int) -> int:
 
 
 def ask(plan: Plan, question: str, wanted: str) -> None:
-    if sys.stdin.isatty():
-        print(plan, file=sys.stderr)
+    print(plan, file=sys.stderr)
     confirm(question, wanted)
 
 

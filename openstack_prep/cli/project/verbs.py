@@ -21,12 +21,16 @@ from openstack_prep.cli.running import (
 )
 
 if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
     from openstack_prep.core.plan import Plan
+    from openstack_prep.spec import Spec
+    from openstack_prep.verbs.live_plan import LivePlan
 
 
 def add(command: AddCommand) -> None:
     """Add the four to the parser."""
-    plan = command("plan", _plan, "show what apply would do")
+    plan = command("plan", _plan, "show what apply would do, or destroy")
+    plan.add_argument("--destroy", action="store_true", help="show what destroy would do instead")
     plan.add_argument("-o", "--out", type=Path, metavar="FILE", help="save the plan for apply --plan")
     plan.add_argument("--detailed-exitcode", action="store_true", help="0 nothing to do, 1 error, 2 changes pending")
     apply = command("apply", _apply, "make it so")
@@ -53,20 +57,40 @@ def _plan(options: argparse.Namespace) -> int:
     with no_garbage():
         from openstack_prep.verbs import api
 
+    _refuse_beside_destroy(options)
     if options.out:
         from openstack_prep.verbs import plan_file
 
         read = plan_file.content_of(options.spec)
     cloud, spec = open_spec(options, options.spec)
-    plan = api.plan(
-        cloud, spec, allow_replace=options.allow_replace, adopt=options.adopt, prune=options.prune, jobs=options.jobs
-    )
+    plan = api.plan_destroy(cloud, spec, jobs=options.jobs) if options.destroy else _plan_apply(options, cloud, spec)
     print_result(options, plan.table, _plan_data(plan))
     name_holder(plan)
     plan.raise_for_refusals()
     if options.out:
         plan_file.save(options.out, plan, options.spec, read, cloud, plan.tenant)
     return 2 if options.detailed_exitcode and plan else 0
+
+
+def _refuse_beside_destroy(options: argparse.Namespace) -> None:
+    """Refuse options of an apply beside ``plan --destroy``; a plan to destroy cannot be saved either."""
+    given = {
+        "--out": options.out,
+        "--allow-replace": options.allow_replace,
+        "--adopt": options.adopt,
+        "--prune": options.prune,
+    }
+    for option in (name for name, value in given.items() if value and options.destroy):
+        raise ConfigError(f"plan: {option} does not apply to --destroy; leave it out")
+
+
+def _plan_apply(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePlan:
+    with no_garbage():
+        from openstack_prep.verbs import api
+
+    return api.plan(
+        cloud, spec, allow_replace=options.allow_replace, adopt=options.adopt, prune=options.prune, jobs=options.jobs
+    )
 
 
 def _plan_data(plan: Plan) -> Values:
@@ -85,14 +109,8 @@ def _apply(options: argparse.Namespace) -> int:
         return _apply_saved(options)
     if options.spec is None:
         raise ConfigError("apply: give a SPEC, or --plan FILE")
-    with no_garbage():
-        from openstack_prep.verbs import api
-
     cloud, spec = open_spec(options, options.spec)
-    plan = api.plan(
-        cloud, spec, allow_replace=options.allow_replace, adopt=options.adopt, prune=options.prune, jobs=options.jobs
-    )
-    return carry_out(options, cloud, plan)
+    return carry_out(options, cloud, _plan_apply(options, cloud, spec))
 
 
 def _apply_saved(options: argparse.Namespace) -> int:

@@ -212,7 +212,9 @@ def test_without_a_terminal_consent_must_be_given(prep: Prep, flavors: Flavors, 
     before = list(flavors)
     said = prep(verb, "spec.yaml")
     assert said.code == 2
-    assert said.err == "openstack-prep: there is no terminal to ask for consent on; give --yes\n"
+    *plan, refused = said.err.splitlines()
+    assert refused == "openstack-prep: there is no terminal to ask for consent on; give --yes"
+    assert plan[-1] == f"{verb} lab: 2 to {'delete' if verb == 'destroy' else 'create'}"
     assert flavors == before
 
 
@@ -272,6 +274,24 @@ def test_apply_names_how_much_is_no_longer_in_the_spec(prep: Prep, flavors: Flav
     said = json.loads(prep("apply", "--yes", "--format", "json", "spec.yaml").out)
     assert said["undeclared"] == ["flavor/worker"]
     assert "--prune" not in prep("apply", "--yes", "--prune", "spec.yaml").out
+
+
+def test_plan_shows_what_destroy_would_do(prep: Prep, flavors: Flavors) -> None:
+    prep("apply", "--yes", "spec.yaml")
+    said = prep("plan", "--destroy", "--detailed-exitcode", "spec.yaml")
+    assert (said.code, said.out.splitlines()[-1]) == (2, "destroy lab: 2 to delete")
+    data = json.loads(prep("plan", "--destroy", "--format", "json", "spec.yaml").out)
+    assert (data["purpose"], {each["action"] for each in data["steps"]}) == ("destroy", {"delete"})
+    assert len(flavors) == 2
+    prep("destroy", "--yes", "spec.yaml")
+    assert prep("plan", "--destroy", "--detailed-exitcode", "spec.yaml").code == 0
+
+
+@pytest.mark.parametrize("option", ["--adopt", "--prune", "--allow-replace", "--out=x.plan"])
+def test_plan_to_destroy_takes_no_option_of_apply(prep: Prep, flavors: Flavors, option: str) -> None:
+    said = prep("plan", "--destroy", option, "spec.yaml")
+    assert said.code == 2
+    assert f"{option.partition('=')[0]} does not apply to --destroy" in said.err
 
 
 # --- kept plans ---------------------------------------------------------------------------
