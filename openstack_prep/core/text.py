@@ -103,9 +103,15 @@ def result_line(result: Result, width: int) -> str:
 
 
 def _before(step: Step) -> Iterable[str]:
-    """Yield what an adopted thing was like, so that it can be put back by hand."""
-    if step.action is Action.ADOPT:
+    """Yield what something that the spec does not manage was like, so that it can be put back by hand."""
+    if _changes_foreign(step):
         yield "was " + ", ".join(f"{change.field} {show(change.before)}" for change in step.changes)
+
+
+def _changes_foreign(step: Step) -> bool:
+    """Whether a step changes what the spec does not manage; quotas cannot be adopted, as they carry no tag."""
+    foreign = step.observed is not None and not step.observed.ours
+    return foreign and step.action in (Action.ADOPT, Action.UPDATE)
 
 
 def explain(error: Exception | None) -> str:
@@ -129,7 +135,7 @@ def result_data(result: Result) -> Values:
 
 
 def _former(step: Step) -> Values:
-    if step.action is not Action.ADOPT:
+    if not _changes_foreign(step):
         return {}
     return {"before": {change.field: plain(change.before) for change in step.changes}}
 

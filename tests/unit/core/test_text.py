@@ -198,3 +198,12 @@ def test_of_a_mapping_only_what_differs_is_shown() -> None:
 def test_of_a_set_only_what_comes_and_goes_is_shown() -> None:
     change = Change("rules", frozenset({"a", "b"}), frozenset({"b", "c", "d"}))
     assert text.change_text(change) == "rules +[c, d] -[a]"
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_changed_quota_of_a_foreign_project_is_reported_with_its_former_limits(ours: bool) -> None:
+    there = Observed(id="p1", ours=ours, values={"cores": 20, "ram": 102400})
+    (step,) = plan_apply("ocp4", [QUOTA], {QUOTA.key: there})
+    done = Report((Result(step=step, status=Status.DONE, observed=there),))
+    assert ("was cores 20" in str(done)) is not ours
+    assert done.data()["steps"][0].get("before") == (None if ours else {"cores": 20})
