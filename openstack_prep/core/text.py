@@ -54,16 +54,20 @@ def fields_of_new(resource: Resource) -> Values:
 
 
 def step_line(step: Step, width: int) -> str:
-    details = step.reason
+    return f"{step.action.mark:>3} {step!s:<{width}}  {details(step)}".rstrip()
+
+
+def details(step: Step) -> str:
+    """Return what a step would change, and why."""
     if step.action is Action.CREATE:
         wanted = fields_of_new(step.resource).items()
-        details = ", ".join(f"{name} {show(value)}" for name, value in wanted if value not in (None, frozenset()))
-    elif step.action is Action.DELETE:
+        return ", ".join(f"{name} {show(value)}" for name, value in wanted if value not in (None, frozenset()))
+    if step.action is Action.DELETE:
         address = address_of(step)
-        details = "  ".join(filter(None, (address and f"address {address}", step.reason)))
-    elif step.changes:
-        details = ", ".join(map(change_text, step.changes)) + (f" ({step.reason})" if step.reason else "")
-    return f"{step.action.mark:>3} {step!s:<{width}}  {details}".rstrip()
+        return "  ".join(filter(None, (address and f"address {address}", step.reason)))
+    if step.changes:
+        return ", ".join(map(change_text, step.changes)) + (f" ({step.reason})" if step.reason else "")
+    return step.reason
 
 
 def address_of(step: Step) -> str:

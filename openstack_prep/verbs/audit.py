@@ -5,7 +5,7 @@ fields alone, does not show.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
@@ -14,11 +14,14 @@ from openstack_prep.base.fields import block
 from openstack_prep.base.key import labels
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
+from openstack_prep.core import text
 from openstack_prep.core.model import Adoptable, Key, Mark, Observed, Resource
 from openstack_prep.core.plan import Plan
+from openstack_prep.core.planner import UNDECLARED
 from openstack_prep.kinds import SCANNED
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.identity.project import Project, project_name
+from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.image import glance, image_members
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.lists.neutron_records import NeutronRecord
@@ -93,9 +96,14 @@ def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> list[Drift]:
 
 def _of_plan(plan: Plan) -> Iterator[Drift]:
     for step in plan.pending:
-        yield Drift(resource=str(step), code=Code.CHANGED, what=f"plan: {step.action}")
+        details = text.details(step)
+        what = f"plan: {step.action}" + (f": {details}" if details else "")
+        yield Drift(resource=str(step), code=Code.CHANGED, what=what)
     for step in plan.undeclared:
-        yield Drift(resource=str(step), code=Code.UNDECLARED, what=step.reason)
+        # an assignment carries no ownership tag of its own: it may have been given by hand
+        may_be_foreign = isinstance(step.resource, RoleAssignment) and step.reason == UNDECLARED
+        what = "is declared by no spec" if may_be_foreign else step.reason
+        yield Drift(resource=str(step), code=Code.UNDECLARED, what=what)
     for step in plan:
         if step.observed is not None and step.observed.values.get("enabled") is False and step not in plan.pending:
             yield Drift(resource=str(step), code=Code.DISABLED, what="is disabled")
@@ -126,27 +134,35 @@ def _unmanaged(
 
 
 def _whose(site: Site, found: Observed) -> str:
-    tags, text = (found.record.tags, found.record.description) if isinstance(found.record, NeutronRecord) else ((), "")
-    owner = next(iter(Mark.specs_in(tags)), None) or Mark.spec_in(text) or found.managed_by
+    record = found.record
+    tags, description = (record.tags, record.description) if isinstance(record, NeutronRecord) else ((), "")
+    owner = next(iter(Mark.specs_in(tags)), None) or Mark.spec_in(description) or found.managed_by
     return f"is managed by the spec {owner}" if owner and owner != site.mark.spec else "is managed by no spec"
 
 
-def _rules(standing: Iterable[scan.Standing], plan: Plan) -> Iterator[Drift]:
-    """Yield the rules of the spec's groups that it does not declare, those of "default" included."""
+def _rules(standing: Sequence[scan.Standing], plan: Plan) -> Iterator[Drift]:
+    """Yield the rules of the spec's groups that it does not declare, those of "default" included.
+
+    Of groups that no spec manages only those that open it to the world.
+    """
     there = [(step.observed.id, step.resource) for step in plan if step.observed is not None]
     declared = {group_id: each for group_id, each in there if isinstance(each, SecurityGroupRules)}
     groups = {group_id for group_id, each in there if isinstance(each, SecurityGroup)}
+    of_others = {found.id for each, found in standing if isinstance(each, SecurityGroup) and found.managed_by}
     for resource, found in standing:
         if not isinstance(resource, SecurityGroupRules):
             continue
         own = declared.get(found.id)
         known = {_words(rule) for rule in own.rules} if own else set()
-        if own is None and found.id not in groups and resource.name != "default":
-            continue  # the whole group is reported
+        is_reported = own is None and found.id not in groups and resource.name != "default"
+        if is_reported and found.id in of_others:
+            continue
         for rule in resource.rules:
             words = _words(rule)
+            opened = rule.direction == "ingress" and words.endswith("from anywhere")
+            if is_reported and not opened:
+                continue
             if words not in known and not is_made_by_neutron(rule, resource.name):
-                opened = rule.direction == "ingress" and words.endswith("from anywhere")
                 code, more = (Code.OPEN, ", which opens it to the world") if opened else (Code.RULE, "")
                 yield Drift(resource=str(resource.group.key), code=code, what=f"rule {words} is not declared{more}")
 

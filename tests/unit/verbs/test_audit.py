@@ -9,14 +9,18 @@ import requests_mock
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease.text import Description, Entry, digest
+from openstack_prep.core.model import Action, Step
+from openstack_prep.core.plan import Plan
+from openstack_prep.core.planner import UNDECLARED
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.compute.server_group import ServerGroup
+from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
 from openstack_prep.spec import Spec
-from openstack_prep.verbs.audit import audit
+from openstack_prep.verbs.audit import _of_plan, audit
 from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, default_group, without
 
 NEUTRON, NOVA = "http://neutron/v2.0", "http://nova/v2.1"
@@ -29,6 +33,10 @@ def cloud(empty_cloud: requests_mock.Mocker) -> requests_mock.Mocker:
     lab = {"id": ADMIN_PROJECT, "name": "lab", "domain_id": "default", "enabled": True, "tags": ["openstack-prep:lab"]}
     empty_cloud.get(f"{IDENTITY}/projects?name=lab", json={"projects": [lab]})
     return empty_cloud
+
+
+def told(*resources: Any) -> list[str]:
+    return [str(each) for each in audit(Cloud(connection()), Spec("lab", resources), jobs=1)]
 
 
 def drift(*resources: Any) -> set[tuple[str, str]]:
@@ -110,3 +118,39 @@ def test_what_is_declared_and_has_lost_its_tag(
     network = {"id": "n", "name": "net", "description": description, "project_id": ADMIN_PROJECT, "subnets": []}
     cloud.get(f"{NEUTRON}/networks?project_id={ADMIN_PROJECT}", json={"networks": [network]})
     assert drift(Network(name="net", project="lab", adopt=adopt)) == {("network/net", code) for code in codes}
+
+
+def test_what_a_plan_would_change_is_named(cloud: requests_mock.Mocker) -> None:
+    network = {"id": "n", "name": "net", "description": "old [openstack-prep:lab/net]", "project_id": ADMIN_PROJECT}
+    cloud.get(f"{NEUTRON}/networks?project_id={ADMIN_PROJECT}", json={"networks": [network | {"subnets": []}]})
+    new = (Network(name="net", project="lab", description="new"), Network(name="more", project="lab", mtu=1400))
+    assert told(*new) == ["network/net: plan: update: description old -> new", "network/more: plan: create: mtu 1400"]
+
+
+@pytest.mark.parametrize(
+    ("description", "prefix", "codes"),
+    [
+        ("", None, {"unmanaged", "open"}),
+        ("", "10.0.0.0/8", {"unmanaged"}),
+        ("[openstack-prep:theirs/web]", None, {"unmanaged"}),
+    ],
+)
+def test_a_group_that_nobody_manages_opens_a_port_to_the_world(
+    cloud: requests_mock.Mocker, description: str, prefix: str | None, codes: set[str]
+) -> None:
+    rule = {"id": "r", "security_group_id": "g", "direction": "ingress", "ethertype": "IPv4", "protocol": "tcp"}
+    rule |= {"port_range_min": 22, "port_range_max": 22, "remote_ip_prefix": prefix, "remote_group_id": None}
+    group = {"id": "g", "name": "web", "description": description, "stateful": True, "project_id": ADMIN_PROJECT}
+    group |= {"security_group_rules": [rule | {"description": ""}]}
+    cloud.get(f"{NEUTRON}/security-groups?project_id={ADMIN_PROJECT}", json={"security_groups": [group]})
+    assert drift(Quota(project="lab")) == {("security_group/web", code) for code in codes}
+
+
+def test_a_role_that_was_given_by_hand_is_not_said_to_have_left_the_spec() -> None:
+    """Nothing tells it from one that the spec declared before."""
+    left = Step(
+        resource=RoleAssignment(user="ops", role="reader", project="lab"), action=Action.DELETE, reason=UNDECLARED
+    )
+    network = Step(resource=Network(name="net", project="lab"), action=Action.DELETE, reason=UNDECLARED)
+    plan = Plan(spec="lab", purpose="apply", steps=(), undeclared=(left, network))
+    assert [each.what for each in _of_plan(plan)] == ["is declared by no spec", UNDECLARED]
