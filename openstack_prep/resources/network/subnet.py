@@ -15,7 +15,7 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Address, Cidr, Name, Reads, address
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Observed, Resource
+from openstack_prep.core.model import Condition, Observed, Resource
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import SubnetRecord
 from openstack_prep.resources.lists.route import Route as Route
@@ -57,6 +57,8 @@ _POOL = {
 }
 AddressPool = Annotated[str, Reads(pool, _POOL)]
 Gateway = Annotated[str | Literal[False] | None, Reads(gateway)]  # around None, which a spec may write
+NO_GATEWAY = Condition("none")
+"""The value of ``gateway_ip`` in plans for no gateway."""
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Ipv6Mode = Literal["slaac", "dhcpv6-stateful", "dhcpv6-stateless"]
@@ -104,6 +106,8 @@ class Subnet(NetworkResource[SubnetRecord]):
         for unordered in ("allocation_pools", "host_routes"):
             if unordered in values:
                 values[unordered] = frozenset(values[unordered])
+        if values.get("gateway_ip") is False:
+            values["gateway_ip"] = NO_GATEWAY
         return values
 
     def body(self, site: Site, values: Raw) -> Values:
@@ -113,7 +117,7 @@ class Subnet(NetworkResource[SubnetRecord]):
         if "cidr" in body:
             body["ip_version"] = ipaddress.ip_network(body["cidr"]).version
         if "gateway_ip" in body:
-            body["gateway_ip"] = body["gateway_ip"] or None
+            body["gateway_ip"] = None if body["gateway_ip"] is NO_GATEWAY else body["gateway_ip"]
         if "allocation_pools" in body:
             ranges = (each.split("-") for each in sorted(body["allocation_pools"]))
             body["allocation_pools"] = [{"start": first, "end": last} for first, last in ranges]
@@ -126,7 +130,7 @@ class Subnet(NetworkResource[SubnetRecord]):
         same = network is not None and network.id == record.network_id
         return super().values(site, record) | {
             "network": self.network if same else record.network_id,
-            "gateway_ip": record.gateway_ip or False,
+            "gateway_ip": record.gateway_ip or NO_GATEWAY,
             "dns_nameservers": record.dns_nameservers,
             "allocation_pools": frozenset(record.allocation_pools),
             "host_routes": frozenset(record.host_routes),

@@ -165,3 +165,10 @@ def test_as_a_spec_says_it() -> None:
 def test_mistakes(fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         read(**fields)
+
+
+def test_a_plan_says_none_for_no_gateway() -> None:
+    subnet = Subnet(name="nodes", network="net", cidr="10.0.0.0/24", gateway_ip=False)
+    plan = planner.plan_apply("lab", [subnet], {})
+    assert "gateway_ip none" in str(plan)
+    assert {"field": "gateway_ip", "before": None, "after": "none"} in plan.data()[0]["changes"]
