@@ -112,7 +112,9 @@ class RoleAssignment(InProject, Coherent):
     @property
     def name(self) -> str:
         who = f"user:{self.user}" if self.user else f"group:{self.group}"
+        who += _of_domain(self.holder.domain)
         where = f"domain:{self.domain}" if self.domain else f"project:{self.project or '(current)'}"
+        where += _of_domain(self.project_domain) if self.project else ""
         return f"{who}@{where}/{self.role}" + (" (inherited)" if self.inherited else "")
 
     @property
@@ -211,6 +213,11 @@ class RoleAssignment(InProject, Coherent):
 
     def delete(self, site: Site, observed: Observed) -> None:
         site.admin.identity.delete(observed.recorded(AssignmentPath).path)
+
+
+def _of_domain(domain: str) -> str:
+    """Return what follows a name in a domain; Default goes without saying, as in the text of a key."""
+    return "" if domain == DEFAULT_DOMAIN else f"@{domain}"
 
 
 def _triple(raw: Raw) -> tuple[str, str, bool]:

@@ -7,6 +7,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.errors import SpecError
+from openstack_prep.base.key import labels
 from openstack_prep.cloud.site import Site
 from openstack_prep.core import observing
 from openstack_prep.resources.identity.in_project import access
@@ -138,3 +139,16 @@ def test_roles_of_namesakes_in_two_domains_are_two() -> None:
     here = RoleAssignment(role="member", user="ops", project="lab")
     there = RoleAssignment(role="member", user="ops", user_domain="corp", project="lab")
     assert here.key != there.key
+
+
+def test_a_plan_tells_users_of_one_name_apart() -> None:
+    given = [
+        RoleAssignment(user="ops", role="member", project="lab"),
+        RoleAssignment(user="ops", user_domain="corp", role="member", project="lab"),
+        RoleAssignment(user="ops", role="member", project="lab", project_domain="corp"),
+    ]
+    assert list(labels(each.key for each in given).values()) == [
+        "role_assignment/user:ops@project:lab/member",
+        "role_assignment/user:ops@corp@project:lab/member",
+        "role_assignment/user:ops@project:lab@corp/member",
+    ]
