@@ -46,7 +46,7 @@ def examine(
         Mistake.about(
             _users_of(key, resources),
             f"{_shown(key, names)} does not exist",
-            _remedy(each, others),
+            _remedy(each, declared, others),
         )
         for key, each in outside.items()
         if key not in observed
@@ -76,9 +76,11 @@ def _shown(key: Key, names: Mapping[Key, str]) -> str:
     return key.qualified if len(key.scope) == 1 else names[key]
 
 
-def _remedy(missing: Resource, others: Set[Key]) -> str:
+def _remedy(missing: Resource, declared: Set[Key], others: Set[Key]) -> str:
     if missing.key in others:
         return "apply the whole spec first"
+    if missing.one_per_spec and any(key.kind == missing.kind for key in declared):
+        return f"apply a spec that declares this {missing.kind} first, or correct the name"
     return "declare it in the spec, or correct the name" if missing.declarable else "correct the name"
 
 

@@ -70,6 +70,8 @@ class Resource(Generic[S]):
     """Whether what it finds says more than an id, so that it does for whoever else looks for that key."""
     declarable: ClassVar[bool] = True
     """Whether a spec can declare one; others are only referred to."""
+    one_per_spec: ClassVar[bool] = False
+    """Whether others refer to several of which a spec can declare one."""
     in_each_project: ClassVar[bool] = False
     """Whether ``scan`` looks into one project at a time."""
     has_tag: ClassVar[bool] = True

@@ -62,6 +62,7 @@ class Project(Adoptable[Site]):
 
     kind: ClassVar[str] = "project"
     identity: ClassVar[frozenset[str]] = frozenset({"name", "domain"})
+    one_per_spec: ClassVar[bool] = True
 
     name: Annotated[str, Len(1, 64)]
     """Name of the project, unique in its domain; Keystone takes 64 characters."""

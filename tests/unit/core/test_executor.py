@@ -407,6 +407,14 @@ def test_a_reference_that_exists_nowhere_is_a_mistake_of_its_users(shelf: Shelf)
     ]
 
 
+def test_a_second_one_of_what_a_spec_declares_once_is_not_to_be_declared(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Box, "one_per_spec", True)
+    _, (mistake,) = executor.examine(shelf.site(), [Box(name="a", on=("gone",))])
+    assert mistake.remedy == "apply a spec that declares this box first, or correct the name"
+
+
 def test_a_reference_may_be_in_the_cloud_already(shelf: Shelf) -> None:
     shelf.boxes["there"] = {"ours": False}
     observed, mistakes = observing.examine(shelf.site(), [Box(name="a", on=("there",))])
