@@ -247,9 +247,9 @@ def test_killed_between_credential_and_file(lab: Lab, monkeypatch: pytest.Monkey
     with monkeypatch.context() as patch:
         patch.setattr(clouds_yaml, "put", die)
         with pytest.raises(KeyboardInterrupt):
-            api.apply(lab.cloud, lab.spec(lab.credential(description="new"))).raise_for_failures()
+            api.apply(lab.cloud, lab.spec(lab.credential(description="new")), allow_replace=True)
     assert sorted(lab.credentials()) == ["app", "app-new"]
-    lab.apply(lab.credential(description="new"))
+    lab.apply(lab.credential(description="new"), consent=True)
     assert lab.credentials() == ["app-new"]
     lab.connect("app")
 
