@@ -6,7 +6,8 @@ It holds names instead of ids, and no secret.  What a spec has no words for is l
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,7 +17,7 @@ from openstack_prep.base import yaml_text
 from openstack_prep.base.errors import NotFound, SpecError
 from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
 from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Mark, Observed, Resource
+from openstack_prep.core.model import Key, Mark, Observed, Resource
 from openstack_prep.kinds import KINDS
 from openstack_prep.resources.identity.project import Project, ProjectTags, contents, foreign_tags
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
@@ -74,7 +75,7 @@ def export(
         unsaid += tuple(_without_words(site, found.id)) if not kinds and name == "*" else ()
     chosen = [each for each in standing if _is_chosen(*each, frozenset(kinds), name, tag)]
     described = _project(site, home, found) if not kinds and name == "*" else {"name": home.name}
-    return _assembled(site.mark.spec, home, described, [resource for resource, _ in chosen], unsaid)
+    return _assembled(site.mark.spec, home, described, chosen, unsaid)
 
 
 def _domain_of(cloud: Cloud) -> str:
@@ -120,14 +121,14 @@ def _without_words(site: Site, project_id: str) -> Iterator[str]:
 
 
 def _assembled(
-    spec: str, home: Project, described: dict[str, Any], resources: Iterable[Resource], unsaid: tuple[str, ...]
+    spec: str, home: Project, described: dict[str, Any], chosen: Sequence[scan.Standing], unsaid: tuple[str, ...]
 ) -> Export:
     domain = {} if home.domain == Project(name="x").domain else {"domain": home.domain}
     sections: dict[str, Any] = {"name": spec, "project": described | domain}
     left = list(unsaid)
-    rules = {each.name: each for each in resources if isinstance(each, SecurityGroupRules)}
-    seen = set()
-    for resource in resources:
+    rules = {each.name: each for each, _ in chosen if isinstance(each, SecurityGroupRules)}
+    twins = _twins(chosen)
+    for resource, observed in chosen:
         if isinstance(resource, SecurityGroupRules):
             continue
         said = _said(resource)
@@ -137,10 +138,10 @@ def _assembled(
             said |= {"rules": own} if own else {}
             if resource.name == "default" and not own:
                 continue
-        reason = "another one of the project has the same name" if resource.key in seen else _why_not(resource, said)
-        seen.add(resource.key)
+        reason = _ambiguity(resource, rules.get(resource.name), twins) or _why_not(resource, said)
         if reason:
-            left.append(f"{resource.key}: {reason}")
+            own_id = f" {observed.id}" if resource.key in twins else ""
+            left.append(f"{resource.key}{own_id}: {reason}")
             continue
         section = section_of(type(resource))
         if section.many:
@@ -149,6 +150,21 @@ def _assembled(
             sections[section.name] = said
     order = [each.name for each in fields(Sections)]
     return Export(sections={name: sections[name] for name in order if name in sections}, unsaid=tuple(left))
+
+
+def _twins(chosen: Iterable[scan.Standing]) -> frozenset[Key]:
+    """Return what several things of the project are called."""
+    counts = Counter(resource.key for resource, _ in chosen)
+    return frozenset(key for key, number in counts.items() if number > 1)
+
+
+def _ambiguity(resource: Resource, rules: SecurityGroupRules | None, twins: frozenset[Key]) -> str:
+    """Return which name does not tell what is meant, its own or one that it refers to; nothing if all do."""
+    if resource.key in twins:
+        return "another one of the project has the same name"
+    parts = (resource, rules) if isinstance(resource, SecurityGroup) and rules else (resource,)
+    wanted = {each.key for part in parts for each in part.references()} & twins
+    return f"it refers to {', '.join(sorted(map(str, wanted)))}, and several have that name" if wanted else ""
 
 
 def _why_not(resource: Resource, said: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from openstack_prep.base.errors import Mistake
+from openstack_prep.base.errors import Mistake, NotUnique
 from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
@@ -116,7 +116,7 @@ class Router(NetworkResource[RouterRecord]):
             "enable_snat": record.enable_snat,
             "routes": frozenset(record.routes),
             "interfaces": frozenset(
-                name for name, subnet in self._subnets().items() if (found := site.look(subnet)) and found.id in joined
+                name for name, subnet in self._subnets().items() if _ids_of(site, subnet, record.project_id) & joined
             ),
         }
 
@@ -186,6 +186,15 @@ class Router(NetworkResource[RouterRecord]):
         declared = {found.id for subnet in self._subnets().values() if (found := site.look(subnet))}
         listed = Subnet.listing(site, project_id)
         return frozenset(declared | {each.id for each in listed if site.mark.owns(each.description)})
+
+
+def _ids_of(site: Site, subnet: Subnet, project_id: str) -> frozenset[str]:
+    """Return the id of the subnet of a name; those of several in a project that was not made from a spec."""
+    try:
+        found = site.look(subnet)
+    except NotUnique:
+        return frozenset(each.id for each in Subnet.listing(site, project_id) if each.name == subnet.name)
+    return frozenset({found.id} if found else ())
 
 
 def _joined(site: Site, router: RouterRecord) -> frozenset[str]:

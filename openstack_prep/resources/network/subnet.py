@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from openstack_prep.base.errors import Mistake
+from openstack_prep.base.errors import Mistake, NotUnique
 from openstack_prep.base.fields import Address, Cidr, Name, Reads, address
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.site import Site
@@ -126,15 +126,20 @@ class Subnet(NetworkResource[SubnetRecord]):
         return body
 
     def values(self, site: Site, record: SubnetRecord) -> Values:
-        network = site.look(self.sibling(Network, self.network)) if self.network else None
-        same = network is not None and network.id == record.network_id
         return super().values(site, record) | {
-            "network": self.network if same else record.network_id,
+            "network": self.network if self._is_on_network(site, record) else record.network_id,
             "gateway_ip": record.gateway_ip or NO_GATEWAY,
             "dns_nameservers": record.dns_nameservers,
             "allocation_pools": frozenset(record.allocation_pools),
             "host_routes": frozenset(record.host_routes),
         }
+
+    def _is_on_network(self, site: Site, record: SubnetRecord) -> bool:
+        try:
+            network = site.look(self.sibling(Network, self.network)) if self.network else None
+        except NotUnique:  # of a project that was not made from a spec; ``scan`` tells of all that is there
+            return queries.network_name(site, record.network_id, record.project_id) == self.network
+        return network is not None and network.id == record.network_id
 
     @classmethod
     def in_words(cls, site: Site, record: SubnetRecord) -> Values:

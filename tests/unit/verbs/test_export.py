@@ -8,9 +8,10 @@ import requests_mock
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.verbs import export
-from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, failure, without
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, failure, port_row, without
 
-GROUPS = "http://neutron/v2.0/security-groups"
+NEUTRON = "http://neutron/v2.0"
+GROUPS = f"{NEUTRON}/security-groups"
 HOME = Project(name="lab")
 
 
@@ -60,3 +61,27 @@ def test_a_member_exports_the_project_of_the_connection(lab: requests_mock.Mocke
     assert [each["name"] for each in said.sections["security_groups"]] == ["db"]
     assert "every role_assignment" in {each.partition(":")[0] for each in said.unsaid}
     assert "# left out: every role_assignment: user admin-user may not read them" in str(said)
+
+
+def test_what_shares_a_name_is_left_out_with_what_belongs_to_it(lab: requests_mock.Mocker) -> None:
+    networks = [{"id": each, "name": name} for each, name in (("n1", "net"), ("n2", "net"), ("n3", "b"), ("n4", "c"))]
+    lab.get(f"{NEUTRON}/networks", json={"networks": networks})
+    subnet = {"gateway_ip": None, "allocation_pools": [], "dns_nameservers": [], "host_routes": []}
+    subnets = [
+        {"id": f"s{each}", "name": name, "network_id": f"n{each}", "cidr": f"10.{each}.0.0/24"} | subnet
+        for each, name in ((1, "one"), (2, "twin"), (3, "twin"), (4, "four"))
+    ]
+    lab.get(f"{NEUTRON}/subnets", json={"subnets": subnets})
+    interface = {
+        "device_owner": "network:router_interface",
+        "fixed_ips": [{"subnet_id": "s3", "ip_address": "10.3.0.1"}],
+    }
+    ports = [port_row(id="p1", device_id="r1", **interface)]
+    lab.get(f"{NEUTRON}/ports", json={"ports": ports})
+    router = {"id": "r1", "name": "router", "external_gateway_info": None, "routes": []}
+    lab.get(f"{NEUTRON}/routers", json={"routers": [router]})
+    said = export.export(Cloud(connection()), HOME)
+    assert [each["name"] for each in said.sections["networks"]] == ["b", "c"]
+    assert [each["name"] for each in said.sections["subnets"]] == ["four"]
+    left = ["network/net n1", "network/net n2", "subnet/one", "subnet/twin s2", "subnet/twin s3", "router/router"]
+    assert [each.partition(":")[0] for each in said.unsaid] == left
