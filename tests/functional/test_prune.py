@@ -131,7 +131,7 @@ def test_the_second_project_of_a_list_is_pruned_with_what_is_in_it(devcloud: Dev
     network = openstack_prep.Network(name="net", project="prune-second")
     openstack_prep.apply(cloud, [home, second, network], name="prune-list").raise_for_failures()
     try:
-        plan = openstack_prep.core.plan(cloud, [home], name="prune-list", prune=True)
+        plan = openstack_prep.plan(cloud, [home], name="prune-list", prune=True)
         assert {str(step) for step in plan.pending} == {"project/prune-second", "network/net"}
         openstack_prep.apply(cloud, plan).raise_for_failures()
         assert devcloud.admin.identity.find_project("prune-second") is None
@@ -145,7 +145,7 @@ def test_what_came_into_a_project_after_the_plan_keeps_it(devcloud: Devcloud) ->
     home, second = openstack_prep.Project(name="prune-home"), openstack_prep.Project(name="prune-second")
     openstack_prep.apply(cloud, [home, second], name="prune-list").raise_for_failures()
     try:
-        plan = openstack_prep.core.plan(cloud, [home], name="prune-list", prune=True)
+        plan = openstack_prep.plan(cloud, [home], name="prune-list", prune=True)
         project = devcloud.admin.identity.find_project("prune-second", ignore_missing=False)
         foreign = devcloud.admin.network.create_network(name="by-hand", project_id=project.id)
         (failed,) = openstack_prep.apply(cloud, plan).failed

@@ -411,7 +411,7 @@ def test_a_second_one_of_what_a_spec_declares_once_is_not_to_be_declared(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Box, "one_per_spec", True)
-    _, (mistake,) = executor.examine(shelf.site(), [Box(name="a", on=("gone",))])
+    _, (mistake,) = observing.examine(shelf.site(), [Box(name="a", on=("gone",))])
     assert mistake.remedy == "apply a spec that declares this box first, or correct the name"
 
 

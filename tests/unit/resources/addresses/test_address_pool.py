@@ -168,6 +168,7 @@ def test_who_took_a_port_meanwhile_keeps_it(site: Site, neutron: Neutron, servic
         return failure(412)["json"]
 
     services.delete(f"{NEUTRON}/ports/p0", json=refuse, status_code=412)
+    services.get(f"{NEUTRON}/floatingips", json={"floatingips": []})
     services.get(f"{NEUTRON}/ports/p0", json=lambda *_: {"port": port_row(**neutron.ports[0])})
     (failed,) = executor.run(made, now).failed
     assert "port lb-10.0.0.100 p0 is attached to server (compute:nova); take it away there first" in str(failed.error)

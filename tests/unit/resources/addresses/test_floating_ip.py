@@ -234,8 +234,8 @@ def test_two_may_not_want_one_address(site: Site) -> None:
 def going(site: Site, *wanted: FloatingIP | FloatingIPAttachment) -> Plan:
     """Return a plan to destroy, with what forbids it."""
     resources = [resolved(each, wanted, site.admin) for each in wanted]
-    made = planner.plan_destroy("lab", resources, executor.observe(site, resources))
-    return replace(made, refusals=tuple(executor.examine_deletes(site, made)))
+    made = planner.plan_destroy("lab", resources, observing.observe(site, resources))
+    return replace(made, refusals=tuple(observing.examine_deletes(site, made)))
 
 
 @pytest.fixture
@@ -256,7 +256,7 @@ def test_one_that_serves_a_port_is_not_deleted(site: Site, listed: list[Any], po
 @pytest.mark.parametrize("gone", ["p1", "server1"])
 def test_one_goes_with_the_port_that_it_serves(site: Site, listed: list[Any], ports: list[Any], gone: str) -> None:
     listed.append(answer(port_id="p1"))
-    observed = executor.observe(site, [API])[API.key]
+    observed = observing.observe(site, [API])[API.key]
     assert list(API.check_delete(site, observed, frozenset({"f1", gone}))) == []
     assert list(API.check_delete(site, observed, frozenset({"f1"}))) != []
 

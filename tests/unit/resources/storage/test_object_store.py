@@ -127,7 +127,7 @@ def test_a_refused_quota_says_who_may(site: Site, services: requests_mock.Mocker
 
 def test_a_user_without_a_role_there_is_a_mistake_of_the_plan(site: Site, services: requests_mock.Mocker) -> None:
     services.head(ACCOUNT, status_code=403)
-    observed, (mistake,) = executor.examine(site, [key()])
+    observed, (mistake,) = observing.examine(site, [key()])
     assert observed == {}
     assert mistake.keys == (key().key,)
     assert "user admin-user may not use the object store" in mistake.what
