@@ -102,7 +102,7 @@ def run_plan(options: argparse.Namespace, cloud: Cloud, plan: LivePlan) -> int:
     report = execute(options, cloud, plan)
     data = report.data()
     if plan.purpose == "apply":
-        data["undeclared"] = [str(step) for step in plan.undeclared]
+        data["undeclared"] = plan.undeclared_data()
     print_result(options, "; ".join(filter(None, [report.summary, plan.left_over])), data)
     return code_of(report)
 

@@ -272,7 +272,7 @@ def test_apply_names_how_much_is_no_longer_in_the_spec(prep: Prep, flavors: Flav
     remark = "1 no longer in the spec, deleted only with --prune"
     assert prep("apply", "--yes", "spec.yaml").out == f"nothing to do: 1 unchanged; {remark}\n"
     said = json.loads(prep("apply", "--yes", "--format", "json", "spec.yaml").out)
-    assert said["undeclared"] == ["flavor/worker"]
+    assert [each["resource"] for each in said["undeclared"]] == ["flavor/worker"]
     assert "--prune" not in prep("apply", "--yes", "--prune", "spec.yaml").out
 
 
