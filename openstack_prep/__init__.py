@@ -64,7 +64,9 @@ if TYPE_CHECKING:
     from openstack_prep.resources.orchestration.stack import Stack
     from openstack_prep.resources.storage.object_store import ObjectStore
     from openstack_prep.spec import Spec, load_spec
-    from openstack_prep.verbs.api import apply, destroy, plan, plan_destroy, plan_rotation, render_clusters, show
+    from openstack_prep.verbs.api import apply, destroy, plan, plan_destroy, show
+    from openstack_prep.verbs.rendering import render_clusters
+    from openstack_prep.verbs.rotation import plan_rotation
 
 __all__ = [
     "Action",
@@ -201,8 +203,8 @@ _MODULES = {
     "load_spec": "spec",
     "plan": "verbs.api",
     "plan_destroy": "verbs.api",
-    "plan_rotation": "verbs.api",
-    "render_clusters": "verbs.api",
+    "plan_rotation": "verbs.rotation",
+    "render_clusters": "verbs.rendering",
     "show": "verbs.api",
     "sync_address_pairs": "hooks.address_pairs",
 }

@@ -163,50 +163,6 @@ def look_for_lease(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Sight:
         return exclusive.look(site, spec.name, spec.resources)
 
 
-def plan_rotation(
-    cloud: Cloud,
-    spec: Spec,
-    *,
-    credential: str | None = None,
-    keep_old: bool = False,
-    allow_replace: bool = False,
-    jobs: int = JOBS,
-) -> LivePlan:
-    """Return a plan that gives a spec new application credentials, or the one of a name, whether they differ or not.
-
-    One that is not in use yet, or whose secret is lost, is planned as by ``plan``.  The role assignments that the
-    credentials need are applied, too: a new credential has the roles of its user.
-    """
-    from openstack_prep.resources.credentials.application_credential import ApplicationCredential
-    from openstack_prep.resources.credentials.credential_rotation import RotatedCredential
-
-    chosen = spec_from(spec).limited_to("application_credential", credential)
-    needs = frozenset(key for each in chosen.chosen for key in each.needs())
-    assignments = (each for each in chosen.resources if isinstance(each, RoleAssignment))
-    needed = (each.key for each in assignments if needs.intersection(each.provides()))
-    chosen = replace(chosen, only=(chosen.only or frozenset()) | frozenset(needed))
-    found = show(cloud, chosen, jobs=jobs)
-    resources = tuple(
-        RotatedCredential.of(each, observed, keep_old)
-        if isinstance(each, ApplicationCredential) and chosen.is_chosen(each) and (observed := found[each.key])
-        else each
-        for each in chosen.resources
-    )
-    return plan(cloud, replace(chosen, resources=resources), allow_replace=allow_replace, jobs=jobs)
-
-
-def render_clusters(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> dict[str, dict[str, str]]:
-    """Return the texts of the files of RKE clusters, by cluster and by file, with stars for what nobody may see.
-
-    Their stacks must stand.  To write them, apply a spec ``limited_to("rke_cluster")``.  Raises SpecError.
-    """
-    from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
-
-    spec, site = open_site(cloud, wanted, jobs)
-    with cloud.reading(ADMINISTRATOR):
-        return {each.name: each.render(site) for each in spec.chosen if isinstance(each, RkeCluster)}
-
-
 def destroy(
     cloud: Cloud,
     wanted: LivePlan | Wanted,

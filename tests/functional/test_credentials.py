@@ -22,7 +22,7 @@ from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import REVOKED_FOR, User
 from openstack_prep.spec import Spec
-from openstack_prep.verbs import api
+from openstack_prep.verbs import api, rotation
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
 
@@ -144,7 +144,7 @@ def test_a_role_that_its_user_has_lost_is_a_mistake(scene: Scene) -> None:
 def test_a_rotation_whatever_the_drift(scene: Scene) -> None:
     scene.apply()
     first, other = scene.id(), scene.id(1)
-    plans = [api.plan_rotation(scene.cloud, scene.spec(), credential=scene.names[0]) for _ in range(2)]
+    plans = [rotation.plan_rotation(scene.cloud, scene.spec(), credential=scene.names[0]) for _ in range(2)]
     api.apply(scene.cloud, plans[0]).raise_for_failures()
     second = scene.id()
     assert scene.held == {second, other}
@@ -160,11 +160,11 @@ def test_a_rotation_whatever_the_drift(scene: Scene) -> None:
 def test_the_old_one_is_kept_until_its_entry_goes(scene: Scene) -> None:
     scene.apply()
     first = scene.id()
-    api.apply(scene.cloud, api.plan_rotation(scene.cloud, scene.spec(), keep_old=True)).raise_for_failures()
+    api.apply(scene.cloud, rotation.plan_rotation(scene.cloud, scene.spec(), keep_old=True)).raise_for_failures()
     assert len(scene.held) == 4
     assert first in scene.held
     assert not api.plan(scene.cloud, scene.spec())
-    refused = api.plan_rotation(scene.cloud, scene.spec()).refusals
+    refused = rotation.plan_rotation(scene.cloud, scene.spec()).refusals
     assert len(refused) == 2
     assert all("is still kept" in str(each) for each in refused)
     for name in scene.names:
@@ -176,7 +176,7 @@ def test_the_old_one_is_kept_until_its_entry_goes(scene: Scene) -> None:
 def test_a_new_role_comes_by_a_rotation_that_keeps_the_old_one(scene: Scene) -> None:
     scene.apply()
     first, spec = scene.id(), scene.spec(("member", "admin"))
-    plan = api.plan_rotation(scene.cloud, spec, credential=scene.names[0], keep_old=True)
+    plan = rotation.plan_rotation(scene.cloud, spec, credential=scene.names[0], keep_old=True)
     assert [step.key.kind for step in plan.pending] == ["role_assignment", "application_credential"]
     api.apply(scene.cloud, plan).raise_for_failures()
     assert "admin" in scene.roles()
@@ -194,7 +194,7 @@ def test_a_rotation_killed_in_between(scene: Scene, monkeypatch: pytest.MonkeyPa
             put(*given)
         raise KeyboardInterrupt
 
-    plan = api.plan_rotation(scene.cloud, scene.spec(), credential=scene.names[0])
+    plan = rotation.plan_rotation(scene.cloud, scene.spec(), credential=scene.names[0])
     with monkeypatch.context() as patch:
         patch.setattr(clouds_yaml, "put", die)
         with pytest.raises(KeyboardInterrupt):

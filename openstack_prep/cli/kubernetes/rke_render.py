@@ -40,7 +40,7 @@ def add(command: AddCommand) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.verbs import api
+    from openstack_prep.verbs import api, rendering
 
     if (options.spec is None) == (options.stack is None):
         raise ConfigError("rke render: give either a SPEC or --stack NAME")
@@ -50,7 +50,7 @@ def _run(options: argparse.Namespace) -> int:
     else:
         cloud, spec = _of_stack(options)
         if options.output is None:
-            files = api.render_clusters(cloud, spec, jobs=options.jobs)[options.stack]
+            files = rendering.render_clusters(cloud, spec, jobs=options.jobs)[options.stack]
             print_result(options, _shown(files), files)
             return 0
     plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)

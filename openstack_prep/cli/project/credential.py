@@ -29,10 +29,10 @@ def add(command: AddCommand) -> None:
 
 def _rotate(options: argparse.Namespace) -> int:
     from openstack_prep.resources.credentials.credential_rotation import RotatedKeepingOld
-    from openstack_prep.verbs import api
+    from openstack_prep.verbs import rotation
 
     cloud, spec = open_spec(options, options.spec)
-    plan = api.plan_rotation(
+    plan = rotation.plan_rotation(
         cloud,
         spec,
         credential=options.name,

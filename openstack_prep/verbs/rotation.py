@@ -1,0 +1,44 @@
+"""``credential rotate``: new application credentials for a spec."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.observing import JOBS
+from openstack_prep.resources.credentials.application_credential import ApplicationCredential
+from openstack_prep.resources.credentials.credential_rotation import RotatedCredential
+from openstack_prep.resources.identity.role_assignment import RoleAssignment
+from openstack_prep.spec import Spec
+from openstack_prep.spec.python import spec_from
+from openstack_prep.verbs import api
+from openstack_prep.verbs.live_plan import LivePlan
+
+
+def plan_rotation(
+    cloud: Cloud,
+    spec: Spec,
+    *,
+    credential: str | None = None,
+    keep_old: bool = False,
+    allow_replace: bool = False,
+    jobs: int = JOBS,
+) -> LivePlan:
+    """Return a plan that gives a spec new application credentials, or the one of a name, whether they differ or not.
+
+    One that is not in use yet, or whose secret is lost, is planned as by ``plan``.  The role assignments that the
+    credentials need are applied, too: a new credential has the roles of its user.
+    """
+    chosen = spec_from(spec).limited_to("application_credential", credential)
+    needs = frozenset(key for each in chosen.chosen for key in each.needs())
+    assignments = (each for each in chosen.resources if isinstance(each, RoleAssignment))
+    needed = (each.key for each in assignments if needs.intersection(each.provides()))
+    chosen = replace(chosen, only=(chosen.only or frozenset()) | frozenset(needed))
+    found = api.show(cloud, chosen, jobs=jobs)
+    resources = tuple(
+        RotatedCredential.of(each, observed, keep_old)
+        if isinstance(each, ApplicationCredential) and chosen.is_chosen(each) and (observed := found[each.key])
+        else each
+        for each in chosen.resources
+    )
+    return api.plan(cloud, replace(chosen, resources=resources), allow_replace=allow_replace, jobs=jobs)
