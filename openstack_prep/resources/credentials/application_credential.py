@@ -12,17 +12,15 @@ entry is elsewhere may serve a cluster, and is deleted by consent only; one that
 
 from __future__ import annotations
 
-import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import ClassVar, Self
+from typing import Self
 
-from openstack_prep.base.errors import CloudError, Loss, Mistake
-from openstack_prep.base.fields import Count, File, Name, Timestamp, timestamp
-from openstack_prep.base.private_file import PRIVATE, mode
+from openstack_prep.base.errors import CloudError, Mistake
+from openstack_prep.base.fields import timestamp
+from openstack_prep.base.private_file import mode
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN
 from openstack_prep.cloud import clouds_yaml
@@ -30,15 +28,11 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Change, Key, Observed, Resource
 from openstack_prep.resources.credentials import credential_ends as ends
-from openstack_prep.resources.credentials.access_rule import AccessRule
+from openstack_prep.resources.credentials.credential_fields import RENEWED, CredentialFields
 from openstack_prep.resources.credentials.credential_record import CredentialRecord, Credentials, of_user, path
-from openstack_prep.resources.credentials.credential_roles import ALL, compared, lacking, role_changes
-from openstack_prep.resources.files.clouds_entry import InCloudsYaml, settings_of
-from openstack_prep.resources.identity.in_project import access
+from openstack_prep.resources.credentials.credential_roles import compared, lacking, role_changes
+from openstack_prep.resources.files.clouds_entry import settings_of
 
-RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules", "rotated"}
-AGREED = {"lifetime", "rotated"}
-"""Fields whose change is consent to delete the credential in use."""
 REFUSED = (400, 401, 403)  # then there is none, unlike after a lost answer
 SECRET = "application_credential_secret"
 AUTH_TYPE = "v3applicationcredential"
@@ -46,61 +40,11 @@ ID, NAME = "application_credential_id", "application_credential_name"  # the nam
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApplicationCredential(InCloudsYaml):
+class ApplicationCredential(CredentialFields):
     """A credential of the user who does the project's own work, and the clouds.yaml entry that holds it.
 
     The secret stands in that entry and nowhere else; whether it is the right one there is not tried.
     """
-
-    kind: ClassVar[str] = "application_credential"
-    identity: ClassVar[frozenset[str]] = InCloudsYaml.identity | {"clouds_yaml", "cloud", "renew_before"}
-    implied: ClassVar[frozenset[str]] = frozenset({"secret", "mode"})
-
-    name: Name
-    """Name of the credential; after a renewal, in turns, NAME-new."""
-    clouds_yaml: File
-    """The clouds.yaml to write it into; other entries stay as they are."""
-    roles: tuple[Name, ...] | None = None
-    """Names of roles that it has, besides those they imply; default: all that the user has there."""
-    expires_at: Timestamp | None = None
-    """When it ends, such as 2027-01-31T12:00:00Z."""
-    lifetime: Count | None = None
-    """Days for which each is made, instead of expires_at."""
-    renew_before: Count | None = None
-    """Days before its end from which an apply renews one with a lifetime; default: when it has ended."""
-    unrestricted: bool | None = None
-    """Whether it may make further credentials and trusts; Heat may need that, little else does."""
-    description: str | None = None
-    """Free text; our mark stands behind it."""
-    access_rules: tuple[AccessRule, ...] | None = None
-    """Requests to allow, and no others."""
-
-    @property
-    def file(self) -> Path:
-        return Path(self.clouds_yaml)
-
-    def needs(self) -> Iterable[Key]:
-        return (access(self.owner),)
-
-    def desired(self) -> Values:
-        values = super().desired() | {"secret": HIDDEN, "mode": PRIVATE}
-        values["roles"] = ALL if self.roles is None else frozenset(self.roles)
-        if self.access_rules is not None:
-            values["access_rules"] = frozenset(map(str, self.access_rules))
-        if self.expires_at is not None:
-            values["expires_at"] = timestamp(self.expires_at)
-        return values
-
-    keeps_old: ClassVar[bool] = False
-    """Whether what a new one replaces stays, in an entry of its own."""
-
-    @property
-    def _old(self) -> str:
-        return f"{self.cloud}-old"
-
-    @property
-    def _names(self) -> tuple[str, str]:
-        return self.name, f"{self.name}-new"
 
     # --- what is there ---------------------------------------------------------------------
 
@@ -151,8 +95,8 @@ class ApplicationCredential(InCloudsYaml):
         if shown is None:
             return None
         begun = self._announced(auth)
-        absent = live is None and not begun and (found is None or auth.get(NAME) in self._names)
-        kept = self._id_of(self._old)
+        absent = live is None and not begun and (found is None or auth.get(NAME) in self.names)
+        kept = self._id_of(self.old_entry)
         secret = "(an older one is left)" if any(each.id != kept for each in mine if each is not shown) else HIDDEN
         if live is None:
             secret = "(not written)" if begun else "(lost)"
@@ -176,7 +120,7 @@ class ApplicationCredential(InCloudsYaml):
         )
 
     def _announced(self, auth: Raw) -> bool:  # that one was to be made, and no more
-        return auth.get(NAME) in self._names and not {ID, SECRET} & auth.keys()
+        return auth.get(NAME) in self.names and not {ID, SECRET} & auth.keys()
 
     def _id_of(self, cloud: str) -> str | None:
         """Return the id of the credential in an entry of the file."""
@@ -202,18 +146,18 @@ class ApplicationCredential(InCloudsYaml):
             yield self.mistake(what, remedy)
         live = observed.recorded(Credentials).live if observed else None
         entry = self.read_entry()
-        if live is None and entry is not None and (entry.get("auth") or {}).get(NAME) not in self._names:
+        if live is None and entry is not None and (entry.get("auth") or {}).get(NAME) not in self.names:
             yield self.mistake(
                 f"{self.clouds_yaml} has an entry {self.cloud} with other credentials",
                 "choose another name, or take it out of the file",
             )
         for each in self._listed(site):
             ours = site.mark.owns(each.description, self.name)
-            if each.name in self._names and not ours and each != live:
+            if each.name in self.names and not ours and each != live:
                 taken = f"there is a credential {each.name} already, not made by this spec ({each.id})"
                 yield self.mistake(taken, "choose another name")
         if observed is not None and live:
-            yield from self._check_kept(observed)
+            yield from self.check_kept(observed)
         if observed is not None and live and not observed.ours:
             wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
             if ends.ended(live.expires_at):
@@ -223,47 +167,12 @@ class ApplicationCredential(InCloudsYaml):
                     f"was not made by this spec and differs in {', '.join(wrong)}", "choose another name"
                 )
 
-    def _check_kept(self, observed: Observed) -> Iterable[Mistake]:
-        """Yield that both names are in use, so that no further one can be made."""
-        wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
-        if observed.recorded(Credentials).keeps_one and RENEWED.intersection(wrong):
-            what = f"differs in {', '.join(wrong)}, and the one before it is still kept, in the entry {self._old}"
-            remedy = f"give what uses that the new one, take {self._old} out of {self.clouds_yaml}, and apply"
-            yield self.mistake(what, remedy)
-
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield that we would delete the credential by which we log in ourselves."""
         for cloud in {site.admin, site.find_tenant(self.owner) or site.admin}:
             if cloud.application_credential_id in observed.holds:
                 what = f"the cloud in use, {cloud.name}, logs in with this credential"
                 yield self.mistake(what, "choose another entry of clouds.yaml: --os-cloud, or clouds: in the spec")
-
-    def losses(self, observed: Observed) -> Iterable[Loss]:
-        """Yield each by which a cluster may live that is to be deleted: its secret is lost, or another replaces it.
-
-        A ``lifetime`` and a rotation are consent to the latter.
-        """
-        there = observed.recorded(Credentials)
-        lost = ", ".join(f"{each.name} ({each.id})" for each in there.lost)
-        if lost:
-            yield Loss.about(
-                self.key,
-                f"{lost}, by which a cluster may live, would be deleted, for its secret is not in {self.clouds_yaml}",
-                f"copy the entry {self.cloud} from where the spec was applied, or consent to that (--allow-replace)",
-            )
-        if there.live and observed.ours and not there.keeps_one and not ends.ended(there.live.expires_at):
-            yield from self._renewals(there.live, observed, there.role_changes)
-
-    def _renewals(self, live: CredentialRecord, observed: Observed, role_changes: str) -> Iterable[Loss]:
-        """Yield that another one is to replace the one in use."""
-        changed = {name for name, value in self.desired().items() if observed.values.get(name) != value}
-        if not RENEWED & changed or AGREED & changed:
-            return
-        fields = ", ".join(sorted(RENEWED & changed)) + (f" ({role_changes})" if role_changes else "")
-        what = f"{live.name} ({live.id}), by which a cluster may live, would be deleted, for it differs in {fields}"
-        command = f"openstack-prep credential rotate SPEC --name {shlex.quote(self.name)} --keep-old"
-        remedy = f"keep it beside the new one ({command}), or consent to that (--allow-replace)"
-        yield replace(Loss.about(self.key, what, remedy), lost=(live.id,))
 
     # --- what is done ----------------------------------------------------------------------
 
@@ -290,13 +199,13 @@ class ApplicationCredential(InCloudsYaml):
             if live and self._id_of(self.cloud) != live.id:
                 raise CloudError(f"{self.clouds_yaml}: the entry {self.cloud} has changed meanwhile", retryable=True)
             self._drop(tenant, left)
-            first, second = self._names
+            first, second = self.names
             name = second if live and live.name == first else first
             if live is None:
                 self._write({NAME: name})
             made = self._post(site, tenant, name)
             if live and self.keeps_old:  # before its secret leaves the entry
-                clouds_yaml.put(self.file, self._old, self.read_entry() or {})
+                clouds_yaml.put(self.file, self.old_entry, self.read_entry() or {})
             self._write({ID: made["id"], NAME: made["name"], SECRET: made.pop("secret")})
             if live and not self.keeps_old:
                 self._drop(tenant, [live])
@@ -343,4 +252,4 @@ class ApplicationCredential(InCloudsYaml):
             clouds_yaml.drop(self.file, self.cloud)
         self._drop(self._holder(site)[0], there.mine)
         if there.keeps_one:
-            clouds_yaml.drop(self.file, self._old)
+            clouds_yaml.drop(self.file, self.old_entry)

@@ -1,0 +1,119 @@
+"""What a spec says of an application credential, and what a new one would take from those who use the old.
+
+A credential cannot be changed: one that differs is replaced by a new one and deleted.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+from openstack_prep.base.errors import Loss, Mistake
+from openstack_prep.base.fields import Count, File, Name, Timestamp, timestamp
+from openstack_prep.base.private_file import PRIVATE
+from openstack_prep.base.raw import Values
+from openstack_prep.base.secret import HIDDEN
+from openstack_prep.core.model import Key, Observed
+from openstack_prep.resources.credentials import credential_ends as ends
+from openstack_prep.resources.credentials.access_rule import AccessRule
+from openstack_prep.resources.credentials.credential_record import CredentialRecord, Credentials
+from openstack_prep.resources.credentials.credential_roles import ALL
+from openstack_prep.resources.files.clouds_entry import InCloudsYaml
+from openstack_prep.resources.identity.in_project import access
+
+RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules", "rotated"}
+AGREED = {"lifetime", "rotated"}
+"""Fields whose change is consent to delete the credential in use."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CredentialFields(InCloudsYaml):
+    """What a spec says of an application credential."""
+
+    kind: ClassVar[str] = "application_credential"
+    identity: ClassVar[frozenset[str]] = InCloudsYaml.identity | {"clouds_yaml", "cloud", "renew_before"}
+    implied: ClassVar[frozenset[str]] = frozenset({"secret", "mode"})
+
+    name: Name
+    """Name of the credential; after a renewal, in turns, NAME-new."""
+    clouds_yaml: File
+    """The clouds.yaml to write it into; other entries stay as they are."""
+    roles: tuple[Name, ...] | None = None
+    """Names of roles that it has, besides those they imply; default: all that the user has there."""
+    expires_at: Timestamp | None = None
+    """When it ends, such as 2027-01-31T12:00:00Z."""
+    lifetime: Count | None = None
+    """Days for which each is made, instead of expires_at."""
+    renew_before: Count | None = None
+    """Days before its end from which an apply renews one with a lifetime; default: when it has ended."""
+    unrestricted: bool | None = None
+    """Whether it may make further credentials and trusts; Heat may need that, little else does."""
+    description: str | None = None
+    """Free text; our mark stands behind it."""
+    access_rules: tuple[AccessRule, ...] | None = None
+    """Requests to allow, and no others."""
+
+    @property
+    def file(self) -> Path:
+        return Path(self.clouds_yaml)
+
+    def needs(self) -> Iterable[Key]:
+        return (access(self.owner),)
+
+    def desired(self) -> Values:
+        values = super().desired() | {"secret": HIDDEN, "mode": PRIVATE}
+        values["roles"] = ALL if self.roles is None else frozenset(self.roles)
+        if self.access_rules is not None:
+            values["access_rules"] = frozenset(map(str, self.access_rules))
+        if self.expires_at is not None:
+            values["expires_at"] = timestamp(self.expires_at)
+        return values
+
+    keeps_old: ClassVar[bool] = False
+    """Whether what a new one replaces stays, in an entry of its own."""
+
+    @property
+    def old_entry(self) -> str:
+        return f"{self.cloud}-old"
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.name, f"{self.name}-new"
+
+    def losses(self, observed: Observed) -> Iterable[Loss]:
+        """Yield each by which a cluster may live that is to be deleted: its secret is lost, or another replaces it.
+
+        A ``lifetime`` and a rotation are consent to the latter.
+        """
+        there = observed.recorded(Credentials)
+        lost = ", ".join(f"{each.name} ({each.id})" for each in there.lost)
+        if lost:
+            yield Loss.about(
+                self.key,
+                f"{lost}, by which a cluster may live, would be deleted, for its secret is not in {self.clouds_yaml}",
+                f"copy the entry {self.cloud} from where the spec was applied, or consent to that (--allow-replace)",
+            )
+        if there.live and observed.ours and not there.keeps_one and not ends.ended(there.live.expires_at):
+            yield from self._renewals(there.live, observed, there.role_changes)
+
+    def _renewals(self, live: CredentialRecord, observed: Observed, role_changes: str) -> Iterable[Loss]:
+        """Yield that another one is to replace the one in use."""
+        changed = {name for name, value in self.desired().items() if observed.values.get(name) != value}
+        if not RENEWED & changed or AGREED & changed:
+            return
+        fields = ", ".join(sorted(RENEWED & changed)) + (f" ({role_changes})" if role_changes else "")
+        what = f"{live.name} ({live.id}), by which a cluster may live, would be deleted, for it differs in {fields}"
+        command = f"openstack-prep credential rotate SPEC --name {shlex.quote(self.name)} --keep-old"
+        remedy = f"keep it beside the new one ({command}), or consent to that (--allow-replace)"
+        yield replace(Loss.about(self.key, what, remedy), lost=(live.id,))
+
+    def check_kept(self, observed: Observed) -> Iterable[Mistake]:
+        """Yield that both names are in use, so that no further one can be made."""
+        wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
+        if observed.recorded(Credentials).keeps_one and RENEWED.intersection(wrong):
+            what = f"differs in {', '.join(wrong)}, and the one before it is still kept, in the entry {self.old_entry}"
+            remedy = f"give what uses that the new one, take {self.old_entry} out of {self.clouds_yaml}, and apply"
+            yield self.mistake(what, remedy)
