@@ -426,7 +426,8 @@ def test_a_delete_under_way_is_waited_for_and_one_that_failed_is_done_again(lab:
     lab.apply(stack)
     (raw,) = stacks(lab)
     lab.as_user().orchestration.delete(f"/stacks/hangs/{raw.id}")
-    assert lab.apply(stack) == {"stack/hangs": "update"}
+    # planned as an update; it is reported as a creation when the deletion has ended by the look right before the step
+    assert lab.apply(stack) in ({"stack/hangs": "update"}, {"stack/hangs": "create"})
     (again,) = stacks(lab)
     assert (again.id != raw.id, again.status) == (True, "CREATE_COMPLETE")
     lab.as_user().orchestration.delete(f"/stacks/hangs/{again.id}")
