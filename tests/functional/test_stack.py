@@ -425,12 +425,13 @@ def test_a_delete_under_way_is_waited_for_and_one_that_failed_is_done_again(lab:
     stack = hangs(folder, "hangs", seconds=8)
     lab.apply(stack)
     (raw,) = stacks(lab)
-    lab.as_user().orchestration.delete(f"/stacks/hangs/{raw.id}")
+    user = lab.as_user()  # kept: its services know it by a weak reference
+    user.orchestration.delete(f"/stacks/hangs/{raw.id}")
     # planned as an update; it is reported as a creation when the deletion has ended by the look right before the step
     assert lab.apply(stack) in ({"stack/hangs": "update"}, {"stack/hangs": "create"})
     (again,) = stacks(lab)
     assert (again.id != raw.id, again.status) == (True, "CREATE_COMPLETE")
-    lab.as_user().orchestration.delete(f"/stacks/hangs/{again.id}")
+    user.orchestration.delete(f"/stacks/hangs/{again.id}")
 
     volume = Stack(name="volume", template=str(folder / "volume.yaml"))
     lab.apply(volume)
