@@ -196,6 +196,7 @@ class _Run:
             sleep=tenacity.sleep_using_event(self.stop),
             reraise=True,
         )
+        decided: Step | None = None  # what the first attempt found to do: what the report says was done
         for attempt in retry:
             with attempt:
                 now, site = step, self.site
@@ -206,6 +207,7 @@ class _Run:
                 if again or step.decided_later or (step.action is Action.CREATE and self.in_company.is_set()):
                     site = self.site.fresh()
                     now = self._look_again(step, site)
+                decided = decided or now
                 try:
                     observed = self._act(now, site)
                 except Overtaken:
@@ -215,7 +217,7 @@ class _Run:
                     if error.status in REFUSED and self._has_moved(now):
                         raise Overtaken(str(error), retryable=True) from error
                     raise
-                return (step if again else now), observed
+                return decided, observed
         raise AssertionError("unreachable")  # pragma: no cover
 
     def _has_moved(self, step: Step) -> bool:

@@ -494,6 +494,17 @@ class Crate(Box):
             yield Loss(str(self.key), "the contents would go", "--allow-replace", lost=contents)
 
 
+@pytest.mark.parametrize("refusals", [[], [CloudError("409", retryable=True)]])
+def test_the_report_says_what_the_first_attempt_found_to_do(shelf: Shelf, refusals: list[CloudError]) -> None:
+    """Gone by the time it is to be updated: it is created, however often that is tried."""
+    shelf.boxes["c"] = {"colour": "red"}
+    made = plan(shelf, Crate(name="c", colour="blue"))
+    assert [step.action for step in made] == [Action.UPDATE]
+    del shelf.boxes["c"]
+    shelf.before["create c"] = list(refusals)
+    assert result(run(shelf, made), "c").step.action is Action.CREATE
+
+
 @pytest.mark.parametrize(
     ("consent", "shown", "after"),
     [
