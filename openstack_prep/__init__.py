@@ -141,62 +141,34 @@ __all__ = [
 
 _MODULES = {
     "Action": "core.model",
-    "AddressPairs": "resources.addresses.address_pairs",
-    "AddressPool": "resources.addresses.address_pool",
-    "ApplicationCredential": "resources.credentials.application_credential",
     "ApplyFailed": "core.plan",
     "Change": "core.model",
     "Cloud": "cloud.connection",
     "CloudError": "base.errors",
-    "CloudsEntry": "resources.files.clouds_entry",
     "ConfigError": "base.errors",
-    "Domain": "resources.identity.project",
     "DownloadError": "base.errors",
-    "EnvFile": "resources.files.env_file",
     "Event": "core.executor",
-    "ExternalNetwork": "resources.network.network",
-    "Flavor": "resources.compute.flavor",
-    "FloatingIP": "resources.addresses.floating_ip",
-    "FloatingIPAttachment": "resources.addresses.floating_ip_attachment",
-    "Image": "resources.image.image",
-    "InstallConfig": "openshift.install_config_file",
     "Key": "core.model",
-    "Keypair": "resources.compute.keypair",
     "LeaseHeld": "base.errors",
     "LeaseLost": "base.errors",
     "Mistake": "base.errors",
-    "Network": "resources.network.network",
     "NotAllowed": "base.errors",
     "NotFound": "base.errors",
     "NotUnique": "base.errors",
-    "ObjectStore": "resources.storage.object_store",
     "Observed": "core.model",
     "Plan": "core.plan",
     "PlanRefused": "base.errors",
     "PrepError": "base.errors",
-    "Project": "resources.identity.project",
-    "Quota": "resources.compute.quota",
     "QuotaExceeded": "base.errors",
     "Report": "core.plan",
     "Resource": "core.model",
     "ResourceFailed": "base.errors",
     "Result": "core.model",
-    "Rhcos": "resources.image.rhcos_source",
-    "RkeCluster": "kubernetes.cluster.rke_cluster",
-    "RoleAssignment": "resources.identity.role_assignment",
-    "Router": "resources.network.router",
     "Secret": "base.secret",
-    "SecurityGroup": "resources.network.security_group",
-    "SecurityGroupRule": "resources.network.security_group_rule",
-    "ServerGroup": "resources.compute.server_group",
     "Spec": "spec",
     "SpecError": "base.errors",
-    "Stack": "resources.orchestration.stack",
     "Status": "core.model",
     "Step": "core.model",
-    "Subnet": "resources.network.subnet",
-    "User": "resources.identity.user",
-    "VolumeTypeQuota": "resources.compute.quota",
     "apply": "verbs.api",
     "connect": "cloud.connection",
     "destroy": "verbs.api",
@@ -208,12 +180,13 @@ _MODULES = {
     "show": "verbs.api",
     "sync_address_pairs": "hooks.address_pairs",
 }
-"""The module of each name, imported when the name is first used: all of them together take a while."""
+"""The module of each name but the kinds', imported when the name is first used: all of them together take a while."""
 
 
 def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        found = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    if name in __all__:
+        module = _MODULES.get(name, "kinds")
+        found = getattr(importlib.import_module(f"{__name__}.{module}"), name)
         globals()[name] = found
         return found
     submodule = f"{__name__}.{name}"  # such as openstack_prep.hooks

@@ -66,7 +66,7 @@ def test_a_new_kind_in_six_steps(tmp_path: Path) -> None:
     insert(copy / "kinds.py", '    "Project": "resources', '    "Box": "resources.storage.box",\n')
     section = '    boxes: tuple[kinds.Box, ...] = ()\n    """Boxes."""\n'
     insert(copy / "spec" / "sections.py", "    users: tuple[kinds.User, ...]", section)
-    insert(copy / "__init__.py", '    "Change": "core', '    "Box": "kinds",\n')
+    insert(copy / "__init__.py", '    "Change",\n', '    "Box",\n')
     (tmp_path / "spec.yaml").write_text("name: lab\nproject: {name: lab}\nboxes: [{name: a, size: 3}]\n")
     script = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{USE}"
     subprocess.run([sys.executable, "-P", "-c", script], cwd=tmp_path, check=True)
