@@ -183,7 +183,7 @@ def test_an_application_credential_from_first_to_last(lab: Lab) -> None:
     lab.apply(lab.credential(roles=("reader",)), consent=True)
     assert lab.credentials() == ["app"]
     lab.path.unlink()  # nobody knows the secret any more
-    with pytest.raises(PlanRefused, match="by which a cluster may live"):
+    with pytest.raises(PlanRefused, match="a running cluster may depend on it"):
         lab.apply(lab.credential(roles=("reader",)))
     assert lab.apply(lab.credential(roles=("reader",)), consent=True)["application_credential"] == "update"
     assert lab.credentials() == ["app"]
@@ -216,9 +216,8 @@ def test_a_spec_in_another_folder_takes_no_cluster_its_credential(prep: Prep) ->
     copied.write(spec)
     said = copied.run("apply", "--yes", copied.spec.name, code=2).stderr
     assert f"its password would be replaced by a new one, because {copied.folder}/user.password is not there" in said
-    assert (
-        f"by which a cluster may live, would be deleted, for its secret is not in {copied.folder}/clouds.yaml" in said
-    )
+    missing = f"would be deleted because its secret is missing from {copied.folder}/clouds.yaml"
+    assert f"{missing}, and a running cluster may depend on it" in said
     assert [each.name for each in copied.folder.iterdir()] == [copied.spec.name]
     assert prep.changes() == set()
     copied.run("plan", "--allow-replace", "-o", str(kept), copied.spec.name)

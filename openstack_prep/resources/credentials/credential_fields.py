@@ -26,7 +26,8 @@ from openstack_prep.resources.identity.in_project import access
 
 RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules", "rotated"}
 AGREED = {"lifetime", "rotated"}
-"""Fields whose change is consent to delete the credential in use."""
+"""Fields whose change allows apply to delete the credential in use."""
+DEPENDS = "a running cluster may depend on it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,30 +85,30 @@ class CredentialFields(InCloudsYaml):
         return self.name, f"{self.name}-new"
 
     def losses(self, observed: Observed) -> Iterable[Loss]:
-        """Yield each by which a cluster may live that is to be deleted: its secret is lost, or another replaces it.
+        """Yield each credential that a running cluster may depend on and that an update would delete.
 
-        A ``lifetime`` and a rotation are consent to the latter.
+        Its secret is missing, or a new credential replaces it.  A ``lifetime`` and a rotation allow the latter.
         """
         there = observed.recorded(Credentials)
         lost = ", ".join(f"{each.name} ({each.id})" for each in there.lost)
         if lost:
             yield Loss.about(
                 self.key,
-                f"{lost}, by which a cluster may live, would be deleted, for its secret is not in {self.clouds_yaml}",
-                f"copy the entry {self.cloud} from where the spec was applied, or consent to that (--allow-replace)",
+                f"{lost} would be deleted because its secret is missing from {self.clouds_yaml}, and {DEPENDS}",
+                f"copy the entry {self.cloud} from where the spec was applied, or allow the deletion (--allow-replace)",
             )
         if there.live and observed.ours and not there.keeps_one and not ends.ended(there.live.expires_at):
             yield from self._renewals(there.live, observed, there.role_changes)
 
     def _renewals(self, live: CredentialRecord, observed: Observed, role_changes: str) -> Iterable[Loss]:
-        """Yield that another one is to replace the one in use."""
+        """Yield that a new credential would replace the one in use."""
         changed = {name for name, value in self.desired().items() if observed.values.get(name) != value}
         if not RENEWED & changed or AGREED & changed:
             return
         fields = ", ".join(sorted(RENEWED & changed)) + (f" ({role_changes})" if role_changes else "")
-        what = f"{live.name} ({live.id}), by which a cluster may live, would be deleted, for it differs in {fields}"
+        what = f"{live.name} ({live.id}) would be deleted because it differs in {fields}, and {DEPENDS}"
         command = f"openstack-prep credential rotate SPEC --name {shlex.quote(self.name)} --keep-old"
-        remedy = f"keep it beside the new one ({command}), or consent to that (--allow-replace)"
+        remedy = f"keep it beside the new one ({command}), or allow the deletion (--allow-replace)"
         yield replace(Loss.about(self.key, what, remedy), lost=(live.id,))
 
     def check_kept(self, observed: Observed) -> Iterable[Mistake]:

@@ -173,7 +173,7 @@ class Project(Adoptable[Site]):
         for plural, found in contents(site, observed.id):
             left = sorted(f"{each.get('name') or ''} {each['id']}".strip() for each in found if each["id"] not in going)
             if left:
-                holds = f"still holds what this spec does not manage: {plural} {', '.join(left)}"
+                holds = f"contains resources that this spec does not manage: {plural} {', '.join(left)}"
                 yield Mistake.about(self.key, holds, _remedy(left))
 
     def delete(self, site: Site, observed: Observed) -> None:

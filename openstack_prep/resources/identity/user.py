@@ -135,7 +135,7 @@ class User(Adoptable[Site]):
             yield Loss.about(
                 self.key,
                 f"its password would be replaced by a new one, because {self.password.path} is not there",
-                "copy it from where the spec was applied, or consent to that (--allow-replace)",
+                "copy it from where the spec was applied, or allow that (--allow-replace)",
             )
 
     def create(self, site: Site) -> Observed:

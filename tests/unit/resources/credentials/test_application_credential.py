@@ -141,7 +141,8 @@ def test_what_keystone_cannot_change_is_renewed(
     assert step.action is Action.UPDATE
     (refusal,) = plan(site, wanted).refusals
     field = next(iter(change))
-    assert f"app (c1), by which a cluster may live, would be deleted, for it differs in {field}" in refusal.what
+    assert f"app (c1) would be deleted because it differs in {field}" in refusal.what
+    assert refusal.what.endswith(", and a running cluster may depend on it")
     assert "openstack-prep credential rotate SPEC --name app --keep-old" in refusal.remedy
     apply(site, wanted, consent=True)
     assert (auth(path)["application_credential_id"], keystone.names) == ("c2", ["app-new"])
@@ -174,14 +175,14 @@ def test_one_whose_secret_is_elsewhere_is_deleted_by_consent_only(
     elsewhere = credential(site, other)
     (refusal,) = plan(site, elsewhere).refusals
     assert str(refusal) == (
-        "application_credential/app: app (c1), by which a cluster may live, would be deleted, "
-        f"for its secret is not in {other}; "
-        "copy the entry lab from where the spec was applied, or consent to that (--allow-replace)"
+        f"application_credential/app: app (c1) would be deleted because its secret is missing from {other}, "
+        "and a running cluster may depend on it; "
+        "copy the entry lab from where the spec was applied, or allow the deletion (--allow-replace)"
     )
     apply(site, elsewhere, consent=True)
     assert (auth(other)["application_credential_secret"], keystone.names) == ("s3cret-2", ["app"])
     (refusal,) = plan(site, credential(site, path)).refusals
-    assert f"its secret is not in {path}" in str(refusal)
+    assert f"its secret is missing from {path}" in str(refusal)
 
 
 def test_killed_before_the_first_secret_is_written_it_goes_on(site: Site, keystone: Keystone, path: Path) -> None:

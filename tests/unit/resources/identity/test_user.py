@@ -139,7 +139,7 @@ def test_a_password_is_not_generated_a_second_time_unasked(
     file = tmp_path / "ocp.password"
     assert str(refusal) == (
         f"user/ocp: its password would be replaced by a new one, because {file} is not there; "
-        "copy it from where the spec was applied, or consent to that (--allow-replace)"
+        "copy it from where the spec was applied, or allow that (--allow-replace)"
     )
     assert not planner.plan_apply("lab", [user], observed, allow_replace=True).refusals
     assert not file.exists()
