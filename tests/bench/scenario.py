@@ -45,7 +45,7 @@ class Scenario:
 
 
 MEASURED = Scenario("ocp-tenant", "ocp-user", "master", "rhcos", ("192.168.122.164", "192.168.122.180"))
-REHEARSAL = Scenario("rehearsal", "rehearsal", "rehearsal", "rehearsal", ("192.168.122.201", "192.168.122.202"))
+REHEARSAL = Scenario("rehearsal", "rehearsal", "rehearsal", "rehearsal", ("192.168.122.161", "192.168.122.162"))
 
 
 class BenchError(Exception):

@@ -116,7 +116,10 @@ def fill_cloud(layout: Layout) -> None:
         "cidr": "192.168.122.0/24",
         "gateway_ip": "192.168.122.1",
         "enable_dhcp": False,
-        "allocation_pools": [{"start": "192.168.122.100", "end": "192.168.122.250"}],
+        "allocation_pools": [  # between them lie the addresses that tests and shipped specs ask for
+            {"start": "192.168.122.100", "end": "192.168.122.159"},
+            {"start": "192.168.122.200", "end": "192.168.122.250"},
+        ],
     }
     client("POST", "neutron", "/v2.0/subnets", {"subnet": subnet})
     for name, (cpus, ram, disk) in FLAVORS.items():
