@@ -157,13 +157,42 @@ def test_an_address_of_somebody_else_is_refused_with_the_holder(prep: Prep, devc
     network = devcloud.admin.network
     external = network.find_network("external", ignore_missing=False)
     held = network.create_ip(floating_network_id=external.id, floating_ip_address="192.168.122.178")
-    prep.write(
-        {
-            "name": "held",
-            "project": {"name": "held"},
-            "floating_ips": [{"name": "api", "external_network": "external", "address": "192.168.122.178"}],
-        }
-    )
+    gateway = {"network_id": external.id, "external_fixed_ips": [{"ip_address": "192.168.122.179"}]}
+    router = network.create_router(name="theirs", external_gateway_info=gateway)
+    addresses = {"api": "192.168.122.178", "ingress": "192.168.122.179"}
+    given = [{"name": name, "external_network": "external", "address": address} for name, address in addresses.items()]
+    prep.write({"name": "held", "project": {"name": "held"}, "floating_ips": given})
     said = prep.run("apply", "--yes", prep.spec.name, code=2).stderr
     assert "192.168.122.178 belongs to project admin (" in said
+    assert f"192.168.122.179 belongs to router theirs ({router.id}) already" in said
+    network.delete_router(router)
     network.delete_ip(held)
+
+
+def test_a_router_does_not_take_the_address_that_the_spec_asks_for(prep: Prep, devcloud: Devcloud) -> None:
+    """Neutron has one free address besides: routers and floating IPs without an address of their own wait."""
+    network = devcloud.admin.network
+    narrow = network.create_network(name="narrow", is_router_external=True)
+    pool = [{"start": "198.51.100.10", "end": "198.51.100.13"}]
+    network.create_subnet(network_id=narrow.id, cidr="198.51.100.0/24", ip_version=4, allocation_pools=pool)
+    given = {"api": "198.51.100.10", "ingress": "198.51.100.11"}
+    prep.write(
+        {
+            "name": "narrow",
+            "project": {"name": "narrow"},
+            "floating_ips": [
+                {"name": "any", "external_network": "narrow"},
+                *({"name": name, "external_network": "narrow", "address": given[name]} for name in given),
+            ],
+            "routers": [{"name": "gw", "external_network": "narrow"}],
+        }
+    )
+    try:
+        outputs = {name: step["outputs"] for name, step in prep.apply().items()}
+        assert {name: outputs[f"floating_ip/{name}"]["address"] for name in given} == given
+        taken = {outputs["router/gw"]["gateway"], outputs["floating_ip/any"]["address"]}
+        assert taken == {"198.51.100.12", "198.51.100.13"}
+        assert prep.changes() == set()
+    finally:
+        prep.destroy()
+        network.delete_network(narrow)

@@ -7,7 +7,6 @@ lost the answer, or died, finds them again.
 
 from __future__ import annotations
 
-import functools
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,11 +19,11 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Context, Key, Mark, Observed, Resolved, Resource
+from openstack_prep.resources.addresses.holders import ask_for_holders, holder_of
 from openstack_prep.resources.identity.in_project import InProject
-from openstack_prep.resources.identity.project import project_name
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
-from openstack_prep.resources.network.network import ExternalNetwork
+from openstack_prep.resources.network.network import ExternalNetwork, given_addresses
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.uses import Use, of_floating_ip
@@ -99,11 +98,13 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
         return (*super().references(), ExternalNetwork(name=self.external_network))
 
     def provides(self) -> Iterable[Key]:
-        return (self.key, given_address(self.address)) if self.address else (self.key,)
+        if not self.address:
+            return (self.key,)
+        return (self.key, given_address(self.address), given_addresses(self.external_network))
 
     def needs(self) -> Iterable[Key]:
         # the administrator asks for given addresses, and need not wait for the tenant's roles
-        return () if self.address else super().needs()
+        return () if self.address else (*super().needs(), given_addresses(self.external_network))
 
     def maker(self, site: Site) -> tuple[Cloud, dict[str, str]]:
         project_id = site.find_project_id(self.owner)
@@ -206,10 +207,12 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
         """Read also what check will want to know of those that are not there, while other kinds are read."""
         found = super().find(site, wanted)
         missing = [each for each in wanted if each.address and each.key not in found]
-        if missing:
-            _ask_for_holders(site, sorted({each.address for each in missing if each.address}))
         for name in {each.external_network for each in missing}:
-            _cidrs(site, name)
+            network_id = site.find_id(ExternalNetwork(name=name))
+            if network_id is not None:
+                addresses = {each.address for each in missing if each.address and each.external_network == name}
+                ask_for_holders(site, network_id, sorted(addresses))
+                queries.subnets_of(site, network_id)
         return found
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
@@ -221,13 +224,15 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
                 remedy = f"detach it first (openstack floating ip unset --port {record.address})"
                 yield self.mistake(serves, f"{remedy}, or choose another address")
             return
-        if self.address is None or not site.look(ExternalNetwork(name=self.external_network)):
+        network_id = site.find_id(ExternalNetwork(name=self.external_network))
+        if self.address is None or network_id is None:
             return
-        if not any(ipaddress.ip_address(self.address) in cidr for cidr in _cidrs(site, self.external_network)):
+        address, blocks = ipaddress.ip_address(self.address), queries.subnets_of(site, network_id)
+        if not any(address in ipaddress.ip_network(block.cidr) for block in blocks):
             yield self.mistake(f"{self.address} lies in no subnet of {self.external_network}", "choose one that does")
-        for other in _holders(site, self.address):
-            project = f"project {project_name(site, other.project_id)}"
-            yield self.mistake(f"{self.address} belongs to {project} already", "choose another, or have it released")
+        holder = holder_of(site, network_id, self.address)
+        if holder:
+            yield self.mistake(f"{self.address} belongs to {holder} already", "choose another, or have it released")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,30 +271,3 @@ def _tagged_by(record: FloatingIPRecord) -> str:
 def given_address(address: str) -> Key:
     """Return the key that the floating IP with a given address provides."""
     return Key("address", address)
-
-
-def _cidrs(site: Site, external_network: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-    network_id = site.find_id(ExternalNetwork(name=external_network))
-    if network_id is None:
-        return []
-    return [ipaddress.ip_network(subnet.cidr) for subnet in queries.subnets_of(site, network_id)]
-
-
-def _holders(site: Site, address: str) -> Sequence[FloatingIPRecord]:
-    """Return who has an address already; seen by administrators only."""
-    return site.once((_holders, address), lambda: _at(site, address))
-
-
-def _at(site: Site, addresses: str | Sequence[str]) -> list[FloatingIPRecord]:
-    listed = site.admin.network.list("/floatingips", "floatingips", floating_ip_address=addresses)
-    return list(map(FloatingIPRecord.read, listed))
-
-
-def _ask_for_holders(site: Site, addresses: Sequence[str]) -> None:
-    """Ask for many at once, as many as an URL takes, so that ``_holders`` need not ask for each."""
-    for start in range(0, len(addresses), 100):
-        some = addresses[start : start + 100]
-        listed = _at(site, some)
-        for address in some:
-            held = [record for record in listed if record.address == address]
-            site.once((_holders, address), functools.partial(list, held))

@@ -74,3 +74,11 @@ class ExternalNetwork(Resource[Site]):
             if network is not None:
                 found[each.key] = Observed(id=network.id)
         return found
+
+
+def given_addresses(external_network: str) -> Key:
+    """Return the key that all who ask for certain addresses of an external network provide.
+
+    Who takes any address needs it: Neutron might give out one that another of the spec asks for.
+    """
+    return Key("given_addresses", external_network)

@@ -14,11 +14,11 @@ from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Change, Observed, Resource
+from openstack_prep.core.model import Change, Key, Observed, Resource
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import RouterRecord
 from openstack_prep.resources.lists.route import Route
-from openstack_prep.resources.network.network import ExternalNetwork
+from openstack_prep.resources.network.network import ExternalNetwork, given_addresses
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.network.uses import INTERFACES, Use, of_router
@@ -72,6 +72,16 @@ class Router(NetworkResource[RouterRecord]):
         yield from self._subnets().values()
         if self.external_network:
             yield ExternalNetwork(name=self.external_network)
+
+    def needs(self) -> Iterable[Key]:
+        yield from super().needs()
+        if self.external_network and not self.external_fixed_ips:
+            yield given_addresses(self.external_network)
+
+    def provides(self) -> Iterable[Key]:
+        yield self.key
+        if self.external_network and self.external_fixed_ips:
+            yield given_addresses(self.external_network)
 
     def _subnets(self) -> dict[str, Subnet]:
         return {name: self.sibling(Subnet, name) for name in self.interfaces or ()}

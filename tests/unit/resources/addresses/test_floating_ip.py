@@ -17,6 +17,7 @@ from openstack_prep.openshift.install_config import Machines
 from openstack_prep.openshift.install_config_file import InstallConfig
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
+from openstack_prep.resources.network.router import Router
 from tests.unit.conftest import ENDPOINTS, IDENTITY, failure, port_row, resolved, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
@@ -79,7 +80,7 @@ def test_another_specs_is_known_by_either_and_not_taken_over(
 
 
 def test_the_request_that_allocates_it_carries_our_mark(
-    site: Site, services: requests_mock.Mocker, listed: list[Any]
+    site: Site, services: requests_mock.Mocker, listed: list[Any], ports: list[Any]
 ) -> None:
     made = services.post(f"{NEUTRON}/floatingips", json={"floatingip": answer()}, status_code=201)
     report = executor.run(plan(site, API), site)
@@ -170,7 +171,47 @@ def test_ours_may_serve_a_port(site: Site, listed: list[Any]) -> None:
     assert not plan(site, API).refusals
 
 
-def test_an_address_outside_every_subnet_is_refused(site: Site, listed: list[Any]) -> None:
+@pytest.mark.parametrize(
+    ("port", "holder"),
+    [
+        ({"device_owner": "network:floatingip", "device_id": "f9"}, "project theirs (elsewhere)"),
+        ({"device_owner": "network:router_gateway", "device_id": "r1"}, "router gw (r1)"),
+        ({"name": "db", "device_owner": "compute:nova", "device_id": "s1"}, "port db p1 (compute:nova)"),
+        ({"device_owner": ""}, "port web p1"),
+        ({"fixed_ips": [{"subnet_id": "s1", "ip_address": "192.0.2.11"}]}, ""),
+    ],
+)
+def test_an_address_that_others_have_is_refused(
+    site: Site,
+    services: requests_mock.Mocker,
+    listed: list[Any],
+    ports: list[Any],
+    port: dict[str, Any],
+    holder: str,
+) -> None:
+    ports[0] |= {"fixed_ips": [{"subnet_id": "s1", "ip_address": "192.0.2.10"}]} | port
+    services.get(f"{NEUTRON}/routers", json={"routers": [{"name": "gw"}]})
+    theirs = {"floatingips": [{"project_id": "elsewhere"}]}
+    services.get(f"{NEUTRON}/floatingips?id=f9&fields=project_id", json=theirs)
+    refused = [f"floating_ip/api: 192.0.2.10 belongs to {holder} already; choose another, or have it released"]
+    assert list(map(str, plan(site, API).refusals)) == refused * bool(holder)
+
+
+def test_an_address_that_has_just_been_released_is_free(site: Site, listed: list[Any], ports: list[Any]) -> None:
+    ports[0] |= {"fixed_ips": [{"subnet_id": "s1", "ip_address": "192.0.2.10"}]}
+    ports[0] |= {"device_owner": "network:floatingip", "device_id": "f9"}
+    assert not plan(site, API).refusals
+
+
+def test_who_takes_any_address_comes_after_those_that_ask_for_one() -> None:
+    gateway = Router(name="asks", external_network="external", external_fixed_ips=("192.0.2.11",))
+    takers = (Router(name="takes", external_network="external"), ANY)
+    others = (Router(name="inside"), Router(name="elsewhere", external_network="other"))
+    before = planner.dependencies((*takers, *others, gateway, API))
+    assert {key: before[key] for key in before if before[key]} == {each.key: {gateway.key, API.key} for each in takers}
+
+
+def test_an_address_outside_every_subnet_is_refused(site: Site, listed: list[Any], ports: list[Any]) -> None:
     wanted = FloatingIP(name="api", external_network="external", address="198.51.100.1")
     assert [str(each) for each in plan(site, wanted).refusals] == [
         "floating_ip/api: 198.51.100.1 lies in no subnet of external; choose one that does"
@@ -199,16 +240,16 @@ def test_many_are_read_by_one_list(site: Site, services: requests_mock.Mocker, l
 
 
 def test_who_holds_the_addresses_is_asked_at_once(
-    site: Site, services: requests_mock.Mocker, listed: list[Any]
+    site: Site, services: requests_mock.Mocker, listed: list[Any], ports: list[Any]
 ) -> None:
     given = [
         FloatingIP(name=f"a{number}", external_network="external", address=f"192.0.2.{number}") for number in (7, 8)
     ]
     assert len(plan(site, *given).pending) == 2
     assert sorted(sent(services)) == [
-        "GET /v2.0/floatingips?floating_ip_address=192.0.2.7&floating_ip_address=192.0.2.8",
         "GET /v2.0/floatingips?project_id=admin-project",
         "GET /v2.0/networks?router%3aexternal=true",
+        "GET /v2.0/ports?network_id=n1&fixed_ips=ip_address%3d192.0.2.7&fixed_ips=ip_address%3d192.0.2.8",
         "GET /v2.0/subnets?network_id=n1&fields=id&fields=name&fields=cidr",
     ]
 

@@ -1,0 +1,48 @@
+"""Who has an address of an external network already: a project's floating IP, a router's gateway, another port.
+
+Source: Networking API v2.0, "Ports" (``fixed_ips``).  Only administrators are told of others'.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from openstack_prep.cloud.site import Site
+from openstack_prep.resources.identity.project import project_name
+from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.neutron_records import PortRecord
+
+MOST = 100
+"""Addresses in one request: more would make its URL too long for some proxies."""
+FLOATING_IP, GATEWAY = "network:floatingip", "network:router_gateway"  # neutron-lib, constants.py, DEVICE_OWNER_*
+
+
+def holder_of(site: Site, network_id: str, address: str) -> str:
+    """Return in words who has an address, such as "project theirs (ID)"; empty when nobody is seen to have it."""
+    ports = site.once((holder_of, network_id, address), lambda: _ports_at(site, network_id, [address]))
+    return next(filter(None, (_in_words(site, port) for port in ports)), "")
+
+
+def ask_for_holders(site: Site, network_id: str, addresses: Sequence[str]) -> None:
+    """Ask for many at once, so that ``holder_of`` need not ask for each."""
+    for start in range(0, len(addresses), MOST):
+        some = addresses[start : start + MOST]
+        ports = _ports_at(site, network_id, some)
+        for address in some:
+            held = [port for port in ports if any(address == each.ip_address for each in port.fixed_ips)]
+            site.once((holder_of, network_id, address), functools.partial(list, held))
+
+
+def _ports_at(site: Site, network_id: str, addresses: Sequence[str]) -> list[PortRecord]:
+    at = [f"ip_address={address}" for address in addresses]
+    return list(map(PortRecord.read, site.admin.network.list("/ports", "ports", network_id=network_id, fixed_ips=at)))
+
+
+def _in_words(site: Site, port: PortRecord) -> str:
+    if port.device_owner == FLOATING_IP:  # such a port belongs to no project; none: it has just been released
+        listed = site.admin.network.list("/floatingips", "floatingips", id=port.device_id, fields=["project_id"])
+        return next((f"project {project_name(site, each['project_id'])}" for each in listed), "")
+    if port.device_owner == GATEWAY:
+        return f"router {queries.named(site, 'routers', 'router', port.device_id)} ({port.device_id})"
+    return " ".join(filter(None, ("port", port.name, port.id, port.device_owner and f"({port.device_owner})")))
