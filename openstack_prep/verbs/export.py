@@ -19,7 +19,7 @@ from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Key, Mark, Observed, Resource
 from openstack_prep.kinds import KINDS
-from openstack_prep.resources.identity.project import Project, ProjectTags, contents, foreign_tags
+from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project, ProjectTags, contents, foreign_tags
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import is_made_by_neutron
 from openstack_prep.spec import spec_of
@@ -72,10 +72,15 @@ def export(
         unread: list[type[Resource]] = []
         standing = scan.everything(site, [home], EXPORTED, jobs=jobs, leave_out=unread.append)
         unsaid = tuple(_unread(cloud, unread, frozenset(kinds)))
+        as_member = is_own and bool({"user", "role_assignment"} & {kind.kind for kind in unread})
+        if as_member:
+            unsaid = (f"the project {home.name} itself: user {cloud.user[0]} may not manage it", *unsaid)
         unsaid += tuple(_without_words(site, found.id)) if not kinds and name == "*" else ()
     chosen = [each for each in standing if _is_chosen(*each, frozenset(kinds), name, tag)]
-    described = _project(site, home, found) if not kinds and name == "*" else {"name": home.name}
-    return _assembled(site.mark.spec, home, described, chosen, unsaid)
+    sections: dict[str, Any] = {"name": site.mark.spec}
+    if not as_member:  # a spec without a project is one for the project of the connection
+        sections["project"] = _project(site, home, found) if not kinds and name == "*" else _named(home)
+    return _assembled(sections, chosen, unsaid)
 
 
 def _domain_of(cloud: Cloud) -> str:
@@ -108,9 +113,15 @@ def _is_chosen(resource: Resource, found: Observed, kinds: frozenset[str], name:
 
 def _project(site: Site, home: Project, found: Observed) -> dict[str, Any]:
     tags = sorted(foreign_tags(site, found.recorded(ProjectTags).tags))
-    said = {"name": home.name, "description": found.values["description"] or None, "tags": tags or None}
+    said = {"description": found.values["description"] or None, "tags": tags or None}
     enabled = None if found.values["enabled"] else False
-    return {name: value for name, value in {**said, "enabled": enabled}.items() if value is not None}
+    stated = {name: value for name, value in {**said, "enabled": enabled}.items() if value is not None}
+    return _named(home) | stated
+
+
+def _named(home: Project) -> dict[str, Any]:
+    domain = {} if home.domain == DEFAULT_DOMAIN else {"domain": home.domain}
+    return {"name": home.name} | domain
 
 
 def _without_words(site: Site, project_id: str) -> Iterator[str]:
@@ -120,11 +131,8 @@ def _without_words(site: Site, project_id: str) -> Iterator[str]:
             yield from (f"{plural.removesuffix('s')} {row.get('name') or ''} {row['id']}" for row in rows)
 
 
-def _assembled(
-    spec: str, home: Project, described: dict[str, Any], chosen: Sequence[scan.Standing], unsaid: tuple[str, ...]
-) -> Export:
-    domain = {} if home.domain == Project(name="x").domain else {"domain": home.domain}
-    sections: dict[str, Any] = {"name": spec, "project": described | domain}
+def _assembled(sections: dict[str, Any], chosen: Sequence[scan.Standing], unsaid: tuple[str, ...]) -> Export:
+    """Add the chosen resources to the sections that say what they belong to."""
     left = list(unsaid)
     rules = {each.name: each for each, _ in chosen if isinstance(each, SecurityGroupRules)}
     twins = _twins(chosen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -78,6 +79,19 @@ def test_planning_what_was_exported_changes_nothing(prep: Prep, devcloud: Devclo
     assert "no longer in the spec" not in said
     for each in (by_hand, twin):
         devcloud.admin.network.delete_network(each)
+
+
+def test_what_a_member_exports_is_a_spec_for_a_member(prep: Prep) -> None:
+    """It declares neither the project nor its users: an administrator who applied it would have deleted those."""
+    prep.write(SPEC | {"clouds_yaml": [{"path": "clouds.yaml", "cloud": "exported", "user": "exported"}]})
+    prep.apply()
+    mine = {"OS_CLIENT_CONFIG_FILE": str(prep.folder / "clouds.yaml"), "OS_CLOUD": "exported"}
+    member = replace(prep, environment=prep.environment | mine)
+    text = member.run("export").stdout
+    (prep.folder / "exported.yaml").write_text(text)
+    assert yaml.safe_load(text).keys() == SPEC.keys() - {"project", "users", "role_assignments", "flavors"}
+    said = member.run("plan", "--detailed-exitcode", "exported.yaml").stdout
+    assert "no longer in the spec" not in said
 
 
 def test_a_part_is_exported_by_kind_name_and_tag(prep: Prep) -> None:
