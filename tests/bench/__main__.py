@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from openstack_prep.version import __version__
-from tests.bench import environments, image, image_table, pairs, scenario, stacks, table
+from tests.bench import environments, image, image_table, pairs, scenario, stacks, start, table
 from tests.bench.contenders import Contender, contenders
 from tests.bench.floor import Floor
 from tests.bench.scenario import BenchError
@@ -29,7 +29,7 @@ Runs = dict[Row, list[Run]]
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=tuple(MEASURES), default="scenario", help="(scenario)")
+    parser.add_argument("what", nargs="?", choices=(*MEASURES, START), default="scenario", help="(scenario)")
     parser.add_argument("--mib", type=int, default=1024, metavar="N", help="size of the image (default: 1024)")
     parser.add_argument("--whole", action="store_true", help="pairs: let the shell loop run over all ports")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each contender (default: 3)")
@@ -91,6 +91,9 @@ def caption(rounds: int, *others: str) -> str:
 
 
 def run(options: argparse.Namespace) -> None:
+    if options.what == START:
+        runs = start.measure(options.rounds, options.only or [""])
+        return publish(start.render(runs, caption(options.rounds, "shell")), (start.BEGIN, start.END), options)
     with ports.choose(options.port_base, PORT_BASE, "bench") as layout:
         run_on(layout, options)
 
@@ -104,6 +107,11 @@ def run_on(layout: Layout, options: argparse.Namespace) -> None:
     finally:
         if not options.keep:
             cloud.down(layout)
+    publish(tables, marks, options)
+
+
+def publish(tables: str, marks: tuple[str, str], options: argparse.Namespace) -> None:
+    """Print the tables, and write them into the document unless some contenders are missing."""
     print(tables)
     if not (options.no_write or options.only):
         DOCUMENT.write_text(table.insert(DOCUMENT.read_text(), tables, marks))
@@ -132,6 +140,7 @@ def of_stacks(layout: Layout, options: argparse.Namespace) -> tuple[str, tuple[s
     return stacks.render(runs, caption(options.rounds, "shell")), (stacks.BEGIN, stacks.END)
 
 
+START = "start"  # the one that needs no cloud
 MEASURES = {"scenario": of_scenario, "image": of_image, "pairs": of_pairs, "stacks": of_stacks}
 
 
