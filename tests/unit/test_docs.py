@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import re
+import shlex
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import yaml
 
 import openstack_prep as prep
+from openstack_prep import hooks
+from openstack_prep.cli import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = {page.relative_to(ROOT): page for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))}
@@ -72,3 +78,45 @@ def test_each_section_of_the_reference_has_an_example_that_loads(
         path = tmp_path / f"{section}.yaml"
         path.write_text(f"name: lab\n{example}")
         prep.load_spec(path)
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != Path("docs/spec.md")], ids=str)
+def test_whole_specs_in_guides_load(name: Path, tmp_path: Path) -> None:
+    for example in re.findall(r"^```yaml\n(name: .*?)^```", PAGES[name].read_text(), re.DOTALL | re.MULTILINE):
+        (tmp_path / "spec.yaml").write_text(example)
+        prep.load_spec(tmp_path / "spec.yaml")
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """Yield the arguments of each openstack-prep command in the examples of a page."""
+    for block in re.findall(r"^ *```(?:sh|console)\n(.*?)^ *```", page.read_text(), re.DOTALL | re.MULTILINE):
+        for line in re.findall(r"^(?:\$ )?openstack-prep (.*)$", block, re.MULTILINE):
+            words = shlex.split(line, comments=True)
+            ends = [index for index, word in enumerate(words) if re.match(r"[|>]|2>|&&", word)]
+            yield words[: min(ends, default=None)]
+
+
+class Parsed(Exception):
+    """The command line is valid."""
+
+
+@pytest.mark.parametrize("name", PAGES, ids=str)
+def test_commands_in_examples_parse(name: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parse = argparse.ArgumentParser.parse_args
+
+    def only_parse(*arguments: object) -> NoReturn:
+        parse(*arguments)  # type: ignore[call-overload]
+        raise Parsed
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", only_parse)
+    for command in commands(PAGES[name]):
+        with pytest.raises(Parsed):
+            main.main(command)
+
+
+@pytest.mark.parametrize("name", PAGES, ids=str)
+def test_python_examples_use_names_that_exist(name: Path) -> None:
+    for block in re.findall(r"^```python\n(.*?)^```", PAGES[name].read_text(), re.DOTALL | re.MULTILINE):
+        compile(block, str(name), "exec")
+        for module, attribute in re.findall(r"\b(prep|hooks)\.(\w+)", block):
+            assert hasattr({"prep": prep, "hooks": hooks}[module], attribute), f"{module}.{attribute}"
