@@ -14,7 +14,11 @@ INTRODUCTION = """\
 # The spec: every section and field
 
 A spec is one YAML file per cluster. This page is generated from the JSON Schema and the shipped specs by
-`python docs/make_spec_md.py`; `openstack-prep schema` prints the schema itself, for your editor.
+`python docs/make_spec_md.py`.
+
+For completion and checks in your editor, run `openstack-prep schema > spec.schema.json` beside the spec. The first line
+of each shipped spec, `# yaml-language-server: $schema=./spec.schema.json`, tells editors that use the YAML language
+server where the schema is.
 
 - Use the names of resources, never their ids.
 - Omitted fields are not managed.
