@@ -1,55 +1,93 @@
-"""Writes docs/spec.md from the JSON Schema of the spec: ``python docs/make_spec_md.py``."""
+"""Writes docs/spec.md from the JSON Schema of the spec and the shipped specs: ``python docs/make_spec_md.py``."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from openstack_prep.spec import schema
 
 INTRODUCTION = """\
-# The spec
+# The spec: every section and field
 
-One YAML file a cluster. Made from the JSON Schema by `python docs/make_spec_md.py`; `openstack-prep schema` prints the
-schema itself.
+A spec is one YAML file per cluster. This page is generated from the JSON Schema and the shipped specs by
+`python docs/make_spec_md.py`.
 
-- Things are called by their names, never by ids.
-- What is not said is left alone.
-- Sizes are numbers of the unit named here, or text with a unit: `ram: 16384` and `ram: 16GiB` are the same.
-- A secret is `{env: NAME}`, `{file: PATH}`, `{prompt: true}` or `{generate: PATH}` (kept in that file, 0600, made at
-  random when there is none yet). As plain text it works, with a warning.
-- Paths are relative to the spec's own folder.
-- What lies in a project lies in the one of the section `project`, unless it names another with `project:`.
+For completion and checks in your editor, run `openstack-prep schema > spec.schema.json` beside the spec. The first line
+of each shipped spec, `# yaml-language-server: $schema=./spec.schema.json`, tells editors that use the YAML language
+server where the schema is.
+
+- Use the names of resources, never their ids.
+- Omitted fields are not managed.
+- A size is a number in the unit named here, or text with a unit: `ram: 16384` and `ram: 16GiB` are the same.
+- A secret is `{env: NAME}`, `{file: PATH}`, `{prompt: true}` or `{generate: PATH}` (created at random in that file,
+  mode 0600, when the file does not exist). Plain text works, with a warning.
+- Paths are relative to the folder of the spec.
+- Project-scoped resources belong to the project of the section [`project`](#project), unless they name another one
+  with `project:`.
+- Each section begins with an example. Add the line `name: my-cluster`, and it is a valid spec.
 """
+SOURCES = ("openshift-current", "rke2", "openshift-lab", "openshift-byo-network", "rke-mesh")
+"""The shipped specs that examples come from; the first one that has the section is used."""
+EXAMPLES = {
+    "clouds": "clouds: {admin: admin, tenant: ocp4}\n",
+    "server_groups": "server_groups:\n  - {name: masters, policy: anti-affinity}\n",
+    "floating_ip_attachments": """\
+floating_ips:
+  - {name: web, external_network: external}
+
+floating_ip_attachments:
+  - {floating_ip: web, port: web-server-port}
+""",
+}
+"""Examples of sections that no shipped spec has."""
 
 
 def page() -> str:
     """Return the whole page."""
     whole = schema()
-    parts = [INTRODUCTION, "## Sections\n" + table(whole, whole)]
+    sections = whole["properties"]
+    anchors = {name: name.lower() for name in whole["$defs"]}
+    anchors |= {name: section for section, part in sections.items() for name in references(part)}
+    parts = [INTRODUCTION, "## Sections\n" + table(whole, anchors)]
     shown: set[str] = set()
-    for section, part in whole["properties"].items():
+    for section, part in sections.items():
         for name in references(part):
-            parts += describe(whole, name, section, shown)
+            parts += describe(whole, name, anchors, shown, section)
     return "\n".join(parts)
 
 
-def describe(whole: Mapping[str, Any], name: str, section: str, shown: set[str]) -> Iterator[str]:
-    """Yield the text of one object of the schema, and of those within it."""
+def describe(
+    whole: Mapping[str, Any], name: str, anchors: Mapping[str, str], shown: set[str], section: str | None = None
+) -> Iterator[str]:
+    """Yield the text of one object of the schema, which may be that of a section, and of the objects within it."""
     if name in shown:
         return
     shown.add(name)
     part = whole["$defs"][name]
-    yield f"## `{section}`: {name}\n{part.get('description', '')}\n\n{table(whole, part)}"
+    heading = f"## {section}\n```yaml\n{example(section)}```\n" if section else f"### {name}"
+    yield f"{heading}\n{part.get('description', '')}\n\n{table(part, anchors)}"
     for inner in references(part.get("properties", {})):
-        yield from describe(whole, inner, section, shown)
+        yield from describe(whole, inner, anchors, shown)
 
 
-def table(whole: Mapping[str, Any], part: Mapping[str, Any]) -> str:
+def example(section: str) -> str:
+    """Return an example of a section; raises KeyError when the section has none."""
+    for source in SOURCES:
+        text = (resources.files("openstack_prep.install_configs") / f"{source}.yaml").read_text()
+        if found := re.search(rf"^{section}:.*\n(?: .*\n)*", text, re.MULTILINE):
+            return found[0]
+    return EXAMPLES[section]
+
+
+def table(part: Mapping[str, Any], anchors: Mapping[str, str]) -> str:
+    """Return the fields of an object; types are links to their headings."""
     required = part.get("required", ())
     rows = [
-        f"| `{name}`{' (required)' if name in required else ''} | {kind(each)} | {meaning(each)} |"
+        f"| `{name}`{' (required)' if name in required else ''} | {kind(each, anchors)} | {meaning(each)} |"
         for name, each in part["properties"].items()
     ]
     return "\n".join(["| field | type | meaning |", "|---|---|---|", *rows, ""])
@@ -59,10 +97,11 @@ def meaning(part: Mapping[str, Any]) -> str:
     return " ".join(part.get("description", "").split())
 
 
-def kind(part: Mapping[str, Any]) -> str:
+def kind(part: Mapping[str, Any], anchors: Mapping[str, str]) -> str:
     """Return a type in a few words."""
     if "$ref" in part:
-        return part["$ref"].rpartition("/")[2]
+        name = part["$ref"].rpartition("/")[2]
+        return f"[{name}](#{anchors[name]})"
     if "const" in part:
         return f"`{part['const']}`"
     if "enum" in part:
@@ -74,12 +113,12 @@ def kind(part: Mapping[str, Any]) -> str:
         if any(str(option.get("description", "")).startswith("a number of ") for option in options):
             unit = next(option["description"] for option in options if "description" in option)
             return f"size, {unit.removeprefix('a number of ')}"
-        return " or ".join(dict.fromkeys(map(kind, options)))
+        return " or ".join(dict.fromkeys(kind(option, anchors) for option in options))
     if part.get("type") == "array":
-        return f"list of {kind(part['items'])}" if isinstance(part.get("items"), dict) else "list"
+        return f"list of {kind(part['items'], anchors)}" if isinstance(part.get("items"), dict) else "list"
     if part.get("type") == "object":
         inner = part.get("additionalProperties")
-        return f"mapping to {kind(inner)}" if isinstance(inner, dict) else "mapping"
+        return f"mapping to {kind(inner, anchors)}" if isinstance(inner, dict) else "mapping"
     words = {"string": "text", "integer": "number", "number": "number", "boolean": "true or false"}
     types = part.get("type", "any")
     return " or ".join(dict.fromkeys(words.get(each, each) for each in ([types] if isinstance(types, str) else types)))

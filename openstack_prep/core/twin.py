@@ -1,6 +1,6 @@
 """Twins: two things with one name and our ownership tag, where OpenStack allows a name twice.
 
-How concurrent runs agree on the one that stays, and why no schedule loses it: docs/design.md, "Twins".
+How concurrent runs agree on the one that stays, and why no schedule loses it: docs/decisions.md, "Duplicates".
 """
 
 from __future__ import annotations

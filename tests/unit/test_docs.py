@@ -1,15 +1,33 @@
-"""Documents that are made from the code say what the code says today."""
+"""Generated documents match the code, examples load, and links resolve."""
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import re
+import shlex
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import NoReturn
 
+import pytest
 import yaml
 
+import openstack_prep as prep
+from openstack_prep import hooks
+from openstack_prep.cli import main
+
 ROOT = Path(__file__).parents[2]
+PAGES = {page.relative_to(ROOT): page for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))}
+CODE = re.compile(r"^ *```.*?^ *```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page."""
+    text = re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", each.lower()).strip().replace(" ", "-") for each in headings}
 
 
 def test_docs_spec_md_is_up_to_date() -> None:
@@ -30,3 +48,75 @@ def test_the_readme_shows_the_shipped_spec() -> None:
 def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert "README.md" in (ROOT / ".ci" / "run").read_text()
     assert (ROOT / "README.md").read_text().count("<!-- test command -->\n```sh\n") == 1
+
+
+@pytest.mark.parametrize("name", PAGES, ids=str)
+def test_links_lead_to_files_and_headings(name: Path) -> None:
+    page = PAGES[name]
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", CODE.sub("", page.read_text())):
+        if re.match("[a-z]+:", link):
+            continue
+        target, _, anchor = link.partition("#")
+        file = page.parent / target if target else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(link)
+    assert not broken
+
+
+def test_each_section_of_the_reference_has_an_example_that_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "id_ed25519.pub").write_text("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA== me\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    text = (ROOT / "docs" / "spec.md").read_text()
+    examples = dict(re.findall(r"^## (\w+)\n```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+    assert set(examples) == {each for each in prep.spec.schema()["properties"] if each != "name"}
+    for section, example in examples.items():
+        assert section in yaml.safe_load(example)
+        path = tmp_path / f"{section}.yaml"
+        path.write_text(f"name: lab\n{example}")
+        prep.load_spec(path)
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != Path("docs/spec.md")], ids=str)
+def test_whole_specs_in_guides_load(name: Path, tmp_path: Path) -> None:
+    for example in re.findall(r"^```yaml\n(name: .*?)^```", PAGES[name].read_text(), re.DOTALL | re.MULTILINE):
+        (tmp_path / "spec.yaml").write_text(example)
+        prep.load_spec(tmp_path / "spec.yaml")
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """Yield the arguments of each openstack-prep command in the examples of a page."""
+    for block in re.findall(r"^ *```(?:sh|console)\n(.*?)^ *```", page.read_text(), re.DOTALL | re.MULTILINE):
+        for line in re.findall(r"^(?:\$ )?openstack-prep (.*)$", block, re.MULTILINE):
+            words = shlex.split(line, comments=True)
+            ends = [index for index, word in enumerate(words) if re.match(r"[|>]|2>|&&", word)]
+            yield words[: min(ends, default=None)]
+
+
+class Parsed(Exception):
+    """The command line is valid."""
+
+
+@pytest.mark.parametrize("name", PAGES, ids=str)
+def test_commands_in_examples_parse(name: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parse = argparse.ArgumentParser.parse_args
+
+    def only_parse(*arguments: object) -> NoReturn:
+        parse(*arguments)  # type: ignore[call-overload]
+        raise Parsed
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", only_parse)
+    for command in commands(PAGES[name]):
+        with pytest.raises(Parsed):
+            main.main(command)
+
+
+@pytest.mark.parametrize("name", PAGES, ids=str)
+def test_python_examples_use_names_that_exist(name: Path) -> None:
+    for block in re.findall(r"^```python\n(.*?)^```", PAGES[name].read_text(), re.DOTALL | re.MULTILINE):
+        compile(block, str(name), "exec")
+        for module, attribute in re.findall(r"\b(prep|hooks)\.(\w+)", block):
+            assert hasattr({"prep": prep, "hooks": hooks}[module], attribute), f"{module}.{attribute}"
