@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli.of_cluster import seconds
+from openstack_prep.cli.style import style_of
 from openstack_prep.core import interrupts
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
-    from openstack_prep.core.plan import Plan, Report
+    from openstack_prep.core.plan import Report
     from openstack_prep.spec import Spec
     from openstack_prep.verbs.live_plan import LivePlan
 
@@ -89,7 +90,8 @@ def consent(
     name_holder(plan)
     plan.raise_for_refusals()
     if plan:
-        ask(plan, question, wanted)
+        print(plan.render(style_of(options, sys.stderr)), file=sys.stderr)
+        confirm(question, wanted)
 
 
 def name_holder(plan: LivePlan) -> None:
@@ -112,9 +114,9 @@ def execute(options: argparse.Namespace, cloud: Cloud, plan: LivePlan) -> Report
     from openstack_prep.cli.progress import display
     from openstack_prep.verbs import api
 
-    people = options.format == "text"
+    out = sys.stdout if options.format == "text" else sys.stderr
     try:
-        with display(plan, sys.stdout if people else sys.stderr) as shown:
+        with display(plan, out, style_of(options, out)) as shown:
             report = api.apply(
                 cloud,
                 plan,
@@ -149,15 +151,10 @@ def interrupted_by(number: int) -> int:
     return interrupts.exit_code(number)
 
 
-def ask(plan: Plan, question: str, wanted: str) -> None:
-    print(plan, file=sys.stderr)
-    confirm(question, wanted)
-
-
 def confirm(question: str, wanted: str) -> None:
     """Ask a person; raises ConfigError without the wanted answer."""
     if not sys.stdin.isatty():
-        raise ConfigError("there is no terminal to ask for consent on; give --yes")
+        raise ConfigError("not a terminal; pass --yes to confirm")
     print(question, end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip() != wanted:
         raise ConfigError("not confirmed; nothing was changed")

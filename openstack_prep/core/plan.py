@@ -9,6 +9,7 @@ from openstack_prep.base.errors import Mistake, PlanRefused, PrepError
 from openstack_prep.base.raw import Values
 from openstack_prep.core import text
 from openstack_prep.core.model import Action, Change, Result, Status, Step
+from openstack_prep.core.style import PLAIN, Style
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,10 +56,15 @@ class Plan:
 
     @property
     def table(self) -> str:
-        """The steps, a line each, and how many of what."""
-        steps = (*self.steps, *self.undeclared)
+        """A line per step that does something or is kept for a reason, and how many steps there are of each sort."""
+        return self.render()
+
+    def render(self, style: Style = PLAIN) -> str:
+        """Return the table in a style."""
+        every = (*self.steps, *self.undeclared)
+        steps = [step for step in every if style.unchanged or not text.is_unchanged(step)]
         width = text.width_of(steps)
-        lines = [text.step_line(step, width) for step in steps]
+        lines = [text.step_line(step, width, style) for step in steps]
         counts = "; ".join(filter(None, [text.counts(self.steps), self.left_over]))
         return "\n".join([*lines, f"{self.purpose} {self.spec}: {counts}"])
 

@@ -17,7 +17,7 @@ def add(command: AddCommand) -> None:
     parser.add_argument("--vip", action="append", default=[], metavar="ADDR", help="allow it on all nodes; repeatable")
     parser.add_argument("--wait", type=seconds, default=0, metavar="SECONDS", help="wait that long for the ports (0)")
     parser.add_argument("--move", action="store_true", help="consent to take a floating IP from another port")
-    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
     add_lock_timeout(parser)
 
 

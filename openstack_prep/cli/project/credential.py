@@ -23,7 +23,7 @@ def add(command: AddCommand) -> None:
     rotate.add_argument("--name", metavar="NAME", help="only the application credential of this name")
     rotate.add_argument("--keep-old", action="store_true", help="keep the old ones, as entries CLOUD-old")
     rotate.add_argument("--allow-replace", action="store_true", help="also replace one whose secret is lost")
-    rotate.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    rotate.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
     add_lock_timeout(rotate)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from openstack_prep.cli.running import (
     print_result,
     run_plan,
 )
+from openstack_prep.cli.style import style_of
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -33,19 +35,21 @@ def add(command: AddCommand) -> None:
     plan.add_argument("--destroy", action="store_true", help="show what destroy would do instead")
     plan.add_argument("-o", "--out", type=Path, metavar="FILE", help="save the plan for apply --plan")
     plan.add_argument("--detailed-exitcode", action="store_true", help="0 nothing to do, 1 error, 2 changes pending")
-    apply = command("apply", _apply, "make it so")
+    apply = command("apply", _apply, "apply the spec")
     apply.add_argument("--plan", type=Path, metavar="FILE", help="apply a saved plan; refused when it is stale")
-    destroy = command("destroy", _destroy, "take back what this spec made, and nothing else")
+    destroy = command("destroy", _destroy, "delete only resources managed by this spec")
     show = command("show", _show, "show what exists of a spec, with ids and addresses")
     for each in (plan, apply):
-        each.add_argument("--allow-replace", action="store_true", help="consent to delete and make again what differs")
+        each.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")
     for each in (plan, apply):
         each.add_argument(
             "--adopt", action="store_true", help="change what exists and is not managed by this spec, too"
         )
         each.add_argument("--prune", action="store_true", help="also delete what is managed and no longer in the spec")
+    for each in (plan, apply, destroy):
+        each.add_argument("--all", action="store_true", help="also show the resources that stay unchanged")
     for each in (apply, destroy):
-        each.add_argument("--yes", "-y", action="store_true", help="do not ask")
+        each.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
         add_lock_timeout(each)
     of_plan = "with --plan the one that the plan was made from (default: found by its path relative to the plan)"
     apply.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help=f"the spec, a YAML file; {of_plan}")
@@ -64,7 +68,7 @@ def _plan(options: argparse.Namespace) -> int:
         read = plan_file.content_of(options.spec)
     cloud, spec = open_spec(options, options.spec)
     plan = api.plan_destroy(cloud, spec, jobs=options.jobs) if options.destroy else _plan_apply(options, cloud, spec)
-    print_result(options, plan.table, _plan_data(plan))
+    print_result(options, plan.render(style_of(options, sys.stdout)), _plan_data(plan))
     name_holder(plan)
     plan.raise_for_refusals()
     if options.out:

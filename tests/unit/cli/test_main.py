@@ -106,6 +106,70 @@ def test_data_for_programs(prep: Prep, flavors: Flavors) -> None:
     assert json.loads(prep("show", "--format", "json", "spec.yaml").out)["flavor/worker"]["id"] == "f2"
 
 
+# --- colour and global options ------------------------------------------------------------
+
+GREEN = "\x1b[32m"
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "terminal", "coloured"),
+    [
+        ([], {}, False, False),
+        ([], {}, True, True),
+        ([], {"NO_COLOR": "1"}, True, False),
+        ([], {"NO_COLOR": ""}, True, True),
+        ([], {"TERM": "dumb"}, True, False),
+        ([], {"CLICOLOR_FORCE": "1"}, False, True),
+        ([], {"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, False, False),
+        (["--color", "always"], {"NO_COLOR": "1"}, False, True),
+        (["--color", "never"], {}, True, False),
+    ],
+)
+def test_colour_is_for_terminals(
+    prep: Prep,
+    flavors: Flavors,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    variables: dict[str, str],
+    terminal: bool,
+    coloured: bool,
+) -> None:
+    for name in ("NO_COLOR", "CLICOLOR_FORCE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in ({"TERM": "xterm"} | variables).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
+    assert (GREEN in prep("plan", *words, "spec.yaml").out) is coloured
+
+
+def test_global_options_stand_before_or_after_the_command(prep: Prep, flavors: Flavors) -> None:
+    said = prep("plan", "--format", "json", "--color", "never", "spec.yaml")
+    assert prep("--format", "json", "plan", "--color", "never", "spec.yaml") == said
+    assert prep("--os-cloud", "elsewhere", "plan", "spec.yaml").code == 2
+    assert prep("--format", "yaml", "plan", "--format", "json", "spec.yaml") == said
+
+
+def test_a_global_option_that_a_command_has_no_use_for_is_refused(
+    prep: Prep, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        prep("--format", "json", "example")
+    assert caught.value.code == 2
+    assert "--format" in capsys.readouterr().err
+
+
+def test_plan_shows_what_stays_unchanged_when_asked(prep: Prep, flavors: Flavors) -> None:
+    prep("apply", "--yes", "spec.yaml")
+    assert prep("plan", "spec.yaml").out == "apply lab: 2 unchanged\n"
+    assert prep("plan", "--all", "spec.yaml").out.splitlines()[:2] == ["  = flavor/master", "  = flavor/worker"]
+
+
+def test_ids_of_what_was_created_are_shown_when_asked(prep: Prep, flavors: Flavors) -> None:
+    assert " f1 " in prep("apply", "--yes", "--jobs", "1", "--ids", "spec.yaml").out
+    prep("destroy", "--yes", "spec.yaml")
+    assert re.search(r"^  \+ flavor/master  \(\d", prep("apply", "--yes", "spec.yaml").out, re.MULTILINE)
+
+
 # --- exit codes ---------------------------------------------------------------------------
 
 
@@ -213,7 +277,7 @@ def test_without_a_terminal_consent_must_be_given(prep: Prep, flavors: Flavors, 
     said = prep(verb, "spec.yaml")
     assert said.code == 2
     *plan, refused = said.err.splitlines()
-    assert refused == "openstack-prep: there is no terminal to ask for consent on; give --yes"
+    assert refused == "openstack-prep: not a terminal; pass --yes to confirm"
     assert plan[-1] == f"{verb} lab: 2 to {'delete' if verb == 'destroy' else 'create'}"
     assert flavors == before
 
