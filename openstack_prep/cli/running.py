@@ -75,10 +75,10 @@ def add_lock_timeout(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def carry_out(options: argparse.Namespace, cloud: Cloud, plan: LivePlan) -> int:
+def carry_out(options: argparse.Namespace, cloud: Cloud, plan: LivePlan, spec: Path | None = None) -> int:
     """Apply a plan by consent."""
     consent(options, plan)
-    return run_plan(options, cloud, plan)
+    return run_plan(options, cloud, plan, spec)
 
 
 def consent(
@@ -100,12 +100,18 @@ def name_holder(plan: LivePlan) -> None:
         print(f"openstack-prep: spec {plan.spec} is being applied by {plan.lease.holder}", file=sys.stderr)
 
 
-def run_plan(options: argparse.Namespace, cloud: Cloud, plan: LivePlan) -> int:
+def run_plan(options: argparse.Namespace, cloud: Cloud, plan: LivePlan, spec: Path | None = None) -> int:
+    """Carry a plan out and print how it went; of an apply of a spec also what exists now."""
+    from openstack_prep.cli.summary import summary
+
     report = execute(options, cloud, plan)
     data = report.data()
     if plan.purpose == "apply":
         data["undeclared"] = plan.undeclared_data()
-    print_result(options, "; ".join(filter(None, [report.summary, plan.left_over])), data)
+    lines = ["; ".join(filter(None, [report.summary, plan.left_over]))]
+    if spec is not None:
+        lines.append(summary(report, spec, style_of(options, sys.stdout)))
+    print_result(options, "\n".join(filter(None, lines)), data)
     return code_of(report)
 
 

@@ -114,7 +114,7 @@ def _apply(options: argparse.Namespace) -> int:
     if options.spec is None:
         raise ConfigError("apply: give a SPEC, or --plan FILE")
     cloud, spec = open_spec(options, options.spec)
-    return carry_out(options, cloud, _plan_apply(options, cloud, spec))
+    return carry_out(options, cloud, _plan_apply(options, cloud, spec), options.spec)
 
 
 def _apply_saved(options: argparse.Namespace) -> int:
@@ -134,7 +134,7 @@ def _apply_saved(options: argparse.Namespace) -> int:
     )
     saved.check(plan, path, plan.tenant)
     plan.raise_for_refusals()
-    return run_plan(options, cloud, plan)
+    return run_plan(options, cloud, plan, path)
 
 
 def _destroy(options: argparse.Namespace) -> int:

@@ -81,6 +81,7 @@ def test_plan_apply_and_apply_again(prep: Prep, flavors: Flavors) -> None:
     applied = prep("apply", "--yes", "spec.yaml")
     assert applied.code == 0
     assert "2 done, 0 failed, 0 skipped, 0 unchanged" in applied.out
+    assert applied.out.splitlines()[-1].split() == ["exists:", "2", "flavors"]
     again = prep("apply", "spec.yaml")
     assert (again.code, again.out) == (0, "nothing to do: 2 unchanged\n")
 
