@@ -8,6 +8,7 @@ from pathlib import Path
 
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_cluster import add_cluster_options, chosen_cluster, cloud_of
+from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, consent, print_result, run_plan
 from openstack_prep.cli.style import style_of
 
@@ -27,7 +28,8 @@ def _run(options: argparse.Namespace) -> int:
 
     metadata = chosen_cluster(options)
     cloud = cloud_of(options, metadata)
-    plan, warnings = plan_cleanup(cloud, metadata.infra_id, release=options.release, jobs=options.jobs)
+    with reading(options):
+        plan, warnings = plan_cleanup(cloud, metadata.infra_id, release=options.release, jobs=options.jobs)
     if metadata.cloud not in (None, cloud.name):
         warnings.append(f"metadata.json names the cloud {metadata.cloud}; this is {cloud.name}")
     for each in warnings:

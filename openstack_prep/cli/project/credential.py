@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, carry_out, open_spec
 
 COPIES = """\
@@ -32,14 +33,15 @@ def _rotate(options: argparse.Namespace) -> int:
     from openstack_prep.verbs import rotation
 
     cloud, spec = open_spec(options, options.spec)
-    plan = rotation.plan_rotation(
-        cloud,
-        spec,
-        credential=options.name,
-        keep_old=options.keep_old,
-        allow_replace=options.allow_replace,
-        jobs=options.jobs,
-    )
+    with reading(options):
+        plan = rotation.plan_rotation(
+            cloud,
+            spec,
+            credential=options.name,
+            keep_old=options.keep_old,
+            allow_replace=options.allow_replace,
+            jobs=options.jobs,
+        )
     code = carry_out(options, cloud, plan)
     if code == 0:
         kept = [each.resource.cloud for each in plan.pending if isinstance(each.resource, RotatedKeepingOld)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.raw import Values
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import (
     add_lock_timeout,
     carry_out,
@@ -58,16 +59,13 @@ def add(command: AddCommand) -> None:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    with no_garbage():
-        from openstack_prep.verbs import api
-
     _refuse_beside_destroy(options)
     if options.out:
         from openstack_prep.verbs import plan_file
 
         read = plan_file.content_of(options.spec)
     cloud, spec = open_spec(options, options.spec)
-    plan = api.plan_destroy(cloud, spec, jobs=options.jobs) if options.destroy else _plan_apply(options, cloud, spec)
+    plan = (_plan_destroy if options.destroy else _plan_apply)(options, cloud, spec)
     print_result(options, plan.render(style_of(options, sys.stdout)), _plan_data(plan))
     name_holder(plan)
     plan.raise_for_refusals()
@@ -92,9 +90,17 @@ def _plan_apply(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePl
     with no_garbage():
         from openstack_prep.verbs import api
 
-    return api.plan(
-        cloud, spec, allow_replace=options.allow_replace, adopt=options.adopt, prune=options.prune, jobs=options.jobs
-    )
+    consent = {"allow_replace": options.allow_replace, "adopt": options.adopt, "prune": options.prune}
+    with reading(options):
+        return api.plan(cloud, spec, **consent, jobs=options.jobs)
+
+
+def _plan_destroy(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePlan:
+    with no_garbage():
+        from openstack_prep.verbs import api
+
+    with reading(options):
+        return api.plan_destroy(cloud, spec, jobs=options.jobs)
 
 
 def _plan_data(plan: Plan) -> Values:
@@ -129,20 +135,18 @@ def _apply_saved(options: argparse.Namespace) -> int:
     path = saved.find_spec(options.spec)
     cloud, spec = open_spec(options, path)
     saved.check_cloud(cloud.authenticate())
-    plan = api.plan(
-        cloud, spec, allow_replace=saved.allow_replace, adopt=saved.adopts, prune=saved.prunes, jobs=options.jobs
-    )
+    with reading(options):
+        plan = api.plan(
+            cloud, spec, allow_replace=saved.allow_replace, adopt=saved.adopts, prune=saved.prunes, jobs=options.jobs
+        )
     saved.check(plan, path, plan.tenant)
     plan.raise_for_refusals()
     return run_plan(options, cloud, plan, path)
 
 
 def _destroy(options: argparse.Namespace) -> int:
-    with no_garbage():
-        from openstack_prep.verbs import api
-
     cloud, spec = open_spec(options, options.spec)
-    plan = api.plan_destroy(cloud, spec, jobs=options.jobs)
+    plan = _plan_destroy(options, cloud, spec)
     name = next((each.name for each in spec.resources if each.kind == "project"), spec.name)
     consent(options, plan, f"Destroy this for good? Type the name {name}: ", name)
     return run_plan(options, cloud, plan)
@@ -154,7 +158,8 @@ def _show(options: argparse.Namespace) -> int:
         from openstack_prep.verbs import api
 
     cloud, spec = open_spec(options, options.spec)
-    found = api.show(cloud, spec, jobs=options.jobs)
+    with reading(options):
+        found = api.show(cloud, spec, jobs=options.jobs)
     data = {str(key): text.observed_data(each) for key, each in found.items()}
     print_result(options, text.observed_table(found), data)
     return 0
