@@ -18,7 +18,7 @@ from openstack_prep.base.errors import PrepError
 from openstack_prep.cli import writing
 from openstack_prep.cli.kubernetes import address_pairs, rke, rke_mesh, rke_render
 from openstack_prep.cli.openshift import check, cleanup, ipi, names, post_ipi, pre_ipi, tools, verify, wait_for
-from openstack_prep.cli.project import audit, credential, export, unlock, verbs
+from openstack_prep.cli.project import audit, credential, export, unlock, validate, verbs
 from openstack_prep.cli.running import interrupted_by
 from openstack_prep.core import interrupts
 from openstack_prep.version import __version__
@@ -30,6 +30,7 @@ GROUPS = {
 }
 COMMANDS = (
     verbs,
+    validate,
     audit,
     export,
     check,

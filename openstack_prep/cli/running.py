@@ -26,15 +26,23 @@ LOCK_TIMEOUT = 60.0  # seconds, as in openstack_prep.cloud.lease, which is not l
 
 
 def open_spec(options: argparse.Namespace, path: Path) -> tuple[Cloud, Spec]:
+    spec = read_spec(path)
     with no_garbage():
         from openstack_prep.cloud.connection import connect
+
+        return connect(options.os_cloud or spec.clouds.admin), spec
+
+
+def read_spec(path: Path) -> Spec:
+    """Return a spec, its warnings printed; raises SpecError."""
+    with no_garbage():
         from openstack_prep.spec import load_spec
 
         with _no_plugins():
             spec = load_spec(path)
         for warning in spec.warnings:
             print(f"openstack-prep: warning: {path}: {warning}", file=sys.stderr)
-        return connect(options.os_cloud or spec.clouds.admin), spec
+        return spec
 
 
 @contextlib.contextmanager
