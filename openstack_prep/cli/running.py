@@ -116,6 +116,8 @@ def run_plan(options: argparse.Namespace, cloud: Cloud, plan: LivePlan, spec: Pa
     data = report.data()
     if plan.purpose == "apply":
         data["undeclared"] = plan.undeclared_data()
+    if plan.left_out:
+        data["left_out"] = plan.left_out
     lines = ["; ".join(filter(None, [report.summary, plan.left_over]))]
     if spec is not None:
         lines.append(summary(report, spec, style_of(options, sys.stdout)))

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.running import no_garbage, print_result, read_spec
 
 if TYPE_CHECKING:
-    from openstack_prep.cloud.connection import Cloud
     from openstack_prep.spec import Spec
-
-
-@dataclass(frozen=True)
-class NoCloud:
-    """What an entry of clouds.yaml would take from the connection, left open."""
-
-    auth_url: str = ""
-    region: str | None = None
-    interface: str | None = None
-    config: Mapping[str, object] = field(default_factory=dict)
 
 
 def add(command: AddCommand) -> None:
@@ -51,8 +39,9 @@ def check(spec: Spec) -> None:
     with no_garbage():
         from openstack_prep.core import planner
         from openstack_prep.spec.resolving import resolve_spec
+        from openstack_prep.spec.targets import NoCloud
 
-    resolved = resolve_spec(spec, cast("Cloud", NoCloud()), for_apply=False)
+    resolved = resolve_spec(spec, NoCloud.as_cloud(), for_apply=False)
     if resolved.unread:
         raise SpecError(spec.placed(resolved.unread))
     planner.in_order(resolved.resources, planner.dependencies(resolved.resources))

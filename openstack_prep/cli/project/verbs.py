@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,13 @@ def add(command: AddCommand) -> None:
             "--adopt", action="store_true", help="change what exists and is not managed by this spec, too"
         )
         each.add_argument("--prune", action="store_true", help="also delete what is managed and no longer in the spec")
+        each.add_argument(
+            "--target",
+            action="append",
+            default=[],
+            metavar="KIND/NAME",
+            help="only this resource and what it needs; repeatable; never prunes",
+        )
     for each in (plan, apply, destroy):
         each.add_argument("--all", action="store_true", help="also show the resources that stay unchanged")
     for each in (apply, destroy):
@@ -60,6 +68,7 @@ def add(command: AddCommand) -> None:
 
 def _plan(options: argparse.Namespace) -> int:
     _refuse_beside_destroy(options)
+    _refuse_beside_target(options)
     if options.out:
         from openstack_prep.verbs import plan_file
 
@@ -74,6 +83,13 @@ def _plan(options: argparse.Namespace) -> int:
     return 2 if options.detailed_exitcode and plan else 0
 
 
+def _refuse_beside_target(options: argparse.Namespace) -> None:
+    """Refuse what needs the whole spec: to prune it, or to save its plan and to apply that."""
+    for name in ("prune", "out", "plan"):
+        if options.target and getattr(options, name, None):
+            raise ConfigError(f"--target does not go with --{name}, which needs the whole spec; leave one of them out")
+
+
 def _refuse_beside_destroy(options: argparse.Namespace) -> None:
     """Refuse options of an apply beside ``plan --destroy``; a plan to destroy cannot be saved either."""
     given = {
@@ -81,6 +97,7 @@ def _refuse_beside_destroy(options: argparse.Namespace) -> None:
         "--allow-replace": options.allow_replace,
         "--adopt": options.adopt,
         "--prune": options.prune,
+        "--target": options.target,
     }
     for option in (name for name, value in given.items() if value and options.destroy):
         raise ConfigError(f"plan: {option} does not apply to --destroy; leave it out")
@@ -90,9 +107,15 @@ def _plan_apply(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePl
     with no_garbage():
         from openstack_prep.verbs import api
 
+    whole = len(spec.resources)
+    if options.target:
+        from openstack_prep.spec.targets import limit_to
+
+        spec = limit_to(spec, options.target)
     consent = {"allow_replace": options.allow_replace, "adopt": options.adopt, "prune": options.prune}
     with reading(options):
-        return api.plan(cloud, spec, **consent, jobs=options.jobs)
+        plan = api.plan(cloud, spec, **consent, jobs=options.jobs)
+    return replace(plan, left_out=whole - len(spec.chosen))
 
 
 def _plan_destroy(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePlan:
@@ -111,10 +134,11 @@ def _plan_data(plan: Plan) -> Values:
         "steps": plan.data(),
         "undeclared": plan.undeclared_data(),
         "refusals": [str(each) for each in plan.refusals],
-    }
+    } | ({"left_out": plan.left_out} if plan.left_out else {})
 
 
 def _apply(options: argparse.Namespace) -> int:
+    _refuse_beside_target(options)
     if options.plan:
         return _apply_saved(options)
     if options.spec is None:

@@ -359,6 +359,45 @@ def test_plan_to_destroy_takes_no_option_of_apply(prep: Prep, flavors: Flavors, 
     assert f"{option.partition('=')[0]} does not apply to --destroy" in said.err
 
 
+# --- targets ------------------------------------------------------------------------------
+
+
+def test_only_targets_are_applied_and_the_rest_is_counted(prep: Prep, flavors: Flavors, spec: Path) -> None:
+    planned = prep("plan", "--target", "flavor/worker", "spec.yaml")
+    assert planned.out.splitlines()[-1] == "apply lab: 1 to create; 1 left out by --target"
+    applied = prep("apply", "--yes", "--target", "flavor/worker", "spec.yaml")
+    assert [each["name"] for each in flavors] == ["worker"]
+    assert "1 left out by --target" in applied.out
+    spec.write_text(SPEC.replace("worker", "other"))
+    assert prep("apply", "--yes", "--target", "flavor/master", "spec.yaml").code == 0
+    assert [each["name"] for each in flavors] == ["worker", "master"]
+    data = json.loads(prep("plan", "--format", "json", "--target", "flavor/master", "spec.yaml").out)
+    assert (data["left_out"], data["undeclared"]) == (1, [])
+
+
+def test_all_as_targets_leave_nothing_out(prep: Prep, flavors: Flavors) -> None:
+    said = prep("plan", "--target", "flavor/worker", "--target", "flavor/master", "spec.yaml")
+    assert said.out.splitlines()[-1] == "apply lab: 2 to create"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "--prune", "spec.yaml"],
+        ["plan", "--out", "kept.plan", "spec.yaml"],
+        ["plan", "--destroy", "spec.yaml"],
+        ["apply", "--prune", "--yes", "spec.yaml"],
+        ["apply", "--plan", "kept.plan"],
+        ["apply", "--yes", "spec.yaml", "--target", "flavor/workers"],
+    ],
+)
+def test_a_target_that_makes_no_sense_is_two(prep: Prep, flavors: Flavors, words: list[str]) -> None:
+    said = prep(*words, "--target", "flavor/worker")
+    assert said.code == 2
+    assert "--target" in said.err
+    assert flavors == []
+
+
 # --- kept plans ---------------------------------------------------------------------------
 
 
