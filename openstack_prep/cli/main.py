@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from openstack_prep.base.errors import PrepError
-from openstack_prep.cli import writing
+from openstack_prep.cli import completion, writing
 from openstack_prep.cli.kubernetes import address_pairs, rke, rke_mesh, rke_render
 from openstack_prep.cli.openshift import check, cleanup, ipi, names, post_ipi, pre_ipi, tools, verify, wait_for
 from openstack_prep.cli.project import audit, credential, export, unlock, validate, verbs
@@ -24,9 +24,9 @@ from openstack_prep.core import interrupts
 from openstack_prep.version import __version__
 
 GROUPS = {
-    "credential": "application credentials: give a spec new ones",
-    "address-pairs": "addresses that ports may use besides their own: keep them in step",
-    "rke": "RKE and RKE2 clusters: their files, and what must get through between them",
+    "credential": "application credentials: replace those of a spec",
+    "address-pairs": "allowed address pairs on the ports of a cluster's nodes",
+    "rke": "RKE2 and RKE clusters: their files, and the connections between them",
 }
 COMMANDS = (
     verbs,
@@ -49,6 +49,7 @@ COMMANDS = (
     rke_mesh,
     credential,
     writing,
+    completion,
 )
 
 DEFAULTS = {"debug": False, "color": "auto", "ids": False, "format": "text", "os_cloud": None, "jobs": 8}
@@ -98,7 +99,7 @@ def _main(arguments: Sequence[str] | None) -> int:
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options of a command, global ones with their defaults."""
     parser = build_parser()
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(arguments, argparse.Namespace(parser=parser))
     for name, value in DEFAULTS.items():
         if name not in options:
             setattr(options, name, value)
@@ -131,7 +132,7 @@ def _add_global(parser: argparse.ArgumentParser, names: Collection[str]) -> None
 def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="openstack-prep",
-        description="Take an OpenStack project from nothing to ready for a cluster; mend what is left once it stands.",
+        description="Take an OpenStack project from nothing to ready for a cluster; and complete an installation.",
         epilog=(__doc__ or "").partition("\n\n")[2],
     )
     parser.add_argument("--version", action="version", version=f"openstack-prep {__version__}")
