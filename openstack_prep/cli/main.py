@@ -11,24 +11,26 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from openstack_prep.base.errors import PrepError
-from openstack_prep.cli import writing
+from openstack_prep.cli import completion, writing
 from openstack_prep.cli.kubernetes import address_pairs, rke, rke_mesh, rke_render
 from openstack_prep.cli.openshift import check, cleanup, ipi, names, post_ipi, pre_ipi, tools, verify, wait_for
-from openstack_prep.cli.project import audit, credential, export, unlock, verbs
+from openstack_prep.cli.project import audit, credential, export, unlock, validate, verbs
 from openstack_prep.cli.running import interrupted_by
 from openstack_prep.core import interrupts
 from openstack_prep.version import __version__
 
 GROUPS = {
-    "credential": "application credentials: give a spec new ones",
-    "address-pairs": "addresses that ports may use besides their own: keep them in step",
-    "rke": "RKE and RKE2 clusters: their files, and what must get through between them",
+    "credential": "application credentials: replace those of a spec",
+    "address-pairs": "allowed address pairs on the ports of a cluster's nodes",
+    "rke": "RKE2 and RKE clusters: their files, and the connections between them",
 }
 COMMANDS = (
     verbs,
+    validate,
     audit,
     export,
     check,
@@ -47,7 +49,13 @@ COMMANDS = (
     rke_mesh,
     credential,
     writing,
+    completion,
 )
+
+DEFAULTS = {"debug": False, "color": "auto", "ids": False, "format": "text", "os_cloud": None, "jobs": 8}
+"""Of the options that several commands have."""
+PLAIN, PRINTING, WORK = ("debug", "color"), ("debug", "color", "format"), tuple(DEFAULTS)
+"""Which of them a command has: any; one that prints data; one that reads a cloud."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: Sequence[str] | None) -> int:
-    options = _parser().parse_args(arguments)
+    options = _parsed(arguments)
     if options.debug:
         # requests that hold a secret are never logged; keystoneauth hides tokens itself
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
@@ -88,36 +96,63 @@ def _main(arguments: Sequence[str] | None) -> int:
         return 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return the options of a command, global ones with their defaults."""
+    parser = build_parser()
+    options = parser.parse_args(arguments, argparse.Namespace(parser=parser))
+    for name, value in DEFAULTS.items():
+        if name not in options:
+            setattr(options, name, value)
+        elif name not in options.takes:
+            parser.error(f"--{name.replace('_', '-')} does not apply to this command; leave it out")
+    return options
+
+
+def _add_global(parser: argparse.ArgumentParser, names: Collection[str]) -> None:
+    """Add global options.  They have no default: that of a command would override what is given before it."""
+    group = parser.add_argument_group("global options, before or after the command")
+
+    def add(name: str, text: str, **options: Any) -> None:
+        if name in names:
+            group.add_argument(f"--{name.replace('_', '-')}", default=argparse.SUPPRESS, help=text, **options)
+
+    overrides = "overrides the spec, metadata.json and OS_CLOUD"
+    add("os_cloud", f"entry of clouds.yaml; {overrides}", metavar="NAME")
+    add("jobs", "concurrent requests (8)", type=_positive, metavar="N")
+    add("format", "how to print (text)", choices=("text", "json", "yaml"))
+    add("ids", "show ids in the text, too (json and yaml always hold them)", action="store_true")
+    add(
+        "color",
+        "colours in the text (auto: on a terminal, unless NO_COLOR is set)",
+        choices=("auto", "always", "never"),
+    )
+    add("debug", "log every request that holds no secret, and show tracebacks", action="store_true")
+
+
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="openstack-prep",
-        description="Take an OpenStack project from nothing to ready for a cluster; mend what is left once it stands.",
+        description="Take an OpenStack project from nothing to ready for a cluster; and complete an installation.",
         epilog=(__doc__ or "").partition("\n\n")[2],
     )
     parser.add_argument("--version", action="version", version=f"openstack-prep {__version__}")
+    _add_global(parser, WORK)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    plain = argparse.ArgumentParser(add_help=False)
-    plain.add_argument("--debug", action="store_true", help="log every request without a secret, and show tracebacks")
-    printing = argparse.ArgumentParser(add_help=False, parents=[plain])
-    printing.add_argument("--format", choices=("text", "json", "yaml"), default="text", help="how to print (text)")
-    work = argparse.ArgumentParser(add_help=False, parents=[printing])
-    stronger = "stronger than the spec's, metadata.json's and OS_CLOUD"
-    work.add_argument("--os-cloud", metavar="NAME", help=f"entry of clouds.yaml; {stronger}")
-    work.add_argument("--jobs", type=_positive, default=8, metavar="N", help="requests at a time (8)")
 
     groups = {"": commands}
 
     def command(
         name: str, run: Callable[[argparse.Namespace], int], text: str, cloud: bool = True, data: bool = False
     ) -> argparse.ArgumentParser:
-        parent = work if cloud else printing if data else plain
+        takes = WORK if cloud else PRINTING if data else PLAIN
         group, _, last = name.rpartition(" ")  # "rke check" is one of a group
         if group not in groups:
             shared = commands.add_parser(group, help=GROUPS[group], description=GROUPS[group])
+            _add_global(shared, WORK)
             groups[group] = shared.add_subparsers(required=True, metavar="COMMAND")
-        added = groups[group].add_parser(last, help=text, description=text, parents=[parent])
-        added.set_defaults(run=run)
+        added = groups[group].add_parser(last, help=text, description=text)
+        _add_global(added, takes)
+        added.set_defaults(run=run, takes=takes)
         return added
 
     for each in COMMANDS:

@@ -9,18 +9,19 @@ from typing import Any, Self, TextIO
 
 from openstack_prep.core import text
 from openstack_prep.core.executor import Event
-from openstack_prep.core.model import Action, Key, Status
+from openstack_prep.core.model import Action, Key, Status, Step
 from openstack_prep.core.plan import Plan
+from openstack_prep.core.style import PLAIN, Style
 
 EVERY = 5.0  # seconds between two lines about the same long work
 
 
 class Lines:
-    """One line a step that ended, and now and then one about long work."""
+    """One line per step that ended, and now and then one about long work."""
 
-    def __init__(self, plan: Plan, out: TextIO) -> None:
-        self.out = out
-        self.width = text.width_of(plan)
+    def __init__(self, plan: Plan, out: TextIO, style: Style = PLAIN) -> None:
+        self.out, self.style = out, style
+        self.width = text.width_of(step for step in plan if not text.is_unchanged(step))
         self._told: dict[Key, float] = {}
         self._lock = threading.RLock()  # an interrupt may come in the middle of a line
 
@@ -31,14 +32,13 @@ class Lines:
         pass
 
     def tell(self, event: Event) -> None:
-        if event.phase == "again":
-            self._print(f"  . {event.step!s:<{self.width}}  not done yet; looking again")
-        elif event.phase == "note":
-            self._print(f"  . {event.step!s:<{self.width}}  {event.note}")
+        if event.phase in ("again", "note"):
+            self._print(self._note(event.step, event.note))
         elif event.phase == "awaited":
-            self._print(f"  . {event.step!s:<{self.width}}  is waited for; interrupt again to leave at once")
+            self._print(self._note(event.step, "finishing; press Ctrl-C again to exit immediately"))
         elif event.result is not None and not _untouched(event):
-            self._print(f"{text.result_line(event.result, self.width)}  ({event.result.seconds:.1f} s)")
+            seconds = f"({event.result.seconds:.1f} s)"
+            self._print(text.result_line(event.result, self.width, self.style, seconds))
 
     def progress(self, key: Key, done: int, total: int | None, unpacked: int | None = None) -> None:
         now = time.monotonic()
@@ -47,7 +47,10 @@ class Lines:
                 return
             self._told[key] = now
         part = f" of {total / 2**20:.0f}" if total else ""
-        self._print(f"  . {key!s:<{self.width}}  {done / 2**20:.0f}{part} MiB{_unpacked(unpacked)}")
+        self._print(self._note(key, f"{done / 2**20:.0f}{part} MiB{_unpacked(unpacked)}"))
+
+    def _note(self, about: Step | Key, note: str) -> str:
+        return self.style.line(".", f"{about!s:<{self.width}}", note)
 
     def _print(self, line: str) -> None:
         with self._lock:
@@ -69,8 +72,8 @@ def _untouched(event: Event) -> bool:
 class Live(Lines):
     """The same lines, and below them a bar for the whole and one for each long transfer."""
 
-    def __init__(self, plan: Plan, out: TextIO) -> None:
-        super().__init__(plan, out)
+    def __init__(self, plan: Plan, out: TextIO, style: Style = PLAIN) -> None:
+        super().__init__(plan, out, style)
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -81,7 +84,7 @@ class Live(Lines):
             TransferSpeedColumn,
         )
 
-        console = Console(file=out, highlight=False)
+        console = Console(file=out, highlight=False, no_color=not style.color)
         name = TextColumn("{task.description}", markup=False)
         self._steps = Progress(name, BarColumn(), TextColumn("{task.completed} of {task.total} steps"), console=console)
         self._bytes = Progress(
@@ -117,9 +120,11 @@ class Live(Lines):
         self._bytes.update(self._transfers[key], completed=done, total=total, description=shown)
 
     def _print(self, line: str) -> None:
-        self._live.console.print(line, markup=False, soft_wrap=True)
+        from rich.text import Text
+
+        self._live.console.print(Text.from_ansi(line), soft_wrap=True)
 
 
-def display(plan: Plan, out: TextIO) -> Lines:
+def display(plan: Plan, out: TextIO, style: Style = PLAIN) -> Lines:
     """Return the display that suits where the output goes."""
-    return Live(plan, out) if out.isatty() else Lines(plan, out)
+    return Live(plan, out, style) if out.isatty() else Lines(plan, out, style)

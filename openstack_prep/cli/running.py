@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli.of_cluster import seconds
+from openstack_prep.cli.style import style_of
 from openstack_prep.core import interrupts
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
-    from openstack_prep.core.plan import Plan, Report
+    from openstack_prep.core.plan import Report
     from openstack_prep.spec import Spec
     from openstack_prep.verbs.live_plan import LivePlan
 
@@ -25,15 +26,23 @@ LOCK_TIMEOUT = 60.0  # seconds, as in openstack_prep.cloud.lease, which is not l
 
 
 def open_spec(options: argparse.Namespace, path: Path) -> tuple[Cloud, Spec]:
+    spec = read_spec(path)
     with no_garbage():
         from openstack_prep.cloud.connection import connect
+
+        return connect(options.os_cloud or spec.clouds.admin), spec
+
+
+def read_spec(path: Path) -> Spec:
+    """Return a spec, its warnings printed; raises SpecError."""
+    with no_garbage():
         from openstack_prep.spec import load_spec
 
         with _no_plugins():
             spec = load_spec(path)
         for warning in spec.warnings:
             print(f"openstack-prep: warning: {path}: {warning}", file=sys.stderr)
-        return connect(options.os_cloud or spec.clouds.admin), spec
+        return spec
 
 
 @contextlib.contextmanager
@@ -74,10 +83,10 @@ def add_lock_timeout(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def carry_out(options: argparse.Namespace, cloud: Cloud, plan: LivePlan) -> int:
+def carry_out(options: argparse.Namespace, cloud: Cloud, plan: LivePlan, spec: Path | None = None) -> int:
     """Apply a plan by consent."""
     consent(options, plan)
-    return run_plan(options, cloud, plan)
+    return run_plan(options, cloud, plan, spec)
 
 
 def consent(
@@ -89,7 +98,8 @@ def consent(
     name_holder(plan)
     plan.raise_for_refusals()
     if plan:
-        ask(plan, question, wanted)
+        print(plan.render(style_of(options, sys.stderr)), file=sys.stderr)
+        confirm(question, wanted)
 
 
 def name_holder(plan: LivePlan) -> None:
@@ -98,12 +108,20 @@ def name_holder(plan: LivePlan) -> None:
         print(f"openstack-prep: spec {plan.spec} is being applied by {plan.lease.holder}", file=sys.stderr)
 
 
-def run_plan(options: argparse.Namespace, cloud: Cloud, plan: LivePlan) -> int:
+def run_plan(options: argparse.Namespace, cloud: Cloud, plan: LivePlan, spec: Path | None = None) -> int:
+    """Carry a plan out and print how it went; of an apply of a spec also what exists now."""
+    from openstack_prep.cli.summary import summary
+
     report = execute(options, cloud, plan)
     data = report.data()
     if plan.purpose == "apply":
         data["undeclared"] = plan.undeclared_data()
-    print_result(options, "; ".join(filter(None, [report.summary, plan.left_over])), data)
+    if plan.left_out:
+        data["left_out"] = plan.left_out
+    lines = ["; ".join(filter(None, [report.summary, plan.left_over]))]
+    if spec is not None:
+        lines.append(summary(report, spec, style_of(options, sys.stdout)))
+    print_result(options, "\n".join(filter(None, lines)), data)
     return code_of(report)
 
 
@@ -112,9 +130,9 @@ def execute(options: argparse.Namespace, cloud: Cloud, plan: LivePlan) -> Report
     from openstack_prep.cli.progress import display
     from openstack_prep.verbs import api
 
-    people = options.format == "text"
+    out = sys.stdout if options.format == "text" else sys.stderr
     try:
-        with display(plan, sys.stdout if people else sys.stderr) as shown:
+        with display(plan, out, style_of(options, out)) as shown:
             report = api.apply(
                 cloud,
                 plan,
@@ -149,15 +167,10 @@ def interrupted_by(number: int) -> int:
     return interrupts.exit_code(number)
 
 
-def ask(plan: Plan, question: str, wanted: str) -> None:
-    print(plan, file=sys.stderr)
-    confirm(question, wanted)
-
-
 def confirm(question: str, wanted: str) -> None:
     """Ask a person; raises ConfigError without the wanted answer."""
     if not sys.stdin.isatty():
-        raise ConfigError("there is no terminal to ask for consent on; give --yes")
+        raise ConfigError("not a terminal; pass --yes to confirm")
     print(question, end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip() != wanted:
         raise ConfigError("not confirmed; nothing was changed")

@@ -50,10 +50,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Event:
-    """What a progress display is told: a step has ``started``, is being tried ``again``, or has ``ended``.
+    """What a progress display is told: a step has ``started``, will be tried ``again``, or has ``ended``.
 
-    A ``note`` is what OpenStack says of work that it does for a step.  When the user interrupts the
-    run, each running step is ``awaited``.
+    A ``note`` is what OpenStack says of work that it does for a step; beside ``again`` it says why and how often.
+    When the user interrupts the run, each running step is ``awaited``.
     """
 
     step: Step
@@ -74,6 +74,13 @@ def run(plan: Plan, site: Run, *, jobs: int = JOBS, tell: Callable[[Event], None
     for a step: the report says how each went.
     """
     return _Run(plan, site, tell).run(jobs)
+
+
+def _retrying(state: tenacity.RetryCallState) -> str:
+    """Return why a step is tried again, and which attempt is next."""
+    error = state.outcome.exception() if state.outcome else None
+    conflict = isinstance(error, Overtaken) or getattr(error, "status", None) in (409, 412)
+    return f"{'conflict' if conflict else 'transient error'}, retrying ({state.attempt_number + 1}/{ATTEMPTS})"
 
 
 @contextlib.contextmanager
@@ -194,6 +201,7 @@ class _Run:
             stop=tenacity.stop_after_attempt(ATTEMPTS) | tenacity.stop_when_event_set(self.stop),
             wait=tenacity.wait_exponential(PAUSE) + tenacity.wait_random(0, PAUSE),
             sleep=tenacity.sleep_using_event(self.stop),
+            before_sleep=lambda state: self.tell(Event(step, "again", note=_retrying(state))),
             reraise=True,
         )
         decided: Step | None = None  # what the first attempt found to do: what the report says was done
@@ -202,8 +210,6 @@ class _Run:
                 now, site = step, self.site
                 site.check_lease()
                 again = attempt.retry_state.attempt_number > 1
-                if again:
-                    self.tell(Event(step, "again"))
                 if again or step.decided_later or (step.action is Action.CREATE and self.in_company.is_set()):
                     site = self.site.fresh()
                     now = self._look_again(step, site)

@@ -9,6 +9,7 @@ from openstack_prep.base.errors import Mistake, PlanRefused, PrepError
 from openstack_prep.base.raw import Values
 from openstack_prep.core import text
 from openstack_prep.core.model import Action, Change, Result, Status, Step
+from openstack_prep.core.style import PLAIN, Style
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +19,7 @@ class Plan:
     ``purpose`` is "apply" or "destroy"; ``refusals`` are why it may not be carried out.  ``undeclared``
     are the deletions that apply would add with ``prune``: of what is managed and no longer in the spec; and what stays
     in any case, because it may be another spec's of the same name.
+    ``left_out`` is how many resources of the spec were not asked for.
     ``allow_replace`` and ``adopt`` are the consent that it was made with.  It covers what the steps show, and what
     steps that are ``previewed_later`` replace: whatever else a run finds is refused.
     """
@@ -27,6 +29,7 @@ class Plan:
     steps: tuple[Step, ...]
     refusals: tuple[Mistake, ...] = ()
     undeclared: tuple[Step, ...] = ()
+    left_out: int = 0
     allow_replace: bool = False
     adopt: bool = False
 
@@ -55,18 +58,25 @@ class Plan:
 
     @property
     def table(self) -> str:
-        """The steps, a line each, and how many of what."""
-        steps = (*self.steps, *self.undeclared)
+        """A line per step that does something or is kept for a reason, and how many steps there are of each sort."""
+        return self.render()
+
+    def render(self, style: Style = PLAIN) -> str:
+        """Return the table in a style."""
+        every = (*self.steps, *self.undeclared)
+        steps = [step for step in every if style.unchanged or not text.is_unchanged(step)]
         width = text.width_of(steps)
-        lines = [text.step_line(step, width) for step in steps]
+        lines = [text.step_line(step, width, style) for step in steps]
         counts = "; ".join(filter(None, [text.counts(self.steps), self.left_over]))
         return "\n".join([*lines, f"{self.purpose} {self.spec}: {counts}"])
 
     @property
     def left_over(self) -> str:
-        """How much apply would also delete with ``prune``; empty when that is nothing."""
+        """What the plan leaves: what apply would delete with ``prune``, and what was not asked for; mostly empty."""
         removals = [step for step in self.undeclared if step.action is Action.DELETE]
-        return f"{len(removals)} no longer in the spec, deleted only with --prune" if removals else ""
+        words = [f"{len(removals)} no longer in the spec, deleted only with --prune"] if removals else []
+        words += [f"{self.left_out} left out by --target"] if self.left_out else []
+        return "; ".join(words)
 
     def __str__(self) -> str:
         return "\n".join([self.table, *(f"  ! {refusal}" for refusal in self.refusals)])

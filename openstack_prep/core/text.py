@@ -9,6 +9,7 @@ from openstack_prep.base.errors import PrepError
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.raw import Values
 from openstack_prep.core.model import Action, Change, Observed, Resource, Result, Status, Step
+from openstack_prep.core.style import PLAIN, Style
 
 WHOLE = frozenset({"next", "then", "warning"})
 """Outputs that are of no use when they are cut, such as commands to type."""
@@ -53,8 +54,13 @@ def fields_of_new(resource: Resource) -> Values:
     return {name: value for name, value in resource.desired().items() if name not in resource.implied}
 
 
-def step_line(step: Step, width: int) -> str:
-    return f"{step.action.mark:>3} {step!s:<{width}}  {details(step)}".rstrip()
+def step_line(step: Step, width: int, style: Style = PLAIN) -> str:
+    return style.line(step.action.mark, f"{step!s:<{width}}", details(step))
+
+
+def is_unchanged(step: Step) -> bool:
+    """Whether there is nothing to say about a step: what is kept for a reason is no such thing."""
+    return step.action is Action.KEEP and not details(step)
 
 
 def details(step: Step) -> str:
@@ -91,8 +97,8 @@ def change_text(change: Change) -> str:
     return f"{change.field} {show(before)} -> {show(after)}"
 
 
-def result_line(result: Result, width: int) -> str:
-    """Return one step's outcome, with the id and address of what stands there now."""
+def result_line(result: Result, width: int, style: Style = PLAIN, note: str = "") -> str:
+    """Return one step's outcome, with the address of what exists now, its id if wanted, and a note."""
     mark = {Status.DONE: result.step.action.mark, Status.FAILED: "!", Status.SKIPPED: "?"}[result.status]
     details = ""
     if result.status is Status.FAILED:
@@ -102,8 +108,8 @@ def result_line(result: Result, width: int) -> str:
     elif result.step.action is Action.DELETE:
         details = f"address {address}" if (address := address_of(result.step)) else ""
     elif result.observed is not None:
-        details = "  ".join([*_told(result.observed), *_before(result.step)])
-    return f"{mark:>3} {result.step!s:<{width}}  {details}".rstrip()
+        details = "  ".join([*_told(result.observed, style.ids), *_before(result.step)])
+    return style.line(mark, f"{result.step!s:<{width}}", "  ".join(filter(None, (details, note))))
 
 
 def _before(step: Step) -> Iterable[str]:
@@ -150,10 +156,12 @@ def observed_data(observed: Observed | None) -> Values | None:
     return {"id": observed.id, "ours": observed.ours, "outputs": dict(observed.outputs)}
 
 
-def _told(observed: Observed) -> Iterable[str]:
-    """Yield the id and what else is worth telling."""
-    yield observed.id
-    told = ((name, value) for name, value in observed.outputs.items() if value not in observed.id)
+def _told(observed: Observed, ids: bool = True) -> Iterable[str]:
+    """Yield the id, if wanted or if it is a phrase such as "5 ports", and the outputs that it does not contain."""
+    shown = observed.id if ids or " " in observed.id else ""
+    if shown:
+        yield shown
+    told = ((name, value) for name, value in observed.outputs.items() if value not in shown)
     for name, value in told:
         whole = value.isprintable() and (len(value) <= 120 or name in WHOLE)
         yield f"{name} {value if whole else show(value)}"

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_cluster import add_cluster_options, chosen_cluster, cloud_of
+from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, consent, print_result, run_plan
+from openstack_prep.cli.style import style_of
 
 
 def add(command: AddCommand) -> None:
@@ -17,7 +19,7 @@ def add(command: AddCommand) -> None:
     add_cluster_options(parser)
     parser.add_argument("--plan", action="store_true", help="list what would go, and change nothing")
     parser.add_argument("--release", metavar="SPEC", help="release floating IPs, too, that the spec of this name made")
-    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
     add_lock_timeout(parser)
 
 
@@ -26,14 +28,15 @@ def _run(options: argparse.Namespace) -> int:
 
     metadata = chosen_cluster(options)
     cloud = cloud_of(options, metadata)
-    plan, warnings = plan_cleanup(cloud, metadata.infra_id, release=options.release, jobs=options.jobs)
+    with reading(options):
+        plan, warnings = plan_cleanup(cloud, metadata.infra_id, release=options.release, jobs=options.jobs)
     if metadata.cloud not in (None, cloud.name):
         warnings.append(f"metadata.json names the cloud {metadata.cloud}; this is {cloud.name}")
     for each in warnings:
         print(f"openstack-prep: warning: {each}", file=sys.stderr)
     if options.plan:
         data = {"infra_id": metadata.infra_id, "steps": plan.data(), "refusals": [str(each) for each in plan.refusals]}
-        print_result(options, plan.table, data)
+        print_result(options, plan.render(style_of(options, sys.stdout)), data)
         plan.raise_for_refusals()
         return 0
     if not (plan or plan.refusals):

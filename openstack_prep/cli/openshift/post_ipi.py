@@ -6,6 +6,7 @@ import argparse
 
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_cluster import add_cluster_options, chosen_cluster, cloud_of, seconds
+from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, carry_out
 
 
@@ -17,7 +18,7 @@ def add(command: AddCommand) -> None:
     parser.add_argument("--vip", action="append", default=[], metavar="ADDR", help="allow it on all nodes; repeatable")
     parser.add_argument("--wait", type=seconds, default=0, metavar="SECONDS", help="wait that long for the ports (0)")
     parser.add_argument("--move", action="store_true", help="consent to take a floating IP from another port")
-    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
     add_lock_timeout(parser)
 
 
@@ -35,4 +36,6 @@ def _run(options: argparse.Namespace) -> int:
     )
     cloud = cloud_of(options, metadata)
     wait_for_ports(cloud, spec, options.wait)
-    return carry_out(options, cloud, api.plan(cloud, spec, jobs=options.jobs))
+    with reading(options):
+        plan = api.plan(cloud, spec, jobs=options.jobs)
+    return carry_out(options, cloud, plan)

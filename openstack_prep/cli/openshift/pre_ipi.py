@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, code_of, consent, execute, open_spec, print_result
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ def add(command: AddCommand) -> None:
 
 def add_preparation(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hosts", type=Path, metavar="FILE", help="the installer's machine's hosts file (/etc/hosts)")
-    parser.add_argument("--allow-replace", action="store_true", help="consent to delete and make again what differs")
-    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    parser.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
     add_lock_timeout(parser)
 
 
@@ -68,7 +69,8 @@ def prepare(options: argparse.Namespace, *, look: bool = True) -> Ready:
     cloud, spec = open_spec(options, options.spec)
     hosts = options.hosts or HOSTS
     examine(spec, hosts if look else None)
-    plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
+    with reading(options):
+        plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
     consent(options, plan)
     report = execute(options, cloud, plan)
     return checked(spec, report, look=look, hosts=hosts, jobs=options.jobs)

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import open_spec, print_result
 
 
@@ -20,7 +21,8 @@ def _run(options: argparse.Namespace) -> int:
     from openstack_prep.verbs.audit import audit
 
     cloud, spec = open_spec(options, options.spec)
-    found = audit(cloud, spec, jobs=options.jobs)
+    with reading(options):
+        found = audit(cloud, spec, jobs=options.jobs)
     lines = [str(each) for each in found]
     summary = f"audit {spec.name}: {len(found)} found" if found else f"audit {spec.name}: no drift"
     print_result(options, "\n".join([*lines, summary]), {"spec": spec.name, "drift": [each.data() for each in found]})

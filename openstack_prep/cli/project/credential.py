@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, carry_out, open_spec
 
 COPIES = """\
@@ -23,7 +24,7 @@ def add(command: AddCommand) -> None:
     rotate.add_argument("--name", metavar="NAME", help="only the application credential of this name")
     rotate.add_argument("--keep-old", action="store_true", help="keep the old ones, as entries CLOUD-old")
     rotate.add_argument("--allow-replace", action="store_true", help="also replace one whose secret is lost")
-    rotate.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    rotate.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
     add_lock_timeout(rotate)
 
 
@@ -32,14 +33,15 @@ def _rotate(options: argparse.Namespace) -> int:
     from openstack_prep.verbs import rotation
 
     cloud, spec = open_spec(options, options.spec)
-    plan = rotation.plan_rotation(
-        cloud,
-        spec,
-        credential=options.name,
-        keep_old=options.keep_old,
-        allow_replace=options.allow_replace,
-        jobs=options.jobs,
-    )
+    with reading(options):
+        plan = rotation.plan_rotation(
+            cloud,
+            spec,
+            credential=options.name,
+            keep_old=options.keep_old,
+            allow_replace=options.allow_replace,
+            jobs=options.jobs,
+        )
     code = carry_out(options, cloud, plan)
     if code == 0:
         kept = [each.resource.cloud for each in plan.pending if isinstance(each.resource, RotatedKeepingOld)]

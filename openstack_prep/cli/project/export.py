@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.reading import reading
 
 
 def add(command: AddCommand) -> None:
@@ -30,7 +31,8 @@ def _run(options: argparse.Namespace) -> int:
             raise ConfigError(f"--kind {kind!r} does not exist; choose from {', '.join(known)}")
     project = Project(name=options.project, domain=options.project_domain) if options.project else None
     cloud = connect(options.os_cloud).authenticate()
-    found = export(cloud, project, kinds=options.kind, name=options.name, tag=options.tag, jobs=options.jobs)
+    with reading(options):
+        found = export(cloud, project, kinds=options.kind, name=options.name, tag=options.tag, jobs=options.jobs)
     text = str(found).rstrip()
     print_result(options, text, {"spec": dict(found.sections), "left_out": list(found.unsaid)})
     return 0

@@ -20,7 +20,7 @@ def add(command: AddCommand) -> None:
     parser = command("unlock", _run, "end the lease of a run that is dead, so that others can work on the spec")
     parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="the spec, a YAML file")
     parser.add_argument("--name", metavar="NAME", help="instead of a spec: an infraID, in the connection's own project")
-    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.raw import Values
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import (
     add_lock_timeout,
     carry_out,
@@ -19,6 +22,7 @@ from openstack_prep.cli.running import (
     print_result,
     run_plan,
 )
+from openstack_prep.cli.style import style_of
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -33,19 +37,28 @@ def add(command: AddCommand) -> None:
     plan.add_argument("--destroy", action="store_true", help="show what destroy would do instead")
     plan.add_argument("-o", "--out", type=Path, metavar="FILE", help="save the plan for apply --plan")
     plan.add_argument("--detailed-exitcode", action="store_true", help="0 nothing to do, 1 error, 2 changes pending")
-    apply = command("apply", _apply, "make it so")
+    apply = command("apply", _apply, "apply the spec")
     apply.add_argument("--plan", type=Path, metavar="FILE", help="apply a saved plan; refused when it is stale")
-    destroy = command("destroy", _destroy, "take back what this spec made, and nothing else")
+    destroy = command("destroy", _destroy, "delete only resources managed by this spec")
     show = command("show", _show, "show what exists of a spec, with ids and addresses")
     for each in (plan, apply):
-        each.add_argument("--allow-replace", action="store_true", help="consent to delete and make again what differs")
+        each.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")
     for each in (plan, apply):
         each.add_argument(
             "--adopt", action="store_true", help="change what exists and is not managed by this spec, too"
         )
         each.add_argument("--prune", action="store_true", help="also delete what is managed and no longer in the spec")
+        each.add_argument(
+            "--target",
+            action="append",
+            default=[],
+            metavar="KIND/NAME",
+            help="only this resource and what it needs; repeatable; never prunes",
+        )
+    for each in (plan, apply, destroy):
+        each.add_argument("--all", action="store_true", help="also show the resources that stay unchanged")
     for each in (apply, destroy):
-        each.add_argument("--yes", "-y", action="store_true", help="do not ask")
+        each.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
         add_lock_timeout(each)
     of_plan = "with --plan the one that the plan was made from (default: found by its path relative to the plan)"
     apply.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help=f"the spec, a YAML file; {of_plan}")
@@ -54,22 +67,27 @@ def add(command: AddCommand) -> None:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    with no_garbage():
-        from openstack_prep.verbs import api
-
     _refuse_beside_destroy(options)
+    _refuse_beside_target(options)
     if options.out:
         from openstack_prep.verbs import plan_file
 
         read = plan_file.content_of(options.spec)
     cloud, spec = open_spec(options, options.spec)
-    plan = api.plan_destroy(cloud, spec, jobs=options.jobs) if options.destroy else _plan_apply(options, cloud, spec)
-    print_result(options, plan.table, _plan_data(plan))
+    plan = (_plan_destroy if options.destroy else _plan_apply)(options, cloud, spec)
+    print_result(options, plan.render(style_of(options, sys.stdout)), _plan_data(plan))
     name_holder(plan)
     plan.raise_for_refusals()
     if options.out:
         plan_file.save(options.out, plan, options.spec, read, cloud, plan.tenant)
     return 2 if options.detailed_exitcode and plan else 0
+
+
+def _refuse_beside_target(options: argparse.Namespace) -> None:
+    """Refuse what needs the whole spec: to prune it, or to save its plan and to apply that."""
+    for name in ("prune", "out", "plan"):
+        if options.target and getattr(options, name, None):
+            raise ConfigError(f"--target does not go with --{name}, which needs the whole spec; leave one of them out")
 
 
 def _refuse_beside_destroy(options: argparse.Namespace) -> None:
@@ -79,6 +97,7 @@ def _refuse_beside_destroy(options: argparse.Namespace) -> None:
         "--allow-replace": options.allow_replace,
         "--adopt": options.adopt,
         "--prune": options.prune,
+        "--target": options.target,
     }
     for option in (name for name, value in given.items() if value and options.destroy):
         raise ConfigError(f"plan: {option} does not apply to --destroy; leave it out")
@@ -88,9 +107,23 @@ def _plan_apply(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePl
     with no_garbage():
         from openstack_prep.verbs import api
 
-    return api.plan(
-        cloud, spec, allow_replace=options.allow_replace, adopt=options.adopt, prune=options.prune, jobs=options.jobs
-    )
+    whole = len(spec.resources)
+    if options.target:
+        from openstack_prep.spec.targets import limit_to
+
+        spec = limit_to(spec, options.target)
+    consent = {"allow_replace": options.allow_replace, "adopt": options.adopt, "prune": options.prune}
+    with reading(options):
+        plan = api.plan(cloud, spec, **consent, jobs=options.jobs)
+    return replace(plan, left_out=whole - len(spec.chosen))
+
+
+def _plan_destroy(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePlan:
+    with no_garbage():
+        from openstack_prep.verbs import api
+
+    with reading(options):
+        return api.plan_destroy(cloud, spec, jobs=options.jobs)
 
 
 def _plan_data(plan: Plan) -> Values:
@@ -101,16 +134,17 @@ def _plan_data(plan: Plan) -> Values:
         "steps": plan.data(),
         "undeclared": plan.undeclared_data(),
         "refusals": [str(each) for each in plan.refusals],
-    }
+    } | ({"left_out": plan.left_out} if plan.left_out else {})
 
 
 def _apply(options: argparse.Namespace) -> int:
+    _refuse_beside_target(options)
     if options.plan:
         return _apply_saved(options)
     if options.spec is None:
         raise ConfigError("apply: give a SPEC, or --plan FILE")
     cloud, spec = open_spec(options, options.spec)
-    return carry_out(options, cloud, _plan_apply(options, cloud, spec))
+    return carry_out(options, cloud, _plan_apply(options, cloud, spec), options.spec)
 
 
 def _apply_saved(options: argparse.Namespace) -> int:
@@ -125,20 +159,18 @@ def _apply_saved(options: argparse.Namespace) -> int:
     path = saved.find_spec(options.spec)
     cloud, spec = open_spec(options, path)
     saved.check_cloud(cloud.authenticate())
-    plan = api.plan(
-        cloud, spec, allow_replace=saved.allow_replace, adopt=saved.adopts, prune=saved.prunes, jobs=options.jobs
-    )
+    with reading(options):
+        plan = api.plan(
+            cloud, spec, allow_replace=saved.allow_replace, adopt=saved.adopts, prune=saved.prunes, jobs=options.jobs
+        )
     saved.check(plan, path, plan.tenant)
     plan.raise_for_refusals()
-    return run_plan(options, cloud, plan)
+    return run_plan(options, cloud, plan, path)
 
 
 def _destroy(options: argparse.Namespace) -> int:
-    with no_garbage():
-        from openstack_prep.verbs import api
-
     cloud, spec = open_spec(options, options.spec)
-    plan = api.plan_destroy(cloud, spec, jobs=options.jobs)
+    plan = _plan_destroy(options, cloud, spec)
     name = next((each.name for each in spec.resources if each.kind == "project"), spec.name)
     consent(options, plan, f"Destroy this for good? Type the name {name}: ", name)
     return run_plan(options, cloud, plan)
@@ -150,7 +182,8 @@ def _show(options: argparse.Namespace) -> int:
         from openstack_prep.verbs import api
 
     cloud, spec = open_spec(options, options.spec)
-    found = api.show(cloud, spec, jobs=options.jobs)
+    with reading(options):
+        found = api.show(cloud, spec, jobs=options.jobs)
     data = {str(key): text.observed_data(each) for key, each in found.items()}
     print_result(options, text.observed_table(found), data)
     return 0

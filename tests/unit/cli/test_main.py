@@ -81,6 +81,7 @@ def test_plan_apply_and_apply_again(prep: Prep, flavors: Flavors) -> None:
     applied = prep("apply", "--yes", "spec.yaml")
     assert applied.code == 0
     assert "2 done, 0 failed, 0 skipped, 0 unchanged" in applied.out
+    assert applied.out.splitlines()[-1].split() == ["exists:", "2", "flavors"]
     again = prep("apply", "spec.yaml")
     assert (again.code, again.out) == (0, "nothing to do: 2 unchanged\n")
 
@@ -104,6 +105,70 @@ def test_data_for_programs(prep: Prep, flavors: Flavors) -> None:
     report = yaml.safe_load(prep("apply", "--yes", "--jobs", "1", "--format", "yaml", "spec.yaml").out)
     assert [(step["status"], step["id"]) for step in report["steps"]] == [("done", "f1"), ("done", "f2")]
     assert json.loads(prep("show", "--format", "json", "spec.yaml").out)["flavor/worker"]["id"] == "f2"
+
+
+# --- colour and global options ------------------------------------------------------------
+
+GREEN = "\x1b[32m"
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "terminal", "coloured"),
+    [
+        ([], {}, False, False),
+        ([], {}, True, True),
+        ([], {"NO_COLOR": "1"}, True, False),
+        ([], {"NO_COLOR": ""}, True, True),
+        ([], {"TERM": "dumb"}, True, False),
+        ([], {"CLICOLOR_FORCE": "1"}, False, True),
+        ([], {"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, False, False),
+        (["--color", "always"], {"NO_COLOR": "1"}, False, True),
+        (["--color", "never"], {}, True, False),
+    ],
+)
+def test_colour_is_for_terminals(
+    prep: Prep,
+    flavors: Flavors,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    variables: dict[str, str],
+    terminal: bool,
+    coloured: bool,
+) -> None:
+    for name in ("NO_COLOR", "CLICOLOR_FORCE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in ({"TERM": "xterm"} | variables).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
+    assert (GREEN in prep("plan", *words, "spec.yaml").out) is coloured
+
+
+def test_global_options_stand_before_or_after_the_command(prep: Prep, flavors: Flavors) -> None:
+    said = prep("plan", "--format", "json", "--color", "never", "spec.yaml")
+    assert prep("--format", "json", "plan", "--color", "never", "spec.yaml") == said
+    assert prep("--os-cloud", "elsewhere", "plan", "spec.yaml").code == 2
+    assert prep("--format", "yaml", "plan", "--format", "json", "spec.yaml") == said
+
+
+def test_a_global_option_that_a_command_has_no_use_for_is_refused(
+    prep: Prep, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        prep("--format", "json", "example")
+    assert caught.value.code == 2
+    assert "--format" in capsys.readouterr().err
+
+
+def test_plan_shows_what_stays_unchanged_when_asked(prep: Prep, flavors: Flavors) -> None:
+    prep("apply", "--yes", "spec.yaml")
+    assert prep("plan", "spec.yaml").out == "apply lab: 2 unchanged\n"
+    assert prep("plan", "--all", "spec.yaml").out.splitlines()[:2] == ["  = flavor/master", "  = flavor/worker"]
+
+
+def test_ids_of_what_was_created_are_shown_when_asked(prep: Prep, flavors: Flavors) -> None:
+    assert " f1 " in prep("apply", "--yes", "--jobs", "1", "--ids", "spec.yaml").out
+    prep("destroy", "--yes", "spec.yaml")
+    assert re.search(r"^  \+ flavor/master  \(\d", prep("apply", "--yes", "spec.yaml").out, re.MULTILINE)
 
 
 # --- exit codes ---------------------------------------------------------------------------
@@ -213,7 +278,7 @@ def test_without_a_terminal_consent_must_be_given(prep: Prep, flavors: Flavors, 
     said = prep(verb, "spec.yaml")
     assert said.code == 2
     *plan, refused = said.err.splitlines()
-    assert refused == "openstack-prep: there is no terminal to ask for consent on; give --yes"
+    assert refused == "openstack-prep: not a terminal; pass --yes to confirm"
     assert plan[-1] == f"{verb} lab: 2 to {'delete' if verb == 'destroy' else 'create'}"
     assert flavors == before
 
@@ -292,6 +357,45 @@ def test_plan_to_destroy_takes_no_option_of_apply(prep: Prep, flavors: Flavors, 
     said = prep("plan", "--destroy", option, "spec.yaml")
     assert said.code == 2
     assert f"{option.partition('=')[0]} does not apply to --destroy" in said.err
+
+
+# --- targets ------------------------------------------------------------------------------
+
+
+def test_only_targets_are_applied_and_the_rest_is_counted(prep: Prep, flavors: Flavors, spec: Path) -> None:
+    planned = prep("plan", "--target", "flavor/worker", "spec.yaml")
+    assert planned.out.splitlines()[-1] == "apply lab: 1 to create; 1 left out by --target"
+    applied = prep("apply", "--yes", "--target", "flavor/worker", "spec.yaml")
+    assert [each["name"] for each in flavors] == ["worker"]
+    assert "1 left out by --target" in applied.out
+    spec.write_text(SPEC.replace("worker", "other"))
+    assert prep("apply", "--yes", "--target", "flavor/master", "spec.yaml").code == 0
+    assert [each["name"] for each in flavors] == ["worker", "master"]
+    data = json.loads(prep("plan", "--format", "json", "--target", "flavor/master", "spec.yaml").out)
+    assert (data["left_out"], data["undeclared"]) == (1, [])
+
+
+def test_all_as_targets_leave_nothing_out(prep: Prep, flavors: Flavors) -> None:
+    said = prep("plan", "--target", "flavor/worker", "--target", "flavor/master", "spec.yaml")
+    assert said.out.splitlines()[-1] == "apply lab: 2 to create"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "--prune", "spec.yaml"],
+        ["plan", "--out", "kept.plan", "spec.yaml"],
+        ["plan", "--destroy", "spec.yaml"],
+        ["apply", "--prune", "--yes", "spec.yaml"],
+        ["apply", "--plan", "kept.plan"],
+        ["apply", "--yes", "spec.yaml", "--target", "flavor/workers"],
+    ],
+)
+def test_a_target_that_makes_no_sense_is_two(prep: Prep, flavors: Flavors, words: list[str]) -> None:
+    said = prep(*words, "--target", "flavor/worker")
+    assert said.code == 2
+    assert "--target" in said.err
+    assert flavors == []
 
 
 # --- kept plans ---------------------------------------------------------------------------

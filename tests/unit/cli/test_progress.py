@@ -56,7 +56,7 @@ Shown = Callable[[Callable[[Lines], None]], str]
 
 
 def test_a_line_for_each_step_that_ended(plan: Plan, shown: Shown) -> None:
-    assert "  + box/image  id-image  (1.2 s)" in shown(lambda display: display.tell(ended(plan, "image")))
+    assert "  + box/image  (1.2 s)" in shown(lambda display: display.tell(ended(plan, "image")))
 
 
 def test_what_is_kept_is_not_told(plan: Plan, shown: Shown) -> None:
@@ -69,8 +69,8 @@ def test_a_failure_is_told_even_of_what_was_to_be_kept(plan: Plan, shown: Shown)
 
 
 def test_a_doubtful_answer_is_told(plan: Plan, shown: Shown) -> None:
-    said = shown(lambda display: display.tell(Event(plan.steps[1], "again")))
-    assert ". box/image  not done yet; looking again" in said
+    said = shown(lambda display: display.tell(Event(plan.steps[1], "again", note="conflict, retrying (2/5)")))
+    assert ". box/image  conflict, retrying (2/5)" in said
 
 
 def test_what_looks_like_markup_is_shown_as_it_is(plan: Plan, shown: Shown) -> None:

@@ -33,12 +33,11 @@ def waiting(options):
     print("done", flush=True)
     return 0
 
-class Parser:
-    def parse_args(self, arguments):
-        import argparse
-        return argparse.Namespace(run=waiting, debug=False)
+def parsed(arguments):
+    import argparse
+    return argparse.Namespace(run=waiting, debug=False)
 
-cli._parser = Parser
+cli._parsed = parsed
 sys.exit(cli.main())
 """
 

@@ -45,7 +45,7 @@ def test_without_consent_nothing_goes(
     clouds_yaml: Path, there: Lists, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(WORDS) == 2
-    assert "give --yes" in capsys.readouterr().err
+    assert "--yes" in capsys.readouterr().err
     assert not [each for each in sent(services) if not each.startswith("GET")]
 
 

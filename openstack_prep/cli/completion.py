@@ -1,0 +1,42 @@
+"""``completion``: a script by which a shell completes commands, options and files."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.cli import AddCommand
+
+SHELLS = ("bash", "zsh")
+HOW = "Example: openstack-prep completion bash > /etc/bash_completion.d/openstack-prep"
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("completion", _run, "print a completion script for your shell (needs shtab)", cloud=False)
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
+    parser.epilog = HOW
+
+
+def _run(options: argparse.Namespace) -> int:
+    try:
+        import shtab
+    except ImportError:
+        what = "completion: the package shtab is not installed; pip install 'openstack_prep[completion]'"
+        raise ConfigError(what) from None
+    _complete_files(options.parser)
+    print(shtab.complete(options.parser, options.shell))
+    return 0
+
+
+def _complete_files(parser: argparse.ArgumentParser) -> None:
+    """Have all that is a path completed as one, in all subcommands."""
+    import shtab
+
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                _complete_files(each)
+        elif action.type is Path:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]

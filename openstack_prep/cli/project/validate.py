@@ -1,0 +1,57 @@
+"""``validate``: the mistakes in a spec that can be found without a cloud."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.running import no_garbage, print_result, read_spec
+
+if TYPE_CHECKING:
+    from openstack_prep.spec import Spec
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("validate", _run, "check a spec without a cloud; exit code 2 if it is wrong", False, True)
+    parser.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file")
+
+
+def _run(options: argparse.Namespace) -> int:
+    try:
+        spec = read_spec(options.spec)
+        check(spec)
+    except SpecError as error:
+        if options.format == "text":
+            raise
+        print_result(options, "", _data(None, error.mistakes))
+        return error.exit_code
+    print_result(options, f"{options.spec}: valid, {len(spec.resources)} resources", _data(spec))
+    return 0
+
+
+def check(spec: Spec) -> None:
+    """Compare the resources of a spec with one another; raises SpecError with what contradicts."""
+    with no_garbage():
+        from openstack_prep.core import planner
+        from openstack_prep.spec.resolving import resolve_spec
+        from openstack_prep.spec.targets import NoCloud
+
+    resolved = resolve_spec(spec, NoCloud.as_cloud(), for_apply=False)
+    if resolved.unread:
+        raise SpecError(spec.placed(resolved.unread))
+    planner.in_order(resolved.resources, planner.dependencies(resolved.resources))
+
+
+def _data(spec: Spec | None, mistakes: Sequence[Mistake] = ()) -> dict[str, object]:
+    return {
+        "spec": spec.name if spec else None,
+        "valid": not mistakes,
+        "resources": [str(each.key) for each in spec.resources] if spec else [],
+        "mistakes": [{"where": each.where, "what": each.what, "remedy": each.remedy} for each in mistakes],
+        "warnings": list(spec.warnings) if spec else [],
+    }

@@ -1,0 +1,49 @@
+"""How lines of plans and reports look to the person who reads them: colour, width, ids; plain by default."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+
+RED, GREEN, YELLOW, CYAN, DIM = "31", "32", "33", "36", "2"
+OF_MARK = {"+": GREEN, "~": YELLOW, "@": CYAN, "-/+": RED, "-": RED, "=": DIM, "!": RED, "?": YELLOW}
+NARROW = 40
+"""Columns that details need beside the names; with fewer they stand below them."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """``width`` is that of the terminal; None: nothing is wrapped.  ``unchanged``: also show what stays as it is."""
+
+    color: bool = False
+    width: int | None = None
+    ids: bool = False
+    unchanged: bool = False
+
+    def paint(self, text: str, code: str) -> str:
+        """Return a text in a colour."""
+        return f"\x1b[{code}m{text}\x1b[0m" if self.color else text
+
+    def line(self, mark: str, name: str, details: str) -> str:
+        """Return "  + KIND/NAME  details", wrapped below the details."""
+        head = f"{mark:>3} {name}"
+        text = self.wrapped(f"{head}  {details}".rstrip(), len(head) + 2)
+        code = OF_MARK.get(mark)
+        return text.replace(head.rstrip(), self.paint(head.rstrip(), code), 1) if code else text
+
+    def wrapped(self, text: str, indent: int) -> str:
+        """Return a text in lines that fit the terminal, broken between words only: an address stays whole."""
+        if self.width is None or len(text) <= self.width:
+            return text
+        return textwrap.fill(
+            text,
+            self.width,
+            subsequent_indent=" " * (indent if self.width - indent >= NARROW else 6),
+            break_long_words=False,
+            break_on_hyphens=False,
+            replace_whitespace=False,
+            expand_tabs=False,
+        )
+
+
+PLAIN = Style()

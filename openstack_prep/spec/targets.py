@@ -1,0 +1,65 @@
+"""A spec limited to some of its resources and what these need."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from openstack_prep.base.errors import ConfigError, PrepError, SpecError
+from openstack_prep.base.key import Key, labels
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.model import Context, Resource
+from openstack_prep.core.planner import dependencies
+from openstack_prep.spec.loading import Spec
+
+
+@dataclass(frozen=True)
+class NoCloud:
+    """Stands for a connection: what an entry of clouds.yaml takes from it is left open."""
+
+    auth_url: str = ""
+    region: str | None = None
+    interface: str | None = None
+    config: Mapping[str, object] = field(default_factory=dict)
+
+    @classmethod
+    def as_cloud(cls) -> Cloud:
+        return cast(Cloud, cls())
+
+
+def limit_to(spec: Spec, targets: Collection[str]) -> Spec:
+    """Return the spec with only the targets, as KIND/NAME, and what they need looked after.  Raises ConfigError."""
+    names = labels(each.key for each in spec.resources)
+    parts = {each.key: _parts(each, spec.resources) for each in spec.resources}
+    owners = {part.key: key for key, found in parts.items() for part in found}
+    edges = dependencies([part for found in parts.values() for part in found])
+    waiting = [key for target in targets for key in _find(target, names)]
+    chosen: set[Key] = set()
+    while waiting:
+        key = waiting.pop()
+        if key not in chosen:
+            chosen.add(key)
+            waiting += [owners[need] for part in parts[key] for need in edges[part.key]]
+    return replace(spec, only=frozenset(chosen))
+
+
+def _parts(resource: Resource, resources: Sequence[Resource]) -> Sequence[Resource]:
+    """Return what represents a resource in a plan; what cannot be read is reported when it is planned."""
+    try:
+        return resource.resolve(Context(resources=resources, cloud=NoCloud.as_cloud()))
+    except SpecError:
+        raise
+    except PrepError:
+        return (resource,)
+
+
+def _find(target: str, names: Mapping[Key, str]) -> list[Key]:
+    """Return the resources that a target names; several if their names differ by the project or domain alone."""
+    found = [key for key, name in names.items() if target in (name, str(key))]
+    if not found:
+        near = difflib.get_close_matches(target, names.values(), 3)
+        remedy = f"did you mean {' or '.join(near)}?" if near else "write KIND/NAME, as plan --all shows them"
+        raise ConfigError(f"--target {target}: the spec has no such resource; {remedy}")
+    return found

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from openstack_prep.cli.main import main
+
+
+def test_bash_completes_commands_options_and_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "bash"]) == 0
+    script = tmp_path / "completion.bash"
+    script.write_text(capsys.readouterr().out)
+    (tmp_path / "spec.yaml").touch()
+
+    def completed(*words: str) -> set[str]:
+        line = " ".join(f"'{word}'" for word in words)
+        call = f"_shtab_openstack_prep openstack-prep '{words[-1]}' '{words[-2]}'"
+        code = f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; {call}; echo ${{COMPREPLY[@]}}"
+        done = subprocess.run(["bash", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return set(done.stdout.split())
+
+    assert {"--allow-replace", "--all"} <= completed("openstack-prep", "plan", "--al")
+    assert completed("openstack-prep", "rke", "") >= {"check", "render", "mesh"}
+    assert completed("openstack-prep", "plan", "sp") == {"spec.yaml"}
+
+
+def test_zsh_has_its_own_script(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "zsh"]) == 0
+    assert capsys.readouterr().out.startswith("#compdef openstack-prep")
+
+
+def test_without_shtab_the_package_to_install_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert main(["completion", "bash"]) == 2
+    assert "openstack_prep[completion]" in capsys.readouterr().err

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from openstack_prep.core import text
+from openstack_prep.core.model import Observed, Result, Status
+from openstack_prep.core.plan import Report
+from openstack_prep.core.planner import plan_apply
+from openstack_prep.core.style import PLAIN, Style
+from tests.unit.box import Box
+
+ADDRESSES = [f"2001:db8:0:{n}::{n}/64" for n in range(12)]
+
+
+def test_long_details_are_wrapped_below_themselves_and_no_address_is_broken() -> None:
+    first, *others = Style(width=70).line("+", "box/a", ", ".join(ADDRESSES)).splitlines()
+    assert first.startswith("  + box/a  2001:db8:0:0::0/64, ")
+    assert others
+    assert all(each.startswith(" " * 11 + "2001:") and len(each) <= 70 for each in others)
+    assert re.findall(r"[^\s,]+/64", "\n".join([first, *others])) == ADDRESSES
+
+
+def test_beside_a_long_name_details_stand_below_it() -> None:
+    name = f"box/{'n' * 50}"
+    first, *others = Style(width=70).line("~", name, ", ".join(ADDRESSES)).splitlines()
+    assert first == f"  ~ {name}"
+    assert {each[:11] for each in others} == {"      2001:"}
+
+
+def test_what_is_longer_than_the_terminal_stays_whole() -> None:
+    assert "x" * 100 in Style(width=40).line("+", "box/a", "x" * 100)
+
+
+def test_without_a_terminal_nothing_is_wrapped() -> None:
+    assert PLAIN.line("+", "box/a", ", ".join(ADDRESSES)).count("\n") == 0
+
+
+@pytest.mark.parametrize(("mark", "code"), [("+", "32"), ("~", "33"), ("-", "31"), ("-/+", "31"), ("@", "36")])
+def test_a_mark_and_a_name_have_the_colour_of_the_action(mark: str, code: str) -> None:
+    assert Style(color=True).line(mark, "box/a", "size 1") == f"\x1b[{code}m{mark:>3} box/a\x1b[0m  size 1"
+
+
+def test_only_what_stays_for_no_reason_is_hidden() -> None:
+    a, b = Box(name="a", size=1), Box(name="b", size=1)
+    twin = Observed(id="id-2", values={"size": 1})
+    there = {
+        a.key: Observed(id="id-a", values={"size": 1}, ours=True),
+        b.key: Observed(id="id-b", values={"size": 1}, ours=True, twins=(twin,)),
+    }
+    plan = plan_apply("lab", [a, b], there)
+    kept, summary = plan.table.splitlines()
+    assert "duplicate of id-b" in kept
+    assert summary == "apply lab: 3 unchanged"
+    assert [line[:3].strip() for line in plan.render(Style(unchanged=True)).splitlines()[:-1]] == ["=", "=", "="]
+
+
+@pytest.mark.parametrize(
+    ("id", "ids", "shown"),
+    [
+        ("id-a", False, "  + box/a  address 192.0.2.1"),
+        ("id-a", True, "  + box/a  id-a  address 192.0.2.1"),
+        ("5 ports", False, "  + box/a  5 ports  address 192.0.2.1"),
+    ],
+)
+def test_ids_are_shown_when_asked_for(id: str, ids: bool, shown: str) -> None:
+    (step,) = plan_apply("lab", [Box(name="a")], {})
+    observed = Observed(id=id, ours=True, outputs={"address": "192.0.2.1"})
+    result = Result(step=step, status=Status.DONE, observed=observed)
+    assert text.result_line(result, 5, Style(ids=ids)) == shown
+    assert Report((result,)).data()["steps"][0]["id"] == id
