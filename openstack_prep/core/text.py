@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.raw import Values
-from openstack_prep.core.model import Action, Change, Observed, Resource, Result, Status, Step
-from openstack_prep.core.style import PLAIN, Style
+from openstack_prep.core.model import Action, Change, Observed, Resource, Result, Status, Step, Texts
+from openstack_prep.core.style import OF_MARK, PLAIN, Style
 
 WHOLE = frozenset({"next", "then", "warning"})
 """Outputs that are of no use when they are cut, such as commands to type."""
@@ -55,7 +56,21 @@ def fields_of_new(resource: Resource) -> Values:
 
 
 def step_line(step: Step, width: int, style: Style = PLAIN) -> str:
-    return style.line(step.action.mark, f"{step!s:<{width}}", details(step))
+    """Return what a step would do, and below it which lines of a file."""
+    texts = step.resource.texts(step.observed) if step.observed and step.changes else None
+    if texts is None:
+        return style.line(step.action.mark, f"{step!s:<{width}}", details(step))
+    rest = tuple(change for change in step.changes if change.field not in texts.fields)
+    line = style.line(step.action.mark, f"{step!s:<{width}}", details(replace(step, changes=rest)))
+    return "\n".join([line, *_changed_lines(texts, style)])
+
+
+def _changed_lines(texts: Texts, style: Style) -> Iterable[str]:
+    """Yield a unified diff, with dots between its parts in place of line numbers."""
+    for number, line in enumerate(difflib.unified_diff(texts.before.splitlines(), texts.after.splitlines(), n=2)):
+        if number > 2:
+            shown = "..." if line.startswith("@@") else line
+            yield style.wrapped(f"{'':6}{style.paint(shown, OF_MARK.get(shown[0], '0'))}", 8)
 
 
 def is_unchanged(step: Step) -> bool:
