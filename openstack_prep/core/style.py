@@ -20,6 +20,11 @@ class Style:
     ids: bool = False
     unchanged: bool = False
 
+    @property
+    def most(self) -> int:
+        """How many characters of one value are shown: on a terminal, where lines are wrapped, mostly all of it."""
+        return 60 if self.width is None else 400
+
     def paint(self, text: str, code: str) -> str:
         """Return a text in a colour."""
         return f"\x1b[{code}m{text}\x1b[0m" if self.color else text

@@ -22,6 +22,12 @@ def test_long_details_are_wrapped_below_themselves_and_no_address_is_broken() ->
     assert re.findall(r"[^\s,]+/64", "\n".join([first, *others])) == ADDRESSES
 
 
+def test_a_terminal_shows_long_values_whole() -> None:
+    plan = plan_apply("lab", [Box(name="a", colour=", ".join(ADDRESSES))], {})
+    assert ADDRESSES[-1] not in plan.render()
+    assert ADDRESSES[-1] in plan.render(Style(width=70))
+
+
 def test_beside_a_long_name_details_stand_below_it() -> None:
     name = f"box/{'n' * 50}"
     first, *others = Style(width=70).line("~", name, ", ".join(ADDRESSES)).splitlines()
@@ -62,6 +68,8 @@ def test_only_what_stays_for_no_reason_is_hidden() -> None:
         ("id-a", False, "  + box/a  address 192.0.2.1"),
         ("id-a", True, "  + box/a  id-a  address 192.0.2.1"),
         ("5 ports", False, "  + box/a  5 ports  address 192.0.2.1"),
+        ("192.0.2.0-192.0.2.9", False, "  + box/a  192.0.2.0-192.0.2.9  address 192.0.2.1"),
+        ("/lab/ocp4.env", False, "  + box/a  /lab/ocp4.env  address 192.0.2.1"),
     ],
 )
 def test_ids_are_shown_when_asked_for(id: str, ids: bool, shown: str) -> None:
