@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 
 RED, GREEN, YELLOW, CYAN, DIM = "31", "32", "33", "36", "2"
@@ -40,6 +39,8 @@ class Style:
         """Return a text in lines that fit the terminal, broken between words only: an address stays whole."""
         if self.width is None or len(text) <= self.width:
             return text
+        import textwrap
+
         return textwrap.fill(
             text,
             self.width,
