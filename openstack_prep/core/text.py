@@ -10,7 +10,7 @@ from openstack_prep.base.errors import PrepError
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.raw import Values
 from openstack_prep.core.model import Action, Change, Observed, Resource, Result, Status, Step, Texts
-from openstack_prep.core.style import OF_MARK, PLAIN, Style
+from openstack_prep.core.style import DIM, GREEN, OF_MARK, PLAIN, YELLOW, Style
 
 WHOLE = frozenset({"next", "then", "warning"})
 """Outputs that are of no use when they are cut, such as commands to type."""
@@ -189,16 +189,18 @@ def _told(observed: Observed, style: Style) -> Iterable[str]:
         yield f"{name} {value if whole else show(value, style.most)}"
 
 
-def observed_table(found: Mapping[Key, Observed | None]) -> str:
-    """Return what exists, a line each: what it is called, its id, its addresses, and whose it is."""
+def observed_table(found: Mapping[Key, Observed | None], style: Style = PLAIN) -> str:
+    """Return what exists, a line per resource: its name, id and addresses, and whether the spec manages it."""
     names = labels(found)
     width = max(map(len, names.values()), default=0)
     lines = []
     for key, observed in found.items():
-        words = ["-"]
+        words, code = ["-"], DIM
         if observed is not None:
-            words = [*_told(observed, Style(ids=True)), *(() if observed.ours else ("(not managed by this spec)",))]
-        lines.append(f"{names[key]:<{width}}  {'  '.join(words)}")
+            words, code = [*_told(observed, replace(style, ids=True))], GREEN if observed.ours else YELLOW
+            words += [] if observed.ours else ["(not managed by this spec)"]
+        name = f"{names[key]:<{width}}"
+        lines.append(style.wrapped(f"{name}  {'  '.join(words)}", width + 2).replace(name, style.paint(name, code), 1))
     return "\n".join(lines)
 
 

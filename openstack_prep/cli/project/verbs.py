@@ -185,5 +185,5 @@ def _show(options: argparse.Namespace) -> int:
     with reading(options):
         found = api.show(cloud, spec, jobs=options.jobs)
     data = {str(key): text.observed_data(each) for key, each in found.items()}
-    print_result(options, text.observed_table(found), data)
+    print_result(options, text.observed_table(found, style_of(options, sys.stdout)), data)
     return 0

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from openstack_prep.core import text
-from openstack_prep.core.model import Observed, Result, Status
+from openstack_prep.core.model import Key, Observed, Result, Status
 from openstack_prep.core.plan import Report
 from openstack_prep.core.planner import plan_apply
 from openstack_prep.core.style import PLAIN, Style
@@ -78,3 +78,17 @@ def test_ids_are_shown_when_asked_for(id: str, ids: bool, shown: str) -> None:
     result = Result(step=step, status=Status.DONE, observed=observed)
     assert text.result_line(result, 5, Style(ids=ids)) == shown
     assert Report((result,)).data()["steps"][0]["id"] == id
+
+
+def test_what_exists_has_the_colour_of_its_state() -> None:
+    found = {
+        Key("box", "a"): Observed(id="id-a", ours=True),
+        Key("box", "b"): Observed(id="id-b"),
+        Key("box", "c"): None,
+    }
+    lines = text.observed_table(found, Style(color=True)).splitlines()
+    assert [line.partition("m")[0] for line in lines] == ["\x1b[32", "\x1b[33", "\x1b[2"]
+    assert text.observed_table(found, Style(width=24)).splitlines()[1:3] == [
+        "box/b  id-b  (not",
+        "      managed by this",
+    ]
