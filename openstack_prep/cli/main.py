@@ -70,10 +70,10 @@ def _main(arguments: Sequence[str] | None) -> int:
         # requests that hold a secret are never logged; keystoneauth hides tokens itself
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
     else:
-        notes = logging.StreamHandler()  # such as who is waited for
+        notes = logging.StreamHandler()  # such as which run is waited for
         notes.setFormatter(logging.Formatter("openstack-prep: %(message)s"))
         logging.getLogger("openstack_prep").handlers[:] = [notes]
-    logging.getLogger("keystoneauth").addHandler(logging.NullHandler())  # what it warns of, our errors say
+    logging.getLogger("keystoneauth").addHandler(logging.NullHandler())  # our errors report what it warns of
     try:
         code = int(options.run(options))
         sys.stdout.flush()
@@ -88,7 +88,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is flushed at the exit
         return 1
-    except Exception as error:  # nobody but us can read a traceback
+    except Exception as error:  # a traceback helps nobody but its authors
         if options.debug:
             raise
         what = f"{type(error).__name__}: {error}"
@@ -132,7 +132,7 @@ def _add_global(parser: argparse.ArgumentParser, names: Collection[str]) -> None
 def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="openstack-prep",
-        description="Take an OpenStack project from nothing to ready for a cluster; and complete an installation.",
+        description="Take an OpenStack project from nothing to ready for a cluster, and complete its installation.",
         epilog=(__doc__ or "").partition("\n\n")[2],
     )
     parser.add_argument("--version", action="version", version=f"openstack-prep {__version__}")

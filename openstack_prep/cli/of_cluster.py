@@ -18,11 +18,9 @@ LONGEST = 10**6  # seconds; eleven days
 
 def add_cluster_options(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--metadata", type=Path, metavar="PATH", help="the installer's metadata.json, or the folder of it (.)"
-    )
-    which.add_argument("--infra-id", metavar="ID", help="instead of a metadata.json that is lost")
-    parser.epilog = "The cloud is that of --os-cloud, else the one that metadata.json names, else that of OS_CLOUD."
+    which.add_argument("--metadata", type=Path, metavar="PATH", help="the installer's metadata.json, or its folder (.)")
+    which.add_argument("--infra-id", metavar="ID", help="infraID, if metadata.json is lost")
+    parser.epilog = "The cloud is that of --os-cloud, or else of metadata.json, or else of OS_CLOUD."
 
 
 def seconds(text: str) -> float:
@@ -32,7 +30,7 @@ def seconds(text: str) -> float:
     except ValueError:
         found = -1.0
     if not 0 <= found <= LONGEST:
-        raise argparse.ArgumentTypeError(f"{text} is no number of seconds from 0 to {LONGEST}")
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds from 0 to {LONGEST}")
     return found
 
 
@@ -44,9 +42,9 @@ def metadata_file(options: argparse.Namespace) -> Path | None:
         return None
     found = find_metadata(options.metadata or Path())
     if options.metadata is None and not found.exists():
-        raise ConfigError("there is no metadata.json here; give --metadata PATH or --infra-id ID")
+        raise ConfigError("this folder has no metadata.json; give --metadata PATH or --infra-id ID")
     if found.name != METADATA and found != options.metadata:
-        print(f"openstack-prep: there is no {found.with_suffix('')}; taking its copy {found}", file=sys.stderr)
+        print(f"openstack-prep: {found.with_suffix('')} does not exist; using its copy {found}", file=sys.stderr)
     return found
 
 

@@ -79,7 +79,7 @@ def add_lock_timeout(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=LOCK_TIMEOUT,
         metavar="SECONDS",
-        help=f"wait that long while another run works on the same spec; 0: fail at once ({LOCK_TIMEOUT:.0f})",
+        help=f"how long to wait for another run on the same spec; 0 fails immediately ({LOCK_TIMEOUT:.0f})",
     )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from openstack_prep.core.style import Style
+if TYPE_CHECKING:
+    from openstack_prep.core.style import Style
 
 
 def style_of(options: argparse.Namespace, out: TextIO) -> Style:
@@ -15,6 +15,10 @@ def style_of(options: argparse.Namespace, out: TextIO) -> Style:
 
     Sources: no-color.org, bixense.com/clicolors.
     """
+    import shutil
+
+    from openstack_prep.core.style import Style
+
     terminal = out.isatty()
     return Style(
         color=_has_color(getattr(options, "color", "auto"), terminal),

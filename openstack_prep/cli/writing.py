@@ -34,5 +34,5 @@ def _example(options: argparse.Namespace) -> int:
     elif options.name in names:
         print((shipped / f"{options.name}.yaml").read_text(), end="")
     else:
-        raise ConfigError(f"no example {options.name!r}; there are {', '.join(names)}")
+        raise ConfigError(f"no example {options.name!r}; choose from {', '.join(names)}")
     return 0

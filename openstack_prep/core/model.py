@@ -22,6 +22,7 @@ from openstack_prep.core.observed import MANAGED as MANAGED
 from openstack_prep.core.observed import Change as Change
 from openstack_prep.core.observed import Condition as Condition
 from openstack_prep.core.observed import Observed as Observed
+from openstack_prep.core.observed import Texts as Texts
 from openstack_prep.core.resource import Coherent as Coherent
 from openstack_prep.core.resource import Context as Context
 from openstack_prep.core.resource import Resource as Resource

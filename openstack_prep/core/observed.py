@@ -50,6 +50,15 @@ class Observed:
         return self.record
 
 
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A file as it stands and as apply would write it, without secrets; ``fields`` are those whose values it shows."""
+
+    before: str
+    after: str
+    fields: frozenset[str]
+
+
 class Condition:
     """The condition of a field whose value is hidden or missing, such as a password that differs.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast
 from openstack_prep.base.errors import Loss, Mistake
 from openstack_prep.base.key import Key
 from openstack_prep.base.raw import Values
-from openstack_prep.core.observed import Change, Observed
+from openstack_prep.core.observed import Change, Observed, Texts
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
@@ -206,6 +206,10 @@ class Resource(Generic[S]):
     def is_foreseen(self, observed: Observed) -> bool:
         """Return whether ``find`` could tell all that an update would take away; only asked of ``previewed`` kinds."""
         return True
+
+    def texts(self, observed: Observed) -> Texts | None:
+        """Return the file that it is, so that a plan shows which lines change; None: it is none.  Pure."""
+        return None
 
     def settle(self, site: S, observed: Observed) -> bool:
         """Wait for work that is in progress on it, before an update is decided; return whether there was any."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 
 RED, GREEN, YELLOW, CYAN, DIM = "31", "32", "33", "36", "2"
@@ -20,6 +19,11 @@ class Style:
     ids: bool = False
     unchanged: bool = False
 
+    @property
+    def most(self) -> int:
+        """How many characters of one value are shown: on a terminal, where lines are wrapped, mostly all of it."""
+        return 60 if self.width is None else 400
+
     def paint(self, text: str, code: str) -> str:
         """Return a text in a colour."""
         return f"\x1b[{code}m{text}\x1b[0m" if self.color else text
@@ -35,6 +39,8 @@ class Style:
         """Return a text in lines that fit the terminal, broken between words only: an address stays whole."""
         if self.width is None or len(text) <= self.width:
             return text
+        import textwrap
+
         return textwrap.fill(
             text,
             self.width,

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.raw import Values
-from openstack_prep.core.model import Action, Change, Observed, Resource, Result, Status, Step
-from openstack_prep.core.style import PLAIN, Style
+from openstack_prep.core.model import Action, Change, Observed, Resource, Result, Status, Step, Texts
+from openstack_prep.core.style import DIM, GREEN, OF_MARK, PLAIN, YELLOW, Style
 
 WHOLE = frozenset({"next", "then", "warning"})
 """Outputs that are of no use when they are cut, such as commands to type."""
 
 
-def show(value: object) -> str:
-    """Return a value as a person would write it in a spec, shortened; secrets show as stars."""
+def show(value: object, most: int = PLAIN.most) -> str:
+    """Return a value as a person would write it in a spec; texts of more characters are cut, secrets show as stars."""
     if value is None:
         return "(unset)"
     if isinstance(value, bool):
@@ -24,14 +25,18 @@ def show(value: object) -> str:
     if is_dataclass(value):
         value = {name: each for name, each in vars(value).items() if each is not None}
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {show(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {show(each, most)}" for key, each in value.items()) + "}"
     if isinstance(value, frozenset):
-        return "[" + ", ".join(sorted(map(show, value))) + "]"
+        return "[" + ", ".join(sorted(show(each, most) for each in value)) + "]"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return "[" + ", ".join(map(show, value)) + "]"
+        return "[" + ", ".join(show(each, most) for each in value) + "]"
     text = str(value) or '""'
     text = text if text.isprintable() else repr(text)  # line ends and terminal codes
-    return text if len(text) <= 60 else text[:57] + "..."
+    if len(text) <= most:
+        return text
+    space = text.rfind(" ", 0, most - 3)
+    end = space if space > most // 2 else most - 3  # not within an address
+    return text[:end].rstrip(",") + "..."
 
 
 def plain(value: object) -> object:
@@ -55,7 +60,21 @@ def fields_of_new(resource: Resource) -> Values:
 
 
 def step_line(step: Step, width: int, style: Style = PLAIN) -> str:
-    return style.line(step.action.mark, f"{step!s:<{width}}", details(step))
+    """Return what a step would do, and below it which lines of a file."""
+    texts = step.resource.texts(step.observed) if step.observed and step.changes else None
+    if texts is None:
+        return style.line(step.action.mark, f"{step!s:<{width}}", details(step, style.most))
+    rest = tuple(change for change in step.changes if change.field not in texts.fields)
+    line = style.line(step.action.mark, f"{step!s:<{width}}", details(replace(step, changes=rest), style.most))
+    return "\n".join([line, *_changed_lines(texts, style)])
+
+
+def _changed_lines(texts: Texts, style: Style) -> Iterable[str]:
+    """Yield a unified diff, with dots between its parts in place of line numbers."""
+    for number, line in enumerate(difflib.unified_diff(texts.before.splitlines(), texts.after.splitlines(), n=2)):
+        if number > 2:
+            shown = "..." if line.startswith("@@") else line
+            yield style.wrapped(f"{'':6}{style.paint(shown, OF_MARK.get(shown[0], '0'))}", 8)
 
 
 def is_unchanged(step: Step) -> bool:
@@ -63,16 +82,17 @@ def is_unchanged(step: Step) -> bool:
     return step.action is Action.KEEP and not details(step)
 
 
-def details(step: Step) -> str:
+def details(step: Step, most: int = PLAIN.most) -> str:
     """Return what a step would change, and why."""
     if step.action is Action.CREATE:
         wanted = fields_of_new(step.resource).items()
-        return ", ".join(f"{name} {show(value)}" for name, value in wanted if value not in (None, frozenset()))
+        return ", ".join(f"{name} {show(value, most)}" for name, value in wanted if value not in (None, frozenset()))
     if step.action is Action.DELETE:
         address = address_of(step)
         return "  ".join(filter(None, (address and f"address {address}", step.reason)))
     if step.changes:
-        return ", ".join(map(change_text, step.changes)) + (f" ({step.reason})" if step.reason else "")
+        changes = ", ".join(change_text(change, most) for change in step.changes)
+        return f"{changes} ({step.reason})" if step.reason else changes
     return step.reason
 
 
@@ -82,7 +102,7 @@ def address_of(step: Step) -> str:
     return found or "" if step.action is Action.DELETE else ""
 
 
-def change_text(change: Change) -> str:
+def change_text(change: Change, most: int = PLAIN.most) -> str:
     """Return "ram 1024 -> 2048"; of sets only what comes and goes: "rules +[ingress IPv4 tcp 22 from anywhere]".
 
     Of mappings only what differs: "parameters.node_count 3 -> 4".
@@ -90,11 +110,12 @@ def change_text(change: Change) -> str:
     before, after = change.before, change.after
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
-        return ", ".join(change_text(Change(f"{change.field}.{key}", before.get(key), after.get(key))) for key in keys)
+        inner = (Change(f"{change.field}.{key}", before.get(key), after.get(key)) for key in keys)
+        return ", ".join(change_text(each, most) for each in inner)
     if isinstance(before, frozenset) and isinstance(after, frozenset):
         parts = [("+", after - before), ("-", before - after)]
-        return " ".join([change.field, *(sign + show(part) for sign, part in parts if part)])
-    return f"{change.field} {show(before)} -> {show(after)}"
+        return " ".join([change.field, *(sign + show(part, most) for sign, part in parts if part)])
+    return f"{change.field} {show(before, most)} -> {show(after, most)}"
 
 
 def result_line(result: Result, width: int, style: Style = PLAIN, note: str = "") -> str:
@@ -108,7 +129,7 @@ def result_line(result: Result, width: int, style: Style = PLAIN, note: str = ""
     elif result.step.action is Action.DELETE:
         details = f"address {address}" if (address := address_of(result.step)) else ""
     elif result.observed is not None:
-        details = "  ".join([*_told(result.observed, style.ids), *_before(result.step)])
+        details = "  ".join([*_told(result.observed, style), *_before(result.step)])
     return style.line(mark, f"{result.step!s:<{width}}", "  ".join(filter(None, (details, note))))
 
 
@@ -156,27 +177,30 @@ def observed_data(observed: Observed | None) -> Values | None:
     return {"id": observed.id, "ours": observed.ours, "outputs": dict(observed.outputs)}
 
 
-def _told(observed: Observed, ids: bool = True) -> Iterable[str]:
-    """Yield the id, if wanted or if it is a phrase such as "5 ports", and the outputs that it does not contain."""
-    shown = observed.id if ids or " " in observed.id else ""
+def _told(observed: Observed, style: Style) -> Iterable[str]:
+    """Yield the id, if wanted or if people can read it, and the outputs that it does not contain."""
+    readable = any(each in observed.id for each in " .:/")  # such as "5 ports", an address range or a path
+    shown = observed.id if style.ids or readable else ""
     if shown:
         yield shown
     told = ((name, value) for name, value in observed.outputs.items() if value not in shown)
     for name, value in told:
         whole = value.isprintable() and (len(value) <= 120 or name in WHOLE)
-        yield f"{name} {value if whole else show(value)}"
+        yield f"{name} {value if whole else show(value, style.most)}"
 
 
-def observed_table(found: Mapping[Key, Observed | None]) -> str:
-    """Return what exists, a line each: what it is called, its id, its addresses, and whose it is."""
+def observed_table(found: Mapping[Key, Observed | None], style: Style = PLAIN) -> str:
+    """Return what exists, a line per resource: its name, id and addresses, and whether the spec manages it."""
     names = labels(found)
     width = max(map(len, names.values()), default=0)
     lines = []
     for key, observed in found.items():
-        words = ["-"]
+        words, code = ["-"], DIM
         if observed is not None:
-            words = [*_told(observed), *(() if observed.ours else ("(not managed by this spec)",))]
-        lines.append(f"{names[key]:<{width}}  {'  '.join(words)}")
+            words, code = [*_told(observed, replace(style, ids=True))], GREEN if observed.ours else YELLOW
+            words += [] if observed.ours else ["(not managed by this spec)"]
+        name = f"{names[key]:<{width}}"
+        lines.append(style.wrapped(f"{name}  {'  '.join(words)}", width + 2).replace(name, style.paint(name, code), 1))
     return "\n".join(lines)
 
 

@@ -19,13 +19,13 @@ from openstack_prep.base.errors import Mistake, PrepError
 from openstack_prep.base.fields import File, is_address
 from openstack_prep.base.private_file import PRIVATE, mode, write_private
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.base.secret import Secret
+from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Change, Condition, Context, Key, Mark, Observed, Resource
+from openstack_prep.core.model import Change, Condition, Context, Key, Mark, Observed, Resource, Texts
 from openstack_prep.openshift import install_config
 from openstack_prep.openshift.install_config import Cluster, Contents
 from openstack_prep.openshift.install_config.content_rules import are_public_keys
-from openstack_prep.openshift.install_config.document import compact
+from openstack_prep.openshift.install_config.document import compact, nested
 from openstack_prep.resources.addresses.floating_ip import FloatingIP, InstallerInput, given_address
 from openstack_prep.resources.files.clouds_entry import folder_of
 
@@ -185,6 +185,15 @@ class InstallConfig(InstallerInput, Cluster):
         return any(
             observed.values.get(name) != value for name, value in self.desired().items() if name not in ("mode", "kept")
         )
+
+    def texts(self, observed: Observed) -> Texts:
+        declared = {name: value for name, value in self.desired().items() if name not in self.implied}
+        there = {name: observed.values[name] for name in declared if name in observed.values}
+        both = [*declared.items(), *there.items()]
+        secret = {name for name, value in both if isinstance(value, Secret)}
+        others = dict.fromkeys(observed.values.get("others", ()), HIDDEN)  # nobody knows what they hold
+        before, after = (install_config.dump(each) for each in (nested(there) | others, nested(declared)))
+        return Texts(before, after, frozenset({*declared, "others"} - secret))
 
     # --- verbs ----------------------------------------------------------------------------
 

@@ -15,10 +15,10 @@ from openstack_prep.cli.style import style_of
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    parser = command("cleanup", _run, "after openshift-install destroy, or instead: remove what is left of a cluster")
+    parser = command("cleanup", _run, "delete what openshift-install destroy has left of a cluster, or all of it")
     add_cluster_options(parser)
-    parser.add_argument("--plan", action="store_true", help="list what would go, and change nothing")
-    parser.add_argument("--release", metavar="SPEC", help="release floating IPs, too, that the spec of this name made")
+    parser.add_argument("--plan", action="store_true", help="list what would be deleted, and change nothing")
+    parser.add_argument("--release", metavar="SPEC", help="also release floating IPs created by the spec of this name")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
     add_lock_timeout(parser)
 

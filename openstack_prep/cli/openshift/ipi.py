@@ -24,17 +24,19 @@ USAGE = "openstack-prep ipi [options] -- openshift-install create cluster [insta
 
 
 def add(command: AddCommand) -> None:
-    parser = command("ipi", _run, "run openshift-install: checked before, addresses attached meanwhile, pairs after")
+    parser = command("ipi", _run, "run the installer with pre-checks, floating IPs and address pairs")
     parser.usage = USAGE
     parser.add_argument("--spec", type=Path, metavar="SPEC", help="apply it first (pre-ipi); it has the install_config")
-    parser.add_argument("--dir", type=Path, metavar="DIR", help="the installer's --dir, when its own words lack it")
+    parser.add_argument("--dir", type=Path, metavar="DIR", help="the installer's --dir, if its command line has none")
     parser.add_argument("--ingress-ip", metavar="ADDR", help="floating IP, by address or id, for the ingress port")
     parser.add_argument("--api-ip", metavar="ADDR", help="floating IP, by address or id, for the API port")
-    parser.add_argument("--vip", action="append", default=[], metavar="ADDR", help="allow it, too, on all nodes")
-    parser.add_argument("--wait", type=seconds, metavar="SECONDS", help="that long for the ports (the whole run)")
+    parser.add_argument(
+        "--vip", action="append", default=[], metavar="ADDR", help="virtual address to allow; repeatable"
+    )
+    parser.add_argument("--wait", type=seconds, metavar="SECONDS", help="how long to wait for ports (the whole run)")
     parser.add_argument("--no-check", action="store_true", help="start the installer even if check finds errors")
     add_preparation(parser)
-    parser.add_argument("command", nargs="*", metavar="COMMAND", help="behind --: the installer and its words")
+    parser.add_argument("command", nargs="*", metavar="COMMAND", help="installer command line, after --")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -50,11 +52,11 @@ def _run(options: argparse.Namespace) -> int:
 
 def _around(options: argparse.Namespace) -> int:
     if not options.command:
-        raise ConfigError(f"there is no command to run; write {USAGE}")
+        raise ConfigError(f"no installer command; write {USAGE}")
     if options.command[0].startswith("-"):
-        raise ConfigError(f"{options.command[0]}: our own options go before --; write {USAGE}")
+        raise ConfigError(f"{options.command[0]}: options of openstack-prep go before --; write {USAGE}")
     if options.format != "text":
-        raise ConfigError("--format: the installer's output is passed through; openstack-prep show has formats")
+        raise ConfigError("--format does not apply to the installer's output; use openstack-prep show --format")
     with no_garbage():
         from openstack_prep.hooks.installation import Wishes
         from openstack_prep.hooks.ipi import Command, ipi

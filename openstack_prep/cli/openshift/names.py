@@ -13,15 +13,15 @@ INSTALL_CONFIG = Path("install-config.yaml")
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    parser = command("names", _run, "print or write where api and *.apps of a cluster lead", cloud=False)
+    parser = command("names", _run, "print or write the addresses of api and *.apps of a cluster", cloud=False)
     parser.add_argument(
         "--install-config",
         type=Path,
         metavar="FILE",
-        help="file or its folder (./install-config.yaml); its copy will do",
+        help="file or its folder (./install-config.yaml), or its copy",
     )
     parser.add_argument("--cluster-name", metavar="NAME", help="name of the cluster, and ...")
-    parser.add_argument("--base-domain", metavar="DOMAIN", help="... its domain, stronger than the file's")
+    parser.add_argument("--base-domain", metavar="DOMAIN", help="... its domain; both override the file")
     parser.add_argument("--api", metavar="ADDR", help="address of the API (its floating IP)")
     parser.add_argument("--ingress", metavar="ADDR", help="address of the routers (their floating IP)")
     parser.add_argument("--api-int", metavar="ADDR", help="address of the API within the cluster (none)")
@@ -31,8 +31,8 @@ def add(command: AddCommand) -> None:
     parser.add_argument("--as", dest="form", choices=("hosts", "dnsmasq", "bind"), default="hosts", help="(hosts)")
     parser.add_argument("--server", metavar="NAME", help="host that serves the zone, for bind")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--write", type=Path, metavar="FILE", help="put them there, if that changes the file")
-    where.add_argument("--remove", type=Path, metavar="FILE", help="take them out of a hosts or dnsmasq file")
+    where.add_argument("--write", type=Path, metavar="FILE", help="write them into this file, unless it has them")
+    where.add_argument("--remove", type=Path, metavar="FILE", help="remove them from a hosts or dnsmasq file")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -46,7 +46,7 @@ def _run(options: argparse.Namespace) -> int:
             )
         domain = names.domain_of(config, cluster_name=options.cluster_name, base_domain=options.base_domain)
         changed = names.remove(options.remove, domain)
-        print(f"{options.remove}: names of {domain} {'removed' if changed else 'are not there'}")
+        print(f"{options.remove}: names of {domain} {'removed' if changed else 'not found'}")
         return 0
     found = names.names_of(
         config,
@@ -59,7 +59,7 @@ def _run(options: argparse.Namespace) -> int:
     )
     if options.write:
         changed = names.write(options.write, found, options.form, options.server)
-        print(f"{options.write}: names of {found.domain} {'written' if changed else 'are as they should be'}")
+        print(f"{options.write}: names of {found.domain} {'written' if changed else 'unchanged'}")
     else:
         print(names.text_of(found, options.form, options.server), end="")
     return 0

@@ -11,13 +11,15 @@ from openstack_prep.cli.running import add_lock_timeout, carry_out
 
 
 def add(command: AddCommand) -> None:
-    parser = command("post-ipi", _run, "after openshift-install: floating IPs to the virtual ports, pairs to the nodes")
+    parser = command("post-ipi", _run, "after openshift-install: attach floating IPs, allow address pairs on the nodes")
     add_cluster_options(parser)
     parser.add_argument("--ingress-ip", metavar="ADDR", help="floating IP, by address or id, for the ingress port")
     parser.add_argument("--api-ip", metavar="ADDR", help="floating IP, by address or id, for the API port")
-    parser.add_argument("--vip", action="append", default=[], metavar="ADDR", help="allow it on all nodes; repeatable")
-    parser.add_argument("--wait", type=seconds, default=0, metavar="SECONDS", help="wait that long for the ports (0)")
-    parser.add_argument("--move", action="store_true", help="consent to take a floating IP from another port")
+    parser.add_argument(
+        "--vip", action="append", default=[], metavar="ADDR", help="virtual address to allow; repeatable"
+    )
+    parser.add_argument("--wait", type=seconds, default=0, metavar="SECONDS", help="how long to wait for the ports (0)")
+    parser.add_argument("--move", action="store_true", help="allow a floating IP to be taken from another port")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
     add_lock_timeout(parser)
 

@@ -25,7 +25,7 @@ def add(command: AddCommand) -> None:
 
 
 def add_preparation(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--hosts", type=Path, metavar="FILE", help="the installer's machine's hosts file (/etc/hosts)")
+    parser.add_argument("--hosts", type=Path, metavar="FILE", help="hosts file of the installer's machine (/etc/hosts)")
     parser.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
     add_lock_timeout(parser)

@@ -33,11 +33,11 @@ def add(command: AddCommand) -> None:
         help="where ARCH/clients/ocp/RELEASE is (https://mirror.openshift.com/pub/openshift-v4; OKD: GitHub)",
     )
     parser.add_argument("--arch", default="x86_64", metavar="ARCH", help="architecture of the nodes (x86_64)")
-    parser.add_argument("--host", metavar="ARCH", help="architecture of the machine they run on (this one's)")
-    parser.add_argument("--system", metavar="OS", help="its operating system, linux or mac (this one's)")
+    parser.add_argument("--host", metavar="ARCH", help="architecture of the machine that they run on (this one)")
+    parser.add_argument("--system", metavar="OS", help="its operating system, linux or mac (this one)")
     parser.add_argument("--only", metavar="NAME[,NAME]", help="some of openshift-install, oc, kubectl (all)")
     parser.add_argument("--into", type=Path, default=Path(), metavar="DIR", help="folder for them (.)")
-    parser.add_argument("--key", type=Path, metavar="FILE", help="public keys, one of which must have signed the sums")
+    parser.add_argument("--key", type=Path, metavar="FILE", help="public keys, one of which signed the checksums")
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -13,10 +13,12 @@ SECONDS = 1800.0
 
 
 def add(command: AddCommand) -> None:
-    parser = command("wait-for", _run, "wait until the installer has made a virtual port; 1: it is not there in time")
-    parser.add_argument("port", choices=PORTS, help="which of the two")
+    parser = command("wait-for", _run, "wait for a virtual port of the installer; exit code 1 after the timeout")
+    parser.add_argument("port", choices=PORTS, help="the port of the ingress or of the API")
     add_cluster_options(parser)
-    parser.add_argument("--timeout", type=seconds, default=SECONDS, metavar="SECONDS", help=f"({SECONDS:.0f})")
+    parser.add_argument(
+        "--timeout", type=seconds, default=SECONDS, metavar="SECONDS", help=f"wait at most ({SECONDS:.0f})"
+    )
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -14,8 +14,8 @@ def add(command: AddCommand) -> None:
     parser.add_argument("--project", metavar="NAME", help="the project (default: that of the connection)")
     parser.add_argument("--project-domain", metavar="NAME", default="Default", help="its domain (Default)")
     parser.add_argument("--kind", action="append", default=[], metavar="KIND", help="only this kind, such as network")
-    parser.add_argument("--name", default="*", metavar="PATTERN", help="only what has such a name, such as 'web-*'")
-    parser.add_argument("--tag", metavar="SPEC", help="only what the spec of this name manages")
+    parser.add_argument("--name", default="*", metavar="PATTERN", help="only matching names, such as 'web-*'")
+    parser.add_argument("--tag", metavar="SPEC", help="only resources that the spec of this name manages")
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    parser = command("unlock", _run, "end the lease of a run that is dead, so that others can work on the spec")
+    parser = command("unlock", _run, "end the lease of a dead run, so that other runs can change the spec's resources")
     parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="the spec, a YAML file")
-    parser.add_argument("--name", metavar="NAME", help="instead of a spec: an infraID, in the connection's own project")
+    parser.add_argument("--name", metavar="NAME", help="instead of a spec: an infraID in the connection's own project")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
 
 

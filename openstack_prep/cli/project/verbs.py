@@ -40,14 +40,14 @@ def add(command: AddCommand) -> None:
     apply = command("apply", _apply, "apply the spec")
     apply.add_argument("--plan", type=Path, metavar="FILE", help="apply a saved plan; refused when it is stale")
     destroy = command("destroy", _destroy, "delete only resources managed by this spec")
-    show = command("show", _show, "show what exists of a spec, with ids and addresses")
+    show = command("show", _show, "show which resources of a spec exist, with ids and addresses")
     for each in (plan, apply):
         each.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")
     for each in (plan, apply):
         each.add_argument(
-            "--adopt", action="store_true", help="change what exists and is not managed by this spec, too"
+            "--adopt", action="store_true", help="also change resources that exist and are not managed by this spec"
         )
-        each.add_argument("--prune", action="store_true", help="also delete what is managed and no longer in the spec")
+        each.add_argument("--prune", action="store_true", help="also delete managed resources no longer in the spec")
         each.add_argument(
             "--target",
             action="append",
@@ -185,5 +185,5 @@ def _show(options: argparse.Namespace) -> int:
     with reading(options):
         found = api.show(cloud, spec, jobs=options.jobs)
     data = {str(key): text.observed_data(each) for key, each in found.items()}
-    print_result(options, text.observed_table(found), data)
+    print_result(options, text.observed_table(found, style_of(options, sys.stdout)), data)
     return 0

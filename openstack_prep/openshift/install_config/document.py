@@ -74,6 +74,14 @@ def compact(secret: Secret) -> Secret:
         return secret
 
 
+def nested(leaves: Mapping[str, object]) -> Values:
+    """Return the document that has values at these dotted paths, stars in place of what nobody may see."""
+    document: Values = {}
+    for path, value in leaves.items():
+        _put(document, path, str(value) if isinstance(value, Secret) else value)
+    return document
+
+
 def _put(document: Values, path: str, value: object) -> None:
     *parents, last = path.split(".")
     for name in parents:

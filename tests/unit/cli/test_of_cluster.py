@@ -42,7 +42,7 @@ def test_a_folder_a_file_or_here_and_the_copy_of_what_destroy_removed(
     (folder / "metadata.json").rename(folder / "metadata.json.kept")
     assert main(words) == 0
     name = "ocp/metadata.json" if given else "metadata.json"
-    assert capsys.readouterr().err == f"openstack-prep: there is no {name}; taking its copy {name}.kept\n"
+    assert capsys.readouterr().err == f"openstack-prep: {name} does not exist; using its copy {name}.kept\n"
 
 
 def test_none_of_them(folder: Path, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,7 +50,7 @@ def test_none_of_them(folder: Path, services: requests_mock.Mocker, capsys: pyte
     assert main(["wait-for", "ingress-port", "--metadata", "ocp"]) == 2
     assert "ocp/metadata.json: cannot be read: No such file or directory" in capsys.readouterr().err
     assert main(["wait-for", "ingress-port"]) == 2
-    assert "there is no metadata.json here; give --metadata PATH or --infra-id ID" in capsys.readouterr().err
+    assert "this folder has no metadata.json; give --metadata PATH or --infra-id ID" in capsys.readouterr().err
     assert sent(services) == []
 
 

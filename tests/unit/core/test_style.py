@@ -5,7 +5,7 @@ import re
 import pytest
 
 from openstack_prep.core import text
-from openstack_prep.core.model import Observed, Result, Status
+from openstack_prep.core.model import Key, Observed, Result, Status
 from openstack_prep.core.plan import Report
 from openstack_prep.core.planner import plan_apply
 from openstack_prep.core.style import PLAIN, Style
@@ -20,6 +20,12 @@ def test_long_details_are_wrapped_below_themselves_and_no_address_is_broken() ->
     assert others
     assert all(each.startswith(" " * 11 + "2001:") and len(each) <= 70 for each in others)
     assert re.findall(r"[^\s,]+/64", "\n".join([first, *others])) == ADDRESSES
+
+
+def test_a_terminal_shows_long_values_whole() -> None:
+    plan = plan_apply("lab", [Box(name="a", colour=", ".join(ADDRESSES))], {})
+    assert ADDRESSES[-1] not in plan.render()
+    assert ADDRESSES[-1] in plan.render(Style(width=70))
 
 
 def test_beside_a_long_name_details_stand_below_it() -> None:
@@ -62,6 +68,8 @@ def test_only_what_stays_for_no_reason_is_hidden() -> None:
         ("id-a", False, "  + box/a  address 192.0.2.1"),
         ("id-a", True, "  + box/a  id-a  address 192.0.2.1"),
         ("5 ports", False, "  + box/a  5 ports  address 192.0.2.1"),
+        ("192.0.2.0-192.0.2.9", False, "  + box/a  192.0.2.0-192.0.2.9  address 192.0.2.1"),
+        ("/lab/ocp4.env", False, "  + box/a  /lab/ocp4.env  address 192.0.2.1"),
     ],
 )
 def test_ids_are_shown_when_asked_for(id: str, ids: bool, shown: str) -> None:
@@ -70,3 +78,17 @@ def test_ids_are_shown_when_asked_for(id: str, ids: bool, shown: str) -> None:
     result = Result(step=step, status=Status.DONE, observed=observed)
     assert text.result_line(result, 5, Style(ids=ids)) == shown
     assert Report((result,)).data()["steps"][0]["id"] == id
+
+
+def test_what_exists_has_the_colour_of_its_state() -> None:
+    found = {
+        Key("box", "a"): Observed(id="id-a", ours=True),
+        Key("box", "b"): Observed(id="id-b"),
+        Key("box", "c"): None,
+    }
+    lines = text.observed_table(found, Style(color=True)).splitlines()
+    assert [line.partition("m")[0] for line in lines] == ["\x1b[32", "\x1b[33", "\x1b[2"]
+    assert text.observed_table(found, Style(width=24)).splitlines()[1:3] == [
+        "box/b  id-b  (not",
+        "      managed by this",
+    ]

@@ -154,6 +154,7 @@ class Limits:
         ("two\nlines", r"'two\nlines'"),
         ("\x1b[31mred", r"'\x1b[31mred'"),
         ("x" * 61, "x" * 57 + "..."),
+        ("192.0.2.100, " * 10, "192.0.2.100, 192.0.2.100, 192.0.2.100, 192.0.2.100..."),
     ],
 )
 def test_a_value_is_shown_as_a_person_would_write_it(value: Any, shown: str) -> None:

@@ -103,7 +103,7 @@ def test_without_consent_the_plan_is_not_carried_out(
 
 def test_no_cluster(clouds_yaml: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["post-ipi", "--ingress-ip", "192.0.2.5"]) == 2
-    assert "there is no metadata.json here; give --metadata PATH or --infra-id ID" in capsys.readouterr().err
+    assert "this folder has no metadata.json; give --metadata PATH or --infra-id ID" in capsys.readouterr().err
 
 
 def test_the_file_of_another_cluster(tmp_path: Path) -> None:

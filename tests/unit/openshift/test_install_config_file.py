@@ -126,6 +126,27 @@ def test_a_change_of_the_spec_is_a_change_of_its_fields(site: Site, make: Make) 
     }
 
 
+def test_a_plan_shows_the_lines_of_the_file_that_change(site: Site, make: Make) -> None:
+    file = make()
+    applied(site, file)
+    text = file.file.read_text().replace("name: lab-", "name: lab")
+    text = re.sub("baseDomain: .*", "baseDomain: example.org", text)
+    text = text.replace("pullSecret: ", "password: hunter2\npullSecret: x")
+    file.file.write_text(text)
+    file.file.chmod(0o644)
+    plan = planned(site, file)
+    head, *lines, _ = str(plan).splitlines()
+    assert "mode 0644 -> 0600" in head
+    assert "pullSecret ******** -> ********" in head
+    assert "baseDomain" not in head
+    changed = [line.strip() for line in lines if line.strip()[0] in "+-"]
+    assert changed == ["-baseDomain: example.org", "+baseDomain: example.com", "-password: '********'"]
+    assert "       apiVersion: v1" in lines
+    assert lines.count("      ...") == 1
+    assert not [word for word in (SECRET, "hunter2") if word in str(plan)]
+    assert {each.field for each in plan.steps[0].changes} >= {"baseDomain", "pullSecret", "others", "mode"}
+
+
 @pytest.mark.parametrize("drift", ["text", "mode", "no copy", "no YAML", "a field more"])
 def test_drift_is_mended(site: Site, make: Make, drift: str) -> None:
     file = make()

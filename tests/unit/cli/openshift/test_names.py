@@ -56,7 +56,7 @@ def test_into_a_hosts_file_and_out_of_it(tmp_path: Path, config: Path) -> None:
     assert written.startswith(HOSTS.encode("latin-1") + b"# BEGIN openstack-prep dev.example.com\n192.0.2.4 api.dev")
     before = file.stat().st_ino, file.stat().st_ctime_ns
     config.rename(tmp_path / "install-config.yaml.kept")  # the installer has eaten it
-    assert prep("--write", "hosts") == "hosts: names of dev.example.com are as they should be\n"
+    assert prep("--write", "hosts") == "hosts: names of dev.example.com unchanged\n"
     assert (file.stat().st_ino, file.stat().st_ctime_ns) == before
     assert prep("--remove", "hosts") == "hosts: names of dev.example.com removed\n"
     assert file.read_bytes() == HOSTS.encode("latin-1")

@@ -68,6 +68,6 @@ def test_as_json(cluster: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_no_cluster_and_nonsense(clouds_yaml: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify"]) == 2
-    assert "there is no metadata.json here" in capsys.readouterr().err
+    assert "this folder has no metadata.json" in capsys.readouterr().err
     assert main(["verify", "--infra-id", "dev", "--from", "home"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 2
