@@ -10,8 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.kubernetes import rules
-from openstack_prep.kubernetes.keys.cluster_keys import CLUSTER, NODE
-from openstack_prep.kubernetes.keys.language import Fault, dotted, faults, hidden, merged, ordered, value_at
+from openstack_prep.kubernetes.keys.schema import (
+    Fault,
+    dotted,
+    find_faults,
+    hide_secrets,
+    load_schema,
+    merge,
+    sort_keys,
+    value_at,
+)
 from openstack_prep.kubernetes.model import Cluster, Node, Registry
 from openstack_prep.kubernetes.networks import dns_said
 from openstack_prep.kubernetes.nodes import MASTER, etcd_warning, group_mistakes, missing, node_mistakes, taint_parts
@@ -52,7 +60,8 @@ def document(cluster: Cluster, nodes: Sequence[Node], name: str) -> dict[str, ob
     config = cluster.config or {}
     said = _declared(cluster, name) | {"nodes": [_node(cluster, node) for node in nodes]}
     said |= {name: config[name] for name in said.keys() & {"enable_cri_dockerd"} & config.keys()}
-    written: dict[str, object] = ordered(hidden(merged(said, config), CLUSTER), CLUSTER)
+    schema = load_schema("cluster.yml")
+    written: dict[str, object] = sort_keys(hide_secrets(merge(said, config), schema), schema)
     return written
 
 
@@ -92,7 +101,7 @@ def _node(cluster: Cluster, node: Node) -> dict[str, object]:
         "labels": dict(node.labels),
         "taints": taints,
     }
-    return merged(_without_nothing(said), node.config)
+    return merge(_without_nothing(said), node.config)
 
 
 def _registry(registry: Registry) -> dict[str, object]:
@@ -151,7 +160,7 @@ def _said_twice(cluster: Cluster, config: Mapping[str, object]) -> Iterator[Mist
 
 def _of_groups(cluster: Cluster) -> Iterator[Fault]:
     for index, group in enumerate(cluster.roles):
-        yield from faults(group.config or {}, NODE, ("roles", index, "config"))
+        yield from find_faults(group.config or {}, load_schema("node"), ("roles", index, "config"))
 
 
 def _place(fault: Fault) -> str:

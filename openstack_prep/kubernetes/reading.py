@@ -15,16 +15,13 @@ from openstack_prep.base.fields import is_address
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.yaml_places import Document
 from openstack_prep.kubernetes import networks, nodes, rke2, rules
-from openstack_prep.kubernetes.keys.cluster_keys import CLUSTER
-from openstack_prep.kubernetes.keys.language import TRUTH, Fault, Kind, Steps, Tree, dotted, mapped, value_at
-from openstack_prep.kubernetes.keys.rke2_keys import AGENT, SERVER
+from openstack_prep.kubernetes.keys.schema import Fault, Steps, dotted, load_schema, map_values, value_at
 from openstack_prep.kubernetes.model import Cluster
 from openstack_prep.kubernetes.networks import ClusterNetworks, Taken
 
 Form: TypeAlias = Literal["cluster.yml", "server", "agent"]
 """RKE's file, or RKE2's config.yaml of a server or of an agent."""
 
-TREES: dict[Form, Tree] = {"cluster.yml": CLUSTER, "server": SERVER, "agent": AGENT}
 WORDS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
 DEFAULTS = {
     "services.kube-controller.cluster_cidr": "10.42.0.0/16",
@@ -46,7 +43,7 @@ def read(path: Path, form: Form = "cluster.yml") -> tuple[Raw, list[Mistake]]:
     Raises SpecError when it cannot be read or is not one YAML document.
     """
     document = Document(path)
-    data = mapped(document.data, TREES[form], _truth)
+    data = map_values(document.data, load_schema(form), _truth)
     if not isinstance(data, Mapping):
         raise SpecError([Mistake(str(path), "is no mapping of keys", f"give {NAMES[form]}")])
     if "rke_clusters" in data:
@@ -82,14 +79,14 @@ def warnings(data: Raw, form: Form = "cluster.yml") -> Iterator[str]:
     yield from nodes.etcd_warning(sum("etcd" in each for each in roles if isinstance(each, list)))
 
 
-def _truth(value: object, kind: Kind, steps: Steps) -> object:
+def _truth(value: object, schema: Raw, steps: Steps) -> object:
     """Return a truth value for what is one in YAML 1.1."""
-    return WORDS.get(value.lower(), value) if kind is TRUTH and isinstance(value, str) else value
+    return WORDS.get(value.lower(), value) if schema.get("type") == "boolean" and isinstance(value, str) else value
 
 
 def _faults(data: Raw, form: Form) -> Iterator[Fault]:
     if form != "cluster.yml":
-        yield from rke2.document_faults(data, SERVER if form == "server" else AGENT)
+        yield from rke2.document_faults(data, load_schema(form))
         return
     yield from rules.keys(data)
     yield from rules.values(data)

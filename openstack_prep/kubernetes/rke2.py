@@ -13,21 +13,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.keys.language import (
-    NUMBER,
-    TEXTS,
-    TRUTH,
+from openstack_prep.kubernetes.keys.rke2_keys import OF_K3S, SAME
+from openstack_prep.kubernetes.keys.schema import (
     Fault,
-    Kind,
     Steps,
     dotted,
-    faults,
-    hidden,
-    mapped,
-    nearest,
-    ordered,
+    find_faults,
+    hide_secrets,
+    load_schema,
+    map_values,
+    sort_keys,
+    suggest,
+    union,
 )
-from openstack_prep.kubernetes.keys.rke2_keys import AGENT, OF_K3S, SAME, SERVER
 from openstack_prep.kubernetes.model import Cluster, Node, Role
 from openstack_prep.kubernetes.networks import dns_said
 from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing, node_mistakes
@@ -102,8 +100,9 @@ def documents(
 def _document(
     cluster: Cluster, node: Node, join: str | None, token: Secret | None, names: Sequence[str]
 ) -> dict[str, object]:
-    tree = SERVER if is_server(node) else AGENT
-    config = {name: each for name, each in (cluster.config or {}).items() if name in tree} | dict(node.config)
+    schema = load_schema("server" if is_server(node) else "agent")
+    config = {name: each for name, each in (cluster.config or {}).items() if name in schema["properties"]}
+    config |= node.config
     said: dict[str, object] = {"server": join}
     if not {"token", "token-file"} & config.keys():
         said |= {"token": token} if token else {"token-file": TOKEN_FILE}
@@ -113,7 +112,7 @@ def _document(
         own = config.pop("tls-san", ())
         said["tls-san"] = list(dict.fromkeys([*names, *([own] if isinstance(own, str) else own)]))
     kept = {name: each for name, each in said.items() if each not in (None, [], "")}
-    written: dict[str, object] = ordered(hidden(config | kept, tree), tree)
+    written: dict[str, object] = sort_keys(hide_secrets(config | kept, schema), schema)
     return written
 
 
@@ -221,7 +220,8 @@ def _config(cluster: Cluster) -> Iterator[Mistake]:
     if cluster.external_cloud_provider:
         fields |= dict.fromkeys(("cloud-provider-name", "disable-cloud-controller"), "external_cloud_provider")
     yield from _taken(config, "config", fields)
-    for fault in document_faults({name: each for name, each in config.items() if name not in fields}, SERVER):
+    rest = {name: each for name, each in config.items() if name not in fields}
+    for fault in document_faults(rest, load_schema("server")):
         yield fault.mistake(f"config.{dotted(fault.steps)}")
 
 
@@ -238,7 +238,7 @@ def _groups(cluster: Cluster) -> Iterator[Mistake]:
         for name in config.keys() & set(SAME) - FIELDS.keys():
             yield Mistake(f"{place}.{name}", "must be the same on all servers", "write it into the cluster's config")
         rest = {name: each for name, each in config.items() if name not in (*FIELDS, *SAME)}
-        for fault in document_faults(rest, SERVER if serves else AGENT):
+        for fault in document_faults(rest, load_schema("server" if serves else "agent")):
             yield fault.mistake(f"{place}.{dotted(fault.steps)}")
         for key in group.labels or {}:
             domain = key.partition("/")[0] if "/" in key else ""
@@ -247,26 +247,27 @@ def _groups(cluster: Cluster) -> Iterator[Mistake]:
                 yield Mistake(f"roles[{index}].labels", f"a node may not label itself with {key}", remedy)
 
 
-def _as_flag(value: object, kind: Kind, steps: Steps) -> object:
+def _as_flag(value: object, schema: Raw, steps: Steps) -> object:
     """Return the truth value or number that a flag makes of a text."""
-    if kind is TRUTH and value in ("true", "false"):
+    if schema.get("type") == "boolean" and value in ("true", "false"):
         return value == "true"
-    return int(value) if kind is NUMBER and isinstance(value, str) and value.isdecimal() else value
+    return int(value) if schema.get("type") == "integer" and isinstance(value, str) and value.isdecimal() else value
 
 
-def document_faults(data: object, tree: Raw) -> Iterator[Fault]:
+def document_faults(data: object, schema: Raw) -> Iterator[Fault]:
     """Yield what is wrong with a config.yaml, K3s' own keys and servers' keys of agents in words of their own.
 
     RKE2 makes flags of it all, so that true and 5 may be texts; KEY+ in a drop-in file adds to a list.
     """
-    adding = {f"{name}+": kind for name, kind in tree.items() if kind is TEXTS}
-    for fault in faults(mapped(data, tree, _as_flag), {**adding, **tree}):
+    lists = {f"{name}+": each for name, each in schema["properties"].items() if "items" in each}
+    adding = union({**schema, "properties": lists}, schema)
+    for fault in find_faults(map_values(data, schema, _as_flag), adding):
         name = str(fault.steps[0]) if fault.steps else ""
         if fault.what != "unknown key":
             yield fault
         elif name in OF_K3S:
             yield Fault(fault.steps, f"RKE2 has no {name}", OF_K3S[name])
-        elif name in SERVER:
+        elif name in load_schema("server")["properties"]:
             yield Fault(fault.steps, "is a server's, and these are agents", "take it out")
         else:
             yield fault
@@ -282,7 +283,7 @@ def _misread(of: Mapping[str, object]) -> Iterator[Fault]:
     said = cni.split(",") if isinstance(cni, str) else cni
     for each in said if isinstance(said, list | tuple) else ():
         if str(each).strip() not in ("multus", *PLUGINS):
-            remedy = nearest(str(each), PLUGINS) or f"write {', '.join(PLUGINS)}"
+            remedy = suggest(str(each), PLUGINS) or f"write {', '.join(PLUGINS)}"
             yield Fault(("cni",), f"{each!r} is none that RKE2 knows", remedy)
     server = of.get("server")
     if server and not re.fullmatch(r"https://[^/]+", str(server)):

@@ -13,8 +13,7 @@ from itertools import chain
 
 from openstack_prep.base.fields import is_address
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.kubernetes.keys.cluster_keys import CLUSTER
-from openstack_prep.kubernetes.keys.language import Fault, dotted, faults, nearest, value_at
+from openstack_prep.kubernetes.keys.schema import Fault, dotted, find_faults, load_schema, suggest, value_at
 from openstack_prep.kubernetes.nodes import MASTER, SUBDOMAIN
 
 VERSION = re.compile(r"v1\.(\d{1,3})\.\d{1,3}-rancher\d+(-\d+)?")
@@ -40,7 +39,7 @@ SERVICES = ("etcd", "kube-api", "kube-controller", "scheduler", "kubelet", "kube
 
 def keys(data: object) -> Iterator[Fault]:
     """Yield unknown keys and wrong types of a cluster.yml."""
-    for fault in faults(data, CLUSTER):
+    for fault in find_faults(data, load_schema("cluster.yml")):
         path = dotted(fault.steps)
         if path not in OLD:
             yield fault
@@ -119,7 +118,7 @@ def _choices(document: Raw) -> Iterator[Fault]:
         value = value_at(document, path)
         if not isinstance(value, str) or value in ("", *known):
             continue
-        remedy = nearest(value, known) or f"write {', '.join(known)}"
+        remedy = suggest(value, known) or f"write {', '.join(known)}"
         yield _fault(path, f"{value!r} is none that RKE knows", CILIUM if value == "cilium" else remedy)
 
 

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from openstack_prep.base.errors import Mistake
 from openstack_prep.kubernetes.cilium.model import NEWEST_MANAGED_ETCD
 from openstack_prep.kubernetes.cilium.values import Member, clashes, typed
-from openstack_prep.kubernetes.keys.language import value_at
+from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.kubernetes.metallb.manifests import Addresses, ranges
 from openstack_prep.kubernetes.metallb.model import MetalLB, MetalLBPool
+from openstack_prep.kubernetes.nodes import LABEL
 from openstack_prep.kubernetes.rke2 import PLUGINS
 from openstack_prep.kubernetes.rules import CHOICES
 
 CLUSTER_NAME = r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?"
-LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 NODE_PORTS = (30000, 32767)
 EQUAL = ("mesh", "mesh_domain", "routing", "tunnel_protocol", "encryption")
 """What all clusters of a mesh must have the same."""

@@ -15,11 +15,11 @@ from typing import Any
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw
-from openstack_prep.kubernetes.keys.language import value_at
+from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.kubernetes.metallb.manifests import Addresses, ranges
 from openstack_prep.kubernetes.metallb.model import LabelSelector, MetalLB, MetalLBPool
+from openstack_prep.kubernetes.nodes import LABEL
 
-LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 NOT_IN_A_CONFIGMAP = (
     "namespaces",
     "namespace_selectors",

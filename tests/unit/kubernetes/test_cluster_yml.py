@@ -103,11 +103,11 @@ def test_unknown_keys_and_wrong_types_all_at_once() -> None:
     assert said(
         replace(PLAIN, config=config, roles=(NodeGroup(nodes="0-", roles=cluster_yml.MASTER, config={"prot": 22}),))
     ) == [
-        "config.services.kubeapi: unknown key; did you mean kube-api?",
-        "config.services.kubelet.extra_args: a list is not a mapping; write a mapping",
-        "config.services.kubelet.fail_swap_on: 'no' is not true or false; write true or false",
-        "config.kubelet: unknown key; it belongs to services",
+        "config.kubelet: unknown key; move it to services",
         "config.ingres: unknown key; did you mean ingress?",
+        "config.services.kubeapi: unknown key; did you mean kube-api?",
+        "config.services.kubelet.fail_swap_on: 'no' is not true or false; write true or false",
+        "config.services.kubelet.extra_args: a list is not a mapping; write a mapping",
         "roles[0].config.prot: unknown key; did you mean port?",
     ]
 

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from openstack_prep.base.errors import SpecError
+from openstack_prep.base.raw import Raw
 from openstack_prep.base.yaml_text import dump
-from openstack_prep.kubernetes.keys.cluster_keys import CLUSTER, NODE
-from openstack_prep.kubernetes.keys.language import Each, Kind, Tree
+from openstack_prep.kubernetes.keys.schema import load_schema
 from openstack_prep.kubernetes.reading import Form, read, warnings
 
 FILE = """\
@@ -71,7 +71,7 @@ def test_truth_as_yaml_1_1_has_it(path: Path) -> None:
         ),
         ("{kube-controller: {cluster_cidr: pods}}", ["services.kube-controller.cluster_cidr: 'pods' is no network"]),
         ("{kube-api: {service_cluster_ip_range: 10.96.0.0/16}}", ["services.kube-api.service_cluster_ip_range: 10.96"]),
-        ("{kube-controller: {cluster_cidr: [1]}}", ["services.kube-controller.cluster_cidr: a list is not a text"]),
+        ("{kube-controller: {cluster_cidr: [1]}}", ["services.kube-controller.cluster_cidr: a list is not a string"]),
     ],
 )
 def test_networks(path: Path, services: str, told_of: list[str]) -> None:
@@ -80,23 +80,22 @@ def test_networks(path: Path, services: str, told_of: list[str]) -> None:
     assert all(one.startswith(f"3: {other}") for one, other in zip(found, told_of, strict=True))
 
 
-ZERO = {Kind.TEXT: "", Kind.SECRET: "", Kind.NUMBER: 0, Kind.REAL: 0.0, Kind.TRUTH: False}
+ZERO = {"integer": 0, "number": 0.0, "boolean": False, "object": {}, "array": []}
 
 
-def zero(tree: Tree) -> object:
-    """Return what Go makes of what nobody has said, as `rke config` writes it."""
-    if isinstance(tree, Kind):
-        return ZERO.get(tree)
-    if isinstance(tree, Mapping):
-        return {name: zero(each) for name, each in tree.items()}
-    return {} if isinstance(tree, Each) else []
+def zero(schema: Raw) -> Any:
+    """Return Go's zero value of a type, which `rke config` writes for omitted keys."""
+    if "properties" in schema:
+        return {name: zero(each) for name, each in schema["properties"].items()}
+    wanted = schema.get("type")
+    return "" if isinstance(wanted, list) else None if "writeOnly" in schema else ZERO.get(str(wanted))
 
 
-def test_what_nobody_has_said_is_no_mistake(path: Path) -> None:
-    """Every key there is, with the value that means nothing: as RKE's own samples have it."""
-    node = {name: zero(each) for name, each in NODE.items()}
+def test_zero_values_are_valid(path: Path) -> None:
+    """Every key with Go's zero value, as in RKE's own samples."""
+    node = zero(load_schema("node"))
     node |= {"address": "192.0.2.1", "user": "me", "role": ["controlplane", "etcd", "worker"]}
-    whole = {name: zero(each) for name, each in CLUSTER.items()}
+    whole = zero(load_schema("cluster.yml"))
     whole |= {"nodes": [node], "enable_cri_dockerd": None}
     services = whole["services"]
     assert isinstance(services, dict)
@@ -108,8 +107,8 @@ def test_what_nobody_has_said_is_no_mistake(path: Path) -> None:
 @pytest.mark.parametrize(
     ("address", "what"),
     [
-        ("[192.0.2.1]", "a list is not a text; write a text"),
-        ("{a: 192.0.2.1}", "a mapping is not a text; write a text"),
+        ("[192.0.2.1]", "a list is not a string; write a string"),
+        ("{a: 192.0.2.1}", "a mapping is not a string; write a string"),
         ("192.0.2.1/24", "'192.0.2.1/24' is no address; give an IP address or a name"),
     ],
 )

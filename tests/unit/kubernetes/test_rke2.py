@@ -13,7 +13,7 @@ import yaml
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes import reading
-from openstack_prep.kubernetes.keys.rke2_keys import SERVER
+from openstack_prep.kubernetes.keys.schema import load_schema
 from openstack_prep.kubernetes.model import Cluster, Node, NodeGroup, Registry
 from openstack_prep.kubernetes.nodes import nodes_of
 from openstack_prep.kubernetes.rke2 import document_faults, documents, kubeconfig_hint, mistakes, registries, warnings
@@ -141,7 +141,7 @@ def test_keys_of_others() -> None:
         "config.flannel-backend: RKE2 has no flannel-backend; write cni: flannel",
         "config.kube-controller-arg: RKE2 has no kube-controller-arg; write kube-controller-manager-arg",
         "config.kubelet-args: unknown key; did you mean kubelet-arg?",
-        "config.disable: a mapping is not a text, or a list of texts; write a text, or a list of texts",
+        "config.disable: a mapping is not a string or a list of strings; write a string or a list of strings",
         "config.etcd-s3-bucket: is missing, and etcd-s3 needs it; add it",
         "roles[0].config.server: comes from the address of the API; take it out of config",
         "roles[0].config.cluster-domain: must be the same on all servers; write it into the cluster's config",
@@ -181,20 +181,22 @@ def test_what_becomes_a_flag_anyway() -> None:
         "kubelet-arg+": ["v=4"],
         "node-ip": "10.1.0.1",
     }
-    assert list(document_faults(config, SERVER)) == []
-    found = document_faults({"etcd-expose-metrics": "yes", "lb-server-port": "x", "tls-sans+": []}, SERVER)
-    assert [f"{each.what}; {each.remedy}" for each in found] == [
+    assert list(document_faults(config, load_schema("server"))) == []
+    found = document_faults(
+        {"etcd-expose-metrics": "yes", "lb-server-port": "x", "tls-sans+": []}, load_schema("server")
+    )
+    assert sorted(f"{each.what}; {each.remedy}" for each in found) == [
+        "'x' is not an integer; write an integer",
         "'yes' is not true or false; write true or false",
-        "'x' is not a whole number; write a whole number",
         "unknown key; did you mean tls-san?",
     ]
 
 
 def test_what_rke2_takes_for_something_else() -> None:
     right = {"cni": ["multus", "canal"], "server": "https://[fd00::5]:9345", "write-kubeconfig-mode": 644}
-    assert list(document_faults(right, SERVER)) == []
+    assert list(document_faults(right, load_schema("server"))) == []
     wrong = {"cni": "multus,cilum", "server": "10.0.0.5:9345", "write-kubeconfig-mode": 0o640}
-    assert [f"{each.what}; {each.remedy}" for each in document_faults(wrong, SERVER)] == [
+    assert [f"{each.what}; {each.remedy}" for each in document_faults(wrong, load_schema("server"))] == [
         "'cilum' is none that RKE2 knows; did you mean cilium?",
         "'10.0.0.5:9345' is not the URL of a server; write one such as https://10.0.0.5:9345",
         'is a number to YAML, and no longer that mode; write "0640"',

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.kubernetes.keys.language import dotted
+from openstack_prep.kubernetes.keys.schema import dotted
 from openstack_prep.kubernetes.rules import keys, needs_cri_dockerd, values, warnings
 
 NODE = {"address": "192.0.2.1", "user": "me", "role": ["controlplane", "etcd", "worker"]}
