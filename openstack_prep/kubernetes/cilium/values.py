@@ -10,9 +10,10 @@ import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Values
 from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes.cilium.model import ETCD_PORT, MESH_DOMAIN, Cilium
+from openstack_prep.kubernetes.keys.schema import merge
 from openstack_prep.kubernetes.model import Cluster
 
 ANNOTATIONS = ("metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs")
@@ -42,7 +43,7 @@ def document(member: Member, members: Sequence[Member]) -> dict[str, object]:
     They hold no certificate and no key: each cluster makes its own from the CA that they share, see ``hint``.
     """
     values = typed(member, members)
-    return _merged(values, member.cilium.values or {})
+    return merge(values, member.cilium.values or {})
 
 
 def helm_chart_config(values: Mapping[str, object]) -> dict[str, object]:
@@ -161,17 +162,6 @@ def manifests(member: Member) -> list[dict[str, object]]:
         "selector": {"app": "etcd", "etcd_cluster": "cilium-etcd", "io.cilium/app": "etcd-operator"},
     }
     return [{"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}]
-
-
-def _merged(values: Raw, more: Raw) -> Values:
-    """Return values with others put in between them; what is in both is of the first."""
-    found = dict(values)
-    for name, value in more.items():
-        if isinstance(value, Mapping) and isinstance(found.get(name), Mapping):
-            found[name] = _merged(found[name], value)
-        else:
-            found.setdefault(name, value)
-    return found
 
 
 def clashes(values: Mapping[str, object], more: Mapping[str, object], path: str = "") -> Iterator[str]:

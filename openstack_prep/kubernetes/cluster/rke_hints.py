@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from openstack_prep.kubernetes import cilium, cluster_yml, rke2
 from openstack_prep.kubernetes.cluster.rke_files import COMMANDS, VALUES, member, members_beside, mistakes, warnings
 from openstack_prep.kubernetes.cluster.rke_scene import RkeFields
+from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.resources.files.marked_files import documents
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
 
 PLACES = {
-    "cluster_cidr": (("services", "kube-controller", "cluster_cidr"), ("cluster-cidr",)),
-    "service_cidr": (("services", "kube-api", "service_cluster_ip_range"), ("service-cidr",)),
+    "cluster_cidr": ("cluster-cidr", "services.kube-controller.cluster_cidr"),
+    "service_cidr": ("service-cidr", "services.kube-api.service_cluster_ip_range"),
 }
-"""Where cluster.yml and config.yaml say what our fields say."""
+"""The keys of config.yaml and cluster.yml that correspond to fields of a cluster."""
 
 
 def networks_in(there: Iterable[str]) -> dict[str, str]:
@@ -24,15 +25,9 @@ def networks_in(there: Iterable[str]) -> dict[str, str]:
     read = [each for text in there for each in documents(text) or ()]
     found = {}
     for name, places in PLACES.items():
-        said = (_at(document, place) for document in read for place in places)
+        said = (value_at(document, place) for document in read for place in places)
         found[name] = next((each for each in said if isinstance(each, str)), None)
     return {name: value for name, value in found.items() if value}
-
-
-def _at(document: object, place: Iterable[str]) -> object:
-    for name in place:
-        document = document.get(name) if isinstance(document, Mapping) else None
-    return document
 
 
 def told(cluster: RkeFields, outputs: Outputs | None, folder: str) -> dict[str, str]:
