@@ -1,4 +1,4 @@
-"""The type of a field that holds any other keys of RKE's or RKE2's configuration, secrets by their source."""
+"""Types of fields that hold any other keys of RKE2's or RKE's configuration, with secrets from their sources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReadsSecrets:
-    """Marks a mapping whose secrets may be given by their sources, such as {env: NAME}: of a schema, or of RKE2's."""
+    """Annotation: secrets of this mapping, by RKE2's schema or the one named, may have sources such as {env: NAME}."""
 
     name: Literal["cluster.yml", "node"]
 
@@ -29,7 +29,7 @@ class ReadsSecrets:
         def read(value: Any, info: Any) -> Any:
             try:
                 return with_secrets(value, union(load_schema(self.name), load_schema("server")), info.context)
-            except ValueError as error:  # its own type, for the value must not be repeated
+            except ValueError as error:  # an error type without the value, which is secret
                 raise PydanticCustomError("secret", "{said}", {"said": str(error)}) from None
 
         return core_schema.with_info_before_validator_function(read, handler(source))
@@ -39,9 +39,9 @@ class ReadsSecrets:
 
 
 def with_secrets(value: object, schema: Raw, context: Raw) -> object:
-    """Return a configuration with its secrets read from their sources; texts of several lines are documents, and stay.
+    """Return a configuration with its secrets read from their sources; strings of several lines are kept as they are.
 
-    Raises ValueError that says what to write instead.
+    Raises ValueError, which names the key and the remedy.
     """
 
     def read(found: object, of: Raw, steps: Steps) -> object:

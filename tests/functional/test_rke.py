@@ -119,7 +119,7 @@ def test_two_clusters_from_nothing_scaled_and_back_to_nothing(
     assert prep.changes() == set()
 
     (prep.folder / "cluster1" / "cluster.rkestate").write_text("{}")
-    assert "cluster1 stays, for it holds cluster.rkestate" in prep.destroy().stdout
+    assert "cluster1 is kept because it contains cluster.rkestate" in prep.destroy().stdout
     assert inventory(devcloud) == before
     assert [path.name for path in (prep.folder / "cluster1").iterdir()] == ["cluster.rkestate"]
     assert not (prep.folder / "cluster2").exists()

@@ -1,4 +1,4 @@
-"""What is worth telling of a cluster's files: the networks in them, where they are, what to type next."""
+"""Networks in the files of a cluster, and the outputs of a run: path, next commands, warnings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLACES = {
 
 
 def networks_in(there: Iterable[str]) -> dict[str, str]:
-    """Return the networks of pods and Services that files name, by our names for them."""
+    """Return the networks of pods and Services in files, by the names of their fields."""
     read = [each for text in there for each in documents(text) or ()]
     found = {}
     for name, places in PLACES.items():
@@ -31,29 +31,29 @@ def networks_in(there: Iterable[str]) -> dict[str, str]:
 
 
 def told(cluster: RkeFields, outputs: Outputs | None, folder: str) -> dict[str, str]:
-    """Return what is worth telling once the files are there: where, what to type next, what could be better."""
+    """Return the outputs for written files: their path, the next commands, warnings."""
     known = outputs if outputs and not list(mistakes(cluster, outputs)) else None
     said = {"path": folder} if cluster.distribution == "rke2" else {"path": f"{folder}/{cluster_yml.FILE}"}
     if known:
         said["next"] = _one_line(_next(cluster, known, folder))
-        said["then"] = f"{folder}/{COMMANDS}, once all clusters run" if _in_a_mesh(cluster) else ""
+        said["then"] = f"{folder}/{COMMANDS}, when all clusters run" if _in_a_mesh(cluster) else ""
         said["warning"] = "; ".join(warnings(cluster, known))
     return {name: text for name, text in said.items() if text}
 
 
 def _next(cluster: RkeFields, outputs: Outputs, folder: str) -> str:
-    """Return the commands that lead to the kubeconfig, and to Cilium unless a mesh has an order of its own."""
+    """Return the commands for the kubeconfig and for Cilium, whose commands in a mesh are in a file."""
     if cluster.cilium is None or (_in_a_mesh(cluster) and cluster.cilium.mesh == "clustermesh-apiserver"):
-        return _to_the_kubeconfig(cluster, outputs, folder)
+        return _kubeconfig(cluster, outputs, folder)
     me = replace(member(cluster), values_file=f"{folder}/{VALUES[cluster.distribution]}")
-    return f"{_to_the_kubeconfig(cluster, outputs, folder)}\n{cilium.install(me)}"
+    return f"{_kubeconfig(cluster, outputs, folder)}\n{cilium.install(me)}"
 
 
 def _in_a_mesh(cluster: RkeFields) -> bool:
     return cluster.cilium is not None and cluster.cilium.mesh != "none" and bool(cilium.hint(members_beside(cluster)))
 
 
-def _to_the_kubeconfig(cluster: RkeFields, outputs: Outputs, folder: str) -> str:
+def _kubeconfig(cluster: RkeFields, outputs: Outputs, folder: str) -> str:
     if cluster.distribution == "rke":
         return cluster_yml.kubeconfig_hint(shlex.quote(f"{folder}/{cluster_yml.FILE}"))
     api = outputs.values.get("api_floating_address") or outputs.values["api_address"]

@@ -1,6 +1,6 @@
 """Keys of RKE2's config.yaml that all servers must share, and keys of K3s that RKE2 does not support."""
 
-SAME = (
+SAME_ON_SERVERS = (
     "agent-token",
     "cluster-cidr",
     "service-cidr",
@@ -10,30 +10,30 @@ SAME = (
     "disable-kube-proxy",
     "egress-selector-mode",
 )
-"""What all servers must say alike."""
+"""Keys with the same value on all servers."""
 
-OF_K3S = {
-    "cluster-init": "take it out: the first server is the one without a key server",
+K3S_KEYS = {
+    "cluster-init": "remove it: the first server is the one without the key server",
     "flannel-backend": "write cni: flannel",
     "no-flannel": "write cni: none",
-    "flannel-iface": "take it out, or set it by the plugin's HelmChartConfig",
-    "flannel-conf": "take it out, or set it by the plugin's HelmChartConfig",
-    "https-listen-port": "take it out: the API is at 6443",
-    "advertise-port": "take it out: the API is at 6443",
-    "docker": "take it out: RKE2 runs containerd",
-    "disable-helm-controller": "take it out: RKE2 deploys its own parts by it",
-    "disable-network-policy": "choose by cni a plugin without policies",
+    "flannel-iface": "remove it, or set it in the HelmChartConfig of the plugin",
+    "flannel-conf": "remove it, or set it in the HelmChartConfig of the plugin",
+    "https-listen-port": "remove it: the API listens at port 6443",
+    "advertise-port": "remove it: the API listens at port 6443",
+    "docker": "remove it: RKE2 uses containerd",
+    "disable-helm-controller": "remove it: RKE2 needs the Helm controller for its own components",
+    "disable-network-policy": "choose a cni without network policies",
     "disable-selinux": "write selinux",
     "kube-controller-arg": "write kube-controller-manager-arg",
     "kube-cloud-controller-arg": "write kube-cloud-controller-manager-arg",
     "no-deploy": "write disable",
     "cluster-secret": "write token",
-    "default-local-storage-path": "take it out: RKE2 brings no local storage",
-    "rootless": "take it out: RKE2 runs as root",
-    "prefer-bundled-bin": "take it out: RKE2 brings its own programs",
-    "disable-apiserver-lb": "take it out",
-    "image-service-endpoint": "take it out",
-    "vpn-auth": "take it out",
-    "vpn-auth-file": "take it out",
+    "default-local-storage-path": "remove it: RKE2 has no local storage provider",
+    "rootless": "remove it: RKE2 runs as root",
+    "prefer-bundled-bin": "remove it: RKE2 contains its own programs",
+    "disable-apiserver-lb": "remove it",
+    "image-service-endpoint": "remove it",
+    "vpn-auth": "remove it",
+    "vpn-auth-file": "remove it",
 }
-"""What K3s knows and RKE2 refuses or has no use for, and what to do."""
+"""Keys of K3s that RKE2 refuses or ignores, and the remedy for each."""

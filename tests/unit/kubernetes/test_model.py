@@ -10,12 +10,12 @@ from openstack_prep.kubernetes.model import host, indexes
 def test_indexes() -> None:
     assert [indexes(each) for each in (0, "0-2", "3-")] == ["0", "0-2", "3-"]
     for wrong in ("2-1", "a", "-1", "0,1"):
-        with pytest.raises(ValueError, match="are no indexes"):
+        with pytest.raises(ValueError, match="is not a node index or range"):
             indexes(wrong)
 
 
 def test_a_registry_is_no_url() -> None:
     assert host("registry.example.com:5000/proxy") == "registry.example.com:5000/proxy"
     for wrong in ("https://registry.example.com", "registry.example.com/"):
-        with pytest.raises(ValueError, match="leave out the scheme, and the slash at the end"):
+        with pytest.raises(ValueError, match="remove the scheme and the trailing slash"):
             host(wrong)
