@@ -21,8 +21,15 @@ from openstack_prep.kubernetes.keys.schema import (
     value_at,
 )
 from openstack_prep.kubernetes.model import Cluster, Node, Registry
-from openstack_prep.kubernetes.networks import dns_said
-from openstack_prep.kubernetes.nodes import MASTER, etcd_warning, group_mistakes, missing, node_mistakes, taint_parts
+from openstack_prep.kubernetes.networks import dns_address
+from openstack_prep.kubernetes.nodes import (
+    MASTER,
+    etcd_warning,
+    group_mistakes,
+    missing_roles,
+    node_mistakes,
+    taint_parts,
+)
 
 FILE = "cluster.yml"
 DEFAULT_PLUGIN = "canal"
@@ -57,17 +64,17 @@ def document(cluster: Cluster, nodes: Sequence[Node], name: str) -> dict[str, ob
     Defaults: ``user`` is ubuntu, the network plugin is canal.  All other omitted keys are left to RKE.
     """
     config = cluster.config or {}
-    said = _declared(cluster, name) | {"nodes": [_node(cluster, node) for node in nodes]}
-    said |= {name: config[name] for name in said.keys() & {"enable_cri_dockerd"} & config.keys()}
+    values = _declared(cluster, name) | {"nodes": [_node(cluster, node) for node in nodes]}
+    values |= {name: config[name] for name in values.keys() & {"enable_cri_dockerd"} & config.keys()}
     schema = load_schema("cluster.yml")
-    written: dict[str, object] = sort_keys(hide_secrets(merge(said, config), schema), schema)
+    written: dict[str, object] = sort_keys(hide_secrets(merge(values, config), schema), schema)
     return written
 
 
 def _declared(cluster: Cluster, name: str) -> dict[str, object]:
     """Return the keys that the fields of a cluster set."""
     services = cluster.service_cidr
-    said = {
+    values = {
         "cluster_name": name,
         "kubernetes_version": cluster.kubernetes_version,
         "ssh_key_path": cluster.ssh_key_path,
@@ -77,21 +84,21 @@ def _declared(cluster: Cluster, name: str) -> dict[str, object]:
         "services": {
             "kube-api": {"service_cluster_ip_range": services},
             "kube-controller": {"cluster_cidr": cluster.cluster_cidr, "service_cluster_ip_range": services},
-            "kubelet": {"cluster_dns_server": dns_said(cluster)},
+            "kubelet": {"cluster_dns_server": dns_address(cluster)},
         },
         "cloud_provider": {"name": "external"} if cluster.external_cloud_provider else None,
     }
-    return _drop_empty(said)
+    return _drop_empty(values)
 
 
-def _drop_empty(said: Mapping[str, object]) -> dict[str, object]:
-    kept = {name: _drop_empty(each) if isinstance(each, Mapping) else each for name, each in said.items()}
+def _drop_empty(values: Mapping[str, object]) -> dict[str, object]:
+    kept = {name: _drop_empty(each) if isinstance(each, Mapping) else each for name, each in values.items()}
     return {name: each for name, each in kept.items() if each not in (None, {}, [])}
 
 
 def _node(cluster: Cluster, node: Node) -> dict[str, object]:
     taints = [dict(zip(("key", "value", "effect"), taint_parts(each), strict=True)) for each in node.taints]
-    said = {
+    values = {
         "address": node.address,
         "internal_address": node.internal_address if node.internal_address != node.address else None,
         "role": list(node.roles),
@@ -100,12 +107,12 @@ def _node(cluster: Cluster, node: Node) -> dict[str, object]:
         "labels": dict(node.labels),
         "taints": taints,
     }
-    return merge(_drop_empty(said), node.config)
+    return merge(_drop_empty(values), node.config)
 
 
 def _registry(registry: Registry) -> dict[str, object]:
-    said = {"url": registry.url, "user": registry.user, "password": registry.password}
-    return _drop_empty(said | {"is_default": registry.is_default})
+    values = {"url": registry.url, "user": registry.user, "password": registry.password}
+    return _drop_empty(values | {"is_default": registry.is_default})
 
 
 # --- checks -------------------------------------------------------------------------------
@@ -121,7 +128,7 @@ def mistakes(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[Mistake
     assigned = [each.roles for each in (cluster.roles if nodes is None else nodes)]
     yield from group_mistakes(cluster)
     yield from node_mistakes(nodes or ())
-    yield from missing((role for role in MASTER if role not in external), assigned)
+    yield from missing_roles((role for role in MASTER if role not in external), assigned)
     if external and any("etcd" in roles for roles in assigned):
         yield Mistake("roles", *rules.TWO_ETCDS)
     yield from _duplicates(cluster, config)

@@ -32,7 +32,7 @@ class Node:
     config: Raw = field(default_factory=dict)
 
 
-def indexes(value: object) -> object:
+def validate_indexes(value: object) -> object:
     """Validate a node index (3), range (0-2) or open range (3-)."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
@@ -43,14 +43,14 @@ def indexes(value: object) -> object:
     return value
 
 
-def version(value: object) -> object:
+def validate_version(value: object) -> object:
     """Validate a version of Kubernetes; YAML reads 1.35 as a number."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise ValueError("is a number in YAML; write the full version, such as v1.35.7+rke2r1 or v1.31.1-rancher1-1")
     return value
 
 
-Indexes = Annotated[str, Reads(indexes, {"type": ["string", "integer"], "pattern": r"^\d+(-\d*)?$"})]
+Indexes = Annotated[str, Reads(validate_indexes, {"type": ["string", "integer"], "pattern": r"^\d+(-\d*)?$"})]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class NodeGroup:
         return int(self.nodes.partition("-")[0]) <= index <= (index if self.last is None else self.last)
 
 
-def host(value: object) -> object:
+def validate_host(value: object) -> object:
     """Validate the host and port of a registry, as in names of images."""
     if isinstance(value, str) and ("://" in value or value.endswith("/")):
         raise ValueError("is not HOST or HOST:PORT; remove the scheme and the trailing slash")
@@ -94,7 +94,7 @@ class Registry:
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
-    url: Annotated[Name, Reads(host)]
+    url: Annotated[Name, Reads(validate_host)]
     """Host and port, without a scheme."""
     user: Name | None = None
     """User name."""
@@ -110,7 +110,7 @@ class Cluster:
 
     distribution: Literal["rke2", "rke"] = "rke"
     """Kubernetes distribution."""
-    kubernetes_version: Annotated[Name, Reads(version)] | None = None
+    kubernetes_version: Annotated[Name, Reads(validate_version)] | None = None
     """Version, such as v1.35.7+rke2r1 or v1.31.1-rancher1-1; default: the distribution's own."""
     roles: tuple[NodeGroup, ...] = ()
     """Roles of the nodes. Default for RKE: the first three nodes (of fewer than three: the first) are controlplane and

@@ -97,15 +97,15 @@ class _Used:
     place: str
     cluster: str = ""
     field: str = ""
-    drawn: bool = False
+    allocated: bool = False
 
     def __str__(self) -> str:
         if self.cluster:
-            return f"{'allocated ' * self.drawn}{self.field} {self.shown} of {self.cluster}"
+            return f"{'allocated ' * self.allocated}{self.field} {self.shown} of {self.cluster}"
         return f"{self.shown} of {self.place}"
 
 
-def draw(
+def allocate(
     networks: ClusterNetworks, clusters: Mapping[str, Cluster], taken: Iterable[Taken] = ()
 ) -> dict[str, tuple[str, str]]:
     """Return the networks (CIDR) of pods and of Services by cluster.
@@ -139,7 +139,7 @@ def _assigned(
             if free is None:
                 mistakes.append(_no_room(networks, name, field, prefix, used))
             else:
-                used.append(_Used(Range.of(free), str(free), name, name, field, drawn=True))
+                used.append(_Used(Range.of(free), str(free), name, name, field, allocated=True))
     return used, mistakes
 
 
@@ -187,7 +187,7 @@ def mistakes(
         if other.cluster and (
             both := one.range.overlap(other.range)
         ):  # overlaps of taken addresses are checked where those are declared
-            later, earlier = (one, other) if one.cluster and other.drawn else (other, one)
+            later, earlier = (one, other) if one.cluster and other.allocated else (other, one)
             what = f"{later.field} {later.shown} overlaps {earlier}"
             what += f" in {both}" if str(both) not in (str(one.range), str(other.range)) else ""
             remedy = "choose networks that do not overlap"
@@ -257,13 +257,13 @@ def _check_services(services: Net, dns: str | None) -> Iterator[Finding]:
         yield "cluster_dns", f"{dns} is a reserved address of service_cidr {services}", remedy
 
 
-def dns_of(service_cidr: str) -> str:
+def default_dns(service_cidr: str) -> str:
     """Return the address of a cluster's DNS: the tenth address of its Services."""
     return str(ipaddress.ip_network(service_cidr)[DNS])
 
 
-def dns_said(cluster: Cluster) -> str | None:
+def dns_address(cluster: Cluster) -> str | None:
     """Return the address of a cluster's DNS; None for the distribution's default or a network that is too small."""
     with contextlib.suppress(ValueError, IndexError):  # mistakes() reports such networks
-        return cluster.cluster_dns or (cluster.service_cidr and dns_of(cluster.service_cidr))
+        return cluster.cluster_dns or (cluster.service_cidr and default_dns(cluster.service_cidr))
     return None

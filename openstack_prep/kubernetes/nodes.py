@@ -130,7 +130,7 @@ def node_mistakes(nodes: Sequence[Node]) -> Iterator[Mistake]:
                 yield Mistake("nodes", f"{times} nodes have the {kind} {value}", f"give each node its own {kind}")
 
 
-def missing(required: Iterable[Role], assigned: Sequence[Sequence[Role]]) -> Iterator[Mistake]:
+def missing_roles(required: Iterable[Role], assigned: Sequence[Sequence[Role]]) -> Iterator[Mistake]:
     """Yield required roles that no node has; nothing when no roles are assigned yet."""
     for role in required:
         if assigned and not any(role in roles for roles in assigned):

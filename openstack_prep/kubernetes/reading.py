@@ -127,5 +127,5 @@ def _is_network(value: Any) -> bool:
 
 def _addresses(machines: list[object]) -> Iterator[tuple[int, str]]:
     for index, machine in enumerate(machines):
-        said = [value_at(machine, name) for name in ("address", "internal_address")]
-        yield from ((index, each) for each in {each for each in said if isinstance(each, str) and is_address(each)})
+        values = [value_at(machine, name) for name in ("address", "internal_address")]
+        yield from ((index, each) for each in {each for each in values if isinstance(each, str) and is_address(each)})

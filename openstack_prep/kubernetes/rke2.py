@@ -27,8 +27,8 @@ from openstack_prep.kubernetes.keys.schema import (
     union,
 )
 from openstack_prep.kubernetes.model import Cluster, Node, Role
-from openstack_prep.kubernetes.networks import dns_said
-from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing, node_mistakes
+from openstack_prep.kubernetes.networks import dns_address
+from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing_roles, node_mistakes
 
 TOKEN_FILE = "/etc/rancher/rke2/token"
 JOIN_PORT = 9345
@@ -103,15 +103,15 @@ def _document(
     schema = load_schema("server" if is_server(node) else "agent")
     config = {name: each for name, each in (cluster.config or {}).items() if name in schema["properties"]}
     config |= node.config
-    said: dict[str, object] = {"server": join}
+    values: dict[str, object] = {"server": join}
     if not {"token", "token-file"} & config.keys():
-        said |= {"token": token} if token else {"token-file": TOKEN_FILE}
-    said |= _of_node(cluster, node)
+        values |= {"token": token} if token else {"token-file": TOKEN_FILE}
+    values |= _of_node(cluster, node)
     if is_server(node):
-        said |= _of_server(cluster, node)
+        values |= _of_server(cluster, node)
         own = config.pop("tls-san", ())
-        said["tls-san"] = list(dict.fromkeys([*names, *([own] if isinstance(own, str) else own)]))
-    kept = {name: each for name, each in said.items() if each not in (None, [], "")}
+        values["tls-san"] = list(dict.fromkeys([*names, *([own] if isinstance(own, str) else own)]))
+    kept = {name: each for name, each in values.items() if each not in (None, [], "")}
     written: dict[str, object] = sort_keys(hide_secrets(config | kept, schema), schema)
     return written
 
@@ -132,19 +132,19 @@ def _of_node(cluster: Cluster, node: Node) -> dict[str, object]:
 
 def _of_server(cluster: Cluster, node: Node) -> dict[str, object]:
     """Return the keys of a server: those of the cluster, and the components that it does not run."""
-    said: dict[str, object] = {
+    values: dict[str, object] = {
         "cni": [each.strip() for each in (cluster.network_plugin or DEFAULT_PLUGIN).split(",")],
         "cluster-cidr": cluster.cluster_cidr,
         "service-cidr": cluster.service_cidr,
-        "cluster-dns": dns_said(cluster),
+        "cluster-dns": dns_address(cluster),
         "disable-cloud-controller": cluster.external_cloud_provider or None,
         "system-default-registry": next((each.url for each in cluster.private_registries if each.is_default), None),
     }
     if "etcd" not in node.roles and DATASTORE not in (cluster.config or {}):
-        said["disable-etcd"] = True
+        values["disable-etcd"] = True
     if "controlplane" not in node.roles:
-        said |= NO_CONTROL_PLANE
-    return said
+        values |= NO_CONTROL_PLANE
+    return values
 
 
 def registries(cluster: Cluster) -> dict[str, object] | None:
@@ -189,7 +189,7 @@ def mistakes(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[Mistake
     yield from group_mistakes(cluster)
     yield from node_mistakes(nodes or ())
     wanted: tuple[Role, ...] = ("controlplane",) if DATASTORE in (cluster.config or {}) else ("controlplane", "etcd")
-    yield from missing(wanted, [each.roles for each in (cluster.roles if nodes is None else nodes)])
+    yield from missing_roles(wanted, [each.roles for each in (cluster.roles if nodes is None else nodes)])
     yield from _values(cluster)
     yield from _config(cluster)
     yield from _groups(cluster)
@@ -280,8 +280,8 @@ def document_faults(data: object, schema: Raw) -> Iterator[Fault]:
 def _misread(of: Mapping[str, object]) -> Iterator[Fault]:
     """Yield values that RKE2 does not support, or that YAML reads as something else."""
     cni = of.get("cni")
-    said = cni.split(",") if isinstance(cni, str) else cni
-    for each in said if isinstance(said, list | tuple) else ():
+    plugins = cni.split(",") if isinstance(cni, str) else cni
+    for each in plugins if isinstance(plugins, list | tuple) else ():
         if str(each).strip() not in ("multus", *PLUGINS):
             remedy = suggest(str(each), PLUGINS) or f"write one of {', '.join(PLUGINS)}"
             yield Fault(("cni",), f"RKE2 does not support {str(each).strip()!r}", remedy)

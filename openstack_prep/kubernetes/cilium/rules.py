@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.kubernetes.cilium.model import NEWEST_MANAGED_ETCD
-from openstack_prep.kubernetes.cilium.values import Member, clashes, typed
+from openstack_prep.kubernetes.cilium.values import Member, conflicts, field_values
 from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.kubernetes.metallb.manifests import Addresses, ranges
 from openstack_prep.kubernetes.metallb.model import MetalLB, MetalLBPool
@@ -37,9 +37,9 @@ def mistakes(
     for rule in RULES:
         for where, what, remedy in rule(member):
             yield Mistake(where, what, remedy)
-    for name in clashes(typed(member, members), member.cilium.values or {}):
+    for name in conflicts(field_values(member, members), member.cilium.values or {}):
         yield Mistake("values", f"{name} is set by a field of the section cilium", "remove it, and use the field")
-    for where, what, remedy in _beside(member, members):
+    for where, what, remedy in _mesh_findings(member, members):
         yield Mistake(where, what, remedy)
     if metallb is not None:
         for where, what, remedy in _assigned(member, metallb, addresses or {}):
@@ -131,7 +131,7 @@ RULES: tuple[Callable[[Member], Findings], ...] = (_names, _etcd, _address, _nod
 # --- conflicts in a mesh ------------------------------------------------------------------
 
 
-def _beside(member: Member, members: Sequence[Member]) -> Findings:
+def _mesh_findings(member: Member, members: Sequence[Member]) -> Findings:
     mesh = [each for each in members if each.cilium.mesh != "none"]
     if member.cilium.mesh == "none" or len(mesh) < 2:
         return
@@ -140,7 +140,7 @@ def _beside(member: Member, members: Sequence[Member]) -> Findings:
     yield from _covered(member, mesh)
     names = [each.name for each in mesh]
     for other in mesh[: names.index(member.name)]:
-        yield from _against(member, other)
+        yield from _pair_findings(member, other)
 
 
 def _covered(member: Member, mesh: Sequence[Member]) -> Findings:
@@ -154,7 +154,7 @@ def _covered(member: Member, mesh: Sequence[Member]) -> Findings:
             yield "native_routing_cidr", what, "write a network that contains the pods of all clusters"
 
 
-def _against(member: Member, other: Member) -> Findings:
+def _pair_findings(member: Member, other: Member) -> Findings:
     one, two = member.cilium, other.cilium
     if one.cluster_id == two.cluster_id:
         yield "cluster_id", f"{one.cluster_id} is also used by {other.name}", "give each cluster its own"
@@ -185,14 +185,14 @@ def _assigned(member: Member, metallb: MetalLB, addresses: Addresses) -> Finding
     address = ipaddress.ip_address(cilium.mesh_address)
     holding = [each for each in metallb.pools if any(address in found for found in ranges(each, addresses))]
     if not holding:
-        pools = ", ".join(each.called for each in metallb.pools)
+        pools = ", ".join(each.kubernetes_name for each in metallb.pools)
         yield "mesh_address", f"{address} is not in a pool of MetalLB ({pools})", "choose an address of a pool"
     for pool in holding:
         if _excludes(pool, cilium.namespace):
-            what = f"pool {pool.called} of {address} only serves the namespaces {', '.join(pool.namespaces)}"
+            what = f"pool {pool.kubernetes_name} of {address} only serves the namespaces {', '.join(pool.namespaces)}"
             yield "mesh_address", what, f"add namespace {cilium.namespace}, or choose an address of a different pool"
         elif pool.auto_assign and not _restricted(pool):
-            what = f"MetalLB may assign {address} of pool {pool.called} to any other Service"
+            what = f"MetalLB may assign {address} of pool {pool.kubernetes_name} to any other Service"
             yield "mesh_address", what, "put it into a pool of its own with auto_assign: false"
 
 

@@ -42,7 +42,7 @@ def document(member: Member, members: Sequence[Member]) -> dict[str, object]:
 
     They contain no certificate and no key: each cluster creates its own from the shared CA, see ``hint``.
     """
-    values = typed(member, members)
+    values = field_values(member, members)
     return merge(values, member.cilium.values or {})
 
 
@@ -61,7 +61,7 @@ def helm_chart_config(values: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def typed(member: Member, members: Sequence[Member]) -> dict[str, object]:
+def field_values(member: Member, members: Sequence[Member]) -> dict[str, object]:
     """Return the values that the fields set, without those of the field ``values``."""
     cilium = member.cilium
     found: dict[str, object] = {"cluster": {"name": member.name, "id": cilium.cluster_id}}
@@ -164,11 +164,11 @@ def manifests(member: Member) -> list[dict[str, object]]:
     return [{"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}]
 
 
-def clashes(values: Mapping[str, object], more: Mapping[str, object], path: str = "") -> Iterator[str]:
+def conflicts(values: Mapping[str, object], more: Mapping[str, object], path: str = "") -> Iterator[str]:
     """Yield the dotted names of values that both set."""
     for name in [each for each in more if each in values]:
         one, other = values[name], more[name]
         if isinstance(one, Mapping) and isinstance(other, Mapping):
-            yield from clashes(one, other, f"{path}{name}.")
+            yield from conflicts(one, other, f"{path}{name}.")
         else:
             yield f"{path}{name}"

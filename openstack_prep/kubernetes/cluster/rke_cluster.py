@@ -16,7 +16,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Change, Context, Key, Mark, Observed, Resolved, Resource
 from openstack_prep.kubernetes.cluster import rke_files, rke_hints, rke_roles
-from openstack_prep.kubernetes.cluster.rke_scene import NETWORKS, PARAMETERS, RkeFields, Scene
+from openstack_prep.kubernetes.cluster.rke_related import NETWORKS, PARAMETERS, RelatedResources, RkeFields
 from openstack_prep.kubernetes.networks import Taken
 from openstack_prep.resources.files.marked_files import MarkedFiles
 from openstack_prep.resources.lists import queries
@@ -37,8 +37,8 @@ class RkeCluster(RkeFields):
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         """Return the cluster with its networks and the related resources of the spec."""
-        scene = Scene.of(context, self.drawn_from)
-        return (ResolvedRkeCluster.of(scene.clusters[self.name], scene=scene),)
+        related = RelatedResources.of(context, self.allocated_from)
+        return (ResolvedRkeCluster.of(related.clusters[self.name], related=related),)
 
     def references(self) -> Iterable[Resource]:
         return (*super().references(), self.sibling(Existing, self.stack, of="stack"))
@@ -47,15 +47,15 @@ class RkeCluster(RkeFields):
         """Return the parameters that an RKE2 cluster sets in its stack, which configures the nodes."""
         if self.distribution != "rke2":
             return {}
-        drawn = rke_files.as_declared(Scene.of(context, self.drawn_from).clusters[self.name], None)
-        said = {parameter: getattr(drawn, field) for field, parameter in PARAMETERS.items()}
-        plugin = {"cni": said["cni"].split(",")} if said["cni"] else {}
-        return {name: value for name, value in (said | plugin).items() if value}
+        cluster = rke_files.as_declared(RelatedResources.of(context, self.allocated_from).clusters[self.name], None)
+        values = {parameter: getattr(cluster, field) for field, parameter in PARAMETERS.items()}
+        plugin = {"cni": values["cni"].split(",")} if values["cni"] else {}
+        return {name: value for name, value in (values | plugin).items() if value}
 
     def desired(self) -> Values:
-        said = {name: getattr(self, name) for name in ("directory", "distribution", *NETWORKS)}
-        said = {name: value for name, value in said.items() if value is not None}  # no free network
-        return said | {"nodes": f"of stack/{self.stack}", "drift": frozenset()}
+        values = {name: getattr(self, name) for name in ("directory", "distribution", *NETWORKS)}
+        values = {name: value for name, value in values.items() if value is not None}  # no free network
+        return values | {"nodes": f"of stack/{self.stack}", "drift": frozenset()}
 
     # --- current state --------------------------------------------------------------------
 
@@ -78,12 +78,12 @@ class RkeCluster(RkeFields):
         outputs = self._outputs(site)
         roles = rke_roles.changes(self, outputs, there) if outputs else ()
         drift = [*map(str, roles), *(self._drift(files, outputs) if outputs else ())]
-        told = frozenset(each for each in drift if not each.startswith(tuple(role.in_file for role in roles)))
+        own_drift = frozenset(each for each in drift if not each.startswith(tuple(role.in_file for role in roles)))
         return Observed(
             id=self.directory,
             ours=True,
-            values=self.desired() | rke_hints.networks_in(there.values()) | {"drift": told, "roles": roles},
-            outputs=self._told(outputs),
+            values=self.desired() | rke_hints.networks_in(there.values()) | {"drift": own_drift, "roles": roles},
+            outputs=self._run_outputs(outputs),
         )
 
     def _drift(self, files: MarkedFiles, outputs: Outputs) -> Iterator[str]:
@@ -91,30 +91,30 @@ class RkeCluster(RkeFields):
         wrong = list(rke_files.mistakes(self, outputs)) if outputs.settled else []
         if not outputs.settled:
             yield f"stack/{self.stack} is not complete"
-        elif wrong and rke_files.to_come(self, outputs) is None:
+        elif wrong and rke_files.planned_nodes(self, outputs) is None:
             yield from (f"{each.where}: {each.what}" for each in wrong)
         elif not wrong and self.has_networks:
             texts, shown = (rke_files.texts(self, outputs, openly=openly) for openly in (True, False))
             yield from files.drift(texts, shown)
 
-    def _told(self, outputs: Outputs | None) -> dict[str, str]:
+    def _run_outputs(self, outputs: Outputs | None) -> dict[str, str]:
         """Return the path of the files and the next commands."""
         folder = os.path.relpath(self.directory)
         folder = self.directory if folder.startswith("..") else folder
-        return rke_hints.told(self, outputs, folder)
+        return rke_hints.run_outputs(self, outputs, folder)
 
     # --- checks ---------------------------------------------------------------------------
 
     def _mistakes(self, site: Site, outputs: Outputs | None) -> Iterator[Mistake]:
         found = list(rke_files.mistakes(self, outputs))
-        nodes = 0 if found else rke_files.how_many(self, outputs) or 0
-        yield from self.scene.mistakes(self.name, self._taken(site, outputs), nodes)
-        yield from self.scene.contradictions(self.name, outputs.parameters if outputs else {})
+        nodes = 0 if found else rke_files.count_nodes(self, outputs) or 0
+        yield from self.related.mistakes(self.name, self._taken(site, outputs), nodes)
+        yield from self.related.contradictions(self.name, outputs.parameters if outputs else {})
         yield from (self.mistake(f"{each.where}: {each.what}", each.remedy) for each in found)
 
     def _taken(self, site: Site, outputs: Outputs | None) -> list[Taken]:
         """Return the existing subnets of the network of the nodes."""
-        parameters = self.scene.parameters(self) or (outputs.parameters if outputs else {})
+        parameters = self.related.parameters(self) or (outputs.parameters if outputs else {})
         name = parameters.get("network")
         network = site.find_id(self.sibling(Existing, name, of="network")) if isinstance(name, str) and name else None
         if network is None:
@@ -126,11 +126,11 @@ class RkeCluster(RkeFields):
         outputs = self._outputs(site)
         settled = outputs if outputs is not None and outputs.settled else None
         # a stack of the spec may be about to change: its template and parameters describe the result
-        found = list(self._mistakes(site, None if self.scene.stack(self) else settled))
+        found = list(self._mistakes(site, None if self.related.stack(self) else settled))
         yield from found
         known = settled is not None and not found and not list(rke_files.mistakes(self, settled))
         names = list(rke_files.texts(self, settled, openly=False)) if settled and known else rke_files.names(self)
-        for path in self.files(site.mark).of_others(names) if self.scene.has_a_folder_of_its_own(self.name) else ():
+        for path in self.files(site.mark).of_others(names) if self.related.has_own_directory(self.name) else ():
             yield self.mistake(
                 f"{path} exists and is not managed by this spec", "choose a different directory, or remove the file"
             )
@@ -183,4 +183,4 @@ class RkeCluster(RkeFields):
 class ResolvedRkeCluster(Resolved, RkeCluster):
     """A cluster with its networks and the related resources of the spec."""
 
-    scene: Scene = field(default=Scene(), repr=False)
+    related: RelatedResources = field(default=RelatedResources(), repr=False)

@@ -14,7 +14,7 @@ from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes import cilium, cluster_yml, metallb, rke2
 from openstack_prep.kubernetes.cilium import Member
-from openstack_prep.kubernetes.cluster.rke_scene import RkeFields
+from openstack_prep.kubernetes.cluster.rke_related import RkeFields
 from openstack_prep.kubernetes.model import NodeGroup, Role
 from openstack_prep.kubernetes.nodes import Machine, nodes_of, unmatched
 from openstack_prep.resources.heat.heat_parameters import items
@@ -40,7 +40,7 @@ Content = str | Sequence[Raw]
 def names(cluster: RkeFields) -> list[str]:
     """Return the names of the files that do not depend on the nodes."""
     first = [cluster_yml.FILE] if cluster.distribution == "rke" else []
-    return [*first, *_beside(cluster)]
+    return [*first, *_cluster_files(cluster)]
 
 
 def texts(cluster: RkeFields, outputs: Outputs, *, openly: bool) -> dict[str, str]:
@@ -48,7 +48,7 @@ def texts(cluster: RkeFields, outputs: Outputs, *, openly: bool) -> dict[str, st
 
     Raises SpecError for nodes without a group.
     """
-    found = {**_configs(cluster, outputs), **_beside(cluster)}
+    found = {**_node_files(cluster, outputs), **_cluster_files(cluster)}
     return {
         name: content if isinstance(content, str) else dump(*(content if openly else map(_mask, content)))
         for name, content in found.items()
@@ -63,7 +63,7 @@ def _mask(value: object) -> object:
     return HIDDEN if isinstance(value, Secret) else value
 
 
-def _configs(cluster: RkeFields, outputs: Outputs) -> Mapping[str, Content]:
+def _node_files(cluster: RkeFields, outputs: Outputs) -> Mapping[str, Content]:
     """Return the files of the nodes: one per node of RKE2, or cluster.yml for RKE."""
     declared = as_declared(cluster, outputs)
     nodes = nodes_of(declared, machines(cluster, outputs))
@@ -71,7 +71,7 @@ def _configs(cluster: RkeFields, outputs: Outputs) -> Mapping[str, Content]:
         return {cluster_yml.FILE: [cluster_yml.document(declared, nodes, cluster.name)]}
     api, outer = outputs.values["api_address"], outputs.values.get("api_floating_address")
     sans = [*filter(None, [outer]), *items(outputs.parameters.get("tls_san") or ())]
-    token = cluster.scene.secret_parameter(cluster, "token")
+    token = cluster.related.secret_parameter(cluster, "token")
     configs = rke2.documents(declared, nodes, api=api, token=token, tls_san=sans)
     logins = rke2.registries(declared)
     return {f"{name}.yaml": [each] for name, each in configs.items()} | ({REGISTRIES: [logins]} if logins else {})
@@ -83,8 +83,8 @@ def as_declared(cluster: RkeFields, outputs: Outputs | None) -> RkeFields:
         user = cluster.user or (outputs.values.get("login_user") if outputs else None)
         plugin = cluster.network_plugin or ("none" if cluster.cilium else None)
         return replace(cluster, user=user, network_plugin=plugin)
-    said = ",".join(items(outputs.parameters.get("cni") or ())) if outputs else ""
-    plugin = cluster.network_plugin or ("cilium" if cluster.cilium else said or None)
+    cni = ",".join(items(outputs.parameters.get("cni") or ())) if outputs else ""
+    plugin = cluster.network_plugin or ("cilium" if cluster.cilium else cni or None)
     roles = cluster.roles or (_servers_and_agents(outputs) if outputs else ())
     return replace(cluster, network_plugin=plugin, roles=roles)
 
@@ -98,13 +98,13 @@ def _servers_and_agents(outputs: Outputs) -> tuple[NodeGroup, ...]:
     return (first, NodeGroup(nodes=f"{servers}-", roles=works)) if agents else (first,)
 
 
-def _beside(cluster: RkeFields) -> dict[str, Content]:
+def _cluster_files(cluster: RkeFields) -> dict[str, Content]:
     """Return the files for kubectl and Helm, which do not depend on the nodes."""
     found: dict[str, Content] = {}
     if cluster.metallb:
-        found[METALLB] = metallb.document(cluster.metallb, cluster.scene.addresses(cluster))
+        found[METALLB] = metallb.document(cluster.metallb, cluster.related.addresses(cluster))
     if cluster.cilium:
-        me, members = member(cluster), members_beside(cluster)
+        me, members = member(cluster), all_members(cluster)
         values = cilium.document(me, members)
         found[VALUES[cluster.distribution]] = [
             values if cluster.distribution == "rke" else cilium.helm_chart_config(values)
@@ -124,9 +124,9 @@ def member(cluster: RkeFields) -> Member:
     return Member(name=cluster.name, cilium=cluster.cilium, cluster=cluster, old_metallb=old, values_file=values)
 
 
-def members_beside(cluster: RkeFields) -> list[Member]:
+def all_members(cluster: RkeFields) -> list[Member]:
     """Return all clusters of the spec that have Cilium."""
-    return [member(each) for each in cluster.scene.clusters.values() if each.cilium]
+    return [member(each) for each in cluster.related.clusters.values() if each.cilium]
 
 
 def machines(cluster: RkeFields, outputs: Outputs) -> list[Machine]:
@@ -135,11 +135,11 @@ def machines(cluster: RkeFields, outputs: Outputs) -> list[Machine]:
 
 
 def _rows(cluster: RkeFields, outputs: Outputs) -> Iterator[tuple[Any, ...]]:
-    said = outputs.values
+    values = outputs.values
     for group in GROUPS[cluster.distribution]:
-        outer = said[f"{group}_addresses"]
-        inner = said.get(f"{group}_internal_addresses") or outer
-        yield from zip(said[f"{group}_names"], outer, inner, strict=True)
+        outer = values[f"{group}_addresses"]
+        inner = values.get(f"{group}_internal_addresses") or outer
+        yield from zip(values[f"{group}_names"], outer, inner, strict=True)
 
 
 # --- checks -------------------------------------------------------------------------------
@@ -147,11 +147,11 @@ def _rows(cluster: RkeFields, outputs: Outputs) -> Iterator[tuple[Any, ...]]:
 
 def mistakes(cluster: RkeFields, outputs: Outputs | None) -> Iterator[Mistake]:
     """Yield all mistakes in the files; ``outputs`` is None until the stack is complete."""
-    found = list(of_outputs(cluster, outputs) if outputs else _of_template(cluster))
+    found = list(output_mistakes(cluster, outputs) if outputs else _template_mistakes(cluster))
     yield from found
     usable = outputs if not found else None
     declared, nodes = as_declared(cluster, usable), None
-    count = how_many(cluster, usable)
+    count = count_nodes(cluster, usable)
     if count is not None:
         found = list(unmatched(declared, count))
         yield from found
@@ -159,14 +159,13 @@ def mistakes(cluster: RkeFields, outputs: Outputs | None) -> Iterator[Mistake]:
     of = cluster_yml if cluster.distribution == "rke" else rke2
     yield from of.mistakes(declared, nodes)
     if cluster.metallb:
-        said = metallb.mistakes(cluster.metallb, cluster.scene.addresses(cluster))
-        yield from (replace(each, where=f"metallb.{each.where}") for each in said)
+        for each in metallb.mistakes(cluster.metallb, cluster.related.addresses(cluster)):
+            yield replace(each, where=f"metallb.{each.where}")
     if cluster.cilium:
-        said = cilium.mistakes(
-            member(cluster), members_beside(cluster), cluster.metallb, cluster.scene.addresses(cluster)
-        )
-        of_cluster = ("name", "network_plugin")
-        yield from (each if each.where in of_cluster else replace(each, where=f"cilium.{each.where}") for each in said)
+        addresses = cluster.related.addresses(cluster)
+        for each in cilium.mistakes(member(cluster), all_members(cluster), cluster.metallb, addresses):
+            in_section = each.where not in ("name", "network_plugin")
+            yield replace(each, where=f"cilium.{each.where}") if in_section else each
 
 
 def warnings(cluster: RkeFields, outputs: Outputs | None) -> Iterator[str]:
@@ -181,7 +180,7 @@ def warnings(cluster: RkeFields, outputs: Outputs | None) -> Iterator[str]:
         yield from metallb.warnings(cluster.metallb, cluster.config or {}) if cluster.metallb else ()
 
 
-def how_many(cluster: RkeFields, outputs: Outputs | None) -> int | None:
+def count_nodes(cluster: RkeFields, outputs: Outputs | None) -> int | None:
     """Return the number of nodes that the stack has or, by its parameters, will have; None when unknown."""
     if outputs:
         return len(machines(cluster, outputs))
@@ -189,35 +188,35 @@ def how_many(cluster: RkeFields, outputs: Outputs | None) -> int | None:
     return sum(map(int, counts)) if all(each.isdecimal() for each in counts) else None
 
 
-def to_come(cluster: RkeFields, outputs: Outputs) -> int | None:
+def planned_nodes(cluster: RkeFields, outputs: Outputs) -> int | None:
     """Return the number of nodes that the stack will have; None when it does not change or is unknown."""
     counts = _counts(cluster)
     same = all(str(outputs.parameters.get(name)) == count for name, count in counts.items())
-    return None if same else how_many(cluster, None)
+    return None if same else count_nodes(cluster, None)
 
 
 def _counts(cluster: RkeFields) -> dict[str, str]:
     """Return the numbers of nodes that the spec declares, by parameter of the stack, as strings like Heat's."""
-    template = cluster.scene.template(cluster) or {}
-    given, declared = cluster.scene.parameters(cluster), template.get("parameters") or {}
+    template = cluster.related.template(cluster) or {}
+    given, declared = cluster.related.parameters(cluster), template.get("parameters") or {}
     names = [f"{group}_count" for group in GROUPS[cluster.distribution]]
     return {name: str(given.get(name, declared.get(name, {}).get("default"))) for name in names}
 
 
-def _of_template(cluster: RkeFields) -> Iterator[Mistake]:
+def _template_mistakes(cluster: RkeFields) -> Iterator[Mistake]:
     """Yield outputs that the template of a stack of the spec does not have."""
-    template = cluster.scene.template(cluster)
+    template = cluster.related.template(cluster)
     if template is not None:
         offered = template.get("outputs") or {}
         missing = [name for name in WANTED[cluster.distribution] if name not in offered]
-        yield from [lacking(cluster, missing)] if missing else []
+        yield from [missing_outputs(cluster, missing)] if missing else []
 
 
-def of_outputs(cluster: RkeFields, outputs: Outputs) -> Iterator[Mistake]:
+def output_mistakes(cluster: RkeFields, outputs: Outputs) -> Iterator[Mistake]:
     """Yield missing and invalid outputs of a stack."""
     missing = [name for name in WANTED[cluster.distribution] if outputs.values.get(name) is None]
     if missing:
-        yield lacking(cluster, missing)
+        yield missing_outputs(cluster, missing)
         return
     for group in GROUPS[cluster.distribution]:
         lists = [outputs.values.get(f"{group}_{what}") for what in ("names", "addresses", "internal_addresses")]
@@ -228,8 +227,8 @@ def of_outputs(cluster: RkeFields, outputs: Outputs) -> Iterator[Mistake]:
             yield Mistake("stack", what, ONE_PER_NODE)
             return
     for name in ("api_address",) if cluster.user else ("api_address", "login_user"):
-        said = outputs.values.get(name)
-        if said is not None and not (isinstance(said, str) and re.fullmatch(r"[\w.:-]+", said)):
+        value = outputs.values.get(name)
+        if value is not None and not (isinstance(value, str) and re.fullmatch(r"[\w.:-]+", value)):
             yield Mistake(
                 "stack", f"stack/{outputs.stack}: output {name} is not an address or name", "correct the template"
             )
@@ -244,7 +243,7 @@ def of_outputs(cluster: RkeFields, outputs: Outputs) -> Iterator[Mistake]:
         yield Mistake("stack", what, ONE_PER_NODE)
 
 
-def lacking(cluster: RkeFields, missing: Iterable[str]) -> Mistake:
+def missing_outputs(cluster: RkeFields, missing: Iterable[str]) -> Mistake:
     """Return the mistake for a stack without required outputs."""
     what = f"stack/{cluster.stack} has no output {', '.join(missing)}"
     remedy = f"add it to the outputs of the template, or use shipped:{cluster.distribution}-cluster.yaml"

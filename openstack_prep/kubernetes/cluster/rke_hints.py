@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from openstack_prep.kubernetes import cilium, cluster_yml, rke2
-from openstack_prep.kubernetes.cluster.rke_files import COMMANDS, VALUES, member, members_beside, mistakes, warnings
-from openstack_prep.kubernetes.cluster.rke_scene import RkeFields
+from openstack_prep.kubernetes.cluster.rke_files import COMMANDS, VALUES, all_members, member, mistakes, warnings
+from openstack_prep.kubernetes.cluster.rke_related import RkeFields
 from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.resources.files.marked_files import documents
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
@@ -25,20 +25,20 @@ def networks_in(there: Iterable[str]) -> dict[str, str]:
     read = [each for text in there for each in documents(text) or ()]
     found = {}
     for name, places in PLACES.items():
-        said = (value_at(document, place) for document in read for place in places)
-        found[name] = next((each for each in said if isinstance(each, str)), None)
+        values = (value_at(document, place) for document in read for place in places)
+        found[name] = next((each for each in values if isinstance(each, str)), None)
     return {name: value for name, value in found.items() if value}
 
 
-def told(cluster: RkeFields, outputs: Outputs | None, folder: str) -> dict[str, str]:
+def run_outputs(cluster: RkeFields, outputs: Outputs | None, folder: str) -> dict[str, str]:
     """Return the outputs for written files: their path, the next commands, warnings."""
     known = outputs if outputs and not list(mistakes(cluster, outputs)) else None
-    said = {"path": folder} if cluster.distribution == "rke2" else {"path": f"{folder}/{cluster_yml.FILE}"}
+    values = {"path": folder} if cluster.distribution == "rke2" else {"path": f"{folder}/{cluster_yml.FILE}"}
     if known:
-        said["next"] = _one_line(_next(cluster, known, folder))
-        said["then"] = f"{folder}/{COMMANDS}, when all clusters run" if _in_a_mesh(cluster) else ""
-        said["warning"] = "; ".join(warnings(cluster, known))
-    return {name: text for name, text in said.items() if text}
+        values["next"] = _one_line(_next(cluster, known, folder))
+        values["then"] = f"{folder}/{COMMANDS}, when all clusters run" if _in_a_mesh(cluster) else ""
+        values["warning"] = "; ".join(warnings(cluster, known))
+    return {name: text for name, text in values.items() if text}
 
 
 def _next(cluster: RkeFields, outputs: Outputs, folder: str) -> str:
@@ -50,7 +50,7 @@ def _next(cluster: RkeFields, outputs: Outputs, folder: str) -> str:
 
 
 def _in_a_mesh(cluster: RkeFields) -> bool:
-    return cluster.cilium is not None and cluster.cilium.mesh != "none" and bool(cilium.hint(members_beside(cluster)))
+    return cluster.cilium is not None and cluster.cilium.mesh != "none" and bool(cilium.hint(all_members(cluster)))
 
 
 def _kubeconfig(cluster: RkeFields, outputs: Outputs, folder: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from openstack_prep.base.errors import Mistake
 from openstack_prep.kubernetes import cluster_yml
 from openstack_prep.kubernetes.cluster import rke_files
-from openstack_prep.kubernetes.cluster.rke_scene import RkeFields
+from openstack_prep.kubernetes.cluster.rke_related import RkeFields
 from openstack_prep.kubernetes.nodes import groups
 from openstack_prep.resources.files.marked_files import documents
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
@@ -43,9 +43,9 @@ def changes(cluster: RkeFields, outputs: Outputs, there: Mapping[str, str]) -> t
     Nodes of RKE2 do not change roles: the stack creates servers and agents separately.
     """
     before = _roles_in(there.get(cluster_yml.FILE, "")) if cluster.distribution == "rke" else {}
-    usable = outputs.settled and not list(rke_files.of_outputs(cluster, outputs))
+    usable = outputs.settled and not list(rke_files.output_mistakes(cluster, outputs))
     names = [name.lower() for name, *_ in rke_files.machines(cluster, outputs)] if usable else list(before)
-    count = rke_files.to_come(cluster, outputs) if usable else rke_files.how_many(cluster, None)
+    count = rke_files.planned_nodes(cluster, outputs) if usable else rke_files.count_nodes(cluster, None)
     count = len(names) if count is None else count
     found = []
     for index, name in enumerate(names[:count]):

@@ -67,7 +67,7 @@ def _pool(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> dict[str
         "avoidBuggyIPs": pool.avoid_buggy_ips or None,
         "serviceAllocation": _drop_empty(allocation),
     }
-    return _resource(metallb, "IPAddressPool", "v1beta1", pool.called, spec)
+    return _resource(metallb, "IPAddressPool", "v1beta1", pool.kubernetes_name, spec)
 
 
 def _forms(found: Sequence[Range]) -> list[str]:
@@ -76,11 +76,11 @@ def _forms(found: Sequence[Range]) -> list[str]:
 
 
 def _advertisement(metallb: MetalLB, pool: MetalLBPool) -> dict[str, object]:
-    own = {"ipAddressPools": [pool.called]}
+    own = {"ipAddressPools": [pool.kubernetes_name]}
     if pool.protocol == "layer2":
         l2 = pool.l2 or MetalLBLayer2()
         spec = own | {"interfaces": list(l2.interfaces), "nodeSelectors": _selectors(l2.node_selectors)}
-        return _resource(metallb, "L2Advertisement", "v1beta1", pool.called, spec)
+        return _resource(metallb, "L2Advertisement", "v1beta1", pool.kubernetes_name, spec)
     bgp = pool.bgp or MetalLBBGP()
     spec = own | {
         "aggregationLength": bgp.aggregation_length,
@@ -90,7 +90,7 @@ def _advertisement(metallb: MetalLB, pool: MetalLBPool) -> dict[str, object]:
         "peers": list(bgp.peers),
         "nodeSelectors": _selectors(bgp.node_selectors),
     }
-    return _resource(metallb, "BGPAdvertisement", "v1beta1", pool.called, spec)
+    return _resource(metallb, "BGPAdvertisement", "v1beta1", pool.kubernetes_name, spec)
 
 
 def _peer(metallb: MetalLB, peer: MetalLBPeer) -> list[dict[str, object]]:
@@ -140,7 +140,7 @@ def _configmap(metallb: MetalLB, addresses: Addresses) -> dict[str, object]:
         }
     )
     entry = dump(config)
-    data = {"config": Secret(entry) if metallb.holds_secrets else entry}
+    data = {"config": Secret(entry) if metallb.contains_secrets else entry}
     metadata = {"name": "config", "namespace": metallb.namespace}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
@@ -156,7 +156,7 @@ def _old_pool(pool: MetalLBPool, addresses: Addresses) -> dict[str, object]:
         }
     )
     found = {
-        "name": pool.called,
+        "name": pool.kubernetes_name,
         "protocol": pool.protocol,
         "addresses": _forms(ranges(pool, addresses)),
         "auto-assign": None if pool.auto_assign else False,

@@ -109,7 +109,7 @@ class MetalLBPool:
     """Options of the protocol bgp."""
 
     @property
-    def called(self) -> str:
+    def kubernetes_name(self) -> str:
         """The name in Kubernetes."""
         return self.name or self.pool or ""
 
@@ -160,6 +160,6 @@ class MetalLB:
     """Namespace of MetalLB."""
 
     @property
-    def holds_secrets(self) -> bool:
+    def contains_secrets(self) -> bool:
         """Whether the manifests contain passwords, so that their file must have mode 0600."""
         return any(each.password for each in self.peers)

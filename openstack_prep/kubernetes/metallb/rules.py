@@ -38,11 +38,8 @@ def mistakes(metallb: MetalLB, addresses: Addresses) -> Iterator[Mistake]:
     yield from _label("namespace", metallb.namespace)
     if not metallb.pools:
         yield Mistake("pools", "is empty", "declare at least one pool")
-    for name, named in (("pools", [each.called for each in metallb.pools]), ("peers", [e.name for e in metallb.peers])):
-        for index, called in enumerate(named):
-            if called in named[:index]:
-                what = f"{called} is also the name of {name}[{named.index(called)}]"
-                yield Mistake(f"{name}[{index}]", what, "give each its own name")
+    yield from _repeated("pools", [each.kubernetes_name for each in metallb.pools])
+    yield from _repeated("peers", [each.name for each in metallb.peers])
     for rule in POOL_RULES:
         for index, pool in enumerate(metallb.pools):
             for what, detail, remedy in rule(metallb, pool, addresses):
@@ -66,6 +63,13 @@ Findings = Iterable[tuple[str, str, str]]
 """Fields, what is wrong with them, and the remedies."""
 
 
+def _repeated(field: str, names: Sequence[str]) -> Iterator[Mistake]:
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            what = f"{name} is also the name of {field}[{names.index(name)}]"
+            yield Mistake(f"{field}[{index}]", what, "give each its own name")
+
+
 def _label(where: str, name: str) -> Iterator[Mistake]:
     if not re.fullmatch(LABEL, name):
         yield Mistake(where, f"{name!r} is not a DNS label", LABEL_REMEDY)
@@ -75,10 +79,10 @@ def _label(where: str, name: str) -> Iterator[Mistake]:
 
 
 def _named(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
-    if not pool.called:
+    if not pool.kubernetes_name:
         yield "name", "is missing", "set name or pool"
-    elif not re.fullmatch(LABEL, pool.called):
-        what = f"{pool.called!r} is not a DNS label"
+    elif not re.fullmatch(LABEL, pool.kubernetes_name):
+        what = f"{pool.kubernetes_name!r} is not a DNS label"
         yield ("name", what, LABEL_REMEDY) if pool.name else ("pool", what, "set name to a DNS label")
 
 
@@ -184,7 +188,8 @@ def _shared(metallb: MetalLB, addresses: Addresses) -> Iterator[Mistake]:
     for (first, one), (second, other) in combinations(held, 2):
         if first != second and (both := one.overlap(other)):
             field = "pool" if metallb.pools[second].pool else "addresses"
-            what = f"{both} of {metallb.pools[second].called} is also in {metallb.pools[first].called}"
+            names = [metallb.pools[index].kubernetes_name for index in (first, second)]
+            what = f"{both} of {names[1]} is also in {names[0]}"
             yield Mistake(f"pools[{second}].{field}", what, "put each address into one pool only")
 
 

@@ -1,4 +1,4 @@
-"""Networks of pods and Services: drawn in order, kept apart, and what is wrong with given ones."""
+"""Networks of pods and Services: allocated in order, kept apart, and what is wrong with given ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.kubernetes.model import Cluster
-from openstack_prep.kubernetes.networks import ClusterNetworks, Taken, dns_of, draw, mistakes
+from openstack_prep.kubernetes.networks import ClusterNetworks, Taken, allocate, default_dns, mistakes
 
 DEFAULT = ClusterNetworks()
 NEW = Cluster()
@@ -20,7 +20,7 @@ def told(*args: object, **more: object) -> list[str]:
 
 
 def test_one_cluster_gets_what_rke_uses_itself() -> None:
-    assert draw(DEFAULT, {"one": NEW}) == {"one": ("10.42.0.0/16", "10.43.0.0/16")}
+    assert allocate(DEFAULT, {"one": NEW}) == {"one": ("10.42.0.0/16", "10.43.0.0/16")}
 
 
 def test_a_cluster_more_moves_none_before_it() -> None:
@@ -28,9 +28,9 @@ def test_a_cluster_more_moves_none_before_it() -> None:
     taken = [Taken("subnet/a", "10.44.128.0/24"), Taken("address_pool/b", "10.50.0.200-10.50.0.219")]
     before: dict[str, tuple[str, str]] = {}
     for count in range(1, 21):
-        drawn = draw(DEFAULT, dict(list(clusters.items())[:count]), taken)
-        assert before.items() <= drawn.items()
-        before = drawn
+        allocated = allocate(DEFAULT, dict(list(clusters.items())[:count]), taken)
+        assert before.items() <= allocated.items()
+        before = allocated
     networks = [ip_network(each) for pair in before.values() for each in pair]
     assert not any(one.overlaps(other) for one, other in combinations(networks, 2))
     assert not {ip_network("10.44.0.0/16"), ip_network("10.50.0.0/16")} & set(networks)
@@ -39,7 +39,7 @@ def test_a_cluster_more_moves_none_before_it() -> None:
 
 def test_given_networks_stay_and_are_passed_over() -> None:
     clusters = {"a": Cluster(service_cidr="10.42.0.0/20"), "b": Cluster(cluster_cidr="10.43.0.0/16"), "c": NEW}
-    assert draw(DEFAULT, clusters, [Taken("subnet/n", "10.46.1.0/24"), Taken("subnet/six", "2001:db8::/64")]) == {
+    assert allocate(DEFAULT, clusters, [Taken("subnet/n", "10.46.1.0/24"), Taken("subnet/six", "2001:db8::/64")]) == {
         "a": ("10.43.0.0/16", "10.42.0.0/20"),
         "b": ("10.43.0.0/16", "10.44.0.0/16"),
         "c": ("10.45.0.0/16", "10.47.0.0/16"),
@@ -52,7 +52,7 @@ def test_given_networks_stay_and_are_passed_over() -> None:
 
 def test_sizes_and_ranges_are_the_users() -> None:
     small = ClusterNetworks(range="10.64.0.0/20", cluster_prefix=22, service_prefix=24)
-    assert draw(small, {"a": NEW, "b": NEW}) == {
+    assert allocate(small, {"a": NEW, "b": NEW}) == {
         "a": ("10.64.0.0/22", "10.64.4.0/24"),
         "b": ("10.64.8.0/22", "10.64.5.0/24"),
     }
@@ -60,8 +60,8 @@ def test_sizes_and_ranges_are_the_users() -> None:
 
 def test_networks_of_ipv6_are_of_their_usual_sizes() -> None:
     six = ClusterNetworks(range="fd00:42::/40")
-    drawn = draw(six, {"a": NEW, "b": NEW})
-    assert drawn == {
+    allocated = allocate(six, {"a": NEW, "b": NEW})
+    assert allocated == {
         "a": ("fd00:42::/56", "fd00:42:0:100::/112"),
         "b": ("fd00:42:0:200::/56", "fd00:42:0:100::1:0/112"),
     }
@@ -75,7 +75,7 @@ def test_a_full_range_is_told_with_its_numbers() -> None:
         [Taken("subnet/n", "10.64.0.0/24")],
     )
     with pytest.raises(SpecError) as error:
-        draw(full, clusters, taken)
+        allocate(full, clusters, taken)
     why = "4 in total; in use: 3 networks of clusters, 1 of other resources"
     remedy = "enlarge cluster_networks.range, or use longer prefixes"
     assert [str(each) for each in error.value.mistakes] == [
@@ -177,4 +177,4 @@ def test_the_dns_is_a_service(dns: str, said: list[str]) -> None:
 
 
 def test_the_dns_is_the_tenth_service() -> None:
-    assert (dns_of("10.43.0.0/16"), dns_of("fd00:42::/112")) == ("10.43.0.10", "fd00:42::a")
+    assert (default_dns("10.43.0.0/16"), default_dns("fd00:42::/112")) == ("10.43.0.10", "fd00:42::a")

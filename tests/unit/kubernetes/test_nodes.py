@@ -6,7 +6,14 @@ import pytest
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.kubernetes.model import Cluster, Node, NodeGroup
-from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing, node_mistakes, nodes_of, taint_parts
+from openstack_prep.kubernetes.nodes import (
+    etcd_warning,
+    group_mistakes,
+    missing_roles,
+    node_mistakes,
+    nodes_of,
+    taint_parts,
+)
 
 MASTER = ("controlplane", "etcd")
 
@@ -101,10 +108,10 @@ def test_what_is_wrong_with_nodes() -> None:
 
 
 def test_roles_that_nobody_has() -> None:
-    assert [each.what for each in missing(("controlplane", "etcd"), [("worker",), ("etcd",)])] == [
+    assert [each.what for each in missing_roles(("controlplane", "etcd"), [("worker",), ("etcd",)])] == [
         "no node has role controlplane"
     ]
-    assert list(missing(("etcd",), [])) == []
+    assert list(missing_roles(("etcd",), [])) == []
 
 
 @pytest.mark.parametrize(("count", "told"), [(0, 0), (1, 0), (2, 1), (3, 0), (4, 1)])

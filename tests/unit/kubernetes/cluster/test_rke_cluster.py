@@ -410,7 +410,7 @@ def test_a_cluster_of_rke2_and_its_stack_tell_one_another(heat: Heat, site: Site
         stack(tmp_path, parameters={"external_cloud_provider": "False"}),
         make(distribution="rke2", external_cloud_provider=True),
     )
-    (said,) = map(str, resolved(outside, [apart, outside], site.admin).scene.contradictions("a", {}))
+    (said,) = map(str, resolved(outside, [apart, outside], site.admin).related.contradictions("a", {}))
     assert "external_cloud_provider true differs from parameter external_cloud_provider false of stack/a" in said
     other = make(distribution="rke2", cluster_cidr="10.8.0.0/16")
     said = "".join(map(str, resolved(other, [telling, other], site.admin).check(site, None)))
@@ -429,9 +429,9 @@ def test_stacks_and_pools_of_one_name_in_two_projects_are_told_apart(site: Site,
     ]
     clusters = [make(each, stack="a", project=each) for each in ("p", "q")]
     spec = [*stacks, *pools, *clusters]
-    scenes = [(each, resolved(each, spec, site.admin).scene) for each in clusters]
-    assert [scene.parameters(cluster)["node_count"] for cluster, scene in scenes] == [1, 5]
-    assert [scene.addresses(cluster) for cluster, scene in scenes] == [{"lb": ("10.1.0.9",)}, {"lb": ("10.2.0.9",)}]
+    found = [(each, resolved(each, spec, site.admin).related) for each in clusters]
+    assert [related.parameters(cluster)["node_count"] for cluster, related in found] == [1, 5]
+    assert [related.addresses(cluster) for cluster, related in found] == [{"lb": ("10.1.0.9",)}, {"lb": ("10.2.0.9",)}]
 
 
 def test_a_cluster_needs_a_name_of_its_own_in_all_projects(site: Site, make: Make) -> None:

@@ -56,7 +56,7 @@ class RkeFields(OnStack, Cluster):
     """Range from which omitted networks are allocated; default: the spec's cluster_networks."""
 
     @property
-    def drawn_from(self) -> ClusterNetworks:
+    def allocated_from(self) -> ClusterNetworks:
         return self.networks or ClusterNetworks()
 
     @property
@@ -65,13 +65,13 @@ class RkeFields(OnStack, Cluster):
         return all(getattr(self, name) for name in NETWORKS)
 
     @property
-    def scene(self) -> Scene:
+    def related(self) -> RelatedResources:
         """The related resources of the spec; empty until the cluster is resolved."""
-        return Scene()
+        return RelatedResources()
 
 
 @dataclass(frozen=True)
-class Scene:
+class RelatedResources:
     """Resources of the spec: ``declared`` are the clusters with the values of their stacks, ``clusters`` also have all
     networks allocated."""
 
@@ -81,15 +81,15 @@ class Scene:
     pools: Mapping[Key, AddressPool] = made(default_factory=dict)
     taken: tuple[Taken, ...] = ()
 
-    drawn_from: ClusterNetworks = made(default_factory=ClusterNetworks)
+    allocated_from: ClusterNetworks = made(default_factory=ClusterNetworks)
 
     @classmethod
-    def of(cls, context: Context, drawn_from: ClusterNetworks) -> Scene:
+    def of(cls, context: Context, allocated_from: ClusterNetworks) -> RelatedResources:
         """Return the related resources of a spec, collected once for all its clusters."""
-        return context.once((cls, drawn_from), lambda: cls._collect(context.resources, drawn_from))
+        return context.once((cls, allocated_from), lambda: cls._collect(context.resources, allocated_from))
 
     @classmethod
-    def _collect(cls, others: Sequence[Resource], drawn_from: ClusterNetworks) -> Scene:
+    def _collect(cls, others: Sequence[Resource], allocated_from: ClusterNetworks) -> RelatedResources:
         """Networks stay empty when none is free; ``mistakes`` reports that."""
         stacks = {each.key: each for each in others if isinstance(each, Stack)}
         pools = {each.key: each for each in others if isinstance(each, AddressPool)}
@@ -102,25 +102,25 @@ class Scene:
         apart = [each for each in pools.values() if each.key_of("subnet", each.subnet) not in within]
         taken += [Taken(str(pool.key), addresses) for pool in apart for addresses in pool.addresses]
         try:
-            drawn = networks.draw(drawn_from, declared, taken)
+            allocated = networks.allocate(allocated_from, declared, taken)
         except SpecError:
-            drawn = {}
+            allocated = {}
         return cls(
             declared=declared,
             clusters={
-                name: replace(each, **dict(zip(NETWORKS, drawn.get(name, ()), strict=False)))
+                name: replace(each, **dict(zip(NETWORKS, allocated.get(name, ()), strict=False)))
                 for name, each in declared.items()
             },
             stacks=stacks,
             pools=pools,
             taken=tuple(taken),
-            drawn_from=drawn_from,
+            allocated_from=allocated_from,
         )
 
     @cached_property
     def overlaps(self) -> Sequence[Mistake]:
         """Mistakes in the networks of all clusters together."""
-        return networks.mistakes(self.drawn_from, self.declared, self.taken)
+        return networks.mistakes(self.allocated_from, self.declared, self.taken)
 
     # --- the stack and the pools ------------------------------------------------------------
 
@@ -161,14 +161,14 @@ class Scene:
             if (other.stack, other.place) == (cluster.stack, cluster.place):
                 yield cluster.mistake(f"stack {cluster.stack} is also used by {other.key}", "give each cluster its own")
         unknown = [each for each in more if each not in self.taken]
-        drawn = self.clusters[name]
-        alone = networks.mistakes(self.drawn_from, {name: drawn}, unknown, {name: max(nodes, 1)})
-        alone = alone if drawn.has_networks else []  # missing networks cannot be checked
+        allocated = self.clusters[name]
+        alone = networks.mistakes(self.allocated_from, {name: allocated}, unknown, {name: max(nodes, 1)})
+        alone = alone if allocated.has_networks else []  # missing networks cannot be checked
         mine = (each for each in self.overlaps if each.where == str(cluster.key))
         for each in dict.fromkeys([*mine, *alone]):
             yield cluster.mistake(each.what, each.remedy)
 
-    def has_a_folder_of_its_own(self, name: str) -> bool:
+    def has_own_directory(self, name: str) -> bool:
         """Whether no other cluster of the spec has the same directory."""
         return sum(each.directory == self.declared[name].directory for each in self.declared.values()) == 1
 
@@ -199,8 +199,8 @@ def _with_stack_values(cluster: Any, stacks: Mapping[Key, Stack]) -> Any:
     if cluster.distribution != "rke2" or stack is None:
         return cluster
     given = stack.given
-    said = {name: _read(given.get(parameter)) for name, parameter in PARAMETERS.items()}
-    return replace(cluster, **{name: value for name, value in said.items() if value and not getattr(cluster, name)})
+    values = {name: _read(given.get(parameter)) for name, parameter in PARAMETERS.items()}
+    return replace(cluster, **{name: value for name, value in values.items() if value and not getattr(cluster, name)})
 
 
 def _read(parameter: Any) -> str | bool | None:
