@@ -161,9 +161,9 @@ def _no_room(networks: ClusterNetworks, name: str, field: str, prefix: int, used
     ranges = networks.ranges
     count = sum(2 ** (prefix - each.prefixlen) for each in ranges if prefix >= each.prefixlen)
     inside = [each for each in used if any(each.range.overlap(Range.of(whole)) for whole in ranges)]
-    ours = sum(bool(each.cluster) for each in inside)
+    of_clusters = sum(bool(each.cluster) for each in inside)
     shown = networks.range or f"{ranges[0][0]}-{ranges[-1][-1]}"
-    users = f"{ours} networks of clusters, {len(inside) - ours} of other resources"
+    users = f"{of_clusters} networks of clusters, {len(inside) - of_clusters} of other resources"
     what = f"{field}: {shown} has no free /{prefix} ({count} in total; in use: {users})"
     remedy = "enlarge cluster_networks.range, or use longer prefixes"
     return NetworkMistake(_where(name), what, remedy, field=field)

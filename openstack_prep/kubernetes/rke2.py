@@ -118,14 +118,14 @@ def _document(
 
 def _of_node(cluster: Cluster, node: Node) -> dict[str, object]:
     """Return the keys that describe the node itself."""
-    apart = is_server(node) and "worker" not in node.roles
+    no_pods = is_server(node) and "worker" not in node.roles
     outer = node.address if node.address != node.internal_address else None
     return {
         "node-name": node.name.lower(),
         "node-ip": node.internal_address,
         "node-external-ip": None if cluster.external_cloud_provider else outer,
         "node-label": [f"{key}={value}" for key, value in node.labels.items()],
-        "node-taint": [*node.taints, *([NO_PODS] if apart and NO_PODS not in node.taints else [])],
+        "node-taint": [*node.taints, *([NO_PODS] if no_pods and NO_PODS not in node.taints else [])],
         "cloud-provider-name": "external" if cluster.external_cloud_provider else None,
     }
 

@@ -63,7 +63,7 @@ def warnings(document: Raw) -> Iterator[str]:
     minor = _minor(document)
     if minor is not None and minor > _minor_of(NEWEST):
         version = value_at(document, "kubernetes_version")
-        yield f"{version} is newer than {NEWEST}, the newest version of RKE 1.7; {LIST} lists the versions of yours"
+        yield f"{version} is newer than {NEWEST}, the newest version of RKE 1.7; {LIST} lists those of your rke"
     if value_at(document, "network.plugin") == "weave":
         yield "Kubernetes 1.30 and later do not support weave; choose canal, calico or flannel"
     places: Values = {"": document, "bastion_host.": value_at(document, "bastion_host")}

@@ -21,7 +21,7 @@ EVERYWHERE = "default/kubernetes"
 """The Service of the API server, which exists in every cluster."""
 REMEDY = f"pass the output of {COMMAND}"
 
-JSON_TYPES = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
+JSON_TYPES = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
 
 T = TypeVar("T")
 
@@ -83,12 +83,12 @@ def _items(text: str) -> list[object]:
 
 def _kind(data: object) -> str:
     if not isinstance(data, dict):
-        return f"a JSON {_json_type(type(data))}"
+        return _json_type(type(data))
     return str(data.get("kind") or "an object without a kind")
 
 
 def _json_type(kind: type) -> str:
-    return JSON_TYPES.get(kind, "number")
+    return JSON_TYPES.get(kind, "a number")
 
 
 def _address(value: object) -> str | None:
@@ -108,7 +108,7 @@ def _at(item: Raw, kind: type[T], *path: str) -> T:
             return kind()
         if not isinstance(found, expected):
             where = ".".join(path[:number])
-            raise ValueError(f"{where} is a JSON {_json_type(type(found))}, not {_json_type(expected)}")
+            raise ValueError(f"{where} is {_json_type(type(found))}, not {_json_type(expected)}")
     return cast("T", found)
 
 

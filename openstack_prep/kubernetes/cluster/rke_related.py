@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from dataclasses import field as made
+from dataclasses import field as dataclass_field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -75,13 +75,13 @@ class RelatedResources:
     """Resources of the spec: ``declared`` are the clusters with the values of their stacks, ``clusters`` also have all
     networks allocated."""
 
-    declared: Mapping[str, RkeFields] = made(default_factory=dict)
-    clusters: Mapping[str, RkeFields] = made(default_factory=dict)
-    stacks: Mapping[Key, Stack] = made(default_factory=dict)
-    pools: Mapping[Key, AddressPool] = made(default_factory=dict)
+    declared: Mapping[str, RkeFields] = dataclass_field(default_factory=dict)
+    clusters: Mapping[str, RkeFields] = dataclass_field(default_factory=dict)
+    stacks: Mapping[Key, Stack] = dataclass_field(default_factory=dict)
+    pools: Mapping[Key, AddressPool] = dataclass_field(default_factory=dict)
     taken: tuple[Taken, ...] = ()
 
-    allocated_from: ClusterNetworks = made(default_factory=ClusterNetworks)
+    allocated_from: ClusterNetworks = dataclass_field(default_factory=ClusterNetworks)
 
     @classmethod
     def of(cls, context: Context, allocated_from: ClusterNetworks) -> RelatedResources:
@@ -90,7 +90,7 @@ class RelatedResources:
 
     @classmethod
     def _collect(cls, others: Sequence[Resource], allocated_from: ClusterNetworks) -> RelatedResources:
-        """Networks stay empty when none is free; ``mistakes`` reports that."""
+        """Collect the resources; networks stay empty when none is free, which ``mistakes`` reports."""
         stacks = {each.key: each for each in others if isinstance(each, Stack)}
         pools = {each.key: each for each in others if isinstance(each, AddressPool)}
         clusters: list[Any] = [each for each in others if each.kind == "rke_cluster"]
@@ -99,8 +99,9 @@ class RelatedResources:
         subnets = [each for each in others if isinstance(each, Subnet) and each.cidr]
         taken = [Taken(str(each.key), str(each.cidr)) for each in subnets]
         within = {each.key for each in subnets}
-        apart = [each for each in pools.values() if each.key_of("subnet", each.subnet) not in within]
-        taken += [Taken(str(pool.key), addresses) for pool in apart for addresses in pool.addresses]
+        for pool in pools.values():
+            if pool.key_of("subnet", pool.subnet) not in within:
+                taken += [Taken(str(pool.key), addresses) for addresses in pool.addresses]
         try:
             allocated = networks.allocate(allocated_from, declared, taken)
         except SpecError:

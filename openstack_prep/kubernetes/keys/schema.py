@@ -52,7 +52,7 @@ def _definitions() -> Raw:
 
 
 def union(first: Raw, second: Raw) -> Raw:
-    """Return a schema that knows the keys of both, those of the first in front."""
+    """Return a schema with the keys of both, those of the first before the others."""
     return {**first, "properties": {**first["properties"], **second["properties"]}}
 
 
@@ -119,7 +119,7 @@ def _letters(name: str) -> str:
 
 
 def _other_place(name: str, schema: Raw) -> str:
-    """Return what to do with a key that is unknown where it stands."""
+    """Return the remedy for a key that is unknown in its place."""
     places = list(_places(name, schema))
     return f"move it to {dotted(places[0])}" if len(places) == 1 and places[0] else "remove it"
 
@@ -149,7 +149,7 @@ def map_values(data: object, schema: Raw, change: Callable[[object, Raw, Steps],
 
 
 def _inner(schema: Raw, name: object) -> Raw:
-    """Return the schema of what stands under a key; an empty one for an unknown key."""
+    """Return the schema of the value of a key; an empty one for an unknown key."""
     found: Raw = schema.get("properties", {}).get(name) or schema["additionalProperties"] or {}
     return found
 
