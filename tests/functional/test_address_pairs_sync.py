@@ -208,7 +208,7 @@ def test_a_sync_of_what_services_have(tenant: Tenant, nodes: Any, tmp_path: Path
     assert "is empty; pass the output of kubectl get services -A -o json" in sync("", code=2)
     assert "is PodList, not a list of Services" in sync('{"kind": "PodList", "items": []}', code=2)
     assert pairs_of(nodes)["one"] == both
-    assert "if it is not of all namespaces (-A), those left out" in sync(json.dumps({"kind": "List", "items": []}))
+    assert "unless the list covers all namespaces (-A)" in sync(json.dumps({"kind": "List", "items": []}))
     assert pairs_of(nodes) == {"one": set(), "two": set(), "other": set()}
 
 
