@@ -1,7 +1,7 @@
-"""RKE's cluster.yml: from what is declared and the machines there are.
+"""RKE's cluster.yml, from the declaration of a cluster and its machines.
 
-Source: RKE 1.7 (types/rke_types.go, cluster/defaults.go, cluster/plan.go): it gives the kubelet the
-cloud provider's name, and cri-dockerd to Kubernetes 1.24 and later, by itself.
+Source: RKE 1.7 (types/rke_types.go, cluster/defaults.go, cluster/plan.go): RKE itself sets
+the cloud provider of the kubelet, and enables cri-dockerd for Kubernetes 1.24 and later.
 """
 
 from __future__ import annotations
@@ -10,11 +10,26 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.kubernetes import rules
-from openstack_prep.kubernetes.keys.cluster_keys import CLUSTER, NODE
-from openstack_prep.kubernetes.keys.language import Fault, dotted, faults, hidden, merged, ordered, value_at
+from openstack_prep.kubernetes.keys.schema import (
+    Fault,
+    dotted,
+    find_faults,
+    hide_secrets,
+    load_schema,
+    merge,
+    sort_keys,
+    value_at,
+)
 from openstack_prep.kubernetes.model import Cluster, Node, Registry
-from openstack_prep.kubernetes.networks import dns_said
-from openstack_prep.kubernetes.nodes import MASTER, etcd_warning, group_mistakes, missing, node_mistakes, taint_parts
+from openstack_prep.kubernetes.networks import dns_address
+from openstack_prep.kubernetes.nodes import (
+    MASTER,
+    etcd_warning,
+    group_mistakes,
+    missing_roles,
+    node_mistakes,
+    taint_parts,
+)
 
 FILE = "cluster.yml"
 DEFAULT_PLUGIN = "canal"
@@ -31,12 +46,12 @@ FIELDS = {
     "services.kube-controller.cluster_cidr": "cluster_cidr",
     "services.kubelet.cluster_dns_server": "cluster_dns",
 }
-"""What fields of ours say, and config may not."""
+"""Keys that config must not contain, and the fields for them."""
 NODE_FIELDS = {
     "address": "the stack",
     "internal_address": "the stack",
     "role": "roles",
-    "hostname_override": "the machine's name",
+    "hostname_override": "the name of the machine",
     "user": "user",
     "labels": "labels",
     "taints": "taints",
@@ -44,22 +59,22 @@ NODE_FIELDS = {
 
 
 def document(cluster: Cluster, nodes: Sequence[Node], name: str) -> dict[str, object]:
-    """Return the cluster.yml of a cluster, whether right or not, its keys in the order of a reader.
+    """Return the cluster.yml of a cluster, valid or not, with secrets as ``Secret``.
 
-    What nobody may see stays a Secret in it.  ``user`` is ubuntu and the plugin canal when nothing is
-    said of them; other things that are not said are left to RKE.
+    Defaults: ``user`` is ubuntu, the network plugin is canal.  All other omitted keys are left to RKE.
     """
     config = cluster.config or {}
-    said = _declared(cluster, name) | {"nodes": [_node(cluster, node) for node in nodes]}
-    said |= {name: config[name] for name in said.keys() & {"enable_cri_dockerd"} & config.keys()}
-    written: dict[str, object] = ordered(hidden(merged(said, config), CLUSTER), CLUSTER)
+    values = _declared(cluster, name) | {"nodes": [_node(cluster, node) for node in nodes]}
+    values |= {name: config[name] for name in values.keys() & {"enable_cri_dockerd"} & config.keys()}
+    schema = load_schema("cluster.yml")
+    written: dict[str, object] = sort_keys(hide_secrets(merge(values, config), schema), schema)
     return written
 
 
 def _declared(cluster: Cluster, name: str) -> dict[str, object]:
-    """Return what the fields of a cluster say."""
+    """Return the keys that the fields of a cluster set."""
     services = cluster.service_cidr
-    said = {
+    values = {
         "cluster_name": name,
         "kubernetes_version": cluster.kubernetes_version,
         "ssh_key_path": cluster.ssh_key_path,
@@ -69,21 +84,21 @@ def _declared(cluster: Cluster, name: str) -> dict[str, object]:
         "services": {
             "kube-api": {"service_cluster_ip_range": services},
             "kube-controller": {"cluster_cidr": cluster.cluster_cidr, "service_cluster_ip_range": services},
-            "kubelet": {"cluster_dns_server": dns_said(cluster)},
+            "kubelet": {"cluster_dns_server": dns_address(cluster)},
         },
         "cloud_provider": {"name": "external"} if cluster.external_cloud_provider else None,
     }
-    return _without_nothing(said)
+    return _drop_empty(values)
 
 
-def _without_nothing(said: Mapping[str, object]) -> dict[str, object]:
-    kept = {name: _without_nothing(each) if isinstance(each, Mapping) else each for name, each in said.items()}
+def _drop_empty(values: Mapping[str, object]) -> dict[str, object]:
+    kept = {name: _drop_empty(each) if isinstance(each, Mapping) else each for name, each in values.items()}
     return {name: each for name, each in kept.items() if each not in (None, {}, [])}
 
 
 def _node(cluster: Cluster, node: Node) -> dict[str, object]:
     taints = [dict(zip(("key", "value", "effect"), taint_parts(each), strict=True)) for each in node.taints]
-    said = {
+    values = {
         "address": node.address,
         "internal_address": node.internal_address if node.internal_address != node.address else None,
         "role": list(node.roles),
@@ -92,49 +107,48 @@ def _node(cluster: Cluster, node: Node) -> dict[str, object]:
         "labels": dict(node.labels),
         "taints": taints,
     }
-    return merged(_without_nothing(said), node.config)
+    return merge(_drop_empty(values), node.config)
 
 
 def _registry(registry: Registry) -> dict[str, object]:
-    said = {"url": registry.url, "user": registry.user, "password": registry.password}
-    return _without_nothing(said | {"is_default": registry.is_default})
+    values = {"url": registry.url, "user": registry.user, "password": registry.password}
+    return _drop_empty(values | {"is_default": registry.is_default})
 
 
-# --- what is wrong ------------------------------------------------------------------------
+# --- checks -------------------------------------------------------------------------------
 
 
 def mistakes(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[Mistake]:
-    """Yield everything that RKE refuses, or passes over without a word; ``nodes`` is None before there are any.
+    """Yield everything that RKE refuses or silently ignores; ``nodes`` is None before the machines exist.
 
-    ``where`` of a mistake is our name of the field, or ``config.`` and RKE's.
+    ``where`` of a mistake is the name of the field, or ``config.`` and RKE's key.
     """
     config = cluster.config or {}
     external = {"etcd"} if value_at(config, "services.etcd.external_urls") else set()
-    said = [each.roles for each in (cluster.roles if nodes is None else nodes)]
+    assigned = [each.roles for each in (cluster.roles if nodes is None else nodes)]
     yield from group_mistakes(cluster)
     yield from node_mistakes(nodes or ())
-    yield from missing((role for role in MASTER if role not in external), said)
-    if external and any("etcd" in each for each in said):
-        remedy = "take the role etcd away, or external_urls"
-        yield Mistake("roles", "there is etcd inside and outside of the cluster", remedy)
-    yield from _said_twice(cluster, config)
-    wrong = [*rules.keys(config), *_of_groups(cluster)]
+    yield from missing_roles((role for role in MASTER if role not in external), assigned)
+    if external and any("etcd" in roles for roles in assigned):
+        yield Mistake("roles", *rules.TWO_ETCDS)
+    yield from _duplicates(cluster, config)
+    wrong = [*rules.keys(config), *_group_faults(cluster)]
     wrong += rules.values(document(cluster, (), "cluster"), has_nodes=False)
-    told: set[str] = set()
-    for fault in wrong:  # one a place: others follow from it
-        if (place := _place(fault)) not in told:
+    places: set[str] = set()
+    for fault in wrong:  # one per place: the others result from it
+        if (place := _place(fault)) not in places:
             yield fault.mistake(place)
-        told.add(place)
+        places.add(place)
 
 
 def warnings(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[str]:
-    """Yield what works, but not as well as it could."""
+    """Yield warnings about valid settings."""
     yield from etcd_warning(sum("etcd" in each.roles for each in nodes or ()))
     yield from rules.warnings(document(cluster, (), "cluster"))
 
 
-def _said_twice(cluster: Cluster, config: Mapping[str, object]) -> Iterator[Mistake]:
-    """Yield keys of config that fields of ours are for."""
+def _duplicates(cluster: Cluster, config: Mapping[str, object]) -> Iterator[Mistake]:
+    """Yield keys of config that have fields of their own."""
     fields = dict(FIELDS)
     if cluster.private_registries:
         fields["private_registries"] = "private_registries"
@@ -142,20 +156,20 @@ def _said_twice(cluster: Cluster, config: Mapping[str, object]) -> Iterator[Mist
         fields["cloud_provider.name"] = "external_cloud_provider"
     for path, field in fields.items():
         if value_at(config, path) is not None:
-            yield Mistake(f"config.{path}", f"is what the field {field} is for", f"write it there: {field}")
+            yield Mistake(f"config.{path}", f"is set by the field {field}", f"move the value to {field}")
     for index, group in enumerate(cluster.roles):
         for name in (group.config or {}).keys() & NODE_FIELDS.keys():
-            what = f"comes from {NODE_FIELDS[name]}"
-            yield Mistake(f"roles[{index}].config.{name}", what, "take it out of config")
+            what = f"is set by {NODE_FIELDS[name]}"
+            yield Mistake(f"roles[{index}].config.{name}", what, "remove it from config")
 
 
-def _of_groups(cluster: Cluster) -> Iterator[Fault]:
+def _group_faults(cluster: Cluster) -> Iterator[Fault]:
     for index, group in enumerate(cluster.roles):
-        yield from faults(group.config or {}, NODE, ("roles", index, "config"))
+        yield from find_faults(group.config or {}, load_schema("node"), ("roles", index, "config"))
 
 
 def _place(fault: Fault) -> str:
-    """Return our name of the field, or "config." and RKE's."""
+    """Return the name of the field, or "config." and RKE's key."""
     path = dotted(fault.steps)
     if path.startswith("roles["):
         return path
@@ -163,7 +177,7 @@ def _place(fault: Fault) -> str:
 
 
 def kubeconfig_hint(path: str = FILE) -> str:
-    """Return how to come by the kubeconfig, which RKE writes beside cluster.yml: one command a line."""
+    """Return the commands, one per line, that create the cluster and use the kubeconfig that RKE writes."""
     folder, _, file = path.rpartition("/")
     kubeconfig = f"{folder}/kube_config_{file}" if folder else f"kube_config_{file}"
     return f"rke up --config {path}\nexport KUBECONFIG={kubeconfig}\nkubectl get nodes"

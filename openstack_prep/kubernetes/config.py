@@ -1,17 +1,15 @@
-"""The type of a field that holds any other keys of RKE's or RKE2's configuration, secrets by their source."""
+"""Types of fields that hold any other keys of RKE2's or RKE's configuration, with secrets from their sources."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from openstack_prep.base.fields import Name
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import from_spec
-from openstack_prep.kubernetes.keys.cluster_keys import CLUSTER, NODE
-from openstack_prep.kubernetes.keys.language import SECRET, Kind, Steps, Tree, dotted, mapped
-from openstack_prep.kubernetes.keys.rke2_keys import SERVER
+from openstack_prep.kubernetes.keys.schema import SECRET, Steps, dotted, load_schema, map_values, union
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -21,17 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReadsSecrets:
-    """Marks a mapping in which what is secret by a tree may be given by its source, as {env: NAME} and the like."""
+    """Annotation: secrets of this mapping, by RKE2's schema or the one named, may have sources such as {env: NAME}."""
 
-    name: str
+    name: Literal["cluster.yml", "node"]
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import PydanticCustomError, core_schema
 
         def read(value: Any, info: Any) -> Any:
             try:
-                return with_secrets(value, TREES[self.name], info.context)
-            except ValueError as error:  # its own type, for the value must not be repeated
+                return with_secrets(value, union(load_schema(self.name), load_schema("server")), info.context)
+            except ValueError as error:  # an error type without the value, which is secret
                 raise PydanticCustomError("secret", "{said}", {"said": str(error)}) from None
 
         return core_schema.with_info_before_validator_function(read, handler(source))
@@ -40,26 +38,23 @@ class ReadsSecrets:
         return handler(schema)
 
 
-TREES: dict[str, dict[str, Tree]] = {"cluster": CLUSTER | SERVER, "node": NODE | SERVER}
+def with_secrets(value: object, schema: Raw, context: Raw) -> object:
+    """Return a configuration with its secrets read from their sources; strings of several lines are kept as they are.
 
-
-def with_secrets(value: object, tree: Tree, context: Raw) -> object:
-    """Return a configuration with its secrets fetched; texts of several lines are documents, and stay.
-
-    Raises ValueError that says what to write instead.
+    Raises ValueError, which names the key and the remedy.
     """
 
-    def read(found: object, kind: Kind, steps: Steps) -> object:
+    def read(found: object, of: Raw, steps: Steps) -> object:
         one_line = isinstance(found, str) and found and "\n" not in found
-        if kind is not SECRET or not (one_line or isinstance(found, dict)):
+        if SECRET not in of or of["type"] == "object" or not (one_line or isinstance(found, dict)):
             return found
         try:
             return from_spec(found, **context)
         except ValueError as error:
             raise ValueError(f"{dotted(steps)}: {error}") from None
 
-    return mapped(value, tree, read)
+    return map_values(value, schema, read)
 
 
-ClusterConfig = Annotated[Mapping[Name, Any], ReadsSecrets("cluster")]
+ClusterConfig = Annotated[Mapping[Name, Any], ReadsSecrets("cluster.yml")]
 NodeConfig = Annotated[Mapping[Name, object], ReadsSecrets("node")]

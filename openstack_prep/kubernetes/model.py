@@ -1,4 +1,4 @@
-"""What a user declares of an RKE or RKE2 cluster, and the machines that it gets."""
+"""The declaration of an RKE2 or RKE cluster, and its nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Role = Literal["controlplane", "etcd", "worker"]
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """One machine: ``address`` is where RKE reaches it, ``internal_address`` what the others know it by."""
+    """One machine: RKE reaches it at ``address``, the other nodes at ``internal_address``."""
 
     name: str
     address: str
@@ -32,105 +32,105 @@ class Node:
     config: Raw = field(default_factory=dict)
 
 
-def indexes(value: object) -> object:
-    """Read indexes of nodes: one, from-to, or from- to the last one."""
+def validate_indexes(value: object) -> object:
+    """Validate a node index (3), range (0-2) or open range (3-)."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if isinstance(value, str):
         found = re.fullmatch(r"(\d{1,4})(-(\d{1,4})?)?", value)
         if not found or (found[3] and int(found[3]) < int(found[1])):
-            raise ValueError("are no indexes; write one such as 0, or several such as 0-2 or 3-")
+            raise ValueError("is not a node index or range; write one such as 0, 0-2 or 3-")
     return value
 
 
-def version(value: object) -> object:
-    """Read a version of Kubernetes; YAML takes one of two numbers for a number."""
+def validate_version(value: object) -> object:
+    """Validate a version of Kubernetes; YAML reads 1.35 as a number."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        raise ValueError("is a number to YAML; write the whole version, such as v1.31.1-rancher1-1 or v1.35.7+rke2r1")
+        raise ValueError("is a number in YAML; write the full version, such as v1.35.7+rke2r1 or v1.31.1-rancher1-1")
     return value
 
 
-Indexes = Annotated[str, Reads(indexes, {"type": ["string", "integer"], "pattern": r"^\d+(-\d*)?$"})]
+Indexes = Annotated[str, Reads(validate_indexes, {"type": ["string", "integer"], "pattern": r"^\d+(-\d*)?$"})]
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeGroup:
-    """Some nodes of a cluster, by their indexes in the stack."""
+    """A group of nodes, selected by their indexes in the stack."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     nodes: Indexes
-    """Indexes of the nodes: 0, 0-2, or 3- for all from the fourth on."""
+    """Indexes of the nodes: 0, 0-2, or 3- for the fourth and all after it."""
     roles: Annotated[tuple[Role, ...], Len(1)]
-    """What they do."""
+    """Roles of the nodes."""
     labels: Mapping[Name, Text] | None = None
     """Kubernetes labels."""
     taints: tuple[Name, ...] = ()
     """Kubernetes taints, each as key=value:effect or key:effect."""
     config: NodeConfig | None = None
-    """Any other keys of a node in cluster.yml (RKE), or of these nodes' config.yaml (RKE2)."""
+    """Any other keys of these nodes' config.yaml (RKE2), or of a node in cluster.yml (RKE)."""
 
     @property
     def last(self) -> int | None:
-        """The last index; None when it is that of the last node."""
+        """The last index; None for an open range."""
         first, hyphen, last = self.nodes.partition("-")
         return None if hyphen and not last else int(last or first)
 
     def has(self, index: int) -> bool:
-        """Whether the node of that index is one of them."""
+        """Whether the group contains the node with this index."""
         return int(self.nodes.partition("-")[0]) <= index <= (index if self.last is None else self.last)
 
 
-def host(value: object) -> object:
-    """Read where a registry is, as images are called by it."""
+def validate_host(value: object) -> object:
+    """Validate the host and port of a registry, as in names of images."""
     if isinstance(value, str) and ("://" in value or value.endswith("/")):
-        raise ValueError("is no host and port; leave out the scheme, and the slash at the end")
+        raise ValueError("is not HOST or HOST:PORT; remove the scheme and the trailing slash")
     return value
 
 
 @dataclass(frozen=True, kw_only=True)
 class Registry:
-    """A registry of container images that asks for a login."""
+    """A registry of container images that may require a login."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
-    url: Annotated[Name, Reads(host)]
-    """Its host and port, without a scheme."""
+    url: Annotated[Name, Reads(validate_host)]
+    """Host and port, without a scheme."""
     user: Name | None = None
-    """Who logs in."""
+    """User name."""
     password: Secret | None = None
-    """The password."""
+    """Password."""
     is_default: bool | None = None
-    """Whether the cluster's own images come from there."""
+    """Whether the cluster's own images are pulled from this registry."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """What an RKE or RKE2 cluster is to be like; the same words for both where they mean the same."""
+    """An RKE2 or RKE cluster; fields with the same meaning have the same name for both."""
 
-    distribution: Literal["rke", "rke2"] = "rke"
-    """Which of them."""
-    kubernetes_version: Annotated[Name, Reads(version)] | None = None
-    """Version, such as v1.31.1-rancher1-1 or v1.35.7+rke2r1; default: that of the program."""
+    distribution: Literal["rke2", "rke"] = "rke"
+    """Kubernetes distribution."""
+    kubernetes_version: Annotated[Name, Reads(validate_version)] | None = None
+    """Version, such as v1.35.7+rke2r1 or v1.31.1-rancher1-1; default: the distribution's own."""
     roles: tuple[NodeGroup, ...] = ()
-    """RKE: what each node does; default: the first three (one, of less than three) are controlplane and etcd, and all
-    are workers."""
+    """Roles of the nodes. Default for RKE: the first three nodes (of fewer than three: the first) are controlplane and
+    etcd, and all are workers."""
     user: Name | None = None
-    """User to log in as; default: the stack's output login_user, else ubuntu."""
+    """User for SSH logins; default: the stack's output login_user, else ubuntu."""
     ssh_key_path: File | None = None
-    """Private key to log in with; default: RKE's own, ~/.ssh/id_rsa."""
+    """Private key for SSH logins (RKE); default: RKE's own, ~/.ssh/id_rsa."""
     cluster_cidr: Cidr | None = None
-    """Addresses of pods; default: drawn from cluster_networks."""
+    """Network of pods; default: allocated from cluster_networks."""
     service_cidr: Cidr | None = None
-    """Addresses of Services; default: drawn from cluster_networks."""
+    """Network of Services; default: allocated from cluster_networks."""
     cluster_dns: Address | None = None
-    """Address of the cluster's DNS, within service_cidr; default: its tenth."""
+    """Address of the cluster's DNS, within service_cidr; default: its tenth address."""
     network_plugin: Name | None = None
-    """RKE's network plugin or RKE2's cni; default: none with cilium, else canal."""
+    """RKE2's cni or RKE's network plugin; default: canal, or with a section cilium: cilium (RKE: none)."""
     external_cloud_provider: bool = False
-    """Whether OpenStack's cloud controller manager will be deployed: nodes wait for it."""
+    """Whether the OpenStack cloud controller manager will be deployed; nodes wait for it."""
     private_registries: tuple[Registry, ...] = ()
     """Registries of container images."""
     config: ClusterConfig | None = None
-    """Any other keys of cluster.yml (RKE) or of config.yaml (RKE2), as those programs call them; secrets among them may
-    be given by their source, {env: NAME} and the like."""
+    """Any other keys of config.yaml (RKE2) or cluster.yml (RKE), as those programs spell them; secrets may be given
+    by a source such as {env: NAME}."""

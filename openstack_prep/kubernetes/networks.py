@@ -1,7 +1,7 @@
-"""Addresses of pods and Services: drawn so that no two clusters, and nothing else, have the same.
+"""Networks of pods and Services: allocation without overlaps, and checks.
 
-Sources: kube-controller-manager (node-cidr-mask-size is 24 or 64; a cluster's network is at most 16 bits
-larger), kube-apiserver (service-cluster-ip-range is at most 20 bits), RKE's and RKE2's defaults.
+Sources: kube-controller-manager (node-cidr-mask-size is 24 or 64; a cluster's network has at most 16 bits more),
+kube-apiserver (service-cluster-ip-range has at most 20 bits), the defaults of RKE2 and RKE.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, TypeAlias
 
 from annotated_types import Ge, Le
 
@@ -21,15 +21,15 @@ from openstack_prep.base.ranges import Net, Range
 from openstack_prep.kubernetes.model import STRICT, Cluster
 
 DEFAULT_RANGES = ("10.42.0.0/15", "10.44.0.0/14", "10.48.0.0/12", "10.64.0.0/10")
-"""10.42.0.0 to 10.127.255.255: the first cluster gets what RKE and RKE2 would use by themselves."""
+"""10.42.0.0 to 10.127.255.255: the first cluster gets the default networks of RKE2 and RKE."""
 PREFIXES = {4: (16, 16), 6: (56, 112)}
-"""Sizes of pods' and Services' networks by version of IP; RKE2 documents those of IPv6."""
+"""Default prefix lengths of the networks of pods and Services per IP version; RKE2 documents those of IPv6."""
 NODE_PREFIX = {4: 24, 6: 64}
 MOST_NODE_BITS = 16
 MOST_SERVICE_BITS = 20
 LEAST_SERVICE_BITS = 4
 SPECIAL = {
-    "0.0.0.0/8": "nobody's",
+    "0.0.0.0/8": "unspecified",
     "127.0.0.0/8": "loopback",
     "169.254.0.0/16": "link-local",
     "224.0.0.0/4": "multicast",
@@ -39,70 +39,81 @@ SPECIAL = {
     "ff00::/8": "multicast",
 }
 DNS = 10
-"""Of the addresses of Services, the DNS has the tenth."""
+"""The cluster's DNS has the tenth address of the Services."""
 
 Prefix = Annotated[int, Ge(1), Le(124)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterNetworks:
-    """Where the addresses of pods and Services are drawn from, in the order of the clusters."""
+    """The range from which networks of pods and Services are allocated, in the order of the clusters."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     range: Cidr | None = None
-    """Network to draw from; default: 10.42.0.0 to 10.127.255.255, which begins with what RKE itself uses."""
+    """Network to allocate from; default: 10.42.0.0 to 10.127.255.255, which begins with RKE2's and RKE's defaults."""
     cluster_prefix: Prefix | None = None
-    """Size of a cluster's network of pods; default: 16, of IPv6 56."""
+    """Prefix length of a cluster's network of pods; default: 16, for IPv6 56."""
     service_prefix: Prefix | None = None
-    """Size of a cluster's network of Services; default: 16, of IPv6 112."""
+    """Prefix length of a cluster's network of Services; default: 16, for IPv6 112."""
 
     @property
     def ranges(self) -> list[Net]:
-        """The networks to draw from, lowest first."""
+        """The networks to allocate from, lowest first."""
         return [ipaddress.ip_network(each) for each in ([self.range] if self.range else DEFAULT_RANGES)]
 
     @property
     def prefixes(self) -> tuple[int, int]:
-        """Sizes of the networks of pods and of Services."""
+        """Prefix lengths of the networks of pods and of Services."""
         cluster, service = PREFIXES[self.ranges[0].version]
         return self.cluster_prefix or cluster, self.service_prefix or service
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Addresses that are somebody's already, in any form of a range; ``place`` says whose, for people."""
+    """Addresses in use, in any form of a range; ``place`` names their user in messages."""
 
     place: str
     addresses: str
 
 
 @dataclass(frozen=True)
+class NetworkMistake(Mistake):
+    """A mistake in a network; ``field`` names the field of the cluster."""
+
+    field: str = ""
+
+
+Finding: TypeAlias = tuple[str, str, str]
+"""A field, what is wrong with it, and the remedy."""
+
+
+@dataclass(frozen=True)
 class _Used:
-    """A range of addresses and whose it is; ``cluster`` is empty for what belongs to none."""
+    """A range of addresses and its user; ``cluster`` is empty when no cluster uses it."""
 
     range: Range
     shown: str
     place: str
     cluster: str = ""
     field: str = ""
-    drawn: bool = False
+    allocated: bool = False
 
     def __str__(self) -> str:
         if self.cluster:
-            return f"{'drawn ' * self.drawn}{self.field} {self.shown} of {self.cluster}"
+            return f"{'allocated ' * self.allocated}{self.field} {self.shown} of {self.cluster}"
         return f"{self.shown} of {self.place}"
 
 
-def draw(
+def allocate(
     networks: ClusterNetworks, clusters: Mapping[str, Cluster], taken: Iterable[Taken] = ()
 ) -> dict[str, tuple[str, str]]:
-    """Return by cluster the networks (CIDR) of its pods and of its Services.
+    """Return the networks (CIDR) of pods and of Services by cluster.
 
-    Each cluster, in the order given, keeps what it was given and gets the first free networks for the
-    rest; what earlier clusters have and what is ``taken`` is passed over.  So a cluster that is added at
-    the end moves no other.  One that is removed before it does, and so does what is taken later: a cluster
-    that runs is better given its networks.  Raises SpecError when there is no room.
+    Each cluster keeps the networks that it declares and gets the first free networks for the rest, in the order of
+    the clusters.  Networks of earlier clusters and ``taken`` addresses are not free.  Adding a cluster at the end
+    therefore does not move the others; removing an earlier cluster or taking addresses later may.  Declare the
+    networks of a running cluster.  Raises SpecError when no network is free.
     """
     used, mistakes = _assigned(networks, clusters, list(taken))
     if mistakes:
@@ -113,12 +124,12 @@ def draw(
 
 def _assigned(
     networks: ClusterNetworks, clusters: Mapping[str, Cluster], taken: Sequence[Taken]
-) -> tuple[list[_Used], list[Mistake]]:
-    """Return what is in use, once everything has been drawn, and a mistake for each network that could not be."""
+) -> tuple[list[_Used], list[NetworkMistake]]:
+    """Return the ranges in use after allocation, and a mistake per network that could not be allocated."""
     used = [_Used(Range.read(each.addresses), each.addresses, each.place) for each in taken]
-    mistakes: list[Mistake] = []
+    mistakes: list[NetworkMistake] = []
     for name, cluster in clusters.items():
-        for field in ("cluster_cidr", "service_cidr"):  # what is given first, so that nothing is drawn over it
+        for field in ("cluster_cidr", "service_cidr"):  # declared networks first, so that none is allocated to others
             if given := getattr(cluster, field):
                 used.append(_Used(Range.read(given), given, name, name, field))
         for field, prefix in zip(("cluster_cidr", "service_cidr"), networks.prefixes, strict=True):
@@ -128,12 +139,12 @@ def _assigned(
             if free is None:
                 mistakes.append(_no_room(networks, name, field, prefix, used))
             else:
-                used.append(_Used(Range.of(free), str(free), name, name, field, drawn=True))
+                used.append(_Used(Range.of(free), str(free), name, name, field, allocated=True))
     return used, mistakes
 
 
 def _free(ranges: Iterable[Net], prefix: int, used: Sequence[Range]) -> Iterator[Net]:
-    """Yield the networks of a size that touch nothing used, lowest first."""
+    """Yield the networks of a prefix length that overlap no used range, lowest first."""
     for whole in ranges:
         if prefix < whole.prefixlen:
             continue
@@ -146,18 +157,19 @@ def _free(ranges: Iterable[Net], prefix: int, used: Sequence[Range]) -> Iterator
             start = max(start, (last // size + 1) * size)
 
 
-def _no_room(networks: ClusterNetworks, name: str, field: str, prefix: int, used: Sequence[_Used]) -> Mistake:
+def _no_room(networks: ClusterNetworks, name: str, field: str, prefix: int, used: Sequence[_Used]) -> NetworkMistake:
     ranges = networks.ranges
     count = sum(2 ** (prefix - each.prefixlen) for each in ranges if prefix >= each.prefixlen)
     inside = [each for each in used if any(each.range.overlap(Range.of(whole)) for whole in ranges)]
-    ours = sum(bool(each.cluster) for each in inside)
+    of_clusters = sum(bool(each.cluster) for each in inside)
     shown = networks.range or f"{ranges[0][0]}-{ranges[-1][-1]}"
-    lying = f"networks of clusters in it: {ours}, of others: {len(inside) - ours}"
-    what = f"{field}: no /{prefix} of {shown} is free: it has {count} of that size; {lying}"
-    return Mistake(f"rke_cluster/{name}", what, "enlarge cluster_networks.range, or make its prefixes longer")
+    users = f"{of_clusters} networks of clusters, {len(inside) - of_clusters} of other resources"
+    what = f"{field}: {shown} has no free /{prefix} ({count} in total; in use: {users})"
+    remedy = "enlarge cluster_networks.range, or use longer prefixes"
+    return NetworkMistake(_where(name), what, remedy, field=field)
 
 
-# --- what is wrong ------------------------------------------------------------------------
+# --- checks -------------------------------------------------------------------------------
 
 
 def mistakes(
@@ -165,80 +177,93 @@ def mistakes(
     clusters: Mapping[str, Cluster],
     taken: Iterable[Taken] = (),
     nodes: Mapping[str, int] | None = None,
-) -> list[Mistake]:
-    """Return everything that is wrong with the networks of some clusters; ``nodes`` counts the nodes of each.
+) -> list[NetworkMistake]:
+    """Return all mistakes in the networks of clusters; ``nodes`` is the number of nodes of each.
 
     ``where`` of a mistake is the key of a cluster, ``rke_cluster/NAME``.
     """
     used, found = _assigned(networks, clusters, list(taken))
     for one, other in combinations(used, 2):
-        if other.cluster and (both := one.range.overlap(other.range)):  # what is taken is judged where it is declared
-            later, earlier = (one, other) if one.cluster and other.drawn else (other, one)
+        if other.cluster and (
+            both := one.range.overlap(other.range)
+        ):  # overlaps of taken addresses are checked where those are declared
+            later, earlier = (one, other) if one.cluster and other.allocated else (other, one)
             what = f"{later.field} {later.shown} overlaps {earlier}"
-            what += f": both have {both}" if str(both) not in (str(one.range), str(other.range)) else ""
-            found.append(Mistake(f"rke_cluster/{later.cluster}", what, "choose networks apart"))
+            what += f" in {both}" if str(both) not in (str(one.range), str(other.range)) else ""
+            remedy = "choose networks that do not overlap"
+            found.append(NetworkMistake(_where(later.cluster), what, remedy, field=later.field))
     own = {(each.cluster, each.field): each.shown for each in used if each.cluster}
     for name, cluster in clusters.items():
         pods, services = own.get((name, "cluster_cidr")), own.get((name, "service_cidr"))
-        completed = replace(cluster, cluster_cidr=pods, service_cidr=services)
-        said = _of_one(completed, (nodes or {}).get(name, 1))
-        found += [Mistake(f"rke_cluster/{name}", what, remedy) for what, remedy in said]
+        with_networks = replace(cluster, cluster_cidr=pods, service_cidr=services)
+        for field, what, remedy in _check_cluster(with_networks, (nodes or {}).get(name, 1)):
+            found.append(NetworkMistake(_where(name), f"{field} {what}", remedy, field=field))
     return found
 
 
-def _of_one(cluster: Cluster, nodes: int) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the networks of one cluster by themselves, and the remedy."""
+def _where(cluster: str) -> str:
+    return f"rke_cluster/{cluster}"
+
+
+def _check_cluster(cluster: Cluster, nodes: int) -> Iterator[Finding]:
+    """Yield the field, what is wrong with the networks of one cluster by themselves, and the remedy."""
     pods, services = (each and ipaddress.ip_network(each) for each in (cluster.cluster_cidr, cluster.service_cidr))
     if pods:
-        yield from _unusable("cluster_cidr", pods)
-        yield from _of_pods(pods, nodes)
+        yield from _check_special("cluster_cidr", pods)
+        yield from _check_pods(pods, nodes)
     if services:
-        yield from _unusable("service_cidr", services)
-        yield from _of_services(services, cluster.cluster_dns)
+        yield from _check_special("service_cidr", services)
+        yield from _check_services(services, cluster.cluster_dns)
     if pods and services and pods.version != services.version:
-        yield f"cluster_cidr {pods} and service_cidr {services} are of two versions of IP", "give both of one"
+        what = f"{pods} and service_cidr {services} have different IP versions"
+        yield "cluster_cidr", what, "use one IP version for both"
 
 
-def _unusable(field: str, network: Net) -> Iterator[tuple[str, str]]:
+def _check_special(field: str, network: Net) -> Iterator[Finding]:
     for special, kind in SPECIAL.items():
         if Range.of(network).overlap(Range.read(special)):
-            yield f"{field} {network} overlaps {special}, which is {kind}", "choose a private one such as 10.42.0.0/16"
+            what = f"{network} overlaps {special}, which is {kind}"
+            yield field, what, "choose a private network such as 10.42.0.0/16"
 
 
-def _of_pods(pods: Net, nodes: int) -> Iterator[tuple[str, str]]:
-    each = NODE_PREFIX[pods.version]
-    if pods.prefixlen > each:
-        yield f"cluster_cidr {pods} is smaller than one node's share, a /{each}", "choose a larger network"
-    elif (count := 2 ** (each - pods.prefixlen)) < nodes:
-        yield f"cluster_cidr {pods} has shares of /{each} for {count} nodes, not {nodes}", "choose a larger network"
-    elif each - pods.prefixlen > MOST_NODE_BITS:
-        yield f"cluster_cidr {pods} is too large", f"Kubernetes takes /{each - MOST_NODE_BITS} at most"
+def _check_pods(pods: Net, nodes: int) -> Iterator[Finding]:
+    per_node = NODE_PREFIX[pods.version]
+    room, remedy = 2 ** max(per_node - pods.prefixlen, 0), "choose a larger network"
+    if pods.prefixlen > per_node:
+        yield "cluster_cidr", f"{pods} is smaller than the /{per_node} of one node", remedy
+    elif room < nodes:
+        what = f"{pods} has room for {room} nodes (a /{per_node} per node), and the cluster has {nodes}"
+        yield "cluster_cidr", what, remedy
+    elif per_node - pods.prefixlen > MOST_NODE_BITS:
+        remedy = f"choose a /{per_node - MOST_NODE_BITS} or smaller: Kubernetes supports no larger one"
+        yield "cluster_cidr", f"{pods} is too large", remedy
 
 
-def _of_services(services: Net, dns: str | None) -> Iterator[tuple[str, str]]:
+def _check_services(services: Net, dns: str | None) -> Iterator[Finding]:
     bits = services.max_prefixlen - services.prefixlen
     if bits > MOST_SERVICE_BITS:
         largest = services.max_prefixlen - MOST_SERVICE_BITS
-        yield f"service_cidr {services} is too large", f"kube-apiserver takes /{largest} at most"
+        remedy = f"choose a /{largest} or smaller: kube-apiserver supports no larger one"
+        yield "service_cidr", f"{services} is too large", remedy
     elif bits < LEAST_SERVICE_BITS:
-        smallest = services.max_prefixlen - LEAST_SERVICE_BITS
-        yield f"service_cidr {services} has no tenth address for the DNS to spare", f"make it /{smallest} at least"
+        remedy = f"choose a /{services.max_prefixlen - LEAST_SERVICE_BITS} or larger"
+        yield "service_cidr", f"{services} has no tenth address for the cluster's DNS", remedy
     if dns is None:
         return
-    address = ipaddress.ip_address(dns)
+    address, remedy = ipaddress.ip_address(dns), "remove it to use the tenth address"
     if address not in services:
-        yield f"cluster_dns {dns} is not in service_cidr {services}", "leave it out: the tenth address"
+        yield "cluster_dns", f"{dns} is not in service_cidr {services}", remedy
     elif address in (services[0], services[1]) or (services.version == 4 and address == services[-1]):
-        yield f"cluster_dns {dns} is no address of service_cidr {services} to be had", "leave it out: the tenth"
+        yield "cluster_dns", f"{dns} is a reserved address of service_cidr {services}", remedy
 
 
-def dns_of(service_cidr: str) -> str:
-    """Return the address of a cluster's DNS: the tenth of its Services."""
+def default_dns(service_cidr: str) -> str:
+    """Return the address of a cluster's DNS: the tenth address of its Services."""
     return str(ipaddress.ip_network(service_cidr)[DNS])
 
 
-def dns_said(cluster: Cluster) -> str | None:
-    """Return the address of a cluster's DNS; None when it is the program's own, or there is no room for one."""
-    with contextlib.suppress(ValueError, IndexError):  # what is wrong then, mistakes tells
-        return cluster.cluster_dns or (cluster.service_cidr and dns_of(cluster.service_cidr))
+def dns_address(cluster: Cluster) -> str | None:
+    """Return the address of a cluster's DNS; None for the distribution's default or a network that is too small."""
+    with contextlib.suppress(ValueError, IndexError):  # mistakes() reports such networks
+        return cluster.cluster_dns or (cluster.service_cidr and default_dns(cluster.service_cidr))
     return None

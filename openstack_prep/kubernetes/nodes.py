@@ -1,7 +1,7 @@
-"""Which machine does what: the nodes of a cluster from its groups, and what is wrong with either.
+"""The nodes of a cluster with their roles, and checks of nodes and of groups of nodes.
 
-Sources: Kubernetes' "Object Names and IDs", "Labels and Selectors" and "Taints and Tolerations"; RKE's
-checks of its nodes (cluster/validation.go).
+Sources: the Kubernetes documentation ("Object Names and IDs", "Labels and Selectors", "Taints and Tolerations");
+RKE's checks of nodes (cluster/validation.go).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from openstack_prep.base.fields import is_address
 from openstack_prep.kubernetes.model import Cluster, Node, NodeGroup, Role
 
 Machine: TypeAlias = tuple[str, str, str]
-"""Name, address to reach it at, address that the others know it by."""
+"""Name, address to reach the machine, internal address for the other nodes."""
 
 DEFAULT_MASTERS = 3
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
@@ -30,14 +30,13 @@ MASTER: tuple[Role, ...] = ("controlplane", "etcd", "worker")
 
 
 def nodes_of(cluster: Cluster, machines: Sequence[Machine]) -> list[Node]:
-    """Return the nodes, in the order of the machines; names in small letters, as RKE makes them.
+    """Return the nodes in the order of the machines; names are in lower case, as RKE writes them.
 
-    Without groups the first three (one, of less than three) are controlplane and etcd, and all are
-    workers.  Raises SpecError for machines of no group and groups without a machine.
+    Without groups the first three machines (of fewer than three: the first) are controlplane and etcd, and all
+    are workers.  Raises SpecError for machines without a group and groups without a machine.
     """
-    found = list(unmatched(cluster, len(machines)))
-    if found:
-        raise SpecError(found)
+    if mistakes := list(unmatched(cluster, len(machines))):
+        raise SpecError(mistakes)
     return [
         Node(
             name=name.lower(),
@@ -54,7 +53,7 @@ def nodes_of(cluster: Cluster, machines: Sequence[Machine]) -> list[Node]:
 
 
 def groups(cluster: Cluster, count: int) -> Sequence[NodeGroup]:
-    """Return the groups that are declared, or those for so many machines that nothing is declared of."""
+    """Return the declared groups, else the default groups for ``count`` machines."""
     if cluster.roles:
         return cluster.roles
     masters = DEFAULT_MASTERS if count >= DEFAULT_MASTERS else 1
@@ -65,48 +64,49 @@ def groups(cluster: Cluster, count: int) -> Sequence[NodeGroup]:
 
 
 def unmatched(cluster: Cluster, count: int) -> Iterator[Mistake]:
-    """Yield machines, of so many, that belong to no group, and groups that have no machine."""
+    """Yield groups without a machine, and those of ``count`` machines that have no group."""
     for index, group in enumerate(cluster.roles):
         if not any(group.has(each) for each in range(count)):
-            what = f"{group.nodes} matches no node: there are {_indexes(range(count))}"
-            yield Mistake(f"roles[{index}].nodes", what, "correct it, or leave the group out")
+            what = f"{group.nodes} matches no node (the cluster has {_indexes(range(count))})"
+            yield Mistake(f"roles[{index}].nodes", what, "correct the range, or remove the group")
         elif group.last is not None and group.last >= count:
-            what = f"{group.nodes} goes past the last node: there are {_indexes(range(count))}"
-            yield Mistake(f"roles[{index}].nodes", what, f"correct it, or write {_first(group)}- for all from there on")
+            what = f"{group.nodes} exceeds the last node (the cluster has {_indexes(range(count))})"
+            yield Mistake(f"roles[{index}].nodes", what, f"correct the range, or write {_first(group)}-")
     alone = [each for each in range(count) if not any(group.has(each) for group in groups(cluster, count))]
     if alone:
-        yield Mistake("roles", f"nobody says what {_indexes(alone)} does", "add a group of theirs, such as 3-")
+        what = f"{_indexes(alone)} {'has' if len(alone) == 1 else 'have'} no role"
+        yield Mistake("roles", what, f"add a group for them, such as {alone[0]}-")
 
 
 def _indexes(numbers: Sequence[int]) -> str:
-    if not numbers:
-        return "none"
-    whole = numbers[-1] - numbers[0] + 1 == len(numbers) > 1
-    return f"nodes {numbers[0]}-{numbers[-1]}" if whole else f"node {', '.join(map(str, numbers))}"
+    if len(numbers) < 2:
+        return f"node {numbers[0]}" if numbers else "no nodes"
+    contiguous = numbers[-1] - numbers[0] + 1 == len(numbers)
+    return f"nodes {numbers[0]}-{numbers[-1]}" if contiguous else f"nodes {', '.join(map(str, numbers))}"
 
 
-# --- what is wrong ------------------------------------------------------------------------
+# --- checks -------------------------------------------------------------------------------
 
 
 def group_mistakes(cluster: Cluster) -> Iterator[Mistake]:
-    """Yield what is wrong with the groups whatever machines there are."""
+    """Yield mistakes in the groups that do not depend on the machines."""
     for (one, first), (two, second) in combinations(enumerate(cluster.roles), 2):
         both = max(_first(first), _first(second))
         if first.has(both) and second.has(both):
-            what = f"node {both} is in roles[{one}], {first.nodes}, too"
-            yield Mistake(f"roles[{two}].nodes", what, "let each node be in one group")
+            what = f"node {both} is also in roles[{one}] ({first.nodes})"
+            yield Mistake(f"roles[{two}].nodes", what, "put each node into one group only")
     for index, group in enumerate(cluster.roles):
         for key, value in (group.labels or {}).items():
             if not re.fullmatch(KEY, key):
-                yield Mistake(f"roles[{index}].labels", f"{key!r} is no key of a label", "write NAME or DOMAIN/NAME")
+                yield Mistake(f"roles[{index}].labels", f"{key!r} is not a label key", "write NAME or DOMAIN/NAME")
             if value and not re.fullmatch(WORD, value):
-                remedy = "use up to 63 letters, digits, hyphens, underscores and dots"
-                yield Mistake(f"roles[{index}].labels", f"{value!r}, of {key}, is no value of a label", remedy)
+                remedy = "use at most 63 letters, digits, hyphens, underscores and dots"
+                yield Mistake(f"roles[{index}].labels", f"{value!r} is not a valid value of label {key}", remedy)
         for number, taint in enumerate(group.taints):
             found = TAINT.fullmatch(taint)
             if not found or found["effect"] not in EFFECTS:
-                what, remedy = f"{taint!r} is no taint", f"write KEY=VALUE:EFFECT; effects are {', '.join(EFFECTS)}"
-                yield Mistake(f"roles[{index}].taints[{number}]", what, remedy)
+                remedy = f"write KEY=VALUE:EFFECT with one of the effects {', '.join(EFFECTS)}"
+                yield Mistake(f"roles[{index}].taints[{number}]", f"{taint!r} is not a taint", remedy)
 
 
 def _first(group: NodeGroup) -> int:
@@ -114,36 +114,38 @@ def _first(group: NodeGroup) -> int:
 
 
 def node_mistakes(nodes: Sequence[Node]) -> Iterator[Mistake]:
-    """Yield what is wrong with the names and addresses of nodes."""
+    """Yield mistakes in the names and addresses of nodes."""
     for node in nodes:
         if not re.fullmatch(SUBDOMAIN, node.name) or len(node.name) > 253:
-            what = f"{node.name!r} is no name for a node"
-            yield Mistake("nodes", what, "name machines with small letters, digits, hyphens and dots")
+            what, remedy = f"{node.name!r} is not a valid node name", "use lower-case letters, digits, hyphens and dots"
+            yield Mistake("nodes", what, remedy)
         for address in {node.address, node.internal_address}:
             if not is_address(address) and not re.fullmatch(SUBDOMAIN, address):
-                yield Mistake("nodes", f"{address!r}, of {node.name}, is no address", "give an IP address or a name")
+                yield Mistake(
+                    "nodes", f"{address!r} of {node.name} is not an address", "use an IP address or a host name"
+                )
     for kind in ("name", "address", "internal_address"):
         for value, times in Counter(getattr(node, kind) for node in nodes).items():
             if times > 1:
-                yield Mistake("nodes", f"{times} have the {kind} {value}", "give each its own")
+                yield Mistake("nodes", f"{times} nodes have the {kind} {value}", f"give each node its own {kind}")
 
 
-def missing(roles: Iterable[Role], said: Sequence[Sequence[Role]]) -> Iterator[Mistake]:
-    """Yield the roles that nobody has; without anything said there is nothing to tell."""
-    for role in roles:
-        if said and not any(role in each for each in said):
-            yield Mistake("roles", f"no node is {role}", f"make at least one {role}")
+def missing_roles(required: Iterable[Role], assigned: Sequence[Sequence[Role]]) -> Iterator[Mistake]:
+    """Yield required roles that no node has; nothing when no roles are assigned yet."""
+    for role in required:
+        if assigned and not any(role in roles for roles in assigned):
+            yield Mistake("roles", f"no node has role {role}", f"give at least one node role {role}")
 
 
 def etcd_warning(etcd: int) -> Iterator[str]:
-    """Yield that so many nodes with etcd are one too many."""
+    """Yield a warning when the number of etcd nodes is even."""
     if etcd and etcd % 2 == 0:
-        yield f"{etcd} nodes are etcd: they outlive the loss of as many as {etcd - 1} do; make it odd"
+        yield f"{etcd} etcd nodes tolerate no more failures than {etcd - 1}; use an odd number"
 
 
 def taint_parts(taint: str) -> tuple[str, str, str]:
     """Return key, value and effect of a taint; raises ValueError."""
     found = TAINT.fullmatch(taint)
     if not found:
-        raise ValueError(f"{taint!r} is no taint; write KEY=VALUE:EFFECT")
+        raise ValueError(f"{taint!r} is not a taint; write KEY=VALUE:EFFECT")
     return found["key"], found["value"] or "", found["effect"]

@@ -1,7 +1,7 @@
-"""RKE2's config.yaml of each node, and registries.yaml: from what is declared and the machines there are.
+"""RKE2's config.yaml per node, and registries.yaml, from the declaration of a cluster and its machines.
 
-Source: RKE2's documentation ("Server Configuration Reference", "High Availability", "Managing Server
-Roles", "Private Registry Configuration"); Kubernetes' NodeRestriction for what a kubelet may label itself with.
+Sources: RKE2's documentation ("Server Configuration Reference", "High Availability", "Managing Server Roles",
+"Private Registry Configuration"); Kubernetes' NodeRestriction for the labels that a kubelet may set on its node.
 """
 
 from __future__ import annotations
@@ -13,55 +13,53 @@ from collections.abc import Iterator, Mapping, Sequence
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.keys.language import (
-    NUMBER,
-    TEXTS,
-    TRUTH,
+from openstack_prep.kubernetes.keys.rke2_keys import K3S_KEYS, SAME_ON_SERVERS
+from openstack_prep.kubernetes.keys.schema import (
     Fault,
-    Kind,
     Steps,
     dotted,
-    faults,
-    hidden,
-    mapped,
-    nearest,
-    ordered,
+    find_faults,
+    hide_secrets,
+    load_schema,
+    map_values,
+    sort_keys,
+    suggest,
+    union,
 )
-from openstack_prep.kubernetes.keys.rke2_keys import AGENT, OF_K3S, SAME, SERVER
 from openstack_prep.kubernetes.model import Cluster, Node, Role
-from openstack_prep.kubernetes.networks import dns_said
-from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing, node_mistakes
+from openstack_prep.kubernetes.networks import dns_address
+from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing_roles, node_mistakes
 
 TOKEN_FILE = "/etc/rancher/rke2/token"
 JOIN_PORT = 9345
-DATASTORE = "datastore-endpoint"  # in place of etcd
+DATASTORE = "datastore-endpoint"  # replaces etcd
 VERSION = re.compile(r"v1\.\d{1,3}\.\d{1,3}(-rc\d+)?\+rke2r\d+")
 PLUGINS = ("canal", "calico", "cilium", "flannel", "none")
 DEFAULT_PLUGIN = "canal"
 NO_PODS = "CriticalAddonsOnly=true:NoExecute"
-"""Taint of servers that are no workers, as RKE2's documentation has it."""
+"""Taint of servers that are not workers, from RKE2's documentation."""
 NO_CONTROL_PLANE = {"disable-apiserver": True, "disable-controller-manager": True, "disable-scheduler": True}
 
 FIELDS = {
     "server": "the address of the API",
-    "node-name": "the machine's name",
+    "node-name": "the name of the machine",
     "node-ip": "the stack",
     "node-external-ip": "the stack",
-    "node-label": "roles: labels",
-    "node-taint": "roles: taints",
+    "node-label": "roles[].labels",
+    "node-taint": "roles[].taints",
     "cni": "network_plugin",
     "cluster-cidr": "cluster_cidr",
     "service-cidr": "service_cidr",
     "cluster-dns": "cluster_dns",
 }
-"""What comes from elsewhere, and config may not say."""
+"""Keys that config must not contain, and the source of their values."""
 OWN_LABELS = re.compile(
     r"(.*\.)?(kubelet|node)\.kubernetes\.io/.*"
     r"|kubernetes\.io/(hostname|arch|os)"
     r"|beta\.kubernetes\.io/(arch|os|instance-type)"
     r"|(topology\.kubernetes\.io|failure-domain\.beta\.kubernetes\.io)/(zone|region)"
 )
-"""Labels of Kubernetes' own domains that a kubelet may give its node."""
+"""Labels in Kubernetes' own domains that a kubelet may set on its node."""
 
 
 def is_server(node: Node) -> bool:
@@ -70,7 +68,7 @@ def is_server(node: Node) -> bool:
 
 
 def first_server(nodes: Sequence[Node]) -> Node | None:
-    """Return the server that begins the cluster: the first with etcd, of none the first of all."""
+    """Return the server that initializes the cluster: the first one with etcd, else the first one."""
     servers = [each for each in nodes if is_server(each)]
     return next((each for each in servers if "etcd" in each.roles), servers[0] if servers else None)
 
@@ -83,11 +81,11 @@ def documents(
     token: Secret | None = None,
     tls_san: Sequence[str] = (),
 ) -> dict[str, dict[str, object]]:
-    """Return the config.yaml of each node by its name, what nobody may see as Secret.
+    """Return the config.yaml of each node by its name, with secrets as ``Secret``.
 
-    ``api`` is the address (IP or name, no port) at which nodes find the servers; ``tls_san`` are more
-    names of the API.  Servers that come after one with etcd alone join that one: there is no API yet.
-    Without a token, nodes read it from the file /etc/rancher/rke2/token.
+    ``api`` is the address (IP or name, without port) at which nodes reach the servers; ``tls_san`` are further names
+    of the API.  When the first server has etcd only, the other servers join it directly, because no API runs yet.
+    Without ``token``, nodes read it from /etc/rancher/rke2/token.
     """
     first = first_server(nodes)
     alone = first is not None and "controlplane" not in first.roles
@@ -102,54 +100,55 @@ def documents(
 def _document(
     cluster: Cluster, node: Node, join: str | None, token: Secret | None, names: Sequence[str]
 ) -> dict[str, object]:
-    tree = SERVER if is_server(node) else AGENT
-    config = {name: each for name, each in (cluster.config or {}).items() if name in tree} | dict(node.config)
-    said: dict[str, object] = {"server": join}
+    schema = load_schema("server" if is_server(node) else "agent")
+    config = {name: each for name, each in (cluster.config or {}).items() if name in schema["properties"]}
+    config |= node.config
+    values: dict[str, object] = {"server": join}
     if not {"token", "token-file"} & config.keys():
-        said |= {"token": token} if token else {"token-file": TOKEN_FILE}
-    said |= _of_node(cluster, node)
+        values |= {"token": token} if token else {"token-file": TOKEN_FILE}
+    values |= _of_node(cluster, node)
     if is_server(node):
-        said |= _of_server(cluster, node)
+        values |= _of_server(cluster, node)
         own = config.pop("tls-san", ())
-        said["tls-san"] = list(dict.fromkeys([*names, *([own] if isinstance(own, str) else own)]))
-    kept = {name: each for name, each in said.items() if each not in (None, [], "")}
-    written: dict[str, object] = ordered(hidden(config | kept, tree), tree)
+        values["tls-san"] = list(dict.fromkeys([*names, *([own] if isinstance(own, str) else own)]))
+    kept = {name: each for name, each in values.items() if each not in (None, [], "")}
+    written: dict[str, object] = sort_keys(hide_secrets(config | kept, schema), schema)
     return written
 
 
 def _of_node(cluster: Cluster, node: Node) -> dict[str, object]:
-    """Return what any node says of itself."""
-    apart = is_server(node) and "worker" not in node.roles
+    """Return the keys that describe the node itself."""
+    no_pods = is_server(node) and "worker" not in node.roles
     outer = node.address if node.address != node.internal_address else None
     return {
         "node-name": node.name.lower(),
         "node-ip": node.internal_address,
         "node-external-ip": None if cluster.external_cloud_provider else outer,
         "node-label": [f"{key}={value}" for key, value in node.labels.items()],
-        "node-taint": [*node.taints, *([NO_PODS] if apart and NO_PODS not in node.taints else [])],
+        "node-taint": [*node.taints, *([NO_PODS] if no_pods and NO_PODS not in node.taints else [])],
         "cloud-provider-name": "external" if cluster.external_cloud_provider else None,
     }
 
 
 def _of_server(cluster: Cluster, node: Node) -> dict[str, object]:
-    """Return what a server says of the cluster, all of them alike, and what it leaves to others."""
-    said: dict[str, object] = {
+    """Return the keys of a server: those of the cluster, and the components that it does not run."""
+    values: dict[str, object] = {
         "cni": [each.strip() for each in (cluster.network_plugin or DEFAULT_PLUGIN).split(",")],
         "cluster-cidr": cluster.cluster_cidr,
         "service-cidr": cluster.service_cidr,
-        "cluster-dns": dns_said(cluster),
+        "cluster-dns": dns_address(cluster),
         "disable-cloud-controller": cluster.external_cloud_provider or None,
         "system-default-registry": next((each.url for each in cluster.private_registries if each.is_default), None),
     }
     if "etcd" not in node.roles and DATASTORE not in (cluster.config or {}):
-        said["disable-etcd"] = True
+        values["disable-etcd"] = True
     if "controlplane" not in node.roles:
-        said |= NO_CONTROL_PLANE
-    return said
+        values |= NO_CONTROL_PLANE
+    return values
 
 
 def registries(cluster: Cluster) -> dict[str, object] | None:
-    """Return the registries.yaml of all nodes, None when no registry asks for a login."""
+    """Return the registries.yaml of all nodes; None when no registry requires a login."""
     logins = [each for each in cluster.private_registries if each.user or each.password]
     if not logins:
         return None
@@ -161,7 +160,7 @@ def registries(cluster: Cluster) -> dict[str, object] | None:
 
 
 def join_url(api: str) -> str:
-    """Return where other nodes join: https://ADDRESS:9345."""
+    """Return the URL at which nodes join: https://ADDRESS:9345."""
     return f"https://{_in_url(api)}:{JOIN_PORT}"
 
 
@@ -170,49 +169,49 @@ def _in_url(address: str) -> str:
 
 
 def kubeconfig_hint(user: str, server: str, api: str, path: str = "kubeconfig", name: str = "default") -> str:
-    """Return how to come by the kubeconfig, from a server reached at an address: one command a line.
+    """Return the commands, one per line, that fetch the kubeconfig from a server.
 
-    RKE2 calls cluster, user and context all default: with another ``name`` several kubeconfigs go together.
+    RKE2 names cluster, user and context ``default``; a different ``name`` allows several kubeconfigs side by side.
     """
     changes = f"-e 's/127\\.0\\.0\\.1/{_in_url(api)}/' -e 's/: default$/: {name}/'"
     fetch = f"ssh {shlex.quote(f'{user}@{server}')} sudo cat /etc/rancher/rke2/rke2.yaml | sed {changes}"
     return f"(umask 077; {fetch} > {path})\nexport KUBECONFIG={path}\nkubectl get nodes"
 
 
-# --- what is wrong ------------------------------------------------------------------------
+# --- checks -------------------------------------------------------------------------------
 
 
 def mistakes(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[Mistake]:
-    """Yield everything that RKE2 refuses, or passes over without a word; ``nodes`` is None before there are any.
+    """Yield everything that RKE2 refuses or silently ignores; ``nodes`` is None before the machines exist.
 
-    ``where`` of a mistake is our name of the field, or ``config.`` and RKE2's.
+    ``where`` of a mistake is the name of the field, or ``config.`` and RKE2's key.
     """
     yield from group_mistakes(cluster)
     yield from node_mistakes(nodes or ())
     wanted: tuple[Role, ...] = ("controlplane",) if DATASTORE in (cluster.config or {}) else ("controlplane", "etcd")
-    yield from missing(wanted, [each.roles for each in (cluster.roles if nodes is None else nodes)])
+    yield from missing_roles(wanted, [each.roles for each in (cluster.roles if nodes is None else nodes)])
     yield from _values(cluster)
     yield from _config(cluster)
     yield from _groups(cluster)
 
 
 def warnings(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[str]:
-    """Yield what works, but not as well as it could."""
+    """Yield warnings about valid settings."""
     yield from etcd_warning(sum("etcd" in each.roles for each in nodes or ()))
     if cluster.ssh_key_path:
-        yield "ssh_key_path is for RKE: RKE2 logs in nowhere"
+        yield "ssh_key_path only applies to RKE; RKE2 does not log in to nodes"
 
 
 def _values(cluster: Cluster) -> Iterator[Mistake]:
     version = cluster.kubernetes_version
     if version and not VERSION.fullmatch(version):
-        yield Mistake("kubernetes_version", f"{version!r} is none of RKE2's", "write one such as v1.35.7+rke2r1")
+        yield Mistake("kubernetes_version", f"{version!r} is not a version of RKE2", "write one such as v1.35.7+rke2r1")
     if cluster.network_plugin is None:
         return
     *before, plugin = [each.strip() for each in cluster.network_plugin.split(",")]
     if plugin not in PLUGINS or before not in ([], ["multus"]):
-        remedy = f"write {', '.join(PLUGINS)}, with multus, before it if wanted"
-        yield Mistake("network_plugin", f"{cluster.network_plugin!r} is none that RKE2 knows", remedy)
+        remedy = f"write one of {', '.join(PLUGINS)}, optionally after multus: multus,{DEFAULT_PLUGIN}"
+        yield Mistake("network_plugin", f"RKE2 does not support {cluster.network_plugin!r}", remedy)
 
 
 def _config(cluster: Cluster) -> Iterator[Mistake]:
@@ -221,13 +220,14 @@ def _config(cluster: Cluster) -> Iterator[Mistake]:
     if cluster.external_cloud_provider:
         fields |= dict.fromkeys(("cloud-provider-name", "disable-cloud-controller"), "external_cloud_provider")
     yield from _taken(config, "config", fields)
-    for fault in document_faults({name: each for name, each in config.items() if name not in fields}, SERVER):
+    rest = {name: each for name, each in config.items() if name not in fields}
+    for fault in document_faults(rest, load_schema("server")):
         yield fault.mistake(f"config.{dotted(fault.steps)}")
 
 
 def _taken(config: Mapping[str, object], place: str, fields: Mapping[str, str]) -> Iterator[Mistake]:
     for name in [each for each in fields if each in config]:
-        yield Mistake(f"{place}.{name}", f"comes from {fields[name]}", "take it out of config")
+        yield Mistake(f"{place}.{name}", f"is set by {fields[name]}", "remove it from config")
 
 
 def _groups(cluster: Cluster) -> Iterator[Mistake]:
@@ -235,58 +235,59 @@ def _groups(cluster: Cluster) -> Iterator[Mistake]:
         config, place = group.config or {}, f"roles[{index}].config"
         serves = set(group.roles) != {"worker"}
         yield from _taken(config, place, FIELDS)
-        for name in config.keys() & set(SAME) - FIELDS.keys():
-            yield Mistake(f"{place}.{name}", "must be the same on all servers", "write it into the cluster's config")
-        rest = {name: each for name, each in config.items() if name not in (*FIELDS, *SAME)}
-        for fault in document_faults(rest, SERVER if serves else AGENT):
+        for name in config.keys() & set(SAME_ON_SERVERS) - FIELDS.keys():
+            yield Mistake(f"{place}.{name}", "must be the same on all servers", "move it to config of the cluster")
+        rest = {name: each for name, each in config.items() if name not in (*FIELDS, *SAME_ON_SERVERS)}
+        for fault in document_faults(rest, load_schema("server" if serves else "agent")):
             yield fault.mistake(f"{place}.{dotted(fault.steps)}")
         for key in group.labels or {}:
             domain = key.partition("/")[0] if "/" in key else ""
             if re.search(r"(^|\.)(kubernetes|k8s)\.io$", domain) and not OWN_LABELS.fullmatch(key):
-                remedy = f"set it once the node is there: kubectl label node NAME {key}=..."
-                yield Mistake(f"roles[{index}].labels", f"a node may not label itself with {key}", remedy)
+                remedy = f"set it when the node has joined: kubectl label node NAME {key}=..."
+                yield Mistake(f"roles[{index}].labels", f"a kubelet may not set {key} on its node", remedy)
 
 
-def _as_flag(value: object, kind: Kind, steps: Steps) -> object:
-    """Return the truth value or number that a flag makes of a text."""
-    if kind is TRUTH and value in ("true", "false"):
+def _as_flag(value: object, schema: Raw, steps: Steps) -> object:
+    """Return the boolean or number that RKE2 reads from a string."""
+    if schema.get("type") == "boolean" and value in ("true", "false"):
         return value == "true"
-    return int(value) if kind is NUMBER and isinstance(value, str) and value.isdecimal() else value
+    return int(value) if schema.get("type") == "integer" and isinstance(value, str) and value.isdecimal() else value
 
 
-def document_faults(data: object, tree: Raw) -> Iterator[Fault]:
-    """Yield what is wrong with a config.yaml, K3s' own keys and servers' keys of agents in words of their own.
+def document_faults(data: object, schema: Raw) -> Iterator[Fault]:
+    """Yield what is wrong with a config.yaml, with remedies for keys of K3s and for keys of servers on agents.
 
-    RKE2 makes flags of it all, so that true and 5 may be texts; KEY+ in a drop-in file adds to a list.
+    RKE2 turns all keys into flags, so "true" and "5" are valid; KEY+ in a drop-in file appends to a list.
     """
-    adding = {f"{name}+": kind for name, kind in tree.items() if kind is TEXTS}
-    for fault in faults(mapped(data, tree, _as_flag), {**adding, **tree}):
+    lists = {f"{name}+": each for name, each in schema["properties"].items() if "items" in each}
+    adding = union({**schema, "properties": lists}, schema)
+    for fault in find_faults(map_values(data, schema, _as_flag), adding):
         name = str(fault.steps[0]) if fault.steps else ""
         if fault.what != "unknown key":
             yield fault
-        elif name in OF_K3S:
-            yield Fault(fault.steps, f"RKE2 has no {name}", OF_K3S[name])
-        elif name in SERVER:
-            yield Fault(fault.steps, "is a server's, and these are agents", "take it out")
+        elif name in K3S_KEYS:
+            yield Fault(fault.steps, f"RKE2 does not support {name}", K3S_KEYS[name])
+        elif name in load_schema("server")["properties"]:
+            yield Fault(fault.steps, "is a key of servers, and these nodes are agents", "remove it")
         else:
             yield fault
     of = data if isinstance(data, Mapping) else {}
     yield from _misread(of)
     if of.get("etcd-s3") is True and not (of.get("etcd-s3-bucket") or of.get("etcd-s3-config-secret")):
-        yield Fault(("etcd-s3-bucket",), "is missing, and etcd-s3 needs it", "add it")
+        yield Fault(("etcd-s3-bucket",), "is missing, and etcd-s3 requires it", "add it")
 
 
 def _misread(of: Mapping[str, object]) -> Iterator[Fault]:
-    """Yield values that RKE2 takes for something else, or for nothing it knows."""
+    """Yield values that RKE2 does not support, or that YAML reads as something else."""
     cni = of.get("cni")
-    said = cni.split(",") if isinstance(cni, str) else cni
-    for each in said if isinstance(said, list | tuple) else ():
+    plugins = cni.split(",") if isinstance(cni, str) else cni
+    for each in plugins if isinstance(plugins, list | tuple) else ():
         if str(each).strip() not in ("multus", *PLUGINS):
-            remedy = nearest(str(each), PLUGINS) or f"write {', '.join(PLUGINS)}"
-            yield Fault(("cni",), f"{each!r} is none that RKE2 knows", remedy)
+            remedy = suggest(str(each), PLUGINS) or f"write one of {', '.join(PLUGINS)}"
+            yield Fault(("cni",), f"RKE2 does not support {str(each).strip()!r}", remedy)
     server = of.get("server")
     if server and not re.fullmatch(r"https://[^/]+", str(server)):
         yield Fault(("server",), f"{server!r} is not the URL of a server", f"write one such as {join_url('10.0.0.5')}")
     mode = of.get("write-kubeconfig-mode")
     if mode in (0o600, 0o640, 0o644, 0o660, 0o664, 0o666):  # YAML reads 0644 as 420
-        yield Fault(("write-kubeconfig-mode",), "is a number to YAML, and no longer that mode", f'write "{mode:04o}"')
+        yield Fault(("write-kubeconfig-mode",), f"is the number {mode} in YAML", f'write "{mode:04o}" in quotes')

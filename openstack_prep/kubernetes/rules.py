@@ -1,7 +1,7 @@
-"""What RKE refuses in a cluster.yml before it contacts a node, or would do wrong without a word.
+"""Checks of a cluster.yml: what RKE refuses before it contacts a node, or silently does wrong.
 
-Source: RKE 1.7 (cluster/validation.go, cluster/defaults.go); Kubernetes' removal of dockershim (1.24), of
-the OpenStack provider (1.26).  Data of wrong types is passed over: the keys' own check tells of it.
+Sources: RKE 1.7 (cluster/validation.go, cluster/defaults.go); Kubernetes' removal of dockershim (1.24) and of the
+OpenStack provider (1.26).  Values of a wrong type are ignored here: ``keys`` reports them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from itertools import chain
 
 from openstack_prep.base.fields import is_address
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.kubernetes.keys.cluster_keys import CLUSTER
-from openstack_prep.kubernetes.keys.language import Fault, dotted, faults, nearest, value_at
+from openstack_prep.kubernetes.keys.schema import Fault, dotted, find_faults, load_schema, suggest, value_at
 from openstack_prep.kubernetes.nodes import MASTER, SUBDOMAIN
 
 VERSION = re.compile(r"v1\.(\d{1,3})\.\d{1,3}-rancher\d+(-\d+)?")
 NEWEST = "v1.31.1-rancher1-1"
-"""The newest Kubernetes that we know RKE has."""
+"""The newest version of Kubernetes in RKE 1.7."""
 LIST = "rke config --list-version --all"
 CHOICES: dict[str, tuple[str, ...]] = {
     "network.plugin": ("none", "flannel", "calico", "canal", "weave", "aci"),
@@ -32,47 +31,51 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "services.kube-api.pod_security_configuration": ("privileged", "restricted"),
 }
 OLD = {
-    "services.kube-api.pod_security_policy": ("is unknown to RKE since Kubernetes 1.25", "take it out"),
+    "services.kube-api.pod_security_policy": ("is not supported since Kubernetes 1.25", "remove it"),
 }
-CILIUM = "write none and deploy it on top; in a spec leave it out, and write a section cilium"
+CILIUM = "write none and install Cilium separately; in a spec, remove network_plugin and add a section cilium"
+TWO_ETCDS = (
+    "etcd runs on nodes of the cluster although external_urls names an external etcd",
+    "remove role etcd from all nodes, or remove external_urls",
+)
 SERVICES = ("etcd", "kube-api", "kube-controller", "scheduler", "kubelet", "kubeproxy")
 
 
 def keys(data: object) -> Iterator[Fault]:
     """Yield unknown keys and wrong types of a cluster.yml."""
-    for fault in faults(data, CLUSTER):
+    for fault in find_faults(data, load_schema("cluster.yml")):
         path = dotted(fault.steps)
         if path not in OLD:
             yield fault
-        elif value_at(data, path):  # RKE of those days wrote them into its samples, as false
+        elif value_at(data, path):  # earlier samples of RKE contain them with the value false
             yield Fault(fault.steps, *OLD[path])
 
 
 def values(document: Raw, *, has_nodes: bool = True) -> Iterator[Fault]:
-    """Yield what is wrong with the values of a cluster.yml; of its nodes too, unless they are elsewhere."""
+    """Yield what is wrong with the values of a cluster.yml, and with its nodes if it has them."""
     yield from chain.from_iterable(rule(document) for rule in RULES)
     if has_nodes:
         yield from _nodes(document)
 
 
 def warnings(document: Raw) -> Iterator[str]:
-    """Yield what works today, but may not for long, or not where we think."""
+    """Yield warnings about valid settings."""
     minor = _minor(document)
     if minor is not None and minor > _minor_of(NEWEST):
         version = value_at(document, "kubernetes_version")
-        yield f"{version} is newer than the newest we know RKE has, {NEWEST}; {LIST} tells"
+        yield f"{version} is newer than {NEWEST}, the newest version of RKE 1.7; {LIST} lists those of your rke"
     if value_at(document, "network.plugin") == "weave":
-        yield "weave is gone with Kubernetes 1.30; choose canal, calico or flannel"
+        yield "Kubernetes 1.30 and later do not support weave; choose canal, calico or flannel"
     places: Values = {"": document, "bastion_host.": value_at(document, "bastion_host")}
     places |= {f"nodes[{index}].": node for index, node in enumerate(_list(document, "nodes"))}
     for place, part in places.items():
         for name in ("ssh_key", "ssh_cert"):
             if value_at(part, name) and value_at(part, f"{name}_path"):
-                yield f"{place}{name}_path stands there beside {name}; keep one of them"
+                yield f"{place}{name} and {place}{name}_path are both set; remove one of them"
 
 
 def needs_cri_dockerd(version: str | None) -> bool:
-    """Whether that Kubernetes cannot use Docker by itself; RKE since 1.4 knows, older ones are to be told."""
+    """Whether this Kubernetes requires cri-dockerd; RKE before 1.4 does not enable it by itself."""
     return version is not None and _at_least({"kubernetes_version": version}, 24)
 
 
@@ -83,15 +86,15 @@ def _minor_of(version: str) -> int:
 
 
 def _minor(document: Raw) -> int | None:
-    """Return N of Kubernetes 1.N, None when it is the program's own choice."""
+    """Return N of Kubernetes 1.N; None for RKE's default version."""
     found = re.match(r"v1\.(\d{1,3})\.", str(value_at(document, "kubernetes_version")))
     return int(found[1]) if found else None
 
 
 def _at_least(document: Raw, minor: int) -> bool:
-    """Whether Kubernetes is that new; what is not said is the newest we know."""
-    said = _minor(document)
-    return (_minor_of(NEWEST) if said is None else said) >= minor
+    """Whether Kubernetes is 1.``minor`` or later; the default version counts as the newest."""
+    declared = _minor(document)
+    return (_minor_of(NEWEST) if declared is None else declared) >= minor
 
 
 def _fault(path: str, what: str, remedy: str) -> Fault:
@@ -106,12 +109,10 @@ def _version(document: Raw) -> Iterator[Fault]:
     if version in (None, "") or VERSION.fullmatch(str(version)):
         return
     if not re.fullmatch(r"v\d+\.\d+\.\d+([-+].+)?", str(version)):
-        yield _fault("kubernetes_version", f"{version!r} is no version", f"write one such as {NEWEST}")
+        yield _fault("kubernetes_version", f"{version!r} is not a version", f"write one such as {NEWEST}")
     elif not value_at(document, "system_images.kubernetes"):
-        what = f"{version!r} is none of RKE's, and there are no system_images for it"
-        yield _fault(
-            "kubernetes_version", what, f"write one such as {NEWEST}; rke config --list-version --all has them"
-        )
+        what = f"{version!r} is not a version of RKE, and system_images.kubernetes is not set"
+        yield _fault("kubernetes_version", what, f"write one such as {NEWEST}; {LIST} lists all")
 
 
 def _choices(document: Raw) -> Iterator[Fault]:
@@ -119,25 +120,27 @@ def _choices(document: Raw) -> Iterator[Fault]:
         value = value_at(document, path)
         if not isinstance(value, str) or value in ("", *known):
             continue
-        remedy = nearest(value, known) or f"write {', '.join(known)}"
-        yield _fault(path, f"{value!r} is none that RKE knows", CILIUM if value == "cilium" else remedy)
+        remedy = suggest(value, known) or f"write one of {', '.join(known)}"
+        yield _fault(path, f"RKE does not support {value!r}", CILIUM if value == "cilium" else remedy)
 
 
 def _network(document: Raw) -> Iterator[Fault]:
     plugin = value_at(document, "network.plugin")
     if plugin == "weave" and _at_least(document, 30):
-        yield _fault("network.plugin", "weave is gone since Kubernetes 1.30", "write canal, calico or flannel")
+        yield _fault(
+            "network.plugin", "Kubernetes 1.30 and later do not support weave", "write canal, calico or flannel"
+        )
     if plugin == "flannel" and value_at(document, "network.mtu"):
-        yield _fault("network.mtu", "flannel takes none", "leave it out, or choose canal or calico")
+        yield _fault("network.mtu", "flannel does not support it", "remove it, or choose canal or calico")
 
 
 def _ingress(document: Raw) -> Iterator[Fault]:
     ports = {name: value_at(document, f"ingress.{name}") for name in ("http_port", "https_port")}
     for name, port in ports.items():
         if isinstance(port, int) and not 0 <= port <= 65535:
-            yield _fault(f"ingress.{name}", f"{port} is no port", "write one from 1 to 65535")
+            yield _fault(f"ingress.{name}", f"{port} is not a port", "write a port from 1 to 65535")
     if ports["http_port"] and ports["http_port"] == ports["https_port"]:
-        yield _fault("ingress.https_port", f"{ports['https_port']} is http_port, too", "choose another")
+        yield _fault("ingress.https_port", f"{ports['https_port']} is also http_port", "choose a different port")
 
 
 def _authentication(document: Raw) -> Iterator[Fault]:
@@ -146,17 +149,17 @@ def _authentication(document: Raw) -> Iterator[Fault]:
         return
     parts = [each.strip().lower() for each in strategy.split("|")]
     if "x509" not in parts or not {*parts} <= {"x509", "webhook"}:
-        what = f"{strategy!r} is not x509, with or without webhook"
+        what = f"RKE does not support {strategy!r}"
         yield _fault("authentication.strategy", what, "write x509 or x509|webhook")
 
 
 def _runtime(document: Raw) -> Iterator[Fault]:
     enabled = value_at(document, "enable_cri_dockerd")
     if enabled is True and not _at_least(document, 21):
-        yield _fault("enable_cri_dockerd", "Kubernetes before 1.21 has no use for it", "leave it out")
+        yield _fault("enable_cri_dockerd", "Kubernetes before 1.21 does not support it", "remove it")
     if enabled is False and _at_least(document, 24):
-        remedy = "leave it out: RKE enables it"
-        yield _fault("enable_cri_dockerd", "Kubernetes cannot use Docker without it since 1.24", remedy)
+        remedy = "remove it: RKE enables cri-dockerd"
+        yield _fault("enable_cri_dockerd", "Kubernetes 1.24 and later require it for Docker", remedy)
 
 
 def _etcd(document: Raw) -> Iterator[Fault]:
@@ -164,7 +167,7 @@ def _etcd(document: Raw) -> Iterator[Fault]:
     if value_at(etcd, "external_urls"):
         for name in ("ca_cert", "cert", "key", "path"):
             if not value_at(etcd, name):
-                yield _fault(f"services.etcd.{name}", "is missing, and external_urls needs it", "add it")
+                yield _fault(f"services.etcd.{name}", "is missing, and external_urls requires it", "add it")
     target = value_at(etcd, "backup_config.s3backupconfig")
     if isinstance(target, Mapping):
         for name in ("endpoint", "bucket_name"):
@@ -175,22 +178,22 @@ def _etcd(document: Raw) -> Iterator[Fault]:
 def _pod_security(document: Raw) -> Iterator[Fault]:
     path = "services.kube-api.pod_security_configuration"
     if value_at(document, path) and not _at_least(document, 23):
-        yield _fault(path, "Kubernetes has it since 1.23", "leave it out")
+        yield _fault(path, "Kubernetes before 1.23 does not support it", "remove it")
     if value_at(document, path) and value_at(document, "authorization.mode") == "none":
-        yield _fault(path, "does not go without rbac", "leave authorization.mode out")
+        yield _fault(path, "requires rbac, and authorization.mode is none", "remove authorization.mode")
 
 
 def _images(document: Raw) -> Iterator[Fault]:
     for name in SERVICES:
         if value_at(document, f"services.{name}.image"):
             image = "etcd" if name == "etcd" else "kubernetes"
-            yield _fault(f"services.{name}.image", "RKE passes it over", f"write system_images.{image}")
+            yield _fault(f"services.{name}.image", "RKE ignores it", f"set system_images.{image} instead")
 
 
 def _cloud_provider(document: Raw) -> Iterator[Fault]:
     if value_at(document, "cloud_provider.name") == "openstack" and _at_least(document, 26):
-        remedy = "write external, and deploy OpenStack's cloud controller manager"
-        yield _fault("cloud_provider.name", "Kubernetes has no openstack of its own since 1.26", remedy)
+        what = "Kubernetes 1.26 and later have no built-in provider openstack"
+        yield _fault("cloud_provider.name", what, "write external, and deploy the OpenStack cloud controller manager")
 
 
 RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (
@@ -217,17 +220,18 @@ def _list(document: Raw, name: str) -> list[object]:
 def _nodes(document: Raw) -> Iterator[Fault]:
     nodes = [each if isinstance(each, Mapping) else {} for each in _list(document, "nodes")]
     if not nodes:
-        yield Fault(("nodes",), "there are none", "list the machines")
+        yield Fault(("nodes",), "no nodes defined", "list the machines")
         return
     for index, node in enumerate(_list(document, "nodes")):
         if node is not None and not isinstance(node, Mapping):
-            continue  # which the keys' own check tells
+            continue  # keys() reports it
         yield from (Fault(("nodes", index, *each.steps), each.what, each.remedy) for each in _node(node or {}))
     for name in ("address", "hostname_override"):
         shown = [str(node.get(name) or node.get("address") or "").lower() for node in nodes]
         for index, value in enumerate(shown):
             if value in shown[:index] and nodes[index].get(name):
-                yield Fault(("nodes", index, name), f"{value} is nodes[{shown.index(value)}], too", "give each its own")
+                what = f"{value} is also used by nodes[{shown.index(value)}]"
+                yield Fault(("nodes", index, name), what, f"give each node its own {name}")
     yield from _together(document, Counter(role for node in nodes for role in _roles(node)))
 
 
@@ -241,23 +245,24 @@ def _node(node: Raw) -> Iterator[Fault]:
         if not node.get(name):
             yield Fault((name,), "is missing", "add it")
     for name in ("address", "internal_address"):
-        said = node.get(name)
-        if said and isinstance(said, str) and not is_address(said) and not re.fullmatch(SUBDOMAIN, said.lower()):
-            yield Fault((name,), f"{said!r} is no address", "give an IP address or a name")
+        address = node.get(name)
+        if not isinstance(address, str) or not address or is_address(address):
+            continue
+        if not re.fullmatch(SUBDOMAIN, address.lower()):
+            yield Fault((name,), f"{address!r} is not an address", "use an IP address or a host name")
     for number, each in enumerate(_roles(node)):
         if each not in MASTER:
-            yield Fault(("role", number), f"{each!r} is none", f"write {', '.join(MASTER)}")
+            yield Fault(("role", number), f"{each!r} is not a role", f"write one of {', '.join(MASTER)}")
     shown = node.get("hostname_override")
     if shown and isinstance(shown, str) and not re.fullmatch(SUBDOMAIN, shown.lower()):
-        remedy = "use small letters, digits, hyphens and dots"
-        yield Fault(("hostname_override",), f"{shown!r} is no name for a node", remedy)
+        remedy = "use lower-case letters, digits, hyphens and dots"
+        yield Fault(("hostname_override",), f"{shown!r} is not a valid node name", remedy)
 
 
 def _together(document: Raw, roles: Counter[str]) -> Iterator[Fault]:
     external = bool(value_at(document, "services.etcd.external_urls"))
     for role in MASTER:
         if not roles[role] and not (external and role == "etcd"):
-            yield Fault(("nodes",), f"none is {role}", f"make at least one {role}")
+            yield Fault(("nodes",), f"no node has role {role}", f"give at least one node role {role}")
     if external and roles["etcd"]:
-        remedy = "take the role etcd away, or external_urls"
-        yield Fault(("nodes",), "there is etcd inside and outside of the cluster", remedy)
+        yield Fault(("nodes",), *TWO_ETCDS)

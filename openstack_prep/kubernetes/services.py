@@ -1,4 +1,4 @@
-"""The addresses that Kubernetes Services answer by, out of ``kubectl get services -A -o json``: pure.
+"""The addresses of Kubernetes Services, from the output of ``kubectl get services -A -o json``: pure functions.
 
 Source: Kubernetes API, Service v1 (type LoadBalancer, externalIPs) and List; MetalLB's documentation, "Usage"
 (its annotation metallb.io/loadBalancerIPs, metallb.universe.tf/loadBalancerIPs before 0.14).
@@ -18,25 +18,27 @@ from openstack_prep.base.raw import Raw
 ANNOTATIONS = ("metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs")
 COMMAND = "kubectl get services -A -o json"
 EVERYWHERE = "default/kubernetes"
-"""The Service of the API server, which Kubernetes itself keeps in every cluster."""
-REMEDY = f"give what {COMMAND} prints"
+"""The Service of the API server, which exists in every cluster."""
+REMEDY = f"pass the output of {COMMAND}"
+
+JSON_TYPES = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Services:
-    """``addresses`` with the first Service (namespace/name) that has each; ``notes`` tell of what has none."""
+    """``addresses``, each with the first Service (namespace/name) that has it; ``notes`` name Services without one."""
 
     addresses: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
 def read(text: str) -> Services:
-    """Return the addresses of a list of Services, which may be empty; raises SpecError that lists every mistake.
+    """Return the addresses in a list of Services, which may be empty; raises SpecError with all mistakes.
 
-    What is no list of Services is refused, so that a failed kubectl never passes for a cluster without any.
-    What somebody wrote into a Service that is no address is only noted: it must not keep the others from theirs.
+    Any other text is refused, so that a failed kubectl does not look like a cluster without Services.
+    An invalid address in a Service is only noted: it must not affect the other Services.
     """
     addresses: dict[str, str] = {}
     mistakes: list[Mistake] = []
@@ -44,56 +46,60 @@ def read(text: str) -> Services:
     names: set[str] = set()
     for number, item in enumerate(_items(text)):
         if not isinstance(item, dict) or item.get("kind", "Service") != "Service":
-            what = f"is {_told(item)}, not a Service"
+            what = f"is {_kind(item)}, not a Service"
             mistakes.append(Mistake(f"services: items[{number}]", what, REMEDY))
             continue
         try:
-            name, said, hosts = _name(item), list(_said(item)), list(_hosts(item))
+            name, values, hosts = _name(item), list(_addresses(item)), list(_hosts(item))
         except ValueError as error:
             mistakes.append(Mistake(f"services: items[{number}]", str(error), REMEDY))
             continue
         names.add(name)
-        for each in said:
+        for each in values:
             address = _address(each)
             if address is None:
-                notes.append(f"{each!r} of Service {name} is no IP address, and is left out")
+                notes.append(f"{each!r} of Service {name} is not an IP address and is ignored")
             else:
                 addresses.setdefault(address, name)
-        notes += [f"Service {name} answers by the name {host}: no address to allow" for host in hosts]
+        notes += [f"Service {name} has the host name {host} and no IP address" for host in hosts]
     if mistakes:
         raise SpecError(mistakes)
     if EVERYWHERE not in names:
         what = f"Service {EVERYWHERE}, which every cluster has, is not in the list"
-        notes.append(f"{what}: if it is not of all namespaces (-A), those left out lose their addresses")
+        notes.append(f"{what}: unless the list covers all namespaces (-A), the omitted Services lose their addresses")
     return Services(addresses, tuple(notes))
 
 
 def _items(text: str) -> list[object]:
     try:
-        data = json.loads(text.removeprefix("\ufeff"))  # as some shells begin what they redirect
+        data = json.loads(text.removeprefix("\ufeff"))  # some shells write a byte order mark into redirected output
     except (ValueError, RecursionError) as error:
         what = f"is not JSON ({error})" if text.strip() else "is empty"
         raise SpecError([Mistake("services", what, REMEDY)]) from None
     if isinstance(data, dict) and data.get("kind") in ("List", "ServiceList") and isinstance(data.get("items"), list):
         return cast("list[object]", data["items"])
-    raise SpecError([Mistake("services", f"is {_told(data)}, not a list of Services", REMEDY)])
+    raise SpecError([Mistake("services", f"is {_kind(data)}, not a list of Services", REMEDY)])
 
 
-def _told(data: object) -> str:
+def _kind(data: object) -> str:
     if not isinstance(data, dict):
-        return f"a JSON {type(data).__name__}"
-    return str(data.get("kind") or "of no kind")
+        return _json_type(type(data))
+    return str(data.get("kind") or "an object without a kind")
 
 
-def _address(said: object) -> str | None:
+def _json_type(kind: type) -> str:
+    return JSON_TYPES.get(kind, "a number")
+
+
+def _address(value: object) -> str | None:
     try:
-        return None if not isinstance(said, str) or "%" in said else str(ipaddress.ip_address(said))
+        return None if not isinstance(value, str) or "%" in value else str(ipaddress.ip_address(value))
     except ValueError:
         return None
 
 
 def _at(item: Raw, kind: type[T], *path: str) -> T:
-    """Return what an object has at a path, something empty when it has nothing; raises ValueError for another type."""
+    """Return the value at a path, an empty one if there is none; raises ValueError for a value of a different type."""
     found: Any = item
     for number, key in enumerate(path, 1):
         expected = kind if number == len(path) else dict
@@ -102,7 +108,7 @@ def _at(item: Raw, kind: type[T], *path: str) -> T:
             return kind()
         if not isinstance(found, expected):
             where = ".".join(path[:number])
-            raise ValueError(f"has as {where} a JSON {type(found).__name__}, not a {expected.__name__}")
+            raise ValueError(f"{where} is {_json_type(type(found))}, not {_json_type(expected)}")
     return cast("T", found)
 
 
@@ -118,8 +124,8 @@ def _hosts(item: Raw) -> Iterator[object]:
     return (each["hostname"] for each in _ingress(item) if each.get("hostname") and not each.get("ip"))
 
 
-def _said(item: Raw) -> Iterator[object]:
-    """Yield the addresses that a Service has, or asks for, as they are written."""
+def _addresses(item: Raw) -> Iterator[object]:
+    """Yield the addresses that a Service has or requests, as written."""
     yield from _at(item, list, "spec", "externalIPs")
     if _at(item, str, "spec", "type") != "LoadBalancer":
         return

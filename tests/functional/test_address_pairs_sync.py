@@ -205,10 +205,10 @@ def test_a_sync_of_what_services_have(tenant: Tenant, nodes: Any, tmp_path: Path
     assert "10.1.0.1 of Service shop/old lies in no pool, and is left out" in said
     both = {"10.1.0.201", "10.1.0.202"}
     assert pairs_of(nodes) == {"one": both, "two": both, "other": set()}
-    assert "is empty; give what kubectl get services -A -o json prints" in sync("", code=2)
+    assert "is empty; pass the output of kubectl get services -A -o json" in sync("", code=2)
     assert "is PodList, not a list of Services" in sync('{"kind": "PodList", "items": []}', code=2)
     assert pairs_of(nodes)["one"] == both
-    assert "if it is not of all namespaces (-A), those left out" in sync(json.dumps({"kind": "List", "items": []}))
+    assert "unless the list covers all namespaces (-A)" in sync(json.dumps({"kind": "List", "items": []}))
     assert pairs_of(nodes) == {"one": set(), "two": set(), "other": set()}
 
 

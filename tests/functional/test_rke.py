@@ -119,7 +119,7 @@ def test_two_clusters_from_nothing_scaled_and_back_to_nothing(
     assert prep.changes() == set()
 
     (prep.folder / "cluster1" / "cluster.rkestate").write_text("{}")
-    assert "cluster1 stays, for it holds cluster.rkestate" in prep.destroy().stdout
+    assert "cluster1 is kept because it contains cluster.rkestate" in prep.destroy().stdout
     assert inventory(devcloud) == before
     assert [path.name for path in (prep.folder / "cluster1").iterdir()] == ["cluster.rkestate"]
     assert not (prep.folder / "cluster2").exists()
@@ -134,8 +134,8 @@ def check_roles_of_those_that_stay(prep: Prep, mesh: dict[str, Any]) -> None:
     first, second = scaled(mesh, 1, 2)["rke_clusters"]
     prep.write(mesh | {"rke_clusters": [first, second | {"roles": groups}]})
     said = prep.run("apply", "--yes", prep.spec.name, code=2).stderr
-    demoted = "rke_cluster/cluster2: roles cluster2-0: controlplane, etcd, worker -> worker: it stays, and would be"
-    assert f"{demoted} controlplane and etcd no more; write roles into the spec that keep it" in said
+    demoted = "rke_cluster/cluster2: roles cluster2-0: controlplane, etcd, worker -> worker: would lose role"
+    assert f"{demoted} controlplane and role etcd while remaining in the cluster" in said
 
 
 def mesh_is_mended_by_the_spec(prep: Prep, devcloud: Devcloud) -> None:
@@ -194,17 +194,17 @@ def test_all_that_is_wrong_is_told_by_line_before_anything_is_made(prep: Prep, m
     for each in (
         "rke_cluster/cluster1: config.services.kubeapi: unknown key; did you mean kube-api?",
         "rke_cluster/cluster1: service_cidr 10.1.0.0/16 overlaps 10.1.0.0/24 of subnet/nodes1",
-        "rke_cluster/cluster2: stack cluster1 is that of rke_cluster/cluster1, too",
+        "rke_cluster/cluster2: stack cluster1 is also used by rke_cluster/cluster1",
         "rke_cluster/cluster2: network_plugin: ",
         "rke_cluster/cluster2: metallb.pools[0].pool: ",
-        "rke_cluster/cluster2: cilium.cluster_id: 1 is that of cluster1, too",
-        "rke_cluster/cluster2: cilium.mesh_address: 10.2.0.9 is in none of MetalLB's pools",
+        "rke_cluster/cluster2: cilium.cluster_id: 1 is also used by cluster1",
+        "rke_cluster/cluster2: cilium.mesh_address: 10.2.0.9 is not in a pool of MetalLB",
     ):
         (found,) = [line for line in said if each in line]
         place = re.search(r"spec\.yaml:(\d+): ", found)
         assert place
         assert lines[int(place[1]) - 1] == f"- name: {found.partition('rke_cluster/')[2].partition(':')[0]}"
-    assert "is that of rke_cluster/cluster1, too" in "".join(line for line in said if "directory" in line)
+    assert "is also used by rke_cluster/cluster1" in "".join(line for line in said if "directory" in line)
     prep.spec.unlink()  # nothing was made
 
 

@@ -21,6 +21,7 @@ MUST = {
     "openstack_prep/py.typed",
     "openstack_prep/cli/main.py",
     "openstack_prep/kinds.py",
+    "openstack_prep/kubernetes/keys/schema.yaml",
     "openstack_prep/resources/identity/project.py",
     "openstack_prep/heat_templates/__init__.py",
     "openstack_prep/install_configs/__init__.py",
@@ -71,7 +72,7 @@ def packaged() -> set[str]:
     found = {str(path.relative_to(ROOT)) for path in (ROOT / "openstack_prep").rglob("*.py")}
     for name in ("heat_templates", "install_configs"):
         found |= {f"openstack_prep/{name}/{path.name}" for path in (ROOT / name).iterdir() if path.is_file()}
-    return found | {"openstack_prep/py.typed"}
+    return found | {"openstack_prep/py.typed", "openstack_prep/kubernetes/keys/schema.yaml"}
 
 
 def test_the_wheel_holds_what_it_must(wheel: Path) -> None:

@@ -1,4 +1,4 @@
-"""``address-pairs sync``: allowed address pairs of a cluster's nodes kept in step, from a timer too."""
+"""``address-pairs sync``: synchronize the allowed address pairs of a cluster's nodes, also from a timer."""
 
 from __future__ import annotations
 
@@ -13,28 +13,34 @@ from openstack_prep.cli.running import add_lock_timeout, print_result, run_plan
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    text = "allow addresses on the ports of a cluster's nodes, and take ours back where they are no longer wanted"
+    text = "allow addresses on the ports of a cluster's nodes, and delete managed pairs that are no longer declared"
     parser = command("address-pairs sync", _run, text)
-    parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="the spec whose address_pairs are meant")
-    parser.add_argument("--pairs", metavar="NAME", help="with SPEC: only these; --services are of one cluster")
-    parser.add_argument("--stack", metavar="NAME", help="without SPEC: ports of the servers of that stack")
-    parser.add_argument("--tag", metavar="TAG", help="ports that carry that tag")
-    parser.add_argument("--security-group", metavar="NAME", help="ports that carry that security group")
-    parser.add_argument("--port", action="append", default=[], metavar="NAME", help="the port of that name; repeatable")
-    parser.add_argument("--network", metavar="NAME", help="only ports on that network")
+    parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="YAML file with address_pairs")
+    parser.add_argument(
+        "--pairs",
+        metavar="NAME",
+        help="with SPEC: only these address_pairs, for instance those of the cluster of --services",
+    )
+    parser.add_argument("--stack", metavar="NAME", help="without SPEC: ports of the servers of this stack")
+    parser.add_argument("--tag", metavar="TAG", help="ports with this tag")
+    parser.add_argument("--security-group", metavar="NAME", help="ports with this security group")
+    parser.add_argument(
+        "--port", action="append", default=[], metavar="NAME", help="the port with this name; repeatable"
+    )
+    parser.add_argument("--network", metavar="NAME", help="only ports on this network")
     parser.add_argument(
         "--address", action="append", metavar="RANGE", help="allow 10.0.0.5, 10.0.0.0/28 or first-last; repeatable"
     )
-    parser.add_argument("--services", metavar="FILE", help="all of kubectl get services -A -o json; - is stdin")
+    parser.add_argument("--services", metavar="FILE", help="output of kubectl get services -A -o json; - is stdin")
     parser.add_argument(
         "--within",
         action="append",
         default=[],
         metavar="RANGE",
-        help="leave out Services' addresses outside of it",
+        help="ignore addresses of Services outside of this range; repeatable",
     )
-    parser.add_argument("--name", metavar="NAME", help="name for the mark (sync-, which ports, which network)")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be done")
+    parser.add_argument("--name", metavar="NAME", help="name in the ownership tag (default: sync-, ports, network)")
+    parser.add_argument("--dry-run", action="store_true", help="only show the plan")
     add_lock_timeout(parser)
 
 
@@ -75,9 +81,11 @@ def _check(options: argparse.Namespace) -> None:
     names = ("stack", "tag", "security_group", "port", "network", "address", "within", "name")
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name)]
     if options.spec and given:
-        raise ConfigError(f"address-pairs sync: the spec says that itself; leave out {', '.join(given)}, or the SPEC")
+        raise ConfigError(
+            f"address-pairs sync: {', '.join(given)} cannot be combined with a SPEC; remove them, or the SPEC"
+        )
     if options.pairs and not options.spec:
-        raise ConfigError("address-pairs sync: --pairs names some of a spec's; give the SPEC, or leave it out")
+        raise ConfigError("address-pairs sync: --pairs requires a SPEC; pass the SPEC, or remove --pairs")
 
 
 def _warn(note: str) -> None:
@@ -85,10 +93,10 @@ def _warn(note: str) -> None:
 
 
 def _services(name: str | None) -> str | None:
-    """Return what kubectl printed."""
+    """Return the output of kubectl."""
     if name is None:
         return None
     try:
         return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--services {name} cannot be read: {error}; give a file, or - for standard input") from None
+        raise ConfigError(f"--services {name} cannot be read: {error}; name a file, or - for standard input") from None

@@ -1,4 +1,4 @@
-"""``rke check``: what RKE and RKE2 pass over in a file without a word."""
+"""``rke check``: find what RKE2 and RKE silently ignore in a file."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ from openstack_prep.cli import AddCommand
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    check = command("rke check", _check, "find unknown keys and wrong values in a cluster.yml, by line", cloud=False)
-    check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="cluster.yml, or RKE2's config.yaml")
-    check.add_argument("--rke2", choices=("server", "agent"), help="they are config.yaml of servers or of agents")
+    check = command(
+        "rke check",
+        _check,
+        "find unknown keys and invalid values in RKE2's config.yaml or RKE's cluster.yml, by line",
+        cloud=False,
+    )
+    check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="config.yaml (with --rke2) or cluster.yml")
+    check.add_argument(
+        "--rke2", choices=("server", "agent"), help="the files are config.yaml of RKE2 servers or agents"
+    )
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -32,7 +39,7 @@ def _check(options: argparse.Namespace) -> int:
         for warning in reading.warnings(data, form):
             print(f"openstack-prep: warning: {path}: {warning}", file=sys.stderr)
         if not found:
-            print(f"{path}: {reading.NAMES[form]} as it should be")
+            print(f"{path}: valid {reading.NAMES[form]}")
     if mistakes:
         raise SpecError(mistakes)
     return 0

@@ -1,4 +1,4 @@
-"""``rke render``: the files of clusters whose stacks stand, of a spec or of one stack."""
+"""``rke render``: write the files of clusters from their existing stacks, by a spec or for one stack."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ if TYPE_CHECKING:
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    parser = command("rke render", _run, "write a spec's cluster.yml and what goes with it, or make one for any stack")
-    parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="YAML file; its stacks must stand")
+    parser = command(
+        "rke render", _run, "write the files of a spec's clusters, or of a cluster on any stack, from existing stacks"
+    )
+    parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="YAML file; its stacks must exist")
     parser.add_argument("--cluster", metavar="NAME", help="only this cluster of the spec")
     parser.add_argument(
-        "--allow-replace", action="store_true", help="consent to other networks in files that are there"
+        "--allow-replace", action="store_true", help="allow different networks and roles in existing files"
     )
     parser.add_argument("--stack", metavar="NAME", help="instead of a spec: the stack of the nodes")
-    parser.add_argument("--distribution", choices=("rke", "rke2"), default="rke", help="with --stack: which one (rke)")
+    parser.add_argument(
+        "--distribution", choices=("rke2", "rke"), default="rke", help="with --stack: rke2 or rke (default: rke)"
+    )
     parser.add_argument(
         "--set",
         action="append",
@@ -34,7 +38,7 @@ def add(command: AddCommand) -> None:
         help="with --stack: a field of rke_clusters, such as network_plugin=calico or config.ingress.provider=none",
     )
     parser.add_argument(
-        "--output", type=Path, metavar="FOLDER", help="with --stack: write the files there (print them)"
+        "--output", type=Path, metavar="FOLDER", help="with --stack: folder for the files (default: print them)"
     )
     add_lock_timeout(parser)
 
@@ -43,7 +47,7 @@ def _run(options: argparse.Namespace) -> int:
     from openstack_prep.verbs import api, rendering
 
     if (options.spec is None) == (options.stack is None):
-        raise ConfigError("rke render: give either a SPEC or --stack NAME")
+        raise ConfigError("rke render: exactly one of SPEC and --stack is required; pass SPEC or --stack NAME")
     if options.stack is None:
         cloud, spec = open_spec(options, options.spec)
         spec = spec.limited_to("rke_cluster", options.cluster)
@@ -75,7 +79,7 @@ def _of_stack(options: argparse.Namespace) -> tuple[Cloud, Spec]:
 
 
 def _put(cluster: Values, given: str) -> None:
-    """Put the value of KEY=VALUE, read as YAML, at a dotted key."""
+    """Set the value of KEY=VALUE, read as YAML, at a dotted key."""
     import yaml
 
     path, equals, text = given.partition("=")
@@ -84,15 +88,15 @@ def _put(cluster: Values, given: str) -> None:
     for name in parents:
         inner = inner.setdefault(name, {}) if isinstance(inner, dict) else None
     if not equals or not all((*parents, last)) or not isinstance(inner, dict):
-        raise ConfigError(f"--set {given}: is not KEY=VALUE; write such as network_plugin=calico")
+        raise ConfigError(f"--set {given}: is not KEY=VALUE; write for example network_plugin=calico")
     try:
         inner[last] = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"--set {path}: its value is not YAML: {' '.join(str(error).split())}") from None
+        raise ConfigError(f"--set {path}: the value is not YAML: {' '.join(str(error).split())}") from None
 
 
 def _shown(files: dict[str, str]) -> str:
-    """Return one file as it is, several each after a line with its name."""
+    """Return the text of a single file, or of several files with a line for each name."""
     if len(files) == 1:
         return next(iter(files.values())).rstrip("\n")
     return "\n".join(f"# --- {name}\n{text}" for name, text in files.items()).rstrip("\n")

@@ -1,4 +1,4 @@
-"""Cilium's Helm values for a cluster and for a mesh of them: pure, data in, text out."""
+"""Cilium's Helm values for single clusters and for a mesh of clusters: pure functions."""
 
 from openstack_prep.kubernetes.cilium.model import Cilium
 from openstack_prep.kubernetes.cilium.required import Passage, hint, install, required

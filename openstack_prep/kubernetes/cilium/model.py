@@ -1,4 +1,4 @@
-"""What a user declares of Cilium: as much as a mesh of clusters needs; any other Helm value can be given besides."""
+"""The declaration of Cilium: fields for a mesh of clusters; ``values`` takes any other Helm value."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ ETCD_PORT = 2379
 
 
 def release(value: object) -> object:
-    """Read a release of Cilium, 1.17 or 1.17.4, with or without a v."""
+    """Validate a release of Cilium, 1.17 or 1.17.4, with or without a v."""
     if isinstance(value, int | float) and not isinstance(value, bool):  # 1.20 without quotes is 1.2
-        raise ValueError('is a number to YAML; write the release in quotes, such as "1.17"')
+        raise ValueError('is a number in YAML; write the release in quotes, such as "1.17"')
     if isinstance(value, str):
         found = re.fullmatch(r"v?(\d+)\.(\d+)(\.\d+)?", value)
         if not found:
-            raise ValueError("is no release of Cilium; write one such as 1.17 or 1.17.4")
+            raise ValueError("is not a release of Cilium; write one such as 1.17 or 1.17.4")
         if (int(found[1]), int(found[2])) < OLDEST:
-            raise ValueError("is older than what is known here; write 1.13 or later")
+            raise ValueError("is not supported; write 1.13 or later")
         value = value.removeprefix("v")
     return value
 
@@ -38,52 +38,52 @@ Release = Annotated[str, Reads(release, {"type": "string", "pattern": r"^v?\d+\.
 
 @dataclass(frozen=True, kw_only=True)
 class Cilium:
-    """Cilium's Helm values for one cluster of a mesh, or for a cluster alone."""
+    """Cilium's Helm values for one cluster, in a mesh or alone."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     cluster_id: Annotated[int, Ge(1), Le(255)]
-    """Number of the cluster, unique in the mesh; it cannot change once there are pods."""
+    """Number of the cluster, unique in the mesh; it cannot change while pods exist."""
     version: Release = "1.17"
-    """Cilium's release, in quotes, 1.13 or later: it decides how some values are spelt."""
+    """Release of Cilium, in quotes, 1.13 or later; the names of some values depend on it."""
     mesh: Literal["none", "clustermesh-apiserver", "etcd"] = "clustermesh-apiserver"
-    """What the other clusters read from: the API server of Cilium's mesh, or (up to 1.15) its managed etcd."""
+    """Source of the other clusters' data: the API server of Cilium's mesh, or (up to 1.15) its managed etcd."""
     mesh_service: Literal["LoadBalancer", "NodePort"] = "LoadBalancer"
-    """Type of its Service."""
+    """Type of the Service of the mesh."""
     mesh_address: Address | None = None
-    """Address that the others reach it at: one out of a pool, or of a node where it is a NodePort."""
+    """Address at which the other clusters reach the mesh: one of a pool, or of a node for a NodePort."""
     mesh_node_port: Annotated[int, Ge(1), Le(65535)] = NODE_PORT
-    """Its port on the nodes where it is a NodePort."""
+    """Port on the nodes for a NodePort."""
     mesh_domain: Name = MESH_DOMAIN
-    """Domain in which the clusters know one another, the same in the whole mesh; nobody has to resolve it."""
+    """Domain of the clusters' names, the same in the whole mesh; DNS need not resolve it."""
     encryption: Literal["none", "wireguard", "ipsec"] = "none"
     """Encryption between pods of different nodes, the same in the whole mesh."""
     routing: Literal["tunnel", "native"] = "tunnel"
-    """How pods of different nodes reach one another; native needs routes to all pods in the network itself."""
+    """Routing between pods of different nodes; native requires routes to all pods in the network."""
     tunnel_protocol: Literal["vxlan", "geneve"] = "vxlan"
     """Protocol of the tunnels."""
     native_routing_cidr: Cidr | None = None
     """Network that holds the pods of all clusters, for native routing."""
     ipam: Literal["kubernetes", "cluster-pool"] = "kubernetes"
-    """Who gives nodes their share of cluster_cidr: Kubernetes, as RKE and RKE2 set it up, or Cilium's operator."""
+    """Component that divides cluster_cidr among the nodes: Kubernetes (default of RKE2, RKE) or Cilium's operator."""
     kube_proxy_replacement: bool = False
-    """Whether Cilium does the work of kube-proxy."""
+    """Whether Cilium replaces kube-proxy."""
     k8s_service_host: Name = "127.0.0.1"
-    """Where the nodes reach the Kubernetes API without kube-proxy; RKE and RKE2 have a proxy on each node."""
+    """Address of the Kubernetes API without kube-proxy; RKE2 and RKE run a proxy on each node."""
     k8s_service_port: Port = 6443
-    """Its port."""
+    """Port of the Kubernetes API."""
     namespace: Name = "kube-system"
-    """Namespace that Cilium runs in."""
+    """Namespace of Cilium."""
     values: Mapping[Name, object] | None = None
-    """Any other Helm values, as Cilium's chart calls them."""
+    """Any other Helm values, by the names of Cilium's chart."""
 
     @property
     def minor(self) -> tuple[int, int]:
-        """Its release without the patch."""
+        """The release without its patch level."""
         major, minor, *_ = self.version.split(".")
         return int(major), int(minor)
 
     @property
     def mesh_port(self) -> int:
-        """Port that the other clusters reach the mesh's Service at."""
+        """Port at which the other clusters reach the Service of the mesh."""
         return self.mesh_node_port if self.mesh_service == "NodePort" else ETCD_PORT

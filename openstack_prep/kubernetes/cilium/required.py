@@ -1,4 +1,4 @@
-"""What must get through between the clusters of a mesh, and what is left to do by hand.
+"""The connections that a mesh of clusters requires, and the commands that connect the clusters.
 
 Source: Cilium's system requirements ("Firewall Rules") and its guide to cluster mesh.
 """
@@ -25,10 +25,10 @@ Place = Literal["nodes", "mesh address", "pods"]
 
 @dataclass(frozen=True, kw_only=True)
 class Passage:
-    """Packets that must get from the nodes (or pods) of one cluster to a place of another.
+    """A required connection from the nodes (or pods) of one cluster to a target in another cluster.
 
-    ``port`` is None where the protocol has none, or any; ``target`` says what of ``to`` is reached, and
-    ``address`` is that of the mesh, or the network (CIDR) of the pods.
+    ``port`` is None for protocols without ports and for any port; ``target`` is the part of cluster ``to``, and
+    ``address`` the address of the mesh or the network (CIDR) of the pods.
     """
 
     protocol: Protocol
@@ -41,9 +41,9 @@ class Passage:
 
 
 def required(members: Sequence[Member]) -> list[Passage]:
-    """Return what must get through, in both directions between each two clusters that take part in the mesh."""
-    taking_part = [each for each in members if each.cilium.mesh != "none"]
-    return [each for one, other in permutations(taking_part, 2) for each in _from(one, other)]
+    """Return the required connections, in both directions between every two clusters of the mesh."""
+    meshed = [each for each in members if each.cilium.mesh != "none"]
+    return [each for one, other in permutations(meshed, 2) for each in _from(one, other)]
 
 
 def _from(one: Member, other: Member) -> Iterator[Passage]:
@@ -77,9 +77,9 @@ def _between_nodes(cilium: Cilium) -> Iterator[tuple[Protocol, int | None, str]]
 
 
 def hint(members: Sequence[Member]) -> str:
-    """Return the commands that are left to a person: the clusters share a CA, and its key is in no file of ours.
+    """Return the commands that connect the clusters; they copy the shared CA, whose key is not in the written files.
 
-    The names of the clusters stand for those of kubectl's contexts.
+    The names of the clusters are also the names of kubectl's contexts.
     """
     meshed = [each for each in members if each.cilium.mesh != "none"]
     if len(meshed) < 2:
@@ -90,26 +90,26 @@ def hint(members: Sequence[Member]) -> str:
 
 def _of_apiserver(meshed: Sequence[Member]) -> Iterator[str]:
     first, *others = meshed
-    yield "# KUBECONFIG names the kubeconfigs of all, with colons between; each has a context of the cluster's name."
+    yield "# KUBECONFIG lists the kubeconfigs of all clusters, separated by colons; contexts are named like clusters."
     if first.cilium.encryption == "ipsec":
-        yield f"# The key of IPsec, the Secret cilium-ipsec-keys, is made in {first.name} first; all have that one."
-    yield f"# Cilium in {first.name}; its CA is that of all the others, which have it before they get their values."
+        yield f"# First create the IPsec key, the Secret cilium-ipsec-keys, in {first.name}; all clusters share it."
+    yield f"# Install Cilium in {first.name}, then copy its CA to each other cluster before Cilium is installed there."
     yield install(first, first.name)
     for each in others:
         yield from _copied("cilium-ca", first, each)
         yield from _copied("cilium-ipsec-keys", first, each) if each.cilium.encryption == "ipsec" else ()
         yield install(each, each.name)
     if any(each.cilium.minor < SHARED_CA_SINCE for each in meshed):
-        yield "# Cilium before 1.14 is given the others' certificates, which are in no file of ours:"
+        yield "# Cilium before 1.14 needs the certificates of the other clusters:"
         for a, b in combinations(meshed, 2):
             yield f"cilium clustermesh connect --context {a.name} --destination-context {b.name}"
     served = any(each.cilium.mesh_service == "LoadBalancer" for each in meshed)
-    yield f"# Then{', when MetalLB or its like has given the Services clustermesh-apiserver their addresses' * served}:"
+    yield f"# Check the mesh{' when the Services clustermesh-apiserver have their addresses' * served}:"
     yield from (f"cilium clustermesh status --context {each.name} --wait" for each in meshed)
 
 
 def install(member: Member, context: str = "") -> str:
-    """Return the command that gives a cluster its values: RKE2 has Cilium already, and runs Helm itself."""
+    """Return the command that applies the values of a cluster; RKE2 runs Helm itself."""
     cilium, file = member.cilium, shlex.quote(member.values_file)
     if member.cluster.distribution == "rke2":
         return f"kubectl {context and f'--context {context} '}apply -f {file}"
@@ -121,18 +121,18 @@ def install(member: Member, context: str = "") -> str:
 def _of_etcd(meshed: Sequence[Member]) -> Iterator[str]:
     first, *others = meshed
     if any(each.cilium.encryption == "ipsec" for each in meshed):
-        yield "# The key of IPsec is one for all as well."
+        yield "# All clusters share the IPsec key:"
         yield from chain.from_iterable(_copied("cilium-ipsec-keys", first, each) for each in others)
-    yield f"# The etcds of {_listed(meshed)} are connected by the scripts of github.com/cilium/clustermesh-tools:"
-    yield "# extract-etcd-secrets.sh in each, then generate-secret-yaml.sh and generate-name-mapping.sh."
+    yield f"# Connect the etcds of {_listed(meshed)} by the scripts of github.com/cilium/clustermesh-tools:"
+    yield "# run extract-etcd-secrets.sh in each cluster, then generate-secret-yaml.sh and generate-name-mapping.sh."
 
 
 def _copied(secret: str, source: Member, target: Member) -> Iterator[str]:
-    """Yield how a Secret comes from one cluster to another, in place of one that is there."""
-    ours = f"kubectl --context {target.name}"
-    theirs = f"kubectl --context {source.name} -n {source.cilium.namespace}"
-    yield f"{ours} -n {target.cilium.namespace} delete secret {secret} --ignore-not-found"
-    yield f"{theirs} get secret {secret} -o yaml | {ours} create -f -"
+    """Yield the commands that copy a Secret to another cluster and replace an existing one."""
+    at_target = f"kubectl --context {target.name}"
+    at_source = f"kubectl --context {source.name} -n {source.cilium.namespace}"
+    yield f"{at_target} -n {target.cilium.namespace} delete secret {secret} --ignore-not-found"
+    yield f"{at_source} get secret {secret} -o yaml | {at_target} create -f -"
 
 
 def _listed(members: Sequence[Member]) -> str:

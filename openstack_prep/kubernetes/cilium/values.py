@@ -1,4 +1,4 @@
-"""Cilium's Helm values, in the words of its release, and the Service of the older mesh.
+"""Cilium's Helm values, with the names of its release, and the Service of a mesh by managed etcd.
 
 Source: install/kubernetes/cilium/values.yaml of Cilium 1.13, 1.14, 1.16 and 1.18, the upgrade notes (tunnel became
 routingMode and tunnelProtocol in 1.14), and the guide to cluster mesh; for the managed etcd that of Cilium 1.8.
@@ -10,23 +10,24 @@ import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Values
 from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes.cilium.model import ETCD_PORT, MESH_DOMAIN, Cilium
+from openstack_prep.kubernetes.keys.schema import merge
 from openstack_prep.kubernetes.model import Cluster
 
 ANNOTATIONS = ("metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs")
-"""How MetalLB is asked for an address since 0.13; the first name is read since 0.14.9, the second before and after."""
+"""Annotations that request an address from MetalLB 0.13 and later; the first one since 0.14.9."""
 ROUTING_MODE_SINCE = (1, 14)
 SHARED_CA_SINCE = (1, 14)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """A cluster of the mesh: its networks must be given or drawn already.
+    """A cluster of the mesh; its networks must be declared or allocated.
 
-    ``old_metallb``: MetalLB is configured by a ConfigMap, and so does not know the annotation.
-    ``values_file`` is where the values are written, for the commands that name them.
+    ``old_metallb``: MetalLB is configured by a ConfigMap, and its release does not support the annotation.
+    ``values_file`` is the path of the values in commands.
     """
 
     name: str
@@ -39,16 +40,16 @@ class Member:
 def document(member: Member, members: Sequence[Member]) -> dict[str, object]:
     """Return the Helm values of one cluster; ``members`` are all clusters of the mesh.
 
-    They hold no certificate and no key: each cluster makes its own from the CA that they share, see ``hint``.
+    They contain no certificate and no key: each cluster creates its own from the shared CA, see ``hint``.
     """
-    values = typed(member, members)
-    return _merged(values, member.cilium.values or {})
+    values = field_values(member, members)
+    return merge(values, member.cilium.values or {})
 
 
 def helm_chart_config(values: Mapping[str, object]) -> dict[str, object]:
-    """Return values as a manifest for RKE2, which installs Cilium itself when cni says cilium.
+    """Return values as a manifest for RKE2, which installs Cilium itself when cni is cilium.
 
-    It is applied to a cluster that runs; in a server's folder of manifests each start would apply it again, over later
+    Apply it by kubectl: RKE2 would re-apply a file in a server's folder of manifests at each start and undo later
     changes.
     """
     metadata = {"name": "rke2-cilium", "namespace": "kube-system"}
@@ -60,8 +61,8 @@ def helm_chart_config(values: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def typed(member: Member, members: Sequence[Member]) -> dict[str, object]:
-    """Return the values that the fields stand for, without those given as ``values``."""
+def field_values(member: Member, members: Sequence[Member]) -> dict[str, object]:
+    """Return the values that the fields set, without those of the field ``values``."""
     cilium = member.cilium
     found: dict[str, object] = {"cluster": {"name": member.name, "id": cilium.cluster_id}}
     found |= _addresses(cilium, member.cluster) | _routing(cilium)
@@ -79,14 +80,14 @@ def typed(member: Member, members: Sequence[Member]) -> dict[str, object]:
 
 
 def _addresses(cilium: Cilium, cluster: Cluster) -> dict[str, object]:
-    """Return who gives addresses to pods; those of IPv6 need to be switched on."""
+    """Return the values of IP address management; IPv6 must be enabled."""
     version = ipaddress.ip_network(cluster.cluster_cidr).version if cluster.cluster_cidr else 4
     families = {"ipv4": {"enabled": False}, "ipv6": {"enabled": True}} if version == 6 else {}
     if cilium.ipam == "kubernetes":
         return {"ipam": {"mode": "kubernetes"}, "k8s": {f"requireIPv{version}PodCIDR": True}, **families}
     operator: dict[str, object] = {f"clusterPoolIPv{version}PodCIDRList": [cluster.cluster_cidr]}
     if version == 6:
-        operator["clusterPoolIPv6MaskSize"] = 64  # the default, 120, is for networks from /104 on
+        operator["clusterPoolIPv6MaskSize"] = 64  # the default, 120, only suits networks from /104 on
     return {"ipam": {"mode": "cluster-pool", "operator": operator}, **families}
 
 
@@ -107,7 +108,7 @@ def _routing(cilium: Cilium) -> dict[str, object]:
 def _mesh(member: Member, members: Sequence[Member]) -> dict[str, object]:
     cilium = member.cilium
     apiserver: dict[str, object] = {"service": _service(member)}
-    if cilium.mesh_domain != MESH_DOMAIN:  # which alone its certificate is for by itself
+    if cilium.mesh_domain != MESH_DOMAIN:  # the only name in the certificate by default
         apiserver["tls"] = {"server": {"extraDnsNames": [f"*.{cilium.mesh_domain}"]}}
     found: dict[str, object] = {"useAPIServer": True, "apiserver": apiserver}
     peers = [each for each in members if each.name != member.name and each.cilium.mesh == "clustermesh-apiserver"]
@@ -124,17 +125,17 @@ def _peer(member: Member) -> dict[str, object]:
 
 
 def _service(member: Member) -> dict[str, object]:
-    """Return the mesh's Service; MetalLB refuses one that asks for its address in both ways."""
+    """Return the Service of the mesh; MetalLB refuses a Service that requests its address in both ways."""
     cilium = member.cilium
     if cilium.mesh_service == "NodePort":
         return {"type": "NodePort", "nodePort": cilium.mesh_node_port}
-    asked = _asked(member)
-    annotations = {"annotations": asked["annotations"]} if "annotations" in asked else {}
-    return {"type": "LoadBalancer", **annotations, **asked.get("spec", {})}
+    request = _address_request(member)
+    annotations = {"annotations": request["annotations"]} if "annotations" in request else {}
+    return {"type": "LoadBalancer", **annotations, **request.get("spec", {})}
 
 
-def _asked(member: Member) -> Values:
-    """Return how MetalLB is asked for the fixed address: by annotations, or of old by the Service's own field."""
+def _address_request(member: Member) -> Values:
+    """Return what requests the mesh's address from MetalLB: annotations, or a field of the Service for old releases."""
     address = member.cilium.mesh_address
     if address is None:
         return {}
@@ -144,41 +145,30 @@ def _asked(member: Member) -> Values:
 
 
 def manifests(member: Member) -> list[dict[str, object]]:
-    """Return what is to be applied besides the chart: the Service of a managed etcd, which the chart does not make."""
+    """Return further manifests: the Service of a managed etcd, which the chart does not contain."""
     cilium = member.cilium
     if cilium.mesh != "etcd":
         return []
-    asked = _asked(member) if cilium.mesh_service == "LoadBalancer" else {}
+    request = _address_request(member) if cilium.mesh_service == "LoadBalancer" else {}
     metadata = {"name": "cilium-etcd-external", "namespace": cilium.namespace}
-    metadata |= {"annotations": asked["annotations"]} if "annotations" in asked else {}
+    metadata |= {"annotations": request["annotations"]} if "annotations" in request else {}
     port: dict[str, object] = {"port": ETCD_PORT}
     if cilium.mesh_service == "NodePort":
         port["nodePort"] = cilium.mesh_node_port
     spec = {
         "type": cilium.mesh_service,
-        **asked.get("spec", {}),
+        **request.get("spec", {}),
         "ports": [port],
         "selector": {"app": "etcd", "etcd_cluster": "cilium-etcd", "io.cilium/app": "etcd-operator"},
     }
     return [{"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}]
 
 
-def _merged(values: Raw, more: Raw) -> Values:
-    """Return values with others put in between them; what is in both is of the first."""
-    found = dict(values)
-    for name, value in more.items():
-        if isinstance(value, Mapping) and isinstance(found.get(name), Mapping):
-            found[name] = _merged(found[name], value)
-        else:
-            found.setdefault(name, value)
-    return found
-
-
-def clashes(values: Mapping[str, object], more: Mapping[str, object], path: str = "") -> Iterator[str]:
-    """Yield the dotted names of what both say."""
+def conflicts(values: Mapping[str, object], more: Mapping[str, object], path: str = "") -> Iterator[str]:
+    """Yield the dotted names of values that both set."""
     for name in [each for each in more if each in values]:
         one, other = values[name], more[name]
         if isinstance(one, Mapping) and isinstance(other, Mapping):
-            yield from clashes(one, other, f"{path}{name}.")
+            yield from conflicts(one, other, f"{path}{name}.")
         else:
             yield f"{path}{name}"

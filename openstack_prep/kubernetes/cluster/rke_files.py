@@ -1,4 +1,4 @@
-"""The texts of a cluster's files, from what is declared and what its stack tells of the nodes."""
+"""The texts of a cluster's files, from its declaration and the outputs of its stack."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes import cilium, cluster_yml, metallb, rke2
 from openstack_prep.kubernetes.cilium import Member
-from openstack_prep.kubernetes.cluster.rke_scene import RkeFields
+from openstack_prep.kubernetes.cluster.rke_related import RkeFields
 from openstack_prep.kubernetes.model import NodeGroup, Role
 from openstack_prep.kubernetes.nodes import Machine, nodes_of, unmatched
 from openstack_prep.resources.heat.heat_parameters import items
@@ -22,73 +22,75 @@ from openstack_prep.resources.orchestration.stack_outputs import Outputs
 
 METALLB, SERVICE, COMMANDS, REGISTRIES = "metallb.yaml", "cilium-etcd.yaml", "mesh-commands.txt", "registries.yaml"
 VALUES = {"rke": "cilium-values.yaml", "rke2": "rke2-cilium-config.yaml"}
-"""Helm's values, or for RKE2, which runs Helm itself, the manifest that holds them."""
+"""Helm's values; for RKE2, which runs Helm itself, a manifest that contains them."""
 GROUPS = {"rke": ("node",), "rke2": ("server", "agent")}
 WANTED = {
     "rke": ("node_names", "node_addresses"),
     "rke2": ("server_names", "server_addresses", "agent_names", "agent_addresses", "api_address"),
 }
-"""Outputs that a stack must offer; where its addresses are outer ones, node_internal_addresses and the like, too."""
+"""Required outputs of a stack; stacks with external addresses also have node_internal_addresses and the like."""
 
+
+ONE_PER_NODE = "correct the template: one name and one address per node"
 
 Content = str | Sequence[Raw]
-"""A text, or the documents of a YAML file, in which what nobody may see is a Secret."""
+"""A text, or the documents of a YAML file with secrets as ``Secret``."""
 
 
 def names(cluster: RkeFields) -> list[str]:
     """Return the names of the files that do not depend on the nodes."""
     first = [cluster_yml.FILE] if cluster.distribution == "rke" else []
-    return [*first, *_beside(cluster)]
+    return [*first, *_cluster_files(cluster)]
 
 
 def texts(cluster: RkeFields, outputs: Outputs, *, openly: bool) -> dict[str, str]:
-    """Return the files by name, with their secrets or with stars in their place.
+    """Return the files' texts by name, with secrets as asterisks unless ``openly``.
 
-    Raises SpecError for nodes of no group.
+    Raises SpecError for nodes without a group.
     """
-    found = {**_configs(cluster, outputs), **_beside(cluster)}
+    found = {**_node_files(cluster, outputs), **_cluster_files(cluster)}
     return {
-        name: content if isinstance(content, str) else dump(*(content if openly else map(_starred, content)))
+        name: content if isinstance(content, str) else dump(*(content if openly else map(_mask, content)))
         for name, content in found.items()
     }
 
 
-def _starred(value: object) -> object:
+def _mask(value: object) -> object:
     if isinstance(value, Mapping):
-        return {name: _starred(each) for name, each in value.items()}
+        return {name: _mask(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_starred(each) for each in value]
+        return [_mask(each) for each in value]
     return HIDDEN if isinstance(value, Secret) else value
 
 
-def _configs(cluster: RkeFields, outputs: Outputs) -> Mapping[str, Content]:
-    """Return the files for RKE, or for each node of RKE2."""
+def _node_files(cluster: RkeFields, outputs: Outputs) -> Mapping[str, Content]:
+    """Return the files of the nodes: one per node of RKE2, or cluster.yml for RKE."""
     declared = as_declared(cluster, outputs)
     nodes = nodes_of(declared, machines(cluster, outputs))
     if cluster.distribution == "rke":
         return {cluster_yml.FILE: [cluster_yml.document(declared, nodes, cluster.name)]}
     api, outer = outputs.values["api_address"], outputs.values.get("api_floating_address")
     sans = [*filter(None, [outer]), *items(outputs.parameters.get("tls_san") or ())]
-    token = cluster.scene.secret_parameter(cluster, "token")
+    token = cluster.related.secret_parameter(cluster, "token")
     configs = rke2.documents(declared, nodes, api=api, token=token, tls_san=sans)
     logins = rke2.registries(declared)
     return {f"{name}.yaml": [each] for name, each in configs.items()} | ({REGISTRIES: [logins]} if logins else {})
 
 
 def as_declared(cluster: RkeFields, outputs: Outputs | None) -> RkeFields:
-    """Return a cluster with what its stack says of logins and roles, and Cilium of the rest."""
+    """Return a cluster with the defaults that its stack and Cilium provide."""
     if cluster.distribution == "rke":
         user = cluster.user or (outputs.values.get("login_user") if outputs else None)
         plugin = cluster.network_plugin or ("none" if cluster.cilium else None)
         return replace(cluster, user=user, network_plugin=plugin)
-    said = ",".join(items(outputs.parameters.get("cni") or ())) if outputs else ""
-    plugin = cluster.network_plugin or ("cilium" if cluster.cilium else said or None)
+    cni = ",".join(items(outputs.parameters.get("cni") or ())) if outputs else ""
+    plugin = cluster.network_plugin or ("cilium" if cluster.cilium else cni or None)
     roles = cluster.roles or (_servers_and_agents(outputs) if outputs else ())
     return replace(cluster, network_plugin=plugin, roles=roles)
 
 
 def _servers_and_agents(outputs: Outputs) -> tuple[NodeGroup, ...]:
-    """Return what the nodes of an RKE2 stack do: by default its servers keep pods off."""
+    """Return the roles of the nodes of an RKE2 stack; by default its servers run no pods."""
     servers, agents = (len(outputs.values[f"{group}_names"]) for group in GROUPS["rke2"])
     works: tuple[Role, ...] = ("worker",)
     both = str(outputs.parameters.get("server_taint", True)).lower() == "false"
@@ -96,13 +98,13 @@ def _servers_and_agents(outputs: Outputs) -> tuple[NodeGroup, ...]:
     return (first, NodeGroup(nodes=f"{servers}-", roles=works)) if agents else (first,)
 
 
-def _beside(cluster: RkeFields) -> dict[str, Content]:
-    """Return the files for kubectl and Helm, which no node has a part in."""
+def _cluster_files(cluster: RkeFields) -> dict[str, Content]:
+    """Return the files for kubectl and Helm, which do not depend on the nodes."""
     found: dict[str, Content] = {}
     if cluster.metallb:
-        found[METALLB] = metallb.document(cluster.metallb, cluster.scene.addresses(cluster))
+        found[METALLB] = metallb.document(cluster.metallb, cluster.related.addresses(cluster))
     if cluster.cilium:
-        me, members = member(cluster), members_beside(cluster)
+        me, members = member(cluster), all_members(cluster)
         values = cilium.document(me, members)
         found[VALUES[cluster.distribution]] = [
             values if cluster.distribution == "rke" else cilium.helm_chart_config(values)
@@ -115,41 +117,41 @@ def _beside(cluster: RkeFields) -> dict[str, Content]:
 
 
 def member(cluster: RkeFields) -> Member:
-    """Return a cluster as Cilium's mesh sees it."""
+    """Return a cluster as a member of Cilium's mesh."""
     assert cluster.cilium is not None
     old = cluster.metallb is not None and cluster.metallb.manifests == "configmap"
     values = f"{cluster.directory}/{VALUES[cluster.distribution]}"
     return Member(name=cluster.name, cilium=cluster.cilium, cluster=cluster, old_metallb=old, values_file=values)
 
 
-def members_beside(cluster: RkeFields) -> list[Member]:
+def all_members(cluster: RkeFields) -> list[Member]:
     """Return all clusters of the spec that have Cilium."""
-    return [member(each) for each in cluster.scene.clusters.values() if each.cilium]
+    return [member(each) for each in cluster.related.clusters.values() if each.cilium]
 
 
 def machines(cluster: RkeFields, outputs: Outputs) -> list[Machine]:
-    """Return the nodes that a stack tells of: name, address from outside, address among them."""
+    """Return name, address and internal address of the nodes in the outputs of a stack."""
     return [(name, address, inner) for name, address, inner in _rows(cluster, outputs)]
 
 
 def _rows(cluster: RkeFields, outputs: Outputs) -> Iterator[tuple[Any, ...]]:
-    said = outputs.values
+    values = outputs.values
     for group in GROUPS[cluster.distribution]:
-        outer = said[f"{group}_addresses"]
-        inner = said.get(f"{group}_internal_addresses") or outer
-        yield from zip(said[f"{group}_names"], outer, inner, strict=True)
+        outer = values[f"{group}_addresses"]
+        inner = values.get(f"{group}_internal_addresses") or outer
+        yield from zip(values[f"{group}_names"], outer, inner, strict=True)
 
 
-# --- what is wrong ------------------------------------------------------------------------
+# --- checks -------------------------------------------------------------------------------
 
 
 def mistakes(cluster: RkeFields, outputs: Outputs | None) -> Iterator[Mistake]:
-    """Yield what keeps the files from being right; ``outputs`` is None while the stack cannot tell."""
-    found = list(of_outputs(cluster, outputs) if outputs else _of_template(cluster))
+    """Yield all mistakes in the files; ``outputs`` is None until the stack is complete."""
+    found = list(output_mistakes(cluster, outputs) if outputs else _template_mistakes(cluster))
     yield from found
     usable = outputs if not found else None
     declared, nodes = as_declared(cluster, usable), None
-    count = how_many(cluster, usable)
+    count = count_nodes(cluster, usable)
     if count is not None:
         found = list(unmatched(declared, count))
         yield from found
@@ -157,20 +159,19 @@ def mistakes(cluster: RkeFields, outputs: Outputs | None) -> Iterator[Mistake]:
     of = cluster_yml if cluster.distribution == "rke" else rke2
     yield from of.mistakes(declared, nodes)
     if cluster.metallb:
-        said = metallb.mistakes(cluster.metallb, cluster.scene.addresses(cluster))
-        yield from (replace(each, where=f"metallb.{each.where}") for each in said)
+        for each in metallb.mistakes(cluster.metallb, cluster.related.addresses(cluster)):
+            yield replace(each, where=f"metallb.{each.where}")
     if cluster.cilium:
-        said = cilium.mistakes(
-            member(cluster), members_beside(cluster), cluster.metallb, cluster.scene.addresses(cluster)
-        )
-        ours = ("name", "network_plugin")
-        yield from (each if each.where in ours else replace(each, where=f"cilium.{each.where}") for each in said)
+        addresses = cluster.related.addresses(cluster)
+        for each in cilium.mistakes(member(cluster), all_members(cluster), cluster.metallb, addresses):
+            in_section = each.where not in ("name", "network_plugin")
+            yield replace(each, where=f"cilium.{each.where}") if in_section else each
 
 
 def warnings(cluster: RkeFields, outputs: Outputs | None) -> Iterator[str]:
-    """Yield what works, but not as well as it could."""
+    """Yield warnings about valid settings."""
     if cluster.ssh_key_path and not Path(cluster.ssh_key_path).exists():
-        yield f"ssh_key_path: {cluster.ssh_key_path} is not there; RKE is to run where it is"
+        yield f"ssh_key_path: {cluster.ssh_key_path} does not exist on this machine; run rke where it exists"
     if outputs is not None:
         declared = as_declared(cluster, outputs)
         of = cluster_yml if cluster.distribution == "rke" else rke2
@@ -179,67 +180,71 @@ def warnings(cluster: RkeFields, outputs: Outputs | None) -> Iterator[str]:
         yield from metallb.warnings(cluster.metallb, cluster.config or {}) if cluster.metallb else ()
 
 
-def how_many(cluster: RkeFields, outputs: Outputs | None) -> int | None:
-    """Return how many nodes the stack has or, by its parameters, will have; None when nobody knows yet."""
+def count_nodes(cluster: RkeFields, outputs: Outputs | None) -> int | None:
+    """Return the number of nodes that the stack has or, by its parameters, will have; None when unknown."""
     if outputs:
         return len(machines(cluster, outputs))
     counts = list(_counts(cluster).values())
     return sum(map(int, counts)) if all(each.isdecimal() for each in counts) else None
 
 
-def to_come(cluster: RkeFields, outputs: Outputs) -> int | None:
-    """Return how many nodes the stack will have by the spec; None when that changes nothing, or nobody knows."""
+def planned_nodes(cluster: RkeFields, outputs: Outputs) -> int | None:
+    """Return the number of nodes that the stack will have; None when it does not change or is unknown."""
     counts = _counts(cluster)
     same = all(str(outputs.parameters.get(name)) == count for name, count in counts.items())
-    return None if same else how_many(cluster, None)
+    return None if same else count_nodes(cluster, None)
 
 
 def _counts(cluster: RkeFields) -> dict[str, str]:
-    """Return by parameter how many nodes the spec gives a stack, as Heat says numbers."""
-    template = cluster.scene.template(cluster) or {}
-    given, declared = cluster.scene.parameters(cluster), template.get("parameters") or {}
+    """Return the numbers of nodes that the spec declares, by parameter of the stack, as strings like Heat's."""
+    template = cluster.related.template(cluster) or {}
+    given, declared = cluster.related.parameters(cluster), template.get("parameters") or {}
     names = [f"{group}_count" for group in GROUPS[cluster.distribution]]
     return {name: str(given.get(name, declared.get(name, {}).get("default"))) for name in names}
 
 
-def _of_template(cluster: RkeFields) -> Iterator[Mistake]:
-    """Yield what the template of a stack of the spec does not offer."""
-    template = cluster.scene.template(cluster)
+def _template_mistakes(cluster: RkeFields) -> Iterator[Mistake]:
+    """Yield outputs that the template of a stack of the spec does not have."""
+    template = cluster.related.template(cluster)
     if template is not None:
         offered = template.get("outputs") or {}
         missing = [name for name in WANTED[cluster.distribution] if name not in offered]
-        yield from [lacking(cluster, missing)] if missing else []
+        yield from [missing_outputs(cluster, missing)] if missing else []
 
 
-def of_outputs(cluster: RkeFields, outputs: Outputs) -> Iterator[Mistake]:
-    """Yield what the outputs of a stack lack."""
+def output_mistakes(cluster: RkeFields, outputs: Outputs) -> Iterator[Mistake]:
+    """Yield missing and invalid outputs of a stack."""
     missing = [name for name in WANTED[cluster.distribution] if outputs.values.get(name) is None]
     if missing:
-        yield lacking(cluster, missing)
+        yield missing_outputs(cluster, missing)
         return
     for group in GROUPS[cluster.distribution]:
         lists = [outputs.values.get(f"{group}_{what}") for what in ("names", "addresses", "internal_addresses")]
         if not all(isinstance(each, list) for each in lists[:2]) or len({len(each) for each in lists if each}) > 1:
-            what = f"stack/{outputs.stack}: {group}_names and {group}_addresses are no lists of one length"
-            yield Mistake("stack", what, "have the template give one name and one address for each node")
+            what = (
+                f"stack/{outputs.stack}: outputs {group}_names and {group}_addresses are not lists of the same length"
+            )
+            yield Mistake("stack", what, ONE_PER_NODE)
             return
     for name in ("api_address",) if cluster.user else ("api_address", "login_user"):
-        said = outputs.values.get(name)
-        if said is not None and not (isinstance(said, str) and re.fullmatch(r"[\w.:-]+", said)):
-            yield Mistake("stack", f"stack/{outputs.stack}: {name} is no address or name", "have the template give one")
+        value = outputs.values.get(name)
+        if value is not None and not (isinstance(value, str) and re.fullmatch(r"[\w.:-]+", value)):
+            yield Mistake(
+                "stack", f"stack/{outputs.stack}: output {name} is not an address or name", "correct the template"
+            )
     rows = list(_rows(cluster, outputs))
     if not rows:
-        yield Mistake("stack", f"stack/{outputs.stack} has no node", "give it one")
+        yield Mistake("stack", f"stack/{outputs.stack} has no nodes", "set the number of nodes to at least 1")
     if unknown := [str(name) for name, *addresses in rows if not (name and all(addresses))]:
-        what = f"stack/{outputs.stack} knows no address of {', '.join(unknown)}"
-        yield Mistake("stack", what, "look whether these servers are there: openstack server list")
+        what = f"stack/{outputs.stack} has no address of {', '.join(unknown)}"
+        yield Mistake("stack", what, "check that these servers exist: openstack server list")
     elif not all(isinstance(each, str) for row in rows for each in row):
-        what = f"stack/{outputs.stack}: names and addresses of nodes are not all texts"
-        yield Mistake("stack", what, "have the template give one name and one address for each node")
+        what = f"stack/{outputs.stack}: names and addresses of nodes are not all strings"
+        yield Mistake("stack", what, ONE_PER_NODE)
 
 
-def lacking(cluster: RkeFields, missing: Iterable[str]) -> Mistake:
-    """Return the mistake of a stack whose template does not offer what a cluster is made of."""
+def missing_outputs(cluster: RkeFields, missing: Iterable[str]) -> Mistake:
+    """Return the mistake for a stack without required outputs."""
     what = f"stack/{cluster.stack} has no output {', '.join(missing)}"
-    remedy = f"add it to the template's outputs, or take shipped:{cluster.distribution}-cluster.yaml"
+    remedy = f"add it to the outputs of the template, or use shipped:{cluster.distribution}-cluster.yaml"
     return Mistake("stack", what, remedy)

@@ -1,64 +1,59 @@
-"""What is worth telling of a cluster's files: the networks in them, where they are, what to type next."""
+"""Networks in the files of a cluster, and the outputs of a run: path, next commands, warnings."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from openstack_prep.kubernetes import cilium, cluster_yml, rke2
-from openstack_prep.kubernetes.cluster.rke_files import COMMANDS, VALUES, member, members_beside, mistakes, warnings
-from openstack_prep.kubernetes.cluster.rke_scene import RkeFields
+from openstack_prep.kubernetes.cluster.rke_files import COMMANDS, VALUES, all_members, member, mistakes, warnings
+from openstack_prep.kubernetes.cluster.rke_related import RkeFields
+from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.resources.files.marked_files import documents
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
 
 PLACES = {
-    "cluster_cidr": (("services", "kube-controller", "cluster_cidr"), ("cluster-cidr",)),
-    "service_cidr": (("services", "kube-api", "service_cluster_ip_range"), ("service-cidr",)),
+    "cluster_cidr": ("cluster-cidr", "services.kube-controller.cluster_cidr"),
+    "service_cidr": ("service-cidr", "services.kube-api.service_cluster_ip_range"),
 }
-"""Where cluster.yml and config.yaml say what our fields say."""
+"""The keys of config.yaml and cluster.yml that correspond to fields of a cluster."""
 
 
 def networks_in(there: Iterable[str]) -> dict[str, str]:
-    """Return the networks of pods and Services that files name, by our names for them."""
+    """Return the networks of pods and Services in files, by the names of their fields."""
     read = [each for text in there for each in documents(text) or ()]
     found = {}
     for name, places in PLACES.items():
-        said = (_at(document, place) for document in read for place in places)
-        found[name] = next((each for each in said if isinstance(each, str)), None)
+        values = (value_at(document, place) for document in read for place in places)
+        found[name] = next((each for each in values if isinstance(each, str)), None)
     return {name: value for name, value in found.items() if value}
 
 
-def _at(document: object, place: Iterable[str]) -> object:
-    for name in place:
-        document = document.get(name) if isinstance(document, Mapping) else None
-    return document
-
-
-def told(cluster: RkeFields, outputs: Outputs | None, folder: str) -> dict[str, str]:
-    """Return what is worth telling once the files are there: where, what to type next, what could be better."""
+def run_outputs(cluster: RkeFields, outputs: Outputs | None, folder: str) -> dict[str, str]:
+    """Return the outputs for written files: their path, the next commands, warnings."""
     known = outputs if outputs and not list(mistakes(cluster, outputs)) else None
-    said = {"path": folder} if cluster.distribution == "rke2" else {"path": f"{folder}/{cluster_yml.FILE}"}
+    values = {"path": folder} if cluster.distribution == "rke2" else {"path": f"{folder}/{cluster_yml.FILE}"}
     if known:
-        said["next"] = _one_line(_next(cluster, known, folder))
-        said["then"] = f"{folder}/{COMMANDS}, once all clusters run" if _in_a_mesh(cluster) else ""
-        said["warning"] = "; ".join(warnings(cluster, known))
-    return {name: text for name, text in said.items() if text}
+        values["next"] = _one_line(_next(cluster, known, folder))
+        values["then"] = f"{folder}/{COMMANDS}, when all clusters run" if _in_a_mesh(cluster) else ""
+        values["warning"] = "; ".join(warnings(cluster, known))
+    return {name: text for name, text in values.items() if text}
 
 
 def _next(cluster: RkeFields, outputs: Outputs, folder: str) -> str:
-    """Return the commands that lead to the kubeconfig, and to Cilium unless a mesh has an order of its own."""
+    """Return the commands for the kubeconfig and for Cilium, whose commands in a mesh are in a file."""
     if cluster.cilium is None or (_in_a_mesh(cluster) and cluster.cilium.mesh == "clustermesh-apiserver"):
-        return _to_the_kubeconfig(cluster, outputs, folder)
+        return _kubeconfig(cluster, outputs, folder)
     me = replace(member(cluster), values_file=f"{folder}/{VALUES[cluster.distribution]}")
-    return f"{_to_the_kubeconfig(cluster, outputs, folder)}\n{cilium.install(me)}"
+    return f"{_kubeconfig(cluster, outputs, folder)}\n{cilium.install(me)}"
 
 
 def _in_a_mesh(cluster: RkeFields) -> bool:
-    return cluster.cilium is not None and cluster.cilium.mesh != "none" and bool(cilium.hint(members_beside(cluster)))
+    return cluster.cilium is not None and cluster.cilium.mesh != "none" and bool(cilium.hint(all_members(cluster)))
 
 
-def _to_the_kubeconfig(cluster: RkeFields, outputs: Outputs, folder: str) -> str:
+def _kubeconfig(cluster: RkeFields, outputs: Outputs, folder: str) -> str:
     if cluster.distribution == "rke":
         return cluster_yml.kubeconfig_hint(shlex.quote(f"{folder}/{cluster_yml.FILE}"))
     api = outputs.values.get("api_floating_address") or outputs.values["api_address"]

@@ -1,7 +1,6 @@
-"""What the nodes of an RKE cluster do by its cluster.yml, and what those that stay will do.
+"""Changes of roles of nodes that remain in an RKE cluster.
 
-Source: RKE's documentation, "Adding and Removing Nodes": what a node is to do is what cluster.yml says, at the next
-``rke up``.
+Source: RKE's documentation, "Adding and Removing Nodes": the next ``rke up`` applies the roles of cluster.yml.
 """
 
 from __future__ import annotations
@@ -12,18 +11,18 @@ from dataclasses import dataclass
 from openstack_prep.base.errors import Mistake
 from openstack_prep.kubernetes import cluster_yml
 from openstack_prep.kubernetes.cluster import rke_files
-from openstack_prep.kubernetes.cluster.rke_scene import RkeFields
+from openstack_prep.kubernetes.cluster.rke_related import RkeFields
 from openstack_prep.kubernetes.nodes import groups
 from openstack_prep.resources.files.marked_files import documents
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
 
 PRECIOUS = ("controlplane", "etcd")
-"""What a node of a cluster that runs does not lose without harm: the others count on it."""
+"""Roles that a node of a running cluster must not lose unnoticed."""
 
 
 @dataclass(frozen=True)
 class NewRoles:
-    """A node that stays and will do something else."""
+    """A node that remains in the cluster and changes its roles."""
 
     name: str
     before: tuple[str, ...]
@@ -34,19 +33,19 @@ class NewRoles:
 
     @property
     def in_file(self) -> str:
-        """What tells the same of cluster.yml."""
+        """Start of the same change in the drift of cluster.yml."""
         return f"{cluster_yml.FILE}: nodes.{self.name}.role "
 
 
 def changes(cluster: RkeFields, outputs: Outputs, there: Mapping[str, str]) -> tuple[NewRoles, ...]:
-    """Return the nodes that will do something else than our files (texts by name) say, once the stack is as declared.
+    """Return the nodes whose roles will differ from the written files (texts by name) when the stack is as declared.
 
-    Of RKE2 there are none: a node is a server or an agent by its stack, and cannot become the other.
+    Nodes of RKE2 do not change roles: the stack creates servers and agents separately.
     """
     before = _roles_in(there.get(cluster_yml.FILE, "")) if cluster.distribution == "rke" else {}
-    usable = outputs.settled and not list(rke_files.of_outputs(cluster, outputs))
+    usable = outputs.settled and not list(rke_files.output_mistakes(cluster, outputs))
     names = [name.lower() for name, *_ in rke_files.machines(cluster, outputs)] if usable else list(before)
-    count = rke_files.to_come(cluster, outputs) if usable else rke_files.how_many(cluster, None)
+    count = rke_files.planned_nodes(cluster, outputs) if usable else rke_files.count_nodes(cluster, None)
     count = len(names) if count is None else count
     found = []
     for index, name in enumerate(names[:count]):
@@ -57,16 +56,17 @@ def changes(cluster: RkeFields, outputs: Outputs, there: Mapping[str, str]) -> t
 
 
 def losses(found: tuple[NewRoles, ...]) -> Iterator[Mistake]:
-    """Yield what a cluster that runs would lose by nodes that stay."""
+    """Yield roles that remaining nodes of a running cluster would lose."""
     for each in found:
         lost = [role for role in PRECIOUS if role in each.before and role not in each.after]
         if lost:
-            remedy = "write roles into the spec that keep it, or take it out of etcd first and consent"
-            yield Mistake(str(each), f"it stays, and would be {' and '.join(lost)} no more", remedy)
+            what = f"would lose {' and '.join(f'role {role}' for role in lost)} while remaining in the cluster"
+            remedy = "declare roles in the spec that keep it, or remove the node from etcd and allow the change"
+            yield Mistake(str(each), what, remedy)
 
 
 def _roles_in(text: str) -> dict[str, tuple[str, ...]]:
-    """Return the roles that a cluster.yml gives its nodes, by name."""
+    """Return the roles of the nodes in a cluster.yml, by name."""
     read = documents(text) or [None]
     nodes: object = read[0].get("nodes") if isinstance(read[0], Mapping) else None
     found = {}

@@ -68,7 +68,7 @@ def _seen(site: Site, resources: Sequence[Resource], cluster: RkeCluster, path: 
     ports = rows_of(site, project_id)
     if outputs is None or not outputs.settled:
         finding = _unseen(site, cluster, project_id, outputs, path)
-        network = cluster.scene.parameters(cluster).get("network")
+        network = cluster.related.parameters(cluster).get("network")
         network_id = site.find_id(cluster.sibling(Existing, network, of="network")) if network else None
         return Seen(networks=(network_id,) if network_id else (), others=ports, finding=finding)
     mistakes = [

@@ -1,4 +1,4 @@
-"""MetalLB's configuration of both eras: pure, data in, text out."""
+"""MetalLB's configuration, as custom resources or as a ConfigMap: pure functions."""
 
 from openstack_prep.kubernetes.metallb.manifests import Addresses, document
 from openstack_prep.kubernetes.metallb.model import (

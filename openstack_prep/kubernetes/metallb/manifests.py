@@ -1,4 +1,4 @@
-"""MetalLB's configuration, as custom resources or as the ConfigMap that came before them.
+"""MetalLB's manifests: custom resources, or the ConfigMap of MetalLB before 0.13.
 
 Sources: MetalLB's CRDs (config/crd/bases: IPAddressPool, L2Advertisement, BGPAdvertisement of metallb.io/v1beta1,
 BGPPeer of v1beta2) and its parser of the ConfigMap up to 0.12 (internal/config).
@@ -21,16 +21,16 @@ from openstack_prep.kubernetes.metallb.model import (
 )
 
 Addresses = Mapping[str, Sequence[str]]
-"""Addresses, as ranges in any form, of the spec's address pools by their names."""
+"""Addresses of the spec's address pools by pool name, as ranges in any form."""
 
 
 def ranges(pool: MetalLBPool, addresses: Addresses) -> list[Range]:
-    """Return the addresses of a pool; none when the spec has no such address pool."""
+    """Return the addresses of a pool; an empty list when the spec has no such address pool."""
     return [Range.read(each) for each in (addresses.get(pool.pool, ()) if pool.pool else pool.addresses)]
 
 
 def document(metallb: MetalLB, addresses: Addresses) -> list[dict[str, object]]:
-    """Return the manifests; a password in them is still a ``Secret``, which ``yaml_text.dump`` opens."""
+    """Return the manifests, with passwords as ``Secret``, which ``yaml_text.dump`` reveals."""
     if metallb.manifests == "configmap":
         return [_configmap(metallb, addresses)]
     found = []
@@ -46,11 +46,11 @@ def document(metallb: MetalLB, addresses: Addresses) -> list[dict[str, object]]:
 
 def _resource(metallb: MetalLB, kind: str, version: str, name: str, spec: Mapping[str, object]) -> dict[str, object]:
     metadata = {"name": name, "namespace": metallb.namespace}
-    return {"apiVersion": f"metallb.io/{version}", "kind": kind, "metadata": metadata, "spec": _said(spec)}
+    return {"apiVersion": f"metallb.io/{version}", "kind": kind, "metadata": metadata, "spec": _drop_empty(spec)}
 
 
-def _said(values: Mapping[str, object]) -> dict[str, object]:
-    """Return what says something."""
+def _drop_empty(values: Mapping[str, object]) -> dict[str, object]:
+    """Return the values that are not empty."""
     return {name: value for name, value in values.items() if value not in (None, (), [], {})}
 
 
@@ -65,22 +65,22 @@ def _pool(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> dict[str
         "addresses": _forms(ranges(pool, addresses)),
         "autoAssign": pool.auto_assign,
         "avoidBuggyIPs": pool.avoid_buggy_ips or None,
-        "serviceAllocation": _said(allocation),
+        "serviceAllocation": _drop_empty(allocation),
     }
-    return _resource(metallb, "IPAddressPool", "v1beta1", pool.called, spec)
+    return _resource(metallb, "IPAddressPool", "v1beta1", pool.kubernetes_name, spec)
 
 
 def _forms(found: Sequence[Range]) -> list[str]:
-    """Return ranges as MetalLB reads them: a network, or first-last; one address is a network too."""
+    """Return ranges in MetalLB's notation: a network, or first-last; a single address is a network."""
     return [str(each.networks[0]) if len(each.networks) == 1 else str(each) for each in found]
 
 
 def _advertisement(metallb: MetalLB, pool: MetalLBPool) -> dict[str, object]:
-    own = {"ipAddressPools": [pool.called]}
+    own = {"ipAddressPools": [pool.kubernetes_name]}
     if pool.protocol == "layer2":
         l2 = pool.l2 or MetalLBLayer2()
         spec = own | {"interfaces": list(l2.interfaces), "nodeSelectors": _selectors(l2.node_selectors)}
-        return _resource(metallb, "L2Advertisement", "v1beta1", pool.called, spec)
+        return _resource(metallb, "L2Advertisement", "v1beta1", pool.kubernetes_name, spec)
     bgp = pool.bgp or MetalLBBGP()
     spec = own | {
         "aggregationLength": bgp.aggregation_length,
@@ -90,11 +90,11 @@ def _advertisement(metallb: MetalLB, pool: MetalLBPool) -> dict[str, object]:
         "peers": list(bgp.peers),
         "nodeSelectors": _selectors(bgp.node_selectors),
     }
-    return _resource(metallb, "BGPAdvertisement", "v1beta1", pool.called, spec)
+    return _resource(metallb, "BGPAdvertisement", "v1beta1", pool.kubernetes_name, spec)
 
 
 def _peer(metallb: MetalLB, peer: MetalLBPeer) -> list[dict[str, object]]:
-    """Return the peer, after the Kubernetes Secret of its password if it has one."""
+    """Return the peer, preceded by the Kubernetes Secret of its password, if any."""
     name = f"{peer.name}-password"
     spec = {
         "myASN": peer.my_asn,
@@ -125,29 +125,29 @@ def _selector(selector: LabelSelector) -> dict[str, object]:
         {"key": each.key, "operator": each.operator} | ({"values": list(each.values)} if each.values else {})
         for each in selector.match_expressions
     ]
-    return _said({"matchLabels": dict(selector.match_labels or {}), "matchExpressions": expressions})
+    return _drop_empty({"matchLabels": dict(selector.match_labels or {}), "matchExpressions": expressions})
 
 
 # --- the ConfigMap ------------------------------------------------------------------------
 
 
 def _configmap(metallb: MetalLB, addresses: Addresses) -> dict[str, object]:
-    """Return the ConfigMap; its one entry is a YAML text, so a password makes all of it a ``Secret``."""
-    config = _said(
+    """Return the ConfigMap; its only entry is YAML text, all of which is a ``Secret`` if it contains a password."""
+    config = _drop_empty(
         {
             "peers": [_old_peer(each) for each in metallb.peers],
             "address-pools": [_old_pool(each, addresses) for each in metallb.pools],
         }
     )
     entry = dump(config)
-    data = {"config": Secret(entry) if metallb.holds_secrets else entry}
+    data = {"config": Secret(entry) if metallb.contains_secrets else entry}
     metadata = {"name": "config", "namespace": metallb.namespace}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
 def _old_pool(pool: MetalLBPool, addresses: Addresses) -> dict[str, object]:
     bgp = pool.bgp or MetalLBBGP()
-    advertisement = _said(
+    advertisement = _drop_empty(
         {
             "aggregation-length": bgp.aggregation_length,
             "aggregation-length-v6": bgp.aggregation_length_v6,
@@ -156,14 +156,14 @@ def _old_pool(pool: MetalLBPool, addresses: Addresses) -> dict[str, object]:
         }
     )
     found = {
-        "name": pool.called,
+        "name": pool.kubernetes_name,
         "protocol": pool.protocol,
         "addresses": _forms(ranges(pool, addresses)),
         "auto-assign": None if pool.auto_assign else False,
         "avoid-buggy-ips": pool.avoid_buggy_ips or None,
         "bgp-advertisements": [advertisement] if advertisement and pool.protocol == "bgp" else None,
     }
-    return _said(found)
+    return _drop_empty(found)
 
 
 def _old_peer(peer: MetalLBPeer) -> dict[str, object]:
@@ -179,7 +179,7 @@ def _old_peer(peer: MetalLBPeer) -> dict[str, object]:
         "password": peer.password,
         "node-selectors": [_old_selector(each) for each in peer.node_selectors],
     }
-    return _said(found)
+    return _drop_empty(found)
 
 
 def _old_selector(selector: LabelSelector) -> dict[str, object]:

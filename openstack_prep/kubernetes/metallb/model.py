@@ -1,6 +1,6 @@
-"""What a user declares of MetalLB.
+"""The declaration of MetalLB's configuration.
 
-The fields are those of MetalLB's custom resources (its config/crd/bases), a pool and how it is announced in one.
+The fields are those of MetalLB's custom resources (config/crd/bases); a pool includes its advertisement.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ Asn = Annotated[int, Ge(1), Le(2**32 - 1)]
 
 @dataclass(frozen=True, kw_only=True)
 class LabelExpression:
-    """One requirement of a Kubernetes label selector."""
+    """One condition of a Kubernetes label selector."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     key: Name
     """Name of the label."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    """How the label is judged."""
+    """Condition for the label."""
     values: tuple[Text, ...] = ()
     """Values for In and NotIn."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelSelector:
-    """A Kubernetes label selector: all that is said must hold."""
+    """A Kubernetes label selector; all conditions must hold."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     match_labels: Mapping[Name, Text] | None = None
     """Labels and their values."""
     match_expressions: tuple[LabelExpression, ...] = ()
-    """Further requirements."""
+    """Further conditions."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MetalLBLayer2:
-    """How a pool is announced by ARP and NDP (MetalLB 0.13 and later)."""
+    """Announcement of a pool by ARP and NDP (MetalLB 0.13 and later)."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
@@ -59,14 +59,14 @@ class MetalLBLayer2:
 
 @dataclass(frozen=True, kw_only=True)
 class MetalLBBGP:
-    """How a pool is announced by BGP."""
+    """Announcement of a pool by BGP."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     aggregation_length: Annotated[int, Ge(1), Le(32)] | None = None
-    """Prefix length that IPv4 addresses are announced with; default: 32."""
+    """Prefix length of announced IPv4 networks; default: 32."""
     aggregation_length_v6: Annotated[int, Ge(1), Le(128)] | None = None
-    """Prefix length that IPv6 addresses are announced with; default: 128."""
+    """Prefix length of announced IPv6 networks; default: 128."""
     local_pref: Annotated[int, Ge(0), Le(2**31 - 1)] | None = None
     """LOCAL_PREF, for peers within the same AS."""
     communities: tuple[Name, ...] = ()
@@ -79,44 +79,44 @@ class MetalLBBGP:
 
 @dataclass(frozen=True, kw_only=True)
 class MetalLBPool:
-    """Addresses for Services of type LoadBalancer: those of an address pool of the spec, or given here."""
+    """Addresses for Services of type LoadBalancer, from an address pool of the spec or listed here."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     name: Name | None = None
-    """Name in Kubernetes, a DNS label; default: that of the address pool."""
+    """Name in Kubernetes, a DNS label; default: the name of the address pool."""
     pool: Name | None = None
-    """Address pool of the spec whose addresses these are."""
+    """Address pool of the spec that provides the addresses."""
     addresses: tuple[AddressRange, ...] = ()
-    """Addresses instead of a pool's: ranges, networks, single ones."""
+    """Addresses instead of an address pool: ranges, networks, single addresses."""
     protocol: Literal["layer2", "bgp"] = "layer2"
-    """How they are announced."""
+    """Protocol of the announcement."""
     auto_assign: bool = True
-    """Whether a Service that asks for no pool gets one of these."""
+    """Whether Services that request no pool may get addresses of this pool."""
     avoid_buggy_ips: bool = False
-    """Whether to leave out IPv4 addresses that end in .0 and .255."""
+    """Whether to skip IPv4 addresses that end in .0 or .255."""
     namespaces: tuple[Name, ...] = ()
-    """Namespaces whose Services get these (0.13.8 and later); default: all."""
+    """Namespaces whose Services may use the pool (0.13.8 and later); default: all."""
     namespace_selectors: tuple[LabelSelector, ...] = ()
-    """The same by labels of namespaces (0.13.8 and later)."""
+    """Namespaces by label (0.13.8 and later)."""
     service_selectors: tuple[LabelSelector, ...] = ()
-    """The same by labels of Services (0.13.8 and later)."""
+    """Services by label (0.13.8 and later)."""
     priority: Annotated[int, Ge(1), Le(2**31 - 1)] | None = None
-    """Which pool is tried first when several fit: the lowest (0.13.8 and later; without the three above, 0.15)."""
+    """Order in which matching pools are tried, lowest first (0.13.8 and later; 0.15 for pools without selectors)."""
     l2: MetalLBLayer2 | None = None
-    """How they are announced by layer2."""
+    """Options of the protocol layer2."""
     bgp: MetalLBBGP | None = None
-    """How they are announced by bgp."""
+    """Options of the protocol bgp."""
 
     @property
-    def called(self) -> str:
-        """Its name in Kubernetes."""
+    def kubernetes_name(self) -> str:
+        """The name in Kubernetes."""
         return self.name or self.pool or ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MetalLBPeer:
-    """A router to speak BGP with."""
+    """A BGP router."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
@@ -129,37 +129,37 @@ class MetalLBPeer:
     peer_address: Address
     """Address of the router."""
     peer_port: Annotated[int, Ge(1), Le(16384)] | None = None
-    """Its port; default: 179."""
+    """Port of the router; default: 179."""
     source_address: Address | None = None
-    """Address of the nodes to speak from."""
+    """Source address of the nodes."""
     router_id: Address | None = None
-    """BGP router id to announce, in the form of an IPv4 address."""
+    """BGP router ID, in the form of an IPv4 address."""
     hold_time: Annotated[int, Ge(3), Le(65535)] | None = None
     """Hold time in seconds."""
     ebgp_multi_hop: bool | None = None
-    """Whether the router is several hops away."""
+    """Whether the router is more than one hop away."""
     password: Secret | None = None
-    """Password of the session (TCP MD5); it is written into the manifests, whose file is 0600 then."""
+    """Password of the session (TCP MD5); the file of the manifests contains it and has mode 0600."""
     node_selectors: tuple[LabelSelector, ...] = ()
-    """Nodes that speak with it; default: all."""
+    """Nodes that connect to the router; default: all."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MetalLB:
-    """MetalLB's configuration; MetalLB itself is installed by its own manifests or chart."""
+    """MetalLB's configuration; install MetalLB itself by its own manifests or chart."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     pools: tuple[MetalLBPool, ...]
-    """Addresses to give out."""
+    """Addresses for Services."""
     peers: tuple[MetalLBPeer, ...] = ()
-    """Routers to speak BGP with."""
+    """BGP routers."""
     manifests: Literal["crd", "configmap"] = "crd"
     """crd for MetalLB 0.13 and later, configmap for earlier ones."""
     namespace: Name = "metallb-system"
-    """Namespace that MetalLB runs in."""
+    """Namespace of MetalLB."""
 
     @property
-    def holds_secrets(self) -> bool:
-        """Whether its manifests hold passwords, so that their file must be 0600."""
+    def contains_secrets(self) -> bool:
+        """Whether the manifests contain passwords, so that their file must have mode 0600."""
         return any(each.password for each in self.peers)

@@ -1,7 +1,7 @@
-"""What MetalLB refuses, or cannot say in the form that its release reads; all of it at once.
+"""Checks of MetalLB's configuration: what MetalLB refuses, or the chosen format of manifests does not support.
 
 Source: MetalLB's internal/config (config.go, validation.go), and the fields of its ConfigMap up to 0.12.
-``where`` of a mistake is our name of the field, such as ``pools[0].addresses``.
+``where`` of a mistake is the name of the field, such as ``pools[0].addresses``.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Any
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw
-from openstack_prep.kubernetes.keys.language import value_at
+from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.kubernetes.metallb.manifests import Addresses, ranges
 from openstack_prep.kubernetes.metallb.model import LabelSelector, MetalLB, MetalLBPool
+from openstack_prep.kubernetes.nodes import LABEL
 
-LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+LABEL_REMEDY = "use at most 63 lower-case letters, digits and hyphens"
 NOT_IN_A_CONFIGMAP = (
     "namespaces",
     "namespace_selectors",
@@ -33,14 +34,12 @@ NOT_IN_A_CONFIGMAP = (
 
 
 def mistakes(metallb: MetalLB, addresses: Addresses) -> Iterator[Mistake]:
-    """Yield everything that is wrong; ``addresses`` are those of the spec's address pools."""
+    """Yield all mistakes; ``addresses`` are those of the spec's address pools."""
     yield from _label("namespace", metallb.namespace)
     if not metallb.pools:
-        yield Mistake("pools", "is empty", "give one at least")
-    for name, named in (("pools", [each.called for each in metallb.pools]), ("peers", [e.name for e in metallb.peers])):
-        for index, called in enumerate(named):
-            if called in named[:index]:
-                yield Mistake(f"{name}[{index}]", f"{called} is the name of another", "give each a name of its own")
+        yield Mistake("pools", "is empty", "declare at least one pool")
+    yield from _repeated("pools", [each.kubernetes_name for each in metallb.pools])
+    yield from _repeated("peers", [each.name for each in metallb.peers])
     for rule in POOL_RULES:
         for index, pool in enumerate(metallb.pools):
             for what, detail, remedy in rule(metallb, pool, addresses):
@@ -50,73 +49,82 @@ def mistakes(metallb: MetalLB, addresses: Addresses) -> Iterator[Mistake]:
 
 
 def warnings(metallb: MetalLB, config: Raw) -> Iterator[str]:
-    """Yield what works, but not as well as it could; ``config`` is RKE's or RKE2's besides our fields."""
+    """Yield warnings about valid settings; ``config`` holds further keys of RKE2 or RKE."""
     if not any(each.protocol == "layer2" for each in metallb.pools):
         return
     given = value_at(config, "services.kubeproxy.extra_args") or config.get("kube-proxy-arg") or ()
-    said = [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else given
-    said = [said] if isinstance(said, str) else [str(each).lower() for each in said]
-    if "proxy-mode=ipvs" in said and "ipvs-strict-arp=true" not in said:
-        yield "kube-proxy's ipvs has all nodes answer for MetalLB's addresses; give it ipvs-strict-arp: true"
+    arguments = [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else given
+    arguments = [arguments] if isinstance(arguments, str) else [str(each).lower() for each in arguments]
+    if "proxy-mode=ipvs" in arguments and "ipvs-strict-arp=true" not in arguments:
+        yield "kube-proxy in mode ipvs answers ARP for MetalLB's addresses on all nodes; set ipvs-strict-arp: true"
 
 
-Said = Iterable[tuple[str, str, str]]
+Findings = Iterable[tuple[str, str, str]]
+"""Fields, what is wrong with them, and the remedies."""
+
+
+def _repeated(field: str, names: Sequence[str]) -> Iterator[Mistake]:
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            what = f"{name} is also the name of {field}[{names.index(name)}]"
+            yield Mistake(f"{field}[{index}]", what, "give each its own name")
 
 
 def _label(where: str, name: str) -> Iterator[Mistake]:
     if not re.fullmatch(LABEL, name):
-        yield Mistake(where, f"{name!r} is no DNS label", "use small letters, digits and hyphens, 63 at most")
+        yield Mistake(where, f"{name!r} is not a DNS label", LABEL_REMEDY)
 
 
 # --- pools --------------------------------------------------------------------------------
 
 
-def _named(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Said:
-    if not pool.called:
-        yield "name", "is missing", "give it a name, or name an address pool"
-    elif not re.fullmatch(LABEL, pool.called):
-        field = "name" if pool.name else "pool"
-        remedy = "use small letters, digits and hyphens, 63 at most"
-        yield field, f"{pool.called!r} is no DNS label", remedy if pool.name else "give it another name with name"
+def _named(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
+    if not pool.kubernetes_name:
+        yield "name", "is missing", "set name or pool"
+    elif not re.fullmatch(LABEL, pool.kubernetes_name):
+        what = f"{pool.kubernetes_name!r} is not a DNS label"
+        yield ("name", what, LABEL_REMEDY) if pool.name else ("pool", what, "set name to a DNS label")
 
 
-def _filled(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Said:
+def _filled(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
     if pool.pool and pool.addresses:
-        yield "", "names an address pool and gives addresses", "keep one of pool and addresses"
+        yield "", "sets both pool and addresses", "remove one of them"
     elif not pool.pool and not pool.addresses:
-        yield "", "has no addresses", "name an address pool with pool, or give addresses"
+        yield "", "has no addresses", "set pool or addresses"
     elif pool.pool and pool.pool not in addresses:
-        known = ", ".join(addresses) or "none"
-        yield "pool", f"the spec has no address pool {pool.pool}", f"known are {known}; declare it in address_pools"
+        what = f"the spec has no address pool {pool.pool} (it has: {', '.join(addresses) or 'none'})"
+        yield "pool", what, "correct the name, or declare the pool in address_pools"
     within = ranges(pool, addresses)
     for one, other in combinations(within, 2):
         if both := one.overlap(other):
-            yield "addresses", f"{one} and {other} both have {both}", "give each address once"
+            yield "addresses", f"{one} and {other} overlap in {both}", "list each address once"
 
 
-def _announced(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Said:
+def _announced(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
     for field, protocol in (("l2", "layer2"), ("bgp", "bgp")):
         if getattr(pool, field) and pool.protocol != protocol:
-            yield field, f"is for {protocol}, and this pool is announced by {pool.protocol}", "keep one of them"
+            what = f"only applies to protocol {protocol}, and this pool has protocol {pool.protocol}"
+            yield field, what, f"remove it, or write protocol: {protocol}"
     if pool.protocol == "bgp" and not metallb.peers:
-        yield "protocol", "there is no peer to announce it to", "declare one in peers"
+        yield "protocol", "bgp requires a peer", "declare one in peers"
     bgp = pool.bgp
     if bgp is None:
         return
     for name in bgp.peers:
         if name not in [each.name for each in metallb.peers]:
-            yield "bgp.peers", f"there is no peer {name}", "declare it in peers"
+            yield "bgp.peers", f"peer {name} does not exist", "declare it in peers"
     for field, version, default in (("aggregation_length", 4, 32), ("aggregation_length_v6", 6, 128)):
         length = getattr(bgp, field) or default
         for each in ranges(pool, addresses):
             prefixes = [network.prefixlen for network in each.networks if network.version == version]
             least = (max if metallb.manifests == "configmap" else min)(prefixes, default=0)
             if length < least:
-                what = f"{length} announces more than {each}, whose largest network is a /{least}"
-                yield f"bgp.{field}", what, f"make it {least} or more"
+                what = f"{length} announces more addresses than {each}, whose largest network is a /{least}"
+                yield f"bgp.{field}", what, f"write {least} or more"
     for community in bgp.communities:
         if metallb.manifests == "configmap" and not _is_community(community):
-            yield "bgp.communities", f"{community!r} is none that a ConfigMap takes", "write one such as 64512:1234"
+            what = f"a ConfigMap does not support {community!r}"
+            yield "bgp.communities", what, "write one such as 64512:1234, or set manifests: crd"
 
 
 def _is_community(text: str) -> bool:
@@ -124,32 +132,32 @@ def _is_community(text: str) -> bool:
     return found is not None and all(int(each) < 2**16 for each in found.groups())
 
 
-def _once(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Said:
+def _once(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
     for field in ("namespaces", "bgp.communities", "bgp.peers"):
         values = _value(pool, field) or ()
         for each in sorted({each for each in values if values.count(each) > 1}):
-            yield field, f"{each} is there twice", "name it once"
+            yield field, f"{each} is listed twice", "list it once"
 
 
-def _selecting(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Said:
+def _selecting(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
     for field in ("namespace_selectors", "service_selectors", "l2.node_selectors", "bgp.node_selectors"):
         for what, remedy in _selectors(_value(pool, field) or ()):
             yield field, what, remedy
 
 
-def _of_the_era(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Said:
+def _in_a_configmap(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
     for field in NOT_IN_A_CONFIGMAP if metallb.manifests == "configmap" else ():
         if _value(pool, field) not in (None, ()):
-            yield field, "a ConfigMap has no word for it; it came with MetalLB 0.13", "leave it out, or write crd"
+            yield field, "a ConfigMap does not support it", "remove it, or set manifests: crd (MetalLB 0.13 and later)"
 
 
-POOL_RULES: tuple[Callable[[MetalLB, MetalLBPool, Addresses], Said], ...] = (
+POOL_RULES: tuple[Callable[[MetalLB, MetalLBPool, Addresses], Findings], ...] = (
     _named,
     _filled,
     _announced,
     _once,
     _selecting,
-    _of_the_era,
+    _in_a_configmap,
 )
 
 
@@ -164,24 +172,25 @@ def _value(pool: MetalLBPool, field: str) -> Any:
 def _selectors(selectors: Sequence[LabelSelector]) -> Iterator[tuple[str, str]]:
     for selector in selectors:
         if not selector.match_labels and not selector.match_expressions:
-            yield "a selector that says nothing selects all", "leave it out"
+            yield "an empty selector selects everything", "remove it"
         for each in selector.match_expressions:
             if each.operator in ("In", "NotIn") and not each.values:
-                yield f"{each.key} {each.operator} needs values", "give them"
+                yield f"{each.operator} of label {each.key} requires values", "add values"
             elif each.operator in ("Exists", "DoesNotExist") and each.values:
-                yield f"{each.key} {each.operator} takes no values", "leave them out"
+                yield f"{each.operator} of label {each.key} does not take values", "remove values"
 
 
 def _shared(metallb: MetalLB, addresses: Addresses) -> Iterator[Mistake]:
-    """Yield the ranges that two pools have."""
+    """Yield ranges that are in two pools."""
     held: list[tuple[int, Range]] = [
         (index, each) for index, pool in enumerate(metallb.pools) for each in ranges(pool, addresses)
     ]
     for (first, one), (second, other) in combinations(held, 2):
         if first != second and (both := one.overlap(other)):
             field = "pool" if metallb.pools[second].pool else "addresses"
-            what = f"{both} of {metallb.pools[second].called} is in {metallb.pools[first].called} as well"
-            yield Mistake(f"pools[{second}].{field}", what, "put each address into one pool")
+            names = [metallb.pools[index].kubernetes_name for index in (first, second)]
+            what = f"{both} of {names[1]} is also in {names[0]}"
+            yield Mistake(f"pools[{second}].{field}", what, "put each address into one pool only")
 
 
 # --- peers --------------------------------------------------------------------------------
@@ -194,10 +203,13 @@ def _peers(metallb: MetalLB) -> Iterator[Mistake]:
         for what, remedy in _selectors(peer.node_selectors):
             yield Mistake(f"{where}.node_selectors", what, remedy)
         if peer.router_id and ipaddress.ip_address(peer.router_id).version == 6:
-            yield Mistake(f"{where}.router_id", f"{peer.router_id} is IPv6", "write it as an IPv4 address")
+            yield Mistake(
+                f"{where}.router_id", f"{peer.router_id} is an IPv6 address", "write it in the form of an IPv4 address"
+            )
         ends = [ipaddress.ip_address(each).version for each in (peer.peer_address, peer.source_address) if each]
         if len(set(ends)) > 1:
-            what = f"{peer.source_address} cannot reach {peer.peer_address}: they are of two versions of IP"
-            yield Mistake(f"{where}.source_address", what, "give both of one version")
+            what = f"{peer.source_address} and peer_address {peer.peer_address} have different IP versions"
+            yield Mistake(f"{where}.source_address", what, "use one IP version for both")
         if peer.ebgp_multi_hop and peer.my_asn == peer.peer_asn:
-            yield Mistake(f"{where}.ebgp_multi_hop", f"AS {peer.my_asn} is on both ends", "it is for another AS only")
+            what = f"only applies to eBGP, and my_asn and peer_asn are both {peer.my_asn}"
+            yield Mistake(f"{where}.ebgp_multi_hop", what, "remove it, or correct the AS numbers")

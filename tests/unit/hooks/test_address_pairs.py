@@ -61,7 +61,7 @@ def test_services_narrow_the_pools_to_what_is_in_use(cloud: Cloud, spec: Path) -
     pairs, notes = wanted_by(cloud, spec, said(*items, service("c", ingress=[{"hostname": "c.example.com"}])))
     assert pairs.desired()["addresses"] == {"10.1.0.5", "10.1.0.201"}
     assert notes == [
-        "Service shop/c answers by the name c.example.com: no address to allow",
+        "Service shop/c has the host name c.example.com and no IP address",
         "10.1.0.1 of Service shop/b lies in no pool, and is left out",
     ]
     assert wanted_by(cloud, spec, said())[0].desired()["addresses"] == {"10.1.0.5"}
@@ -244,7 +244,7 @@ def test_the_command(
     assert main([*words, "--security-group", "rke", "--address", "10.1.0.8/30", "--dry-run"]) == 0
     assert "  + address_pairs/sync-security_group-rke  addresses [10.1.0.8/30]" in capsys.readouterr().out
     assert main([*words, str(spec), "--stack", "a", "--address", "10.0.0.5"]) == 2
-    assert "the spec says that itself; leave out --stack, --address, or the SPEC" in capsys.readouterr().err
+    assert "--stack, --address cannot be combined with a SPEC" in capsys.readouterr().err
     assert main([*words, "--stack", "a", "--services", str(spec.with_name("none"))]) == 2
     assert "cannot be read" in capsys.readouterr().err
     path = spec.with_name("services.json")

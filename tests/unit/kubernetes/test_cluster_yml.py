@@ -103,11 +103,11 @@ def test_unknown_keys_and_wrong_types_all_at_once() -> None:
     assert said(
         replace(PLAIN, config=config, roles=(NodeGroup(nodes="0-", roles=cluster_yml.MASTER, config={"prot": 22}),))
     ) == [
-        "config.services.kubeapi: unknown key; did you mean kube-api?",
-        "config.services.kubelet.extra_args: a list is not a mapping; write a mapping",
-        "config.services.kubelet.fail_swap_on: 'no' is not true or false; write true or false",
-        "config.kubelet: unknown key; it belongs to services",
+        "config.kubelet: unknown key; move it to services",
         "config.ingres: unknown key; did you mean ingress?",
+        "config.services.kubeapi: unknown key; did you mean kube-api?",
+        "config.services.kubelet.fail_swap_on: 'no' is not true or false; write true or false",
+        "config.services.kubelet.extra_args: a list is not a mapping; write a mapping",
         "roles[0].config.prot: unknown key; did you mean port?",
     ]
 
@@ -125,15 +125,15 @@ def test_what_has_fields_of_ours_is_not_said_twice() -> None:
     group = NodeGroup(nodes="0-", roles=cluster_yml.MASTER, config={"user": "me"})
     found = said(replace(FULL, config=config, roles=(group,)))
     assert found == [
-        "config.cluster_name: is what the field name is for; write it there: name",
-        "config.kubernetes_version: is what the field kubernetes_version is for; write it there: kubernetes_version",
-        "config.nodes: is what the field roles is for; write it there: roles",
-        "config.network.plugin: is what the field network_plugin is for; write it there: network_plugin",
-        "config.services.kubelet.cluster_dns_server: is what the field cluster_dns is for; write it there: cluster_dns",
-        "config.private_registries: is what the field private_registries is for; write it there: private_registries",
-        "config.cloud_provider.name: is what the field external_cloud_provider is for; "
-        "write it there: external_cloud_provider",
-        "roles[0].config.user: comes from user; take it out of config",
+        "config.cluster_name: is set by the field name; move the value to name",
+        "config.kubernetes_version: is set by the field kubernetes_version; move the value to kubernetes_version",
+        "config.nodes: is set by the field roles; move the value to roles",
+        "config.network.plugin: is set by the field network_plugin; move the value to network_plugin",
+        "config.services.kubelet.cluster_dns_server: is set by the field cluster_dns; move the value to cluster_dns",
+        "config.private_registries: is set by the field private_registries; move the value to private_registries",
+        "config.cloud_provider.name: is set by the field external_cloud_provider; "
+        "move the value to external_cloud_provider",
+        "roles[0].config.user: is set by user; remove it from config",
     ]
     free = {name: config[name] for name in ("private_registries", "cloud_provider")}
     assert said(replace(PLAIN, config=free)) == []
@@ -147,23 +147,23 @@ def test_values_by_the_names_of_our_fields() -> None:
         roles=(NodeGroup(nodes="0-", roles=("worker",)),),
     )
     assert said(cluster) == [
-        "roles: no node is controlplane; make at least one controlplane",
-        "kubernetes_version: '1.31' is no version; write one such as v1.31.1-rancher1-1",
-        "network_plugin: 'cilium' is none that RKE knows; "
-        "write none and deploy it on top; in a spec leave it out, and write a section cilium",
-        "config.ingress.provider: 'traefik' is none that RKE knows; write nginx, none",
-        "config.services.etcd.ca_cert: is missing, and external_urls needs it; add it",
-        "config.services.etcd.cert: is missing, and external_urls needs it; add it",
-        "config.services.etcd.key: is missing, and external_urls needs it; add it",
-        "config.services.etcd.path: is missing, and external_urls needs it; add it",
+        "roles: no node has role controlplane; give at least one node role controlplane",
+        "kubernetes_version: '1.31' is not a version; write one such as v1.31.1-rancher1-1",
+        "network_plugin: RKE does not support 'cilium'; "
+        "write none and install Cilium separately; in a spec, remove network_plugin and add a section cilium",
+        "config.ingress.provider: RKE does not support 'traefik'; write one of nginx, none",
+        "config.services.etcd.ca_cert: is missing, and external_urls requires it; add it",
+        "config.services.etcd.cert: is missing, and external_urls requires it; add it",
+        "config.services.etcd.key: is missing, and external_urls requires it; add it",
+        "config.services.etcd.path: is missing, and external_urls requires it; add it",
     ]
 
 
 def test_roles_of_the_nodes_there_are() -> None:
     lonely = [replace(each, roles=("worker",)) for each in nodes(PLAIN, 2)]
     assert said(PLAIN, lonely) == [
-        "roles: no node is controlplane; make at least one controlplane",
-        "roles: no node is etcd; make at least one etcd",
+        "roles: no node has role controlplane; give at least one node role controlplane",
+        "roles: no node has role etcd; give at least one node role etcd",
     ]
 
 
@@ -172,7 +172,8 @@ def test_etcd_elsewhere() -> None:
     cluster = replace(PLAIN, config={"services": {"etcd": outside}})
     assert said(cluster) == []
     assert said(cluster, nodes(cluster, 1)) == [
-        "roles: there is etcd inside and outside of the cluster; take the role etcd away, or external_urls"
+        "roles: etcd runs on nodes of the cluster although external_urls names an external etcd; "
+        "remove role etcd from all nodes, or remove external_urls"
     ]
     assert said(cluster, [replace(each, roles=("controlplane", "worker")) for each in nodes(cluster, 1)]) == []
 
@@ -187,10 +188,10 @@ def test_warnings() -> None:
     four = replace(PLAIN, kubernetes_version="v1.99.0-rancher1-1", network_plugin="weave")
     both = [replace(each, roles=cluster_yml.MASTER) for each in nodes(PLAIN, 2)]
     assert list(warnings(four, both)) == [
-        "2 nodes are etcd: they outlive the loss of as many as 1 do; make it odd",
-        "v1.99.0-rancher1-1 is newer than the newest we know RKE has, v1.31.1-rancher1-1; "
-        "rke config --list-version --all tells",
-        "weave is gone with Kubernetes 1.30; choose canal, calico or flannel",
+        "2 etcd nodes tolerate no more failures than 1; use an odd number",
+        "v1.99.0-rancher1-1 is newer than v1.31.1-rancher1-1, the newest version of RKE 1.7; "
+        "rke config --list-version --all lists those of your rke",
+        "Kubernetes 1.30 and later do not support weave; choose canal, calico or flannel",
     ]
     assert list(warnings(FULL, nodes(FULL, 4))) == []
 

@@ -12,8 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes.cluster_yml import document, mistakes
-from openstack_prep.kubernetes.keys.cluster_keys import CLUSTER, NODE
-from openstack_prep.kubernetes.keys.rke2_keys import SERVER
+from openstack_prep.kubernetes.keys.schema import load_schema
 from openstack_prep.kubernetes.model import Cluster
 
 
@@ -70,5 +69,6 @@ def test_sources_that_are_none(tmp_path: Path) -> None:
 
 
 def test_keys_of_rke_and_of_rke2_do_not_meet() -> None:
-    assert not CLUSTER.keys() & SERVER.keys()
-    assert not NODE.keys() & SERVER.keys()
+    cluster, node, server = (load_schema(name)["properties"].keys() for name in ("cluster.yml", "node", "server"))
+    assert not cluster & server
+    assert not node & server

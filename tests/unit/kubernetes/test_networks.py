@@ -1,4 +1,4 @@
-"""Networks of pods and Services: drawn in order, kept apart, and what is wrong with given ones."""
+"""Networks of pods and Services: allocated in order, kept apart, and what is wrong with given ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.kubernetes.model import Cluster
-from openstack_prep.kubernetes.networks import ClusterNetworks, Taken, dns_of, draw, mistakes
+from openstack_prep.kubernetes.networks import ClusterNetworks, Taken, allocate, default_dns, mistakes
 
 DEFAULT = ClusterNetworks()
 NEW = Cluster()
@@ -20,7 +20,7 @@ def told(*args: object, **more: object) -> list[str]:
 
 
 def test_one_cluster_gets_what_rke_uses_itself() -> None:
-    assert draw(DEFAULT, {"one": NEW}) == {"one": ("10.42.0.0/16", "10.43.0.0/16")}
+    assert allocate(DEFAULT, {"one": NEW}) == {"one": ("10.42.0.0/16", "10.43.0.0/16")}
 
 
 def test_a_cluster_more_moves_none_before_it() -> None:
@@ -28,9 +28,9 @@ def test_a_cluster_more_moves_none_before_it() -> None:
     taken = [Taken("subnet/a", "10.44.128.0/24"), Taken("address_pool/b", "10.50.0.200-10.50.0.219")]
     before: dict[str, tuple[str, str]] = {}
     for count in range(1, 21):
-        drawn = draw(DEFAULT, dict(list(clusters.items())[:count]), taken)
-        assert before.items() <= drawn.items()
-        before = drawn
+        allocated = allocate(DEFAULT, dict(list(clusters.items())[:count]), taken)
+        assert before.items() <= allocated.items()
+        before = allocated
     networks = [ip_network(each) for pair in before.values() for each in pair]
     assert not any(one.overlaps(other) for one, other in combinations(networks, 2))
     assert not {ip_network("10.44.0.0/16"), ip_network("10.50.0.0/16")} & set(networks)
@@ -39,19 +39,20 @@ def test_a_cluster_more_moves_none_before_it() -> None:
 
 def test_given_networks_stay_and_are_passed_over() -> None:
     clusters = {"a": Cluster(service_cidr="10.42.0.0/20"), "b": Cluster(cluster_cidr="10.43.0.0/16"), "c": NEW}
-    assert draw(DEFAULT, clusters, [Taken("subnet/n", "10.46.1.0/24"), Taken("subnet/six", "2001:db8::/64")]) == {
+    assert allocate(DEFAULT, clusters, [Taken("subnet/n", "10.46.1.0/24"), Taken("subnet/six", "2001:db8::/64")]) == {
         "a": ("10.43.0.0/16", "10.42.0.0/20"),
         "b": ("10.43.0.0/16", "10.44.0.0/16"),
         "c": ("10.45.0.0/16", "10.47.0.0/16"),
     }
     assert told(DEFAULT, clusters) == [
-        "rke_cluster/b: cluster_cidr 10.43.0.0/16 overlaps drawn cluster_cidr 10.43.0.0/16 of a; choose networks apart"
+        "rke_cluster/b: cluster_cidr 10.43.0.0/16 overlaps allocated cluster_cidr 10.43.0.0/16 of a; "
+        "choose networks that do not overlap"
     ]
 
 
 def test_sizes_and_ranges_are_the_users() -> None:
     small = ClusterNetworks(range="10.64.0.0/20", cluster_prefix=22, service_prefix=24)
-    assert draw(small, {"a": NEW, "b": NEW}) == {
+    assert allocate(small, {"a": NEW, "b": NEW}) == {
         "a": ("10.64.0.0/22", "10.64.4.0/24"),
         "b": ("10.64.8.0/22", "10.64.5.0/24"),
     }
@@ -59,8 +60,8 @@ def test_sizes_and_ranges_are_the_users() -> None:
 
 def test_networks_of_ipv6_are_of_their_usual_sizes() -> None:
     six = ClusterNetworks(range="fd00:42::/40")
-    drawn = draw(six, {"a": NEW, "b": NEW})
-    assert drawn == {
+    allocated = allocate(six, {"a": NEW, "b": NEW})
+    assert allocated == {
         "a": ("fd00:42::/56", "fd00:42:0:100::/112"),
         "b": ("fd00:42:0:200::/56", "fd00:42:0:100::1:0/112"),
     }
@@ -74,16 +75,16 @@ def test_a_full_range_is_told_with_its_numbers() -> None:
         [Taken("subnet/n", "10.64.0.0/24")],
     )
     with pytest.raises(SpecError) as error:
-        draw(full, clusters, taken)
-    why = "it has 4 of that size; networks of clusters in it: 3, of others: 1"
-    remedy = "enlarge cluster_networks.range, or make its prefixes longer"
+        allocate(full, clusters, taken)
+    why = "4 in total; in use: 3 networks of clusters, 1 of other resources"
+    remedy = "enlarge cluster_networks.range, or use longer prefixes"
     assert [str(each) for each in error.value.mistakes] == [
-        f"rke_cluster/b: service_cidr: no /16 of 10.64.0.0/14 is free: {why}; {remedy}",
-        f"rke_cluster/c: cluster_cidr: no /16 of 10.64.0.0/14 is free: {why}; {remedy}",
+        f"rke_cluster/b: service_cidr: 10.64.0.0/14 has no free /16 ({why}); {remedy}",
+        f"rke_cluster/c: cluster_cidr: 10.64.0.0/14 has no free /16 ({why}); {remedy}",
     ]
     assert told(full, clusters, taken) == [str(each) for each in error.value.mistakes]
     assert (
-        "no /8 of 10.64.0.0/14 is free: it has 0"
+        "10.64.0.0/14 has no free /8 (0 in total"
         in told(ClusterNetworks(range="10.64.0.0/14", cluster_prefix=8), {"a": NEW})[0]
     )
 
@@ -96,11 +97,14 @@ def test_each_overlap_is_one_mistake_that_names_both() -> None:
     }
     taken = [Taken("subnet/nodes", "10.8.4.0/24"), Taken("address_pool/lb", "10.10.255.250-10.11.0.20")]
     assert told(DEFAULT, clusters, taken) == [
-        "rke_cluster/b: cluster_cidr 10.8.0.0/16 overlaps 10.8.4.0/24 of subnet/nodes; choose networks apart",
-        "rke_cluster/c: service_cidr 10.10.0.0/16 overlaps 10.10.255.250-10.11.0.20 of address_pool/lb:"
-        " both have 10.10.255.250-10.10.255.255; choose networks apart",
-        "rke_cluster/a: service_cidr 10.0.128.0/20 overlaps cluster_cidr 10.0.0.0/16 of a; choose networks apart",
-        "rke_cluster/c: cluster_cidr 10.9.0.0/16 overlaps service_cidr 10.9.0.0/16 of b; choose networks apart",
+        "rke_cluster/b: cluster_cidr 10.8.0.0/16 overlaps 10.8.4.0/24 of subnet/nodes; "
+        "choose networks that do not overlap",
+        "rke_cluster/c: service_cidr 10.10.0.0/16 overlaps 10.10.255.250-10.11.0.20 of address_pool/lb"
+        " in 10.10.255.250-10.10.255.255; choose networks that do not overlap",
+        "rke_cluster/a: service_cidr 10.0.128.0/20 overlaps cluster_cidr 10.0.0.0/16 of a; "
+        "choose networks that do not overlap",
+        "rke_cluster/c: cluster_cidr 10.9.0.0/16 overlaps service_cidr 10.9.0.0/16 of b; "
+        "choose networks that do not overlap",
     ]
 
 
@@ -111,14 +115,29 @@ def test_what_is_taken_twice_is_told_elsewhere() -> None:
 @pytest.mark.parametrize(
     ("pods", "services", "nodes", "said"),
     [
-        ("10.0.0.0/25", "10.1.0.0/16", 1, "cluster_cidr 10.0.0.0/25 is smaller than one node's share, a /24"),
-        ("10.0.0.0/23", "10.1.0.0/16", 3, "cluster_cidr 10.0.0.0/23 has shares of /24 for 2 nodes, not 3"),
-        ("8.0.0.0/7", "10.1.0.0/16", 3, "cluster_cidr 8.0.0.0/7 is too large; Kubernetes takes /8 at most"),
-        ("10.0.0.0/16", "10.32.0.0/11", 3, "service_cidr 10.32.0.0/11 is too large; kube-apiserver takes /12 at most"),
-        ("10.0.0.0/16", "10.1.0.0/29", 3, "service_cidr 10.1.0.0/29 has no tenth address for the DNS to spare"),
-        ("10.0.0.0/16", "fd00::/112", 3, "cluster_cidr 10.0.0.0/16 and service_cidr fd00::/112 are of two versions"),
-        ("fd00::/56", "fd01::/64", 3, "service_cidr fd01::/64 is too large; kube-apiserver takes /108 at most"),
-        ("fd00::/65", "fd01::/112", 3, "cluster_cidr fd00::/65 is smaller than one node's share, a /64"),
+        ("10.0.0.0/25", "10.1.0.0/16", 1, "cluster_cidr 10.0.0.0/25 is smaller than the /24 of one node"),
+        (
+            "10.0.0.0/23",
+            "10.1.0.0/16",
+            3,
+            "cluster_cidr 10.0.0.0/23 has room for 2 nodes (a /24 per node), and the cluster has 3",
+        ),
+        ("8.0.0.0/7", "10.1.0.0/16", 3, "cluster_cidr 8.0.0.0/7 is too large; choose a /8 or smaller"),
+        ("10.0.0.0/16", "10.32.0.0/11", 3, "service_cidr 10.32.0.0/11 is too large; choose a /12 or smaller"),
+        (
+            "10.0.0.0/16",
+            "10.1.0.0/29",
+            3,
+            "service_cidr 10.1.0.0/29 has no tenth address for the cluster's DNS; choose a /28 or larger",
+        ),
+        (
+            "10.0.0.0/16",
+            "fd00::/112",
+            3,
+            "cluster_cidr 10.0.0.0/16 and service_cidr fd00::/112 have different IP versions",
+        ),
+        ("fd00::/56", "fd01::/64", 3, "service_cidr fd01::/64 is too large; choose a /108 or smaller"),
+        ("fd00::/65", "fd01::/112", 3, "cluster_cidr fd00::/65 is smaller than the /64 of one node"),
         ("224.0.0.0/16", "10.1.0.0/16", 3, "cluster_cidr 224.0.0.0/16 overlaps 224.0.0.0/4, which is multicast"),
         ("10.0.0.0/16", "127.0.0.0/16", 3, "service_cidr 127.0.0.0/16 overlaps 127.0.0.0/8, which is loopback"),
         (
@@ -139,11 +158,17 @@ def test_what_kubernetes_refuses_is_told(pods: str, services: str, nodes: int, s
     ("dns", "said"),
     [
         ("10.43.0.53", []),
-        ("10.44.0.10", ["cluster_dns 10.44.0.10 is not in service_cidr 10.43.0.0/16; leave it out: the tenth address"]),
-        ("fd00::10", ["cluster_dns fd00::10 is not in service_cidr 10.43.0.0/16; leave it out: the tenth address"]),
+        (
+            "10.44.0.10",
+            ["cluster_dns 10.44.0.10 is not in service_cidr 10.43.0.0/16; remove it to use the tenth address"],
+        ),
+        ("fd00::10", ["cluster_dns fd00::10 is not in service_cidr 10.43.0.0/16; remove it to use the tenth address"]),
         (
             "10.43.0.1",
-            ["cluster_dns 10.43.0.1 is no address of service_cidr 10.43.0.0/16 to be had; leave it out: the tenth"],
+            [
+                "cluster_dns 10.43.0.1 is a reserved address of service_cidr 10.43.0.0/16; "
+                "remove it to use the tenth address"
+            ],
         ),
     ],
 )
@@ -152,4 +177,4 @@ def test_the_dns_is_a_service(dns: str, said: list[str]) -> None:
 
 
 def test_the_dns_is_the_tenth_service() -> None:
-    assert (dns_of("10.43.0.0/16"), dns_of("fd00:42::/112")) == ("10.43.0.10", "fd00:42::a")
+    assert (default_dns("10.43.0.0/16"), default_dns("fd00:42::/112")) == ("10.43.0.10", "fd00:42::a")

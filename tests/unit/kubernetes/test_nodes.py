@@ -6,7 +6,14 @@ import pytest
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.kubernetes.model import Cluster, Node, NodeGroup
-from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing, node_mistakes, nodes_of, taint_parts
+from openstack_prep.kubernetes.nodes import (
+    etcd_warning,
+    group_mistakes,
+    missing_roles,
+    node_mistakes,
+    nodes_of,
+    taint_parts,
+)
 
 MASTER = ("controlplane", "etcd")
 
@@ -53,10 +60,9 @@ def test_nodes_of_no_group_and_groups_without_a_node() -> None:
     with pytest.raises(SpecError) as caught:
         nodes_of(Cluster(roles=groups), machines(4))
     assert str(caught.value).splitlines() == [
-        "roles[1].nodes: 7-9 matches no node: there are nodes 0-3; correct it, or leave the group out",
-        "roles[2].nodes: 3-5 goes past the last node: there are nodes 0-3; correct it, or write 3- for all from there "
-        "on",
-        "roles: nobody says what nodes 1-2 does; add a group of theirs, such as 3-",
+        "roles[1].nodes: 7-9 matches no node (the cluster has nodes 0-3); correct the range, or remove the group",
+        "roles[2].nodes: 3-5 exceeds the last node (the cluster has nodes 0-3); correct the range, or write 3-",
+        "roles: nodes 1-2 have no role; add a group for them, such as 1-",
     ]
 
 
@@ -71,41 +77,41 @@ def test_what_is_wrong_with_groups() -> None:
         )
     )
     assert [str(each) for each in group_mistakes(cluster)] == [
-        "roles[1].nodes: node 2 is in roles[0], 0-2, too; let each node be in one group",
-        "roles[2].nodes: node 7 is in roles[1], 2-, too; let each node be in one group",
-        "roles[0].labels: '-a' is no key of a label; write NAME or DOMAIN/NAME",
-        "roles[0].labels: 'no good', of example.com/b, is no value of a label; "
-        "use up to 63 letters, digits, hyphens, underscores and dots",
-        "roles[1].taints[1]: 'a=b:Never' is no taint; "
-        "write KEY=VALUE:EFFECT; effects are NoSchedule, PreferNoSchedule, NoExecute",
-        "roles[1].taints[2]: '=b:NoExecute' is no taint; "
-        "write KEY=VALUE:EFFECT; effects are NoSchedule, PreferNoSchedule, NoExecute",
+        "roles[1].nodes: node 2 is also in roles[0] (0-2); put each node into one group only",
+        "roles[2].nodes: node 7 is also in roles[1] (2-); put each node into one group only",
+        "roles[0].labels: '-a' is not a label key; write NAME or DOMAIN/NAME",
+        "roles[0].labels: 'no good' is not a valid value of label example.com/b; "
+        "use at most 63 letters, digits, hyphens, underscores and dots",
+        "roles[1].taints[1]: 'a=b:Never' is not a taint; "
+        "write KEY=VALUE:EFFECT with one of the effects NoSchedule, PreferNoSchedule, NoExecute",
+        "roles[1].taints[2]: '=b:NoExecute' is not a taint; "
+        "write KEY=VALUE:EFFECT with one of the effects NoSchedule, PreferNoSchedule, NoExecute",
     ]
     assert [taint_parts(each) for each in ("a:NoSchedule", "x.y/a=b:NoExecute", "a=:NoExecute")] == [
         ("a", "", "NoSchedule"),
         ("x.y/a", "b", "NoExecute"),
         ("a", "", "NoExecute"),
     ]
-    with pytest.raises(ValueError, match="is no taint"):
+    with pytest.raises(ValueError, match="is not a taint"):
         taint_parts("a=b")
 
 
 def test_what_is_wrong_with_nodes() -> None:
     found = [node(), node(name="a_b", address="", internal_address="10.1.0.1"), node(address="192.0.2.9")]
     assert [str(each) for each in node_mistakes(found)] == [
-        "nodes: 'a_b' is no name for a node; name machines with small letters, digits, hyphens and dots",
-        "nodes: '', of a_b, is no address; give an IP address or a name",
-        "nodes: 2 have the name n0; give each its own",
-        "nodes: 3 have the internal_address 10.1.0.1; give each its own",
+        "nodes: 'a_b' is not a valid node name; use lower-case letters, digits, hyphens and dots",
+        "nodes: '' of a_b is not an address; use an IP address or a host name",
+        "nodes: 2 nodes have the name n0; give each node its own name",
+        "nodes: 3 nodes have the internal_address 10.1.0.1; give each node its own internal_address",
     ]
     assert list(node_mistakes([node(address="node.example.com", internal_address="2001:db8::1")])) == []
 
 
 def test_roles_that_nobody_has() -> None:
-    assert [each.what for each in missing(("controlplane", "etcd"), [("worker",), ("etcd",)])] == [
-        "no node is controlplane"
+    assert [each.what for each in missing_roles(("controlplane", "etcd"), [("worker",), ("etcd",)])] == [
+        "no node has role controlplane"
     ]
-    assert list(missing(("etcd",), [])) == []
+    assert list(missing_roles(("etcd",), [])) == []
 
 
 @pytest.mark.parametrize(("count", "told"), [(0, 0), (1, 0), (2, 1), (3, 0), (4, 1)])

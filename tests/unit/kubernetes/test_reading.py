@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from openstack_prep.base.errors import SpecError
+from openstack_prep.base.raw import Raw
 from openstack_prep.base.yaml_text import dump
-from openstack_prep.kubernetes.keys.cluster_keys import CLUSTER, NODE
-from openstack_prep.kubernetes.keys.language import Each, Kind, Tree
+from openstack_prep.kubernetes.keys.schema import load_schema
 from openstack_prep.kubernetes.reading import Form, read, warnings
 
 FILE = """\
@@ -41,7 +41,7 @@ services:
 ssh_key_path: ~/.ssh/id
 """
     assert told(path, text) == [
-        "1: nodes: none is controlplane; make at least one controlplane",
+        "1: nodes: no node has role controlplane; give at least one node role controlplane",
         "2: nodes[0].role: is missing; add it",
         "4: nodes[0].roles: unknown key; did you mean role?",
         "8: snapshot stands here and in line 7; keep one of them",
@@ -64,14 +64,14 @@ def test_truth_as_yaml_1_1_has_it(path: Path) -> None:
             "{kubelet: {cluster_dns_server: 10.44.0.10}}",
             ["services.kubelet.cluster_dns_server: cluster_dns 10.44.0.10 is not"],
         ),
-        ("{kubelet: {cluster_dns_server: dns}}", ["services.kubelet.cluster_dns_server: 'dns' is no address"]),
+        ("{kubelet: {cluster_dns_server: dns}}", ["services.kubelet.cluster_dns_server: 'dns' is not an IP address"]),
         (
             "{kube-controller: {cluster_cidr: 192.0.2.0/23}}",
             ["services.kube-controller.cluster_cidr: cluster_cidr 192"],
         ),
-        ("{kube-controller: {cluster_cidr: pods}}", ["services.kube-controller.cluster_cidr: 'pods' is no network"]),
+        ("{kube-controller: {cluster_cidr: pods}}", ["services.kube-controller.cluster_cidr: 'pods' is not a network"]),
         ("{kube-api: {service_cluster_ip_range: 10.96.0.0/16}}", ["services.kube-api.service_cluster_ip_range: 10.96"]),
-        ("{kube-controller: {cluster_cidr: [1]}}", ["services.kube-controller.cluster_cidr: a list is not a text"]),
+        ("{kube-controller: {cluster_cidr: [1]}}", ["services.kube-controller.cluster_cidr: a list is not a string"]),
     ],
 )
 def test_networks(path: Path, services: str, told_of: list[str]) -> None:
@@ -80,23 +80,22 @@ def test_networks(path: Path, services: str, told_of: list[str]) -> None:
     assert all(one.startswith(f"3: {other}") for one, other in zip(found, told_of, strict=True))
 
 
-ZERO = {Kind.TEXT: "", Kind.SECRET: "", Kind.NUMBER: 0, Kind.REAL: 0.0, Kind.TRUTH: False}
+ZERO = {"integer": 0, "number": 0.0, "boolean": False, "object": {}, "array": []}
 
 
-def zero(tree: Tree) -> object:
-    """Return what Go makes of what nobody has said, as `rke config` writes it."""
-    if isinstance(tree, Kind):
-        return ZERO.get(tree)
-    if isinstance(tree, Mapping):
-        return {name: zero(each) for name, each in tree.items()}
-    return {} if isinstance(tree, Each) else []
+def zero(schema: Raw) -> Any:
+    """Return Go's zero value of a type, which `rke config` writes for omitted keys."""
+    if "properties" in schema:
+        return {name: zero(each) for name, each in schema["properties"].items()}
+    wanted = schema.get("type")
+    return "" if isinstance(wanted, list) else None if "writeOnly" in schema else ZERO.get(str(wanted))
 
 
-def test_what_nobody_has_said_is_no_mistake(path: Path) -> None:
-    """Every key there is, with the value that means nothing: as RKE's own samples have it."""
-    node = {name: zero(each) for name, each in NODE.items()}
+def test_zero_values_are_valid(path: Path) -> None:
+    """Every key with Go's zero value, as in RKE's own samples."""
+    node = zero(load_schema("node"))
     node |= {"address": "192.0.2.1", "user": "me", "role": ["controlplane", "etcd", "worker"]}
-    whole = {name: zero(each) for name, each in CLUSTER.items()}
+    whole = zero(load_schema("cluster.yml"))
     whole |= {"nodes": [node], "enable_cri_dockerd": None}
     services = whole["services"]
     assert isinstance(services, dict)
@@ -108,9 +107,9 @@ def test_what_nobody_has_said_is_no_mistake(path: Path) -> None:
 @pytest.mark.parametrize(
     ("address", "what"),
     [
-        ("[192.0.2.1]", "a list is not a text; write a text"),
-        ("{a: 192.0.2.1}", "a mapping is not a text; write a text"),
-        ("192.0.2.1/24", "'192.0.2.1/24' is no address; give an IP address or a name"),
+        ("[192.0.2.1]", "a list is not a string; write a string"),
+        ("{a: 192.0.2.1}", "a mapping is not a string; write a string"),
+        ("192.0.2.1/24", "'192.0.2.1/24' is not an address; use an IP address or a host name"),
     ],
 )
 def test_addresses_that_are_none(path: Path, address: str, what: str) -> None:
@@ -127,9 +126,9 @@ def test_secrets_stay_out_of_what_is_told(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "form", "what"),
     [
-        ("", "cluster.yml", "is no mapping of keys; give RKE's cluster.yml"),
-        ("- a\n", "server", "is no mapping of keys; give the config.yaml of an RKE2 server"),
-        ("name: x\nrke_clusters: []\n", "cluster.yml", ":2: this is a spec of openstack-prep; openstack-prep apply "),
+        ("", "cluster.yml", "is not a mapping; name the cluster.yml of RKE"),
+        ("- a\n", "server", "is not a mapping; name the config.yaml of an RKE2 server"),
+        ("name: x\nrke_clusters: []\n", "cluster.yml", ":2: is a spec of openstack-prep; run openstack-prep apply "),
         ("a: b: c\n", "agent", ":1: is not YAML: mapping values are not allowed here; mend it there"),
         ("a: 1\n---\nb: 2\n", "agent", "is not YAML"),
     ],
@@ -147,7 +146,7 @@ def test_warnings(path: Path) -> None:
     data, mistakes = read(path)
     assert mistakes == []
     assert list(warnings(data)) == [
-        "weave is gone with Kubernetes 1.30; choose canal, calico or flannel",
-        "2 nodes are etcd: they outlive the loss of as many as 1 do; make it odd",
+        "Kubernetes 1.30 and later do not support weave; choose canal, calico or flannel",
+        "2 etcd nodes tolerate no more failures than 1; use an odd number",
     ]
     assert list(warnings({}, "agent")) == []

@@ -13,7 +13,7 @@ import yaml
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes import reading
-from openstack_prep.kubernetes.keys.rke2_keys import SERVER
+from openstack_prep.kubernetes.keys.schema import load_schema
 from openstack_prep.kubernetes.model import Cluster, Node, NodeGroup, Registry
 from openstack_prep.kubernetes.nodes import nodes_of
 from openstack_prep.kubernetes.rke2 import document_faults, documents, kubeconfig_hint, mistakes, registries, warnings
@@ -135,34 +135,38 @@ def test_keys_of_others() -> None:
     )
     workers = NodeGroup(nodes="3-", roles=("worker",), config={"tls-san": ["x"], "docker": True, "selinux": True})
     assert said(replace(PLAIN, config=config, roles=(group, workers))) == [
-        "config.node-label: comes from roles: labels; take it out of config",
-        "config.cni: comes from network_plugin; take it out of config",
-        "config.cluster-init: RKE2 has no cluster-init; take it out: the first server is the one without a key server",
-        "config.flannel-backend: RKE2 has no flannel-backend; write cni: flannel",
-        "config.kube-controller-arg: RKE2 has no kube-controller-arg; write kube-controller-manager-arg",
+        "config.node-label: is set by roles[].labels; remove it from config",
+        "config.cni: is set by network_plugin; remove it from config",
+        "config.cluster-init: RKE2 does not support cluster-init; "
+        "remove it: the first server is the one without the key server",
+        "config.flannel-backend: RKE2 does not support flannel-backend; write cni: flannel",
+        "config.kube-controller-arg: RKE2 does not support kube-controller-arg; write kube-controller-manager-arg",
         "config.kubelet-args: unknown key; did you mean kubelet-arg?",
-        "config.disable: a mapping is not a text, or a list of texts; write a text, or a list of texts",
-        "config.etcd-s3-bucket: is missing, and etcd-s3 needs it; add it",
-        "roles[0].config.server: comes from the address of the API; take it out of config",
-        "roles[0].config.cluster-domain: must be the same on all servers; write it into the cluster's config",
-        "roles[0].labels: a node may not label itself with node-role.kubernetes.io/master; "
-        "set it once the node is there: kubectl label node NAME node-role.kubernetes.io/master=...",
-        "roles[1].config.tls-san: is a server's, and these are agents; take it out",
-        "roles[1].config.docker: RKE2 has no docker; take it out: RKE2 runs containerd",
+        "config.disable: a mapping is not a string or a list of strings; write a string or a list of strings",
+        "config.etcd-s3-bucket: is missing, and etcd-s3 requires it; add it",
+        "roles[0].config.server: is set by the address of the API; remove it from config",
+        "roles[0].config.cluster-domain: must be the same on all servers; move it to config of the cluster",
+        "roles[0].labels: a kubelet may not set node-role.kubernetes.io/master on its node; "
+        "set it when the node has joined: kubectl label node NAME node-role.kubernetes.io/master=...",
+        "roles[1].config.tls-san: is a key of servers, and these nodes are agents; remove it",
+        "roles[1].config.docker: RKE2 does not support docker; remove it: RKE2 uses containerd",
     ]
 
 
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"kubernetes_version": "v1.31.1-rancher1-1"}, ["kubernetes_version: 'v1.31.1-rancher1-1' is none of RKE2's"]),
-        ({"network_plugin": "weave"}, ["network_plugin: 'weave' is none that RKE2 knows"]),
-        ({"network_plugin": "cilium,multus"}, ["network_plugin: 'cilium,multus' is none that RKE2 knows"]),
+        (
+            {"kubernetes_version": "v1.31.1-rancher1-1"},
+            ["kubernetes_version: 'v1.31.1-rancher1-1' is not a version of RKE2"],
+        ),
+        ({"network_plugin": "weave"}, ["network_plugin: RKE2 does not support 'weave'"]),
+        ({"network_plugin": "cilium,multus"}, ["network_plugin: RKE2 does not support 'cilium,multus'"]),
         ({"network_plugin": "multus,canal"}, []),
-        ({"roles": (NodeGroup(nodes="0-", roles=("controlplane",)),)}, ["roles: no node is etcd"]),
+        ({"roles": (NodeGroup(nodes="0-", roles=("controlplane",)),)}, ["roles: no node has role etcd"]),
         (
             {"external_cloud_provider": True, "config": {"cloud-provider-name": "x"}},
-            ["config.cloud-provider-name: comes"],
+            ["config.cloud-provider-name: is set"],
         ),
         ({"external_cloud_provider": False, "config": {"cloud-provider-name": "x"}}, []),
         ({"config": {"etcd-s3": True, "etcd-s3-config-secret": "s3"}}, []),
@@ -181,29 +185,31 @@ def test_what_becomes_a_flag_anyway() -> None:
         "kubelet-arg+": ["v=4"],
         "node-ip": "10.1.0.1",
     }
-    assert list(document_faults(config, SERVER)) == []
-    found = document_faults({"etcd-expose-metrics": "yes", "lb-server-port": "x", "tls-sans+": []}, SERVER)
-    assert [f"{each.what}; {each.remedy}" for each in found] == [
+    assert list(document_faults(config, load_schema("server"))) == []
+    found = document_faults(
+        {"etcd-expose-metrics": "yes", "lb-server-port": "x", "tls-sans+": []}, load_schema("server")
+    )
+    assert sorted(f"{each.what}; {each.remedy}" for each in found) == [
+        "'x' is not an integer; write an integer",
         "'yes' is not true or false; write true or false",
-        "'x' is not a whole number; write a whole number",
         "unknown key; did you mean tls-san?",
     ]
 
 
 def test_what_rke2_takes_for_something_else() -> None:
     right = {"cni": ["multus", "canal"], "server": "https://[fd00::5]:9345", "write-kubeconfig-mode": 644}
-    assert list(document_faults(right, SERVER)) == []
+    assert list(document_faults(right, load_schema("server"))) == []
     wrong = {"cni": "multus,cilum", "server": "10.0.0.5:9345", "write-kubeconfig-mode": 0o640}
-    assert [f"{each.what}; {each.remedy}" for each in document_faults(wrong, SERVER)] == [
-        "'cilum' is none that RKE2 knows; did you mean cilium?",
+    assert [f"{each.what}; {each.remedy}" for each in document_faults(wrong, load_schema("server"))] == [
+        "RKE2 does not support 'cilum'; did you mean cilium?",
         "'10.0.0.5:9345' is not the URL of a server; write one such as https://10.0.0.5:9345",
-        'is a number to YAML, and no longer that mode; write "0640"',
+        'is the number 416 in YAML; write "0640" in quotes',
     ]
 
 
 def test_warnings() -> None:
     assert list(warnings(replace(PLAIN, ssh_key_path="/k"), nodes(PLAIN, 3))) == [
-        "ssh_key_path is for RKE: RKE2 logs in nowhere"
+        "ssh_key_path only applies to RKE; RKE2 does not log in to nodes"
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.kubernetes.keys.language import dotted
+from openstack_prep.kubernetes.keys.schema import dotted
 from openstack_prep.kubernetes.rules import keys, needs_cri_dockerd, values, warnings
 
 NODE = {"address": "192.0.2.1", "user": "me", "role": ["controlplane", "etcd", "worker"]}
@@ -32,35 +32,39 @@ def told(document: dict[str, Any], *, has_nodes: bool = False) -> list[str]:
 @pytest.mark.parametrize(
     ("path", "value", "what"),
     [
-        ("network.plugin", "canall", "network.plugin: 'canall' is none that RKE knows; did you mean canal?"),
-        ("network.plugin", "weave", "network.plugin: weave is gone since Kubernetes 1.30"),
-        ("ingress.network_mode", "host", "ingress.network_mode: 'host' is none that RKE knows"),
+        ("network.plugin", "canall", "network.plugin: RKE does not support 'canall'; did you mean canal?"),
+        ("network.plugin", "weave", "network.plugin: Kubernetes 1.30 and later do not support weave"),
+        ("ingress.network_mode", "host", "ingress.network_mode: RKE does not support 'host'"),
         (
             "ingress.dns_policy",
             "clusterfirst",
-            "ingress.dns_policy: 'clusterfirst' is none that RKE knows; did you mean C",
+            "ingress.dns_policy: RKE does not support 'clusterfirst'; did you mean C",
         ),
-        ("ingress.http_port", 70000, "ingress.http_port: 70000 is no port"),
-        ("ingress", {"http_port": 80, "https_port": 80}, "ingress.https_port: 80 is http_port, too"),
+        ("ingress.http_port", 70000, "ingress.http_port: 70000 is not a port"),
+        ("ingress", {"http_port": 80, "https_port": 80}, "ingress.https_port: 80 is also http_port"),
         (
             "authentication.strategy",
             "webhook",
-            "authentication.strategy: 'webhook' is not x509, with or without webhook",
+            "authentication.strategy: RKE does not support 'webhook'",
         ),
-        ("authentication.strategy", "x509|oidc", "authentication.strategy: 'x509|oidc' is not x509"),
-        ("authorization.mode", "abac", "authorization.mode: 'abac' is none that RKE knows"),
-        ("dns.provider", "kubedns", "dns.provider: 'kubedns' is none that RKE knows; did you mean kube-dns?"),
-        ("monitoring.provider", "prometheus", "monitoring.provider: 'prometheus' is none that RKE knows"),
-        ("enable_cri_dockerd", False, "enable_cri_dockerd: Kubernetes cannot use Docker without it since 1.24"),
+        ("authentication.strategy", "x509|oidc", "authentication.strategy: RKE does not support 'x509|oidc'"),
+        ("authorization.mode", "abac", "authorization.mode: RKE does not support 'abac'"),
+        ("dns.provider", "kubedns", "dns.provider: RKE does not support 'kubedns'; did you mean kube-dns?"),
+        ("monitoring.provider", "prometheus", "monitoring.provider: RKE does not support 'prometheus'"),
+        ("enable_cri_dockerd", False, "enable_cri_dockerd: Kubernetes 1.24 and later require it for Docker"),
         (
             "kubernetes_version",
             "v1.31.1",
-            "kubernetes_version: 'v1.31.1' is none of RKE's, and there are no system_images",
+            "kubernetes_version: 'v1.31.1' is not a version of RKE, and system_images",
         ),
-        ("kubernetes_version", 1.31, "kubernetes_version: 1.31 is no version"),
-        ("services.kubelet.image", "x", "services.kubelet.image: RKE passes it over; write system_images.kubernetes"),
-        ("services.etcd.image", "x", "services.etcd.image: RKE passes it over; write system_images.etcd"),
-        ("cloud_provider.name", "openstack", "cloud_provider.name: Kubernetes has no openstack of its own since 1.26"),
+        ("kubernetes_version", 1.31, "kubernetes_version: 1.31 is not a version"),
+        ("services.kubelet.image", "x", "services.kubelet.image: RKE ignores it; set system_images.kubernetes instead"),
+        ("services.etcd.image", "x", "services.etcd.image: RKE ignores it; set system_images.etcd instead"),
+        (
+            "cloud_provider.name",
+            "openstack",
+            "cloud_provider.name: Kubernetes 1.26 and later have no built-in provider openstack",
+        ),
         (
             "services.etcd.backup_config.s3backupconfig",
             {"endpoint": "s3"},
@@ -69,7 +73,7 @@ def told(document: dict[str, Any], *, has_nodes: bool = False) -> list[str]:
         (
             "services.kube-api.pod_security_configuration",
             "baseline",
-            "services.kube-api.pod_security_configuration: 'baseline' is none that RKE knows",
+            "services.kube-api.pod_security_configuration: RKE does not support 'baseline'",
         ),
     ],
 )
@@ -105,10 +109,11 @@ def test_what_old_kubernetes_cannot() -> None:
         "authorization": {"mode": "none"},
     }
     assert told(document) == [
-        "network.mtu: flannel takes none; leave it out, or choose canal or calico",
-        "enable_cri_dockerd: Kubernetes before 1.21 has no use for it; leave it out",
-        "services.kube-api.pod_security_configuration: Kubernetes has it since 1.23; leave it out",
-        "services.kube-api.pod_security_configuration: does not go without rbac; leave authorization.mode out",
+        "network.mtu: flannel does not support it; remove it, or choose canal or calico",
+        "enable_cri_dockerd: Kubernetes before 1.21 does not support it; remove it",
+        "services.kube-api.pod_security_configuration: Kubernetes before 1.23 does not support it; remove it",
+        "services.kube-api.pod_security_configuration: requires rbac, and authorization.mode is none; "
+        "remove authorization.mode",
     ]
     assert not needs_cri_dockerd(OLD)
     assert needs_cri_dockerd("v1.31.1-rancher1-1")
@@ -126,20 +131,21 @@ def test_nodes() -> None:
     ]
     assert told({"nodes": nodes}, has_nodes=True) == [
         "nodes[1].user: is missing; add it",
-        "nodes[1].role[0]: 'master' is none; write controlplane, etcd, worker",
-        "nodes[2].hostname_override: 'n_3' is no name for a node; use small letters, digits, hyphens and dots",
-        "nodes[1].address: 192.0.2.1 is nodes[0], too; give each its own",
-        "nodes[4].hostname_override: n4 is nodes[3], too; give each its own",
+        "nodes[1].role[0]: 'master' is not a role; write one of controlplane, etcd, worker",
+        "nodes[2].hostname_override: 'n_3' is not a valid node name; use lower-case letters, digits, hyphens and dots",
+        "nodes[1].address: 192.0.2.1 is also used by nodes[0]; give each node its own address",
+        "nodes[4].hostname_override: n4 is also used by nodes[3]; give each node its own hostname_override",
     ]
     assert told({"nodes": [NODE]}, has_nodes=True) == []
-    assert told({}, has_nodes=True) == ["nodes: there are none; list the machines"]
+    assert told({}, has_nodes=True) == ["nodes: no nodes defined; list the machines"]
 
 
 def test_etcd_elsewhere() -> None:
     outside = {"external_urls": ["https://etcd"], "ca_cert": "a", "cert": "b", "key": "c", "path": "/k"}
     document = {"nodes": [NODE], "services": {"etcd": outside}}
     assert told(document, has_nodes=True) == [
-        "nodes: there is etcd inside and outside of the cluster; take the role etcd away, or external_urls"
+        "nodes: etcd runs on nodes of the cluster although external_urls names an external etcd; "
+        "remove role etcd from all nodes, or remove external_urls"
     ]
     document["nodes"] = [NODE | {"role": ["controlplane", "worker"]}]
     assert told(document, has_nodes=True) == []
@@ -147,7 +153,7 @@ def test_etcd_elsewhere() -> None:
 
 def test_a_key_of_former_days() -> None:
     (found,) = keys({"services": {"kube-api": {"pod_security_policy": True}}})
-    assert (found.what, found.remedy) == ("is unknown to RKE since Kubernetes 1.25", "take it out")
+    assert (found.what, found.remedy) == ("is not supported since Kubernetes 1.25", "remove it")
     assert list(keys({"services": {"kube-api": {"pod_security_policy": False}}})) == []
 
 
@@ -157,8 +163,8 @@ def test_a_key_and_its_path_at_once() -> None:
         "nodes": [{"ssh_cert": "x", "ssh_cert_path": "y"}],
     }
     assert list(warnings(document)) == [
-        "bastion_host.ssh_key_path stands there beside ssh_key; keep one of them",
-        "nodes[0].ssh_cert_path stands there beside ssh_cert; keep one of them",
+        "bastion_host.ssh_key and bastion_host.ssh_key_path are both set; remove one of them",
+        "nodes[0].ssh_cert and nodes[0].ssh_cert_path are both set; remove one of them",
     ]
 
 

@@ -51,25 +51,25 @@ def test_every_place_in_which_a_service_names_an_address() -> None:
 def test_a_list_may_be_empty_and_a_name_is_told_of() -> None:
     assert read(said()).addresses == read(said(kind="ServiceList")).addresses == {}
     found = read(said(service(ingress=[{"hostname": "lb.example.com"}])))
-    assert found.notes == ("Service shop/front answers by the name lb.example.com: no address to allow",)
+    assert found.notes == ("Service shop/front has the host name lb.example.com and no IP address",)
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "services: is empty; give what kubectl get services -A -o json prints"),
+        ("", "services: is empty; pass the output of kubectl get services -A -o json"),
         ("error: the server is away", "services: is not JSON"),
-        ("[]", "services: is a JSON list, not a list of Services"),
-        ("null", "services: is a JSON NoneType, not a list"),
-        ("{}", "services: is of no kind, not a list"),
+        ("[]", "services: is an array, not a list of Services"),
+        ("null", "services: is null, not a list"),
+        ("{}", "services: is an object without a kind, not a list"),
         ('{"kind": "List"}', "services: is List, not a list of Services"),
         (json.dumps(service()), "services: is Service, not a list of Services"),
         (said(kind="PodList"), "services: is PodList, not a list of Services"),
         (said({"kind": "Pod"}), "services: items[0]: is Pod, not a Service"),
-        (said("x"), "services: items[0]: is a JSON str, not a Service"),
-        (said(service() | {"spec": "x"}), "services: items[0]: has as spec a JSON str, not a dict; give what"),
-        (said(service(externalIPs="10.1.0.9")), "services: items[0]: has as spec.externalIPs a JSON str, not a list"),
-        (said(service(ingress=["10.1.0.9"])), "services: items[0]: has as ingress a JSON str, not a dict"),
+        (said("x"), "services: items[0]: is a string, not a Service"),
+        (said(service() | {"spec": "x"}), "services: items[0]: spec is a string, not an object; pass the output"),
+        (said(service(externalIPs="10.1.0.9")), "services: items[0]: spec.externalIPs is a string, not an array"),
+        (said(service(ingress=["10.1.0.9"])), "services: items[0]: ingress is a string, not an object"),
         ("[" * 100_000, "services: is not JSON"),
     ],
 )
@@ -90,13 +90,15 @@ def test_what_is_no_address_keeps_no_other_from_its_own(junk: object) -> None:
     """Whoever may annotate a Service may write anything there; a number is none either, though Python takes it."""
     found = read(said(service("bad", externalIPs=[junk]), service("good", ingress=[{"ip": "10.1.0.200"}])))
     assert found.addresses == {"10.1.0.200": "shop/good"}
-    assert found.notes == (f"{junk!r} of Service shop/bad is no IP address, and is left out",)
+    assert found.notes == (f"{junk!r} of Service shop/bad is not an IP address and is ignored",)
 
 
 def test_a_list_of_one_namespace_is_told_of() -> None:
     """It looks like any other, and would take their addresses from the Services of the rest."""
     (note,) = read('{"kind": "List", "items": []}').notes
-    assert note.startswith("Service default/kubernetes, which every cluster has, is not in the list: if it is not of")
+    assert note.startswith(
+        "Service default/kubernetes, which every cluster has, is not in the list: unless the list covers"
+    )
 
 
 def test_a_byte_order_mark_is_passed_over() -> None:

@@ -198,7 +198,7 @@ MISTAKES = {
         "name: x\nrke_clusters:\n- {name: c, stack: c, directory: c, roles: [{nodes: 3-1, roles: [etcd]}]}\n"
         "  # another\n- {name: d, stack: d, directory: d, roles: [{nodes: 0, roles: []}]}\n",
         [
-            'spec.yaml:3: rke_clusters[0].roles[0].nodes: "3-1" are no indexes; write one such as 0',
+            'spec.yaml:3: rke_clusters[0].roles[0].nodes: "3-1" is not a node index or range; write one such as 0',
             "spec.yaml:5: rke_clusters[1].roles[0].roles: a list should have at least 1 item",
         ],
     ),
@@ -213,7 +213,7 @@ MISTAKES = {
     ),
     "a version of two numbers": (
         "name: x\nrke_clusters:\n- {name: c, stack: c, directory: c, kubernetes_version: 1.31}\n",
-        ["spec.yaml:3: rke_clusters[0].kubernetes_version: 1.31 is a number to YAML; write the whole version, such as"],
+        ["spec.yaml:3: rke_clusters[0].kubernetes_version: 1.31 is a number in YAML; write the full version, such as"],
     ),
     "metadata that is reserved": (
         "name: x\nobject_store:\n  metadata:\n    Owner: me\n    Temp-URL-Key: k\n    temp_url_KEY-2: k\n"

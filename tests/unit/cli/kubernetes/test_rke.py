@@ -22,8 +22,8 @@ def test_good_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "two.yml").write_text(GOOD + "- {address: 192.0.2.2, user: me, role: [etcd]}\n")
     assert main(["rke", "check", "cluster.yml", "two.yml"]) == 0
     said = capsys.readouterr()
-    assert said.out == "cluster.yml: RKE's cluster.yml as it should be\ntwo.yml: RKE's cluster.yml as it should be\n"
-    assert said.err.startswith("openstack-prep: warning: two.yml: 2 nodes are etcd")
+    assert said.out == "cluster.yml: valid cluster.yml of RKE\ntwo.yml: valid cluster.yml of RKE\n"
+    assert said.err.startswith("openstack-prep: warning: two.yml: 2 etcd nodes")
 
 
 def test_mistakes_of_all_files_at_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,8 +40,9 @@ def test_config_of_rke2(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["rke", "check", "--rke2", "server", "config.yaml"]) == 2
     assert main(["rke", "check", "--rke2", "agent", "config.yaml"]) == 2
     assert [each.partition(": ")[2] for each in capsys.readouterr().err.splitlines()] == [
-        "config.yaml:3: cluster-init: RKE2 has no cluster-init; "
-        "take it out: the first server is the one without a key server",
-        "config.yaml:2: tls-san: is a server's, and these are agents; take it out",
-        "cluster-init: RKE2 has no cluster-init; take it out: the first server is the one without a key server",
+        "config.yaml:3: cluster-init: RKE2 does not support cluster-init; "
+        "remove it: the first server is the one without the key server",
+        "config.yaml:2: tls-san: is a key of servers, and these nodes are agents; remove it",
+        "cluster-init: RKE2 does not support cluster-init; "
+        "remove it: the first server is the one without the key server",
     ]

@@ -24,7 +24,7 @@ def stack(services: requests_mock.Mocker, clouds_yaml: Path, monkeypatch: pytest
 def test_fields_are_set_by_dotted_keys(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--set", "config.ingress.provider=none", "--set", "user=me", "--set", "roles=[{nodes: 0, roles: [etcd]}]"]
     assert main(["rke", "render", "--stack", "a", *words]) == 2
-    assert "no node is controlplane" in capsys.readouterr().err
+    assert "no node has role controlplane" in capsys.readouterr().err
     assert main(["rke", "render", "--stack", "a", *words[:4]]) == 0
     said = capsys.readouterr().out
     assert "ingress:\n  provider: none\n" in said
@@ -46,14 +46,14 @@ def test_secrets_are_stars_on_the_screen_and_open_in_the_file(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "give either a SPEC or --stack NAME"),
-        (["spec.yaml", "--stack", "a"], "give either a SPEC or --stack NAME"),
+        ([], "exactly one of SPEC and --stack is required"),
+        (["spec.yaml", "--stack", "a"], "exactly one of SPEC and --stack is required"),
         (["--stack", "a", "--set", "user"], "--set user: is not KEY=VALUE"),
         (["--stack", "a", "--set", ".=x"], "--set .=x: is not KEY=VALUE"),
         (["--stack", "a", "--set", "name.x=y"], "--set name.x=y: is not KEY=VALUE"),
-        (["--stack", "a", "--set", "user=["], "--set user: its value is not YAML"),
+        (["--stack", "a", "--set", "user=["], "--set user: the value is not YAML"),
         (["--stack", "a", "--set", "usr=x"], "usr: unknown key; did you mean user?"),
-        (["--stack", "b"], "stack/b does not exist; make it first, or correct the name"),
+        (["--stack", "b"], "stack/b does not exist; create the stack, or correct the name"),
         (["--stack", "a", "--distribution", "rke2"], "stack/a has no output server_names, server_addresses"),
     ],
 )

@@ -18,10 +18,10 @@ def test_a_release_is_read(value: Any, read: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (1.2, "is a number to YAML; write the release in quotes"),
-        ("latest", "is no release of Cilium"),
-        ("1.17.0-rc1", "is no release of Cilium"),
-        ("1.12.9", "is older than what is known here"),
+        (1.2, "is a number in YAML; write the release in quotes"),
+        ("latest", "is not a release of Cilium"),
+        ("1.17.0-rc1", "is not a release of Cilium"),
+        ("1.12.9", "is not supported"),
     ],
 )
 def test_what_is_none_is_refused(value: Any, said: str) -> None:

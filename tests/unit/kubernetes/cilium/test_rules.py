@@ -36,13 +36,20 @@ def test_a_mesh_that_works() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("default", "name: default is Cilium's word for a cluster without a name; choose another"),
+        ("default", "name: Cilium reserves default for clusters without a name; choose a different name"),
         (
             "a" * 33,
-            f"name: {'a' * 33!r} is no name of a cluster to Cilium; use small letters, digits and hyphens, 32 at most",
+            f"name: {'a' * 33!r} is not a valid cluster name for Cilium; "
+            f"use at most 32 lower-case letters, digits and hyphens",
         ),
-        ("Dev", "name: 'Dev' is no name of a cluster to Cilium; use small letters, digits and hyphens, 32 at most"),
-        ("a.b", "name: 'a.b' is no name of a cluster to Cilium; use small letters, digits and hyphens, 32 at most"),
+        (
+            "Dev",
+            "name: 'Dev' is not a valid cluster name for Cilium; use at most 32 lower-case letters, digits and hyphens",
+        ),
+        (
+            "a.b",
+            "name: 'a.b' is not a valid cluster name for Cilium; use at most 32 lower-case letters, digits and hyphens",
+        ),
     ],
 )
 def test_names(name: str, said: str) -> None:
@@ -55,37 +62,43 @@ def test_names(name: str, said: str) -> None:
     [
         (
             {"mesh": "etcd", "version": "1.16"},
-            ["mesh: Cilium 1.16 has no managed etcd; its chart lost it in 1.16; write clustermesh-apiserver"],
+            ["mesh: Cilium 1.16 has no managed etcd (1.16 removed it); write clustermesh-apiserver"],
         ),
         ({"mesh": "etcd", "version": "1.15"}, []),
         (
             {"namespace": "kube_system"},
-            ["namespace: 'kube_system' is no DNS label; use small letters, digits and hyphens"],
+            ["namespace: 'kube_system' is not a DNS label; use lower-case letters, digits and hyphens"],
         ),
-        ({"mesh": "none"}, ["mesh_address: there is nothing to reach without a mesh; leave it out, or choose a mesh"]),
+        ({"mesh": "none"}, ["mesh_address: only applies to a mesh, and mesh is none; remove it, or choose a mesh"]),
         (
             {"mesh_service": "NodePort", "mesh_node_port": 2379},
             [
-                "mesh_node_port: 2379 is none of Kubernetes' node ports, 30000-32767;"
-                " choose one of these, or give others to kube-apiserver by config"
+                "mesh_node_port: 2379 is not a node port of Kubernetes (30000-32767);"
+                " choose one of these, or change the range of kube-apiserver in config"
             ],
         ),
-        ({"mesh_domain": "mesh"}, ["mesh_domain: 'mesh' is no domain; write one such as mesh.cilium.io"]),
+        ({"mesh_domain": "mesh"}, ["mesh_domain: 'mesh' is not a domain; write one such as mesh.cilium.io"]),
         (
             {"mesh_address": "2001:db8::200"},
-            ["mesh_address: 2001:db8::200 is no IPv4, as the Services of 10.43.0.0/16 are; choose one that is"],
+            [
+                "mesh_address: 2001:db8::200 is not an IPv4 address like the Services of 10.43.0.0/16; "
+                "choose an IPv4 address"
+            ],
         ),
         (
             {"routing": "native"},
-            ["native_routing_cidr: is missing for native routing; give a network that holds the pods of all"],
+            [
+                "native_routing_cidr: is missing, and native routing requires it; "
+                "write a network that contains the pods of all clusters"
+            ],
         ),
-        ({"native_routing_cidr": "10.0.0.0/8"}, ["native_routing_cidr: is for native routing only; leave it out"]),
+        ({"native_routing_cidr": "10.0.0.0/8"}, ["native_routing_cidr: only applies to native routing; remove it"]),
         (
             {"values": {"cluster": {"name": "x", "other": 1}, "routingMode": "native", "ipam": "kubernetes"}},
             [
-                "values: cluster.name is what a field of ours writes; say it with that field",
-                "values: routingMode is what a field of ours writes; say it with that field",
-                "values: ipam is what a field of ours writes; say it with that field",
+                "values: cluster.name is set by a field of the section cilium; remove it, and use the field",
+                "values: routingMode is set by a field of the section cilium; remove it, and use the field",
+                "values: ipam is set by a field of the section cilium; remove it, and use the field",
             ],
         ),
         ({"values": {"hubble": {"enabled": True}, "clustermesh": {"apiserver": {"replicas": 2}}}}, []),
@@ -98,7 +111,7 @@ def test_one_cluster(said: dict[str, Any], mistakes: list[str]) -> None:
 def test_values_of_the_peers_are_ours_too() -> None:
     member = changed(TWO, values={"clustermesh": {"config": {"clusters": []}}})
     assert told(member, ONE) == [
-        "values: clustermesh.config.clusters is what a field of ours writes; say it with that field"
+        "values: clustermesh.config.clusters is set by a field of the section cilium; remove it, and use the field"
     ]
     assert told(member) == []
 
@@ -106,18 +119,18 @@ def test_values_of_the_peers_are_ours_too() -> None:
 def test_two_clusters_that_are_too_much_alike() -> None:
     twin = replace(ONE, name="twin")
     assert told(twin, ONE) == [
-        "cluster_id: 1 is that of one, too; give each cluster its own",
-        "mesh_address: 10.1.0.200 is that of one, too; give each cluster its own",
+        "cluster_id: 1 is also used by one; give each cluster its own",
+        "mesh_address: 10.1.0.200 is also used by one; give each cluster its own",
     ]
-    assert told(ONE, twin)[0] == "cluster_id: 1 is that of twin, too; give each cluster its own"
+    assert told(ONE, twin)[0] == "cluster_id: 1 is also used by twin; give each cluster its own"
 
 
 def test_two_clusters_that_do_not_fit() -> None:
     other = changed(TWO, tunnel_protocol="geneve", encryption="wireguard", mesh_address=None)
     assert told(other, ONE) == [
-        "mesh_address: is missing: the other clusters are to be told where to ask; give one out of a pool",
-        "tunnel_protocol: geneve, and one has vxlan; give all clusters of a mesh the same",
-        "encryption: wireguard, and one has none; give all clusters of a mesh the same",
+        "mesh_address: is missing, and the other clusters need it; write an address of a pool",
+        "tunnel_protocol: geneve differs from vxlan of one; use the same value in all clusters of a mesh",
+        "encryption: wireguard differs from none of one; use the same value in all clusters of a mesh",
     ]
     assert told(changed(other, mesh="none"), ONE) == []
 
@@ -125,15 +138,15 @@ def test_two_clusters_that_do_not_fit() -> None:
 def test_native_routing_holds_the_pods_of_all() -> None:
     native = {"routing": "native", "native_routing_cidr": "10.42.0.0/15"}
     assert told(changed(TWO, **native), changed(ONE, **native)) == [
-        "native_routing_cidr: 10.42.0.0/15 does not hold 10.44.0.0/16, the pods of two;"
-        " make it hold the pods of all clusters"
+        "native_routing_cidr: 10.42.0.0/15 does not contain 10.44.0.0/16, the pods of two;"
+        " write a network that contains the pods of all clusters"
     ]
 
 
 def test_one_node_port_in_two_clusters() -> None:
     port = {"mesh_service": "NodePort", "kube_proxy_replacement": True}
     assert told(changed(TWO, **port), changed(ONE, **port)) == [
-        "mesh_node_port: 32379 is that of one, too, which Cilium without kube-proxy takes for its own;"
+        "mesh_node_port: 32379 is also used by one; without kube-proxy, Cilium takes that port for its own;"
         " give each cluster its own"
     ]
     assert told(changed(TWO, **port, mesh_node_port=32380), changed(ONE, **port)) == []
@@ -146,20 +159,20 @@ def test_one_node_port_in_two_clusters() -> None:
         (
             MetalLBPool(pool="lb"),
             [
-                "mesh_address: 10.1.0.200 is of pool lb, out of which MetalLB may give it to any Service first;"
-                " keep it in a pool of its own with auto_assign: false"
+                "mesh_address: MetalLB may assign 10.1.0.200 of pool lb to any other Service;"
+                " put it into a pool of its own with auto_assign: false"
             ],
         ),
         (MetalLBPool(pool="lb", namespaces=("web", "kube-system")), []),
         (
             MetalLBPool(name="x", addresses=("10.9.0.0/24",)),
-            ["mesh_address: 10.1.0.200 is in none of MetalLB's pools (x); choose one that is"],
+            ["mesh_address: 10.1.0.200 is not in a pool of MetalLB (x); choose an address of a pool"],
         ),
         (
             MetalLBPool(pool="lb", namespaces=("web", "api")),
             [
-                "mesh_address: 10.1.0.200 is of pool lb, which is for namespaces web, api;"
-                " let it be for kube-system as well, or choose one of another pool"
+                "mesh_address: pool lb of 10.1.0.200 only serves the namespaces web, api;"
+                " add namespace kube-system, or choose an address of a different pool"
             ],
         ),
     ],
@@ -174,9 +187,9 @@ def test_two_who_do_the_work_of_kube_proxy() -> None:
     assert list(warnings(ONE)) == []
     both = changed(ONE, kube_proxy_replacement=True)
     (said,) = warnings(both)
-    assert said == "cilium.kube_proxy_replacement: Cilium does it beside kube-proxy, which RKE cannot leave out"
+    assert said == "cilium.kube_proxy_replacement: Cilium runs in addition to kube-proxy, which RKE cannot disable"
     (said,) = warnings(replace(both, cluster=replace(NETWORKS, distribution="rke2")))
-    assert said.endswith("; write disable-kube-proxy: true into config, and into its stack's server_config")
+    assert said.endswith("; write disable-kube-proxy: true into config, and into server_config of the stack")
     without = replace(NETWORKS, distribution="rke2", config={"disable-kube-proxy": True})
     assert list(warnings(replace(both, cluster=without))) == []
 
@@ -186,9 +199,13 @@ def test_two_who_do_the_work_of_kube_proxy() -> None:
     [
         ("rke", "none", []),
         ("rke", "calcio", []),  # which RKE's own rules tell
-        ("rke", "calico", ["network_plugin: calico is there beside cilium; leave it out: none, which Cilium needs"]),
+        (
+            "rke",
+            "calico",
+            ["network_plugin: calico conflicts with cilium; remove it: the default is none, which Cilium requires"],
+        ),
         ("rke2", "multus, cilium", []),
-        ("rke2", "multus,canal", ["network_plugin: multus,canal is not cilium, whose values are given; leave it out"]),
+        ("rke2", "multus,canal", ["network_plugin: multus,canal conflicts with the section cilium; remove it"]),
     ],
 )
 def test_another_network_beside_cilium(distribution: Any, plugin: str, said: list[str]) -> None:
@@ -199,4 +216,4 @@ def test_another_network_beside_cilium(distribution: Any, plugin: str, said: lis
 def test_an_address_of_the_other_version_is_told_once() -> None:
     pools = MetalLB(pools=(MetalLBPool(name="p", addresses=("10.1.0.200/29",), auto_assign=False),))
     (said,) = told(changed(ONE, mesh_address="fd00::1"), metallb=pools)
-    assert said.startswith("mesh_address: fd00::1 is no IPv4")
+    assert said.startswith("mesh_address: fd00::1 is not an IPv4")

@@ -137,8 +137,8 @@ def test_nodes_that_come_and_go_and_what_was_changed_by_hand(heat: Heat, site: S
 def test_a_stack_under_way_or_without_a_node_is_not_written_from(heat: Heat, site: Site, make: Make) -> None:
     applied(site, make())
     heat.outputs = NODES | {"node_addresses": [*ADDRESSES[:2], None]}
-    assert "stack/a knows no address of a-2" in str(planned(site, make()))
-    with pytest.raises(SpecError, match="knows no address of a-2"):
+    assert "stack/a has no address of a-2" in str(planned(site, make()))
+    with pytest.raises(SpecError, match="has no address of a-2"):
         resolved(make(), [make()], site.admin).render(site.fresh())
     heat.status, heat.outputs = "UPDATE_IN_PROGRESS", {"node_names": None}
     assert "drift -[stack/a is not complete]" in str(planned(site, make()))
@@ -162,7 +162,7 @@ def test_destroy_removes_ours_and_says_what_stays(heat: Heat, site: Site, make: 
     site.note = lambda key, text: told.append(text)
     observed = observing.observe(site, [make()])
     make().delete(site, observed[make().key])
-    assert told == [f"{make().directory} stays, for it holds cluster.rkestate"]
+    assert told == [f"{make().directory} is kept because it contains cluster.rkestate"]
     assert observing.observe(site, [make()]) == {}
 
 
@@ -182,7 +182,7 @@ def test_what_to_type_next(heat: Heat, site: Site, make: Make) -> None:
     assert "then" not in said
     one, two = (make(name, cilium=Cilium(cluster_id=n, mesh_address=f"10.1.0.{n}")) for n, name in enumerate("ab", 1))
     said = told(one, two)
-    assert said["then"] == f"{one.directory}/mesh-commands.txt, once all clusters run"
+    assert said["then"] == f"{one.directory}/mesh-commands.txt, when all clusters run"
     assert "helm" not in said["next"]
 
 
@@ -195,7 +195,7 @@ def test_what_is_not_as_good_as_it_could_be_is_told(heat: Heat, site: Site, make
     )
     cluster = make(roles=groups)
     resolved(cluster, [cluster], site.admin).create(site)
-    assert told == ["rke_cluster/a: 2 nodes are etcd: they outlive the loss of as many as 1 do; make it odd"]
+    assert told == ["rke_cluster/a: 2 etcd nodes tolerate no more failures than 1; use an odd number"]
 
 
 def test_files_of_a_cluster_whose_stack_is_gone_can_be_destroyed(heat: Heat, site: Site, make: Make) -> None:
@@ -226,8 +226,8 @@ def test_networks_of_files_that_are_there_change_by_consent_only(heat: Heat, sit
     applied(site, make())
     said = refusals(site, make(networks=ClusterNetworks(range="10.64.0.0/12")))
     assert [each.partition(";")[0] for each in said] == [
-        "rke_cluster/a: cluster_cidr 10.42.0.0/16 -> 10.64.0.0/16, and a cluster that runs cannot change it",
-        "rke_cluster/a: service_cidr 10.43.0.0/16 -> 10.65.0.0/16, and a cluster that runs cannot change it",
+        "rke_cluster/a: cluster_cidr 10.42.0.0/16 -> 10.64.0.0/16: a running cluster cannot change its networks",
+        "rke_cluster/a: service_cidr 10.43.0.0/16 -> 10.65.0.0/16: a running cluster cannot change its networks",
     ]
     assert "write cluster_cidr: 10.42.0.0/16 into the spec" in said[0]
 
@@ -236,25 +236,28 @@ def test_what_another_wrote_is_not_overwritten(heat: Heat, site: Site, make: Mak
     path = Path(make().directory) / "cluster.yml"
     path.parent.mkdir()
     path.write_text("nodes: []\n")
-    assert refusals(site, make()) == [f"rke_cluster/a: {path} is somebody else's; name another directory, or remove it"]
+    assert refusals(site, make()) == [
+        f"rke_cluster/a: {path} exists and is not managed by this spec; "
+        "choose a different directory, or remove the file"
+    ]
 
 
 def test_outputs_that_do_not_do(heat: Heat, site: Site, make: Make) -> None:
     heat.outputs = {"node_names": NAMES}
     assert refusals(site, make()) == [
         "rke_cluster/a: stack: stack/a has no output node_addresses; "
-        "add it to the template's outputs, or take shipped:rke-cluster.yaml"
+        "add it to the outputs of the template, or use shipped:rke-cluster.yaml"
     ]
     heat.outputs = NODES | {"node_addresses": [*ADDRESSES[:2], None]}
-    assert "knows no address of a-2" in refusals(site, make())[0]
+    assert "has no address of a-2" in refusals(site, make())[0]
     heat.outputs = NODES | {"node_addresses": ADDRESSES[:2]}
-    assert "no lists of one length" in refusals(site, make())[0]
+    assert "not lists of the same length" in refusals(site, make())[0]
     heat.outputs = NODES | {"node_addresses": [*ADDRESSES[:2], 3]}
-    assert "are not all texts" in refusals(site, make())[0]
+    assert "are not all strings" in refusals(site, make())[0]
     heat.outputs = NODES | {"login_user": "core; reboot"}
-    assert "login_user is no address or name" in refusals(site, make())[0]
+    assert "login_user is not an address or name" in refusals(site, make())[0]
     heat.outputs = {"node_names": [], "node_addresses": []}
-    assert "stack/a has no node" in "".join(refusals(site, make()))
+    assert "stack/a has no nodes" in "".join(refusals(site, make()))
 
 
 def test_a_template_of_the_spec_is_judged_before_its_stack_stands(
@@ -265,8 +268,11 @@ def test_a_template_of_the_spec_is_judged_before_its_stack_stands(
     groups = (NodeGroup(nodes="0-3", roles=("controlplane", "etcd", "worker")), NodeGroup(nodes="5-", roles=("etcd",)))
     said = [str(each) for each in resolved(make(), [one, make(roles=groups)], site.admin).check(site, None)]
     assert "stack/a has no output node_addresses" in said[0]
-    assert "roles[0].nodes: 0-3 goes past the last node: there are nodes 0-1; correct it, or write 0-" in said[1]
-    assert "roles[1].nodes: 5- matches no node: there are nodes 0-1" in said[2]
+    assert (
+        "roles[0].nodes: 0-3 exceeds the last node (the cluster has nodes 0-1); correct the range, or write 0-"
+        in said[1]
+    )
+    assert "roles[1].nodes: 5- matches no node (the cluster has nodes 0-1)" in said[2]
 
 
 def test_all_that_contradicts_another_is_told_at_once(heat: Heat, site: Site, make: Make) -> None:
@@ -286,12 +292,12 @@ def test_all_that_contradicts_another_is_told_at_once(heat: Heat, site: Site, ma
     said = "\n".join(str(each) for cluster in found for each in cluster.check(site, None))
     for each in (
         "rke_cluster/a: cluster_cidr 10.1.0.0/16 overlaps 10.1.0.0/24 of subnet/nodes",
-        f"rke_cluster/b: directory {one.directory} is that of rke_cluster/a, too",
-        "rke_cluster/b: stack a is that of rke_cluster/a, too",
+        f"rke_cluster/b: directory {one.directory} is also used by rke_cluster/a",
+        "rke_cluster/b: stack a is also used by rke_cluster/a",
         "rke_cluster/b: network_plugin: ",
         "rke_cluster/b: metallb.pools[0].pool: ",
-        "rke_cluster/b: cilium.cluster_id: 1 is that of a, too",
-        "rke_cluster/b: cilium.mesh_address: 10.9.0.1 is in none of MetalLB's pools",
+        "rke_cluster/b: cilium.cluster_id: 1 is also used by a",
+        "rke_cluster/b: cilium.mesh_address: 10.9.0.1 is not in a pool of MetalLB",
     ):
         assert each in said
     assert len(said.splitlines()) == 7
@@ -312,8 +318,10 @@ def test_nodes_that_stay_and_will_do_something_else(heat: Heat, site: Site, make
     line, refused = of_roles()
     assert "drift -[roles a-1: controlplane, etcd, worker -> worker]" in line
     assert refused == [
-        "rke_cluster/a: roles a-1: controlplane, etcd, worker -> worker: it stays, and would be controlplane and etcd "
-        "no more; write roles into the spec that keep it, or take it out of etcd first and consent (--allow-replace)"
+        "rke_cluster/a: roles a-1: controlplane, etcd, worker -> worker: would lose role controlplane and role etcd "
+        "while remaining in the cluster; declare roles in the spec that keep it, or remove the node from etcd "
+        "and allow "
+        "the change (--allow-replace)"
     ]
     kept = NodeGroup(nodes="0-", roles=("controlplane", "etcd", "worker"))
     assert of_roles(roles=(kept,)) == ("apply lab: 1 unchanged", [])
@@ -336,19 +344,24 @@ def test_a_folder_of_two_and_networks_without_room_are_told_once(heat: Heat, sit
     applied(site, make())
     two = make(), make("b", stack="c", directory=make().directory)
     said = [str(mistake) for each in two for mistake in resolved(each, two, site.admin).check(site.fresh(), None)]
-    assert said == [f"rke_cluster/b: directory {make().directory} is that of rke_cluster/a, too; give each its own"]
+    assert said == [
+        f"rke_cluster/b: directory {make().directory} is also used by rke_cluster/a; give each cluster its own"
+    ]
     narrow = make(networks=ClusterNetworks(range="10.64.0.0/16"))
     assert "None" not in str(planned(site, narrow))
     assert refusals(site, narrow) == [
-        "rke_cluster/a: service_cidr: no /16 of 10.64.0.0/16 is free: it has 1 of that size; networks of clusters in "
-        "it: 1, of others: 0; enlarge cluster_networks.range, or make its prefixes longer"
+        "rke_cluster/a: service_cidr: 10.64.0.0/16 has no free /16 (1 in total; in use: 1 networks of clusters, "
+        "0 of other resources); enlarge cluster_networks.range, or use longer prefixes"
     ]
 
 
 def test_a_key_that_is_not_there_is_a_warning(heat: Heat, site: Site, make: Make, tmp_path: Path) -> None:
     path = tmp_path / "id_nope"
     cluster = resolved(make(ssh_key_path=str(path)), [make(ssh_key_path=str(path))], site.admin)
-    assert cluster.create(site).outputs["warning"] == f"ssh_key_path: {path} is not there; RKE is to run where it is"
+    assert (
+        cluster.create(site).outputs["warning"]
+        == f"ssh_key_path: {path} does not exist on this machine; run rke where it exists"
+    )
     path.touch()
     assert "warning" not in cluster.create(site).outputs
 
@@ -382,7 +395,7 @@ def test_a_config_for_each_node_of_rke2(heat: Heat, site: Site, make: Make) -> N
 def test_what_a_standing_stack_of_rke2_has_otherwise_is_told(heat: Heat, site: Site, make: Make) -> None:
     heat.outputs, heat.parameters = RKE2, {"cluster_cidr": "10.99.0.0/16"}
     (said,) = refusals(site, make(distribution="rke2"))
-    assert "cluster_cidr is 10.42.0.0/16, and stack/a has the parameter cluster_cidr 10.99.0.0/16; write" in said
+    assert "cluster_cidr 10.42.0.0/16 differs from parameter cluster_cidr 10.99.0.0/16 of stack/a; write" in said
 
 
 def test_a_cluster_of_rke2_and_its_stack_tell_one_another(heat: Heat, site: Site, make: Make, tmp_path: Path) -> None:
@@ -397,11 +410,14 @@ def test_a_cluster_of_rke2_and_its_stack_tell_one_another(heat: Heat, site: Site
         stack(tmp_path, parameters={"external_cloud_provider": "False"}),
         make(distribution="rke2", external_cloud_provider=True),
     )
-    (said,) = map(str, resolved(outside, [apart, outside], site.admin).scene.contradictions("a", {}))
-    assert "external_cloud_provider is true, and stack/a has the parameter external_cloud_provider false" in said
+    (said,) = map(str, resolved(outside, [apart, outside], site.admin).related.contradictions("a", {}))
+    assert "external_cloud_provider true differs from parameter external_cloud_provider false of stack/a" in said
     other = make(distribution="rke2", cluster_cidr="10.8.0.0/16")
     said = "".join(map(str, resolved(other, [telling, other], site.admin).check(site, None)))
-    assert "cluster_cidr is 10.8.0.0/16, and stack/a has the parameter cluster_cidr 10.7.0.0/16; say it once" in said
+    assert (
+        "cluster_cidr 10.8.0.0/16 differs from parameter cluster_cidr 10.7.0.0/16 of stack/a; remove cluster_cidr"
+        in said
+    )
 
 
 def test_stacks_and_pools_of_one_name_in_two_projects_are_told_apart(site: Site, make: Make, tmp_path: Path) -> None:
@@ -413,9 +429,9 @@ def test_stacks_and_pools_of_one_name_in_two_projects_are_told_apart(site: Site,
     ]
     clusters = [make(each, stack="a", project=each) for each in ("p", "q")]
     spec = [*stacks, *pools, *clusters]
-    scenes = [(each, resolved(each, spec, site.admin).scene) for each in clusters]
-    assert [scene.parameters(cluster)["node_count"] for cluster, scene in scenes] == [1, 5]
-    assert [scene.addresses(cluster) for cluster, scene in scenes] == [{"lb": ("10.1.0.9",)}, {"lb": ("10.2.0.9",)}]
+    found = [(each, resolved(each, spec, site.admin).related) for each in clusters]
+    assert [related.parameters(cluster)["node_count"] for cluster, related in found] == [1, 5]
+    assert [related.addresses(cluster) for cluster, related in found] == [{"lb": ("10.1.0.9",)}, {"lb": ("10.2.0.9",)}]
 
 
 def test_a_cluster_needs_a_name_of_its_own_in_all_projects(site: Site, make: Make) -> None:

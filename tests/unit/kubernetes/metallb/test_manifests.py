@@ -218,11 +218,11 @@ def test_both_eras_say_the_same_of_a_pool() -> None:
 
 def test_a_password_is_hidden_until_it_is_written() -> None:
     for metallb in (FULL, replace(BOTH_ERAS, manifests="configmap")):
-        assert metallb.holds_secrets
+        assert metallb.contains_secrets
         assert "hush" not in str(document(metallb, ADDRESSES)) + repr(metallb)
         assert HIDDEN in str(document(metallb, ADDRESSES))
         assert "hush" in dump(*document(metallb, ADDRESSES))
-    assert not PLAIN.holds_secrets
+    assert not PLAIN.contains_secrets
 
 
 def test_a_single_address_is_a_network_to_metallb() -> None:

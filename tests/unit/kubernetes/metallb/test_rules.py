@@ -38,57 +38,66 @@ def bgp(**said: object) -> MetalLBPool:
     [
         (GOOD, []),
         (bgp(aggregation_length=29, communities=("64512:1", "large:1:2:3", "no-export"), peers=("tor",)), []),
-        (MetalLBPool(addresses=("10.9.0.1",)), ["pools[0].name: is missing; give it a name, or name an address pool"]),
+        (MetalLBPool(addresses=("10.9.0.1",)), ["pools[0].name: is missing; set name or pool"]),
         (
             MetalLBPool(name="My Pool", pool="lb"),
-            ["pools[0].name: 'My Pool' is no DNS label; use small letters, digits and hyphens, 63 at most"],
+            ["pools[0].name: 'My Pool' is not a DNS label; use at most 63 lower-case letters, digits and hyphens"],
         ),
-        (MetalLBPool(name="a"), ["pools[0]: has no addresses; name an address pool with pool, or give addresses"]),
+        (MetalLBPool(name="a"), ["pools[0]: has no addresses; set pool or addresses"]),
         (
             replace(GOOD, addresses=("10.9.0.1",)),
-            ["pools[0]: names an address pool and gives addresses; keep one of pool and addresses"],
+            ["pools[0]: sets both pool and addresses; remove one of them"],
         ),
         (
             MetalLBPool(pool="lp"),
-            ["pools[0].pool: the spec has no address pool lp; known are lb, other; declare it in address_pools"],
+            [
+                "pools[0].pool: the spec has no address pool lp (it has: lb, other); "
+                "correct the name, or declare the pool in address_pools"
+            ],
         ),
         (
             MetalLBPool(name="a", addresses=("10.9.0.0/24", "10.9.0.9-10.9.1.9")),
             [
-                "pools[0].addresses: 10.9.0.0-10.9.0.255 and 10.9.0.9-10.9.1.9 both have 10.9.0.9-10.9.0.255;"
-                " give each address once"
+                "pools[0].addresses: 10.9.0.0-10.9.0.255 and 10.9.0.9-10.9.1.9 overlap in 10.9.0.9-10.9.0.255;"
+                " list each address once"
             ],
         ),
         (
             replace(GOOD, bgp=MetalLBBGP()),
-            ["pools[0].bgp: is for bgp, and this pool is announced by layer2; keep one of them"],
+            [
+                "pools[0].bgp: only applies to protocol bgp, and this pool has protocol layer2; "
+                "remove it, or write protocol: bgp"
+            ],
         ),
         (
             replace(bgp(), l2=MetalLBLayer2()),
-            ["pools[0].l2: is for layer2, and this pool is announced by bgp; keep one of them"],
+            [
+                "pools[0].l2: only applies to protocol layer2, and this pool has protocol bgp; "
+                "remove it, or write protocol: layer2"
+            ],
         ),
-        (bgp(peers=("tro",)), ["pools[0].bgp.peers: there is no peer tro; declare it in peers"]),
+        (bgp(peers=("tro",)), ["pools[0].bgp.peers: peer tro does not exist; declare it in peers"]),
         (
             bgp(aggregation_length=24),
             [
-                "pools[0].bgp.aggregation_length: 24 announces more than 10.1.0.200-10.1.0.219,"
-                " whose largest network is a /29; make it 29 or more"
+                "pools[0].bgp.aggregation_length: 24 announces more addresses than 10.1.0.200-10.1.0.219,"
+                " whose largest network is a /29; write 29 or more"
             ],
         ),
         (
             replace(GOOD, namespaces=("web", "api", "web")),
-            ["pools[0].namespaces: web is there twice; name it once"],
+            ["pools[0].namespaces: web is listed twice; list it once"],
         ),
         (
             bgp(communities=("1:2", "1:2"), peers=("tor", "tor")),
             [
-                "pools[0].bgp.communities: 1:2 is there twice; name it once",
-                "pools[0].bgp.peers: tor is there twice; name it once",
+                "pools[0].bgp.communities: 1:2 is listed twice; list it once",
+                "pools[0].bgp.peers: tor is listed twice; list it once",
             ],
         ),
         (
             replace(GOOD, service_selectors=(SAYS_ALL, FRONT)),
-            ["pools[0].service_selectors: a selector that says nothing selects all; leave it out"],
+            ["pools[0].service_selectors: an empty selector selects everything; remove it"],
         ),
         (
             replace(
@@ -105,8 +114,8 @@ def bgp(**said: object) -> MetalLBPool:
                 ),
             ),
             [
-                "pools[0].l2.node_selectors: a In needs values; give them",
-                "pools[0].l2.node_selectors: b Exists takes no values; leave them out",
+                "pools[0].l2.node_selectors: In of label a requires values; add values",
+                "pools[0].l2.node_selectors: Exists of label b does not take values; remove values",
             ],
         ),
     ],
@@ -117,22 +126,22 @@ def test_a_pool(pool: MetalLBPool, said: list[str]) -> None:
 
 def test_pools_beside_one_another() -> None:
     assert told(GOOD, MetalLBPool(pool="other"), MetalLBPool(name="lb", addresses=("10.1.0.215-10.1.0.230",))) == [
-        "pools[2]: lb is the name of another; give each a name of its own",
-        "pools[1].pool: 10.1.0.200-10.1.0.207 of other is in lb as well; put each address into one pool",
-        "pools[2].addresses: 10.1.0.215-10.1.0.219 of lb is in lb as well; put each address into one pool",
+        "pools[2]: lb is also the name of pools[0]; give each its own name",
+        "pools[1].pool: 10.1.0.200-10.1.0.207 of other is also in lb; put each address into one pool only",
+        "pools[2].addresses: 10.1.0.215-10.1.0.219 of lb is also in lb; put each address into one pool only",
     ]
 
 
 def test_no_pool_at_all() -> None:
-    assert told() == ["pools: is empty; give one at least"]
+    assert told() == ["pools: is empty; declare at least one pool"]
 
 
 def test_nobody_to_announce_to() -> None:
-    assert told(bgp(), peers=()) == ["pools[0].protocol: there is no peer to announce it to; declare one in peers"]
+    assert told(bgp(), peers=()) == ["pools[0].protocol: bgp requires a peer; declare one in peers"]
 
 
 def test_what_a_configmap_cannot_say() -> None:
-    word = "a ConfigMap has no word for it; it came with MetalLB 0.13; leave it out, or write crd"
+    word = "a ConfigMap does not support it; remove it, or set manifests: crd (MetalLB 0.13 and later)"
     pool = replace(
         GOOD,
         namespaces=("web",),
@@ -152,14 +161,16 @@ def test_what_a_configmap_cannot_say() -> None:
     assert told(pool, manifests="configmap") == [f"pools[0].{each}: {word}" for each in fields]
     routed = bgp(peers=("tor",), node_selectors=(FRONT,), communities=("1:2", "large:1:2:3", "70000:1"))
     assert told(routed, manifests="configmap") == [
-        "pools[0].bgp.communities: 'large:1:2:3' is none that a ConfigMap takes; write one such as 64512:1234",
-        "pools[0].bgp.communities: '70000:1' is none that a ConfigMap takes; write one such as 64512:1234",
+        "pools[0].bgp.communities: a ConfigMap does not support 'large:1:2:3'; "
+        "write one such as 64512:1234, or set manifests: crd",
+        "pools[0].bgp.communities: a ConfigMap does not support '70000:1'; "
+        "write one such as 64512:1234, or set manifests: crd",
         f"pools[0].bgp.peers: {word}",
         f"pools[0].bgp.node_selectors: {word}",
     ]
     assert told(bgp(aggregation_length=29), manifests="configmap") == [
-        "pools[0].bgp.aggregation_length: 29 announces more than 10.1.0.200-10.1.0.219,"
-        " whose largest network is a /30; make it 30 or more"
+        "pools[0].bgp.aggregation_length: 29 announces more addresses than 10.1.0.200-10.1.0.219,"
+        " whose largest network is a /30; write 30 or more"
     ]
 
 
@@ -170,20 +181,21 @@ def test_peers() -> None:
         replace(PEER, peer_asn=64512, ebgp_multi_hop=True),
     )
     assert told(GOOD, peers=wrong) == [
-        "peers[2]: tor is the name of another; give each a name of its own",
-        "peers[1].name: 'Tor_2' is no DNS label; use small letters, digits and hyphens, 63 at most",
-        "peers[1].node_selectors: a selector that says nothing selects all; leave it out",
-        "peers[1].router_id: 2001:db8::1 is IPv6; write it as an IPv4 address",
-        "peers[1].source_address: 2001:db8::2 cannot reach 10.1.0.1: they are of two versions of IP;"
-        " give both of one version",
-        "peers[2].ebgp_multi_hop: AS 64512 is on both ends; it is for another AS only",
+        "peers[2]: tor is also the name of peers[0]; give each its own name",
+        "peers[1].name: 'Tor_2' is not a DNS label; use at most 63 lower-case letters, digits and hyphens",
+        "peers[1].node_selectors: an empty selector selects everything; remove it",
+        "peers[1].router_id: 2001:db8::1 is an IPv6 address; write it in the form of an IPv4 address",
+        "peers[1].source_address: 2001:db8::2 and peer_address 10.1.0.1 have different IP versions;"
+        " use one IP version for both",
+        "peers[2].ebgp_multi_hop: only applies to eBGP, and my_asn and peer_asn are both 64512; "
+        "remove it, or correct the AS numbers",
     ]
 
 
 def test_the_namespace_is_a_label() -> None:
     (found,) = mistakes(MetalLB(pools=(GOOD,), namespace="metallb.system"), ADDRESSES)
     assert str(found) == (
-        "namespace: 'metallb.system' is no DNS label; use small letters, digits and hyphens, 63 at most"
+        "namespace: 'metallb.system' is not a DNS label; use at most 63 lower-case letters, digits and hyphens"
     )
 
 

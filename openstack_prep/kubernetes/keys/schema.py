@@ -1,0 +1,193 @@
+"""The keys of config.yaml (RKE2) and cluster.yml (RKE) as JSON Schemas, and what is wrong with data by them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Literal, TypeAlias
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.secret import Secret
+
+Steps: TypeAlias = tuple[str | int, ...]
+SECRET = "writeOnly"
+"""The keyword of a schema whose value is a secret."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing wrong in data, and the steps that lead to it."""
+
+    steps: Steps
+    what: str
+    remedy: str
+
+    def mistake(self, where: str) -> Mistake:
+        return Mistake(where, self.what, self.remedy)
+
+
+@cache
+def load_schema(name: Literal["server", "agent", "cluster.yml", "node"]) -> Raw:
+    """Return the schema of a file, or of one node in cluster.yml."""
+    definitions = _definitions()
+    if name == "node":
+        node: Raw = definitions["cluster.yml"]["properties"]["nodes"]["items"]
+        return node
+    own: Raw = definitions[name]
+    return union(own, load_schema("agent")) if name == "server" else own
+
+
+@cache
+def _definitions() -> Raw:
+    import yaml
+
+    text = resources.files(__package__).joinpath("schema.yaml").read_text(encoding="utf-8")
+    found: Raw = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))["$defs"]
+    return found
+
+
+def union(first: Raw, second: Raw) -> Raw:
+    """Return a schema with the keys of both, those of the first before the others."""
+    return {**first, "properties": {**first["properties"], **second["properties"]}}
+
+
+def dotted(steps: Steps) -> str:
+    """Return a path such as ``nodes[0].role``."""
+    return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in steps).lstrip(".")
+
+
+# --- what is wrong ------------------------------------------------------------------------
+
+
+def find_faults(data: object, schema: Raw, steps: Steps = ()) -> Iterator[Fault]:
+    """Yield unknown keys and values of a wrong type; null counts as absent.  ``steps`` lead to the data."""
+    if data is None or data == {}:
+        return  # most specs have no ``config``, and need not import jsonschema
+    for error in _validator()(schema).iter_errors(data):
+        path = (*steps, *error.absolute_path)
+        if error.validator == "type":
+            yield _wrong_type(error.instance, path, error.schema)
+        else:
+            known = error.schema["properties"]
+            for name in (str(each) for each in error.instance if each not in known):
+                yield Fault((*path, name), "unknown key", suggest(name, known) or _other_place(name, schema))
+
+
+@cache
+def _validator() -> Any:
+    """Return a validator that accepts null everywhere and the types that Python reads YAML into."""
+    from jsonschema import Draft202012Validator, validators
+
+    extend: Any = validators.extend  # which has no types
+
+    def check_type(validator: Any, types: Any, value: object, schema: Raw) -> Iterator[Exception]:
+        if value is not None:
+            yield from Draft202012Validator.VALIDATORS["type"](validator, types, value, schema)
+
+    checks: dict[str, Callable[[object, object], bool]] = {
+        "string": lambda _, value: isinstance(value, str | Secret),
+        "integer": lambda _, value: isinstance(value, int) and not isinstance(value, bool),
+        "array": lambda _, value: isinstance(value, list | tuple),
+        "object": lambda _, value: isinstance(value, Mapping),
+    }
+    types = Draft202012Validator.TYPE_CHECKER.redefine_many(checks)
+    return extend(Draft202012Validator, {"type": check_type}, type_checker=types)
+
+
+def _wrong_type(value: object, steps: Steps, schema: Raw) -> Fault:
+    """Return the fault, without the value when it is long or may be a secret."""
+    shown = "the value" if SECRET in schema or isinstance(value, Secret) else repr(value)
+    if isinstance(value, Mapping | list | tuple):
+        shown = "a mapping" if isinstance(value, Mapping) else "a list"
+    return Fault(steps, f"{shown} is not {schema['title']}", f"write {schema['title']}")
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return a question that names the most similar known name; nothing when none is similar."""
+    by_letters = {_letters(each): each for each in known}
+    close = difflib.get_close_matches(_letters(name), by_letters, n=1, cutoff=0.7)
+    return f"did you mean {by_letters[close[0]]}?" if close else ""
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _other_place(name: str, schema: Raw) -> str:
+    """Return the remedy for a key that is unknown in its place."""
+    places = list(_places(name, schema))
+    return f"move it to {dotted(places[0])}" if len(places) == 1 and places[0] else "remove it"
+
+
+def _places(name: str, schema: Raw, steps: Steps = ()) -> Iterator[Steps]:
+    """Yield the paths of all mappings that have such a key."""
+    for key, inner in schema.get("properties", {}).items():
+        if key == name:
+            yield steps
+        yield from _places(name, inner, (*steps, key))
+    if "items" in schema:
+        yield from _places(name, schema["items"], (*steps, 0))
+
+
+# --- data by its schema -------------------------------------------------------------------
+
+
+def map_values(data: object, schema: Raw, change: Callable[[object, Raw, Steps], object], steps: Steps = ()) -> object:
+    """Return data with each value changed that the schema does not divide further; unknown keys stay."""
+    if isinstance(data, Mapping) and "additionalProperties" in schema:
+        return {
+            name: map_values(each, _inner(schema, name), change, (*steps, str(name))) for name, each in data.items()
+        }
+    if isinstance(data, list | tuple) and schema.get("type") == "array":
+        return [map_values(each, schema["items"], change, (*steps, index)) for index, each in enumerate(data)]
+    return change(data, schema, steps)
+
+
+def _inner(schema: Raw, name: object) -> Raw:
+    """Return the schema of the value of a key; an empty one for an unknown key."""
+    found: Raw = schema.get("properties", {}).get(name) or schema["additionalProperties"] or {}
+    return found
+
+
+def hide_secrets(data: object, schema: Raw) -> object:
+    """Return data with all secret strings as ``Secret``."""
+    return map_values(data, schema, lambda value, of, _: _hide(value) if SECRET in of else value)
+
+
+def _hide(data: object) -> object:
+    if isinstance(data, Mapping):
+        return {name: _hide(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_hide(value) for value in data]
+    return Secret(data) if isinstance(data, str) else data
+
+
+def sort_keys(data: Any, schema: Raw) -> Any:
+    """Return data with its keys in the schema's order, followed by those that the schema does not name."""
+    if isinstance(data, Mapping) and "additionalProperties" in schema:
+        known = [name for name in schema.get("properties", ()) if name in data]
+        return {name: sort_keys(data[name], _inner(schema, name)) for name in dict.fromkeys([*known, *data])}
+    if isinstance(data, list | tuple) and "items" in schema:
+        return [sort_keys(each, schema["items"]) for each in data]
+    return data
+
+
+def merge(first: Raw, second: Raw) -> Values:
+    """Return both as one; where both have a mapping, those are merged, else the value of the first stays."""
+    merged = {**first, **{name: each for name, each in second.items() if name not in first}}
+    for name in first.keys() & second.keys():
+        if isinstance(first[name], Mapping) and isinstance(second[name], Mapping):
+            merged[name] = merge(first[name], second[name])
+    return merged
+
+
+def value_at(data: Any, path: str) -> Any:
+    """Return the value at a dotted path of mappings; None when the path leads nowhere."""
+    for name in path.split("."):
+        data = data.get(name) if isinstance(data, Mapping) else None
+    return data
