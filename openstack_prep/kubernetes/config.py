@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from openstack_prep.base.fields import Name
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import from_spec
 from openstack_prep.kubernetes.keys.cluster_keys import CLUSTER, NODE
@@ -31,8 +32,8 @@ class ReadsSecrets:
         def read(value: Any, info: Any) -> Any:
             try:
                 return with_secrets(value, TREES[self.name], info.context)
-            except ValueError as error:  # its own type, for the value must not be repeated
-                raise PydanticCustomError("secret", "{said}", {"said": str(error)}) from None
+            except InvalidValue as error:  # its own type, for the value must not be repeated
+                raise PydanticCustomError("secret", "{what}", {"what": error.what, "remedy": error.remedy}) from None
 
         return core_schema.with_info_before_validator_function(read, handler(source))
 
@@ -46,7 +47,7 @@ TREES: dict[str, dict[str, Tree]] = {"cluster": CLUSTER | SERVER, "node": NODE |
 def with_secrets(value: object, tree: Tree, context: Raw) -> object:
     """Return a configuration with its secrets fetched; texts of several lines are documents, and stay.
 
-    Raises ValueError that says what to write instead.
+    Raises InvalidValue.
     """
 
     def read(found: object, kind: Kind, steps: Steps) -> object:
@@ -55,8 +56,8 @@ def with_secrets(value: object, tree: Tree, context: Raw) -> object:
             return found
         try:
             return from_spec(found, **context)
-        except ValueError as error:
-            raise ValueError(f"{dotted(steps)}: {error}") from None
+        except InvalidValue as error:
+            raise InvalidValue(f"{dotted(steps)}: {error.what}", error.remedy) from None
 
     return mapped(value, tree, read)
 

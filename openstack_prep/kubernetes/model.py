@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from annotated_types import Len
 
 from openstack_prep.base.fields import Address, Cidr, File, Name, Reads, Text
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.config import ClusterConfig, NodeConfig
@@ -39,14 +40,16 @@ def indexes(value: object) -> object:
     if isinstance(value, str):
         found = re.fullmatch(r"(\d{1,4})(-(\d{1,4})?)?", value)
         if not found or (found[3] and int(found[3]) < int(found[1])):
-            raise ValueError("are no indexes; write one such as 0, or several such as 0-2 or 3-")
+            raise InvalidValue("are no indexes", "write one such as 0, or several such as 0-2 or 3-")
     return value
 
 
 def version(value: object) -> object:
     """Read a version of Kubernetes; YAML takes one of two numbers for a number."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        raise ValueError("is a number to YAML; write the whole version, such as v1.31.1-rancher1-1 or v1.35.7+rke2r1")
+        raise InvalidValue(
+            "is a number to YAML", "write the whole version, such as v1.31.1-rancher1-1 or v1.35.7+rke2r1"
+        )
     return value
 
 
@@ -84,7 +87,7 @@ class NodeGroup:
 def host(value: object) -> object:
     """Read where a registry is, as images are called by it."""
     if isinstance(value, str) and ("://" in value or value.endswith("/")):
-        raise ValueError("is no host and port; leave out the scheme, and the slash at the end")
+        raise InvalidValue("is no host and port", "leave out the scheme, and the slash at the end")
     return value
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import block
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw
 from openstack_prep.core.model import Resource
 from openstack_prep.openshift.install_config_file import KEPT
@@ -164,9 +165,8 @@ def _blocks(given: Sequence[str]) -> tuple[str, ...]:
     for each in given:
         try:
             found.append(str(block(each)))
-        except ValueError as error:
-            what, _, remedy = str(error).partition("; ")
-            mistakes.append(Mistake("vips", f"{each!r} {what}", remedy))
+        except InvalidValue as error:
+            mistakes.append(error.at("vips", each))
     if mistakes:
         raise SpecError(mistakes)
     return tuple(dict.fromkeys(found))

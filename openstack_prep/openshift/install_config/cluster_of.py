@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.invalid import InvalidValue, shown
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.install_config import releases
@@ -59,9 +60,8 @@ def read(source: str | Path | Raw | Given, release: str) -> tuple[Cluster, Conte
 def _minor(release: str) -> int:
     try:
         return releases.minor(release)
-    except ValueError as error:
-        what, _, remedy = str(error).partition("; ")
-        raise SpecError([Mistake("release", f"{release!r} {what}", remedy)]) from None
+    except InvalidValue as error:
+        raise SpecError([error.at("release", release)]) from None
 
 
 class _Reading:
@@ -156,9 +156,8 @@ class _Reading:
             what = "is missing" if depth == len(steps) else f"lacks {steps[-1]}"
             newer = f": this release does not know {self._later[of]}" if of in self._later else ""
             return Mistake(place, what + newer, "add it")
-        said = str(error["ctx"]["error"]) if error["type"] == "value_error" else error["msg"].replace("Input ", "")
-        what, _, remedy = said.partition("; ")
-        return Mistake(place, f"{_shown(of, error['input'])} {what}", remedy or "correct it")
+        said = InvalidValue.of(error)
+        return Mistake(place, f"{_shown(of, error['input'])} {said.what}", said.remedy or "correct it")
 
 
 # --- values -------------------------------------------------------------------------------
@@ -209,12 +208,7 @@ def _without_repetition(cluster: Cluster) -> Cluster:
 
 
 def _shown(of: str, value: object) -> str:
-    if of.startswith(HIDDEN):
-        return "what stands there"
-    if isinstance(value, Mapping | list):
-        return "a mapping" if isinstance(value, Mapping) else "a list"
-    text = json.dumps(value, default=str)
-    return text if len(text) <= 40 else text[:37] + "..."
+    return "what stands there" if of.startswith(HIDDEN) else shown(value)
 
 
 @cache

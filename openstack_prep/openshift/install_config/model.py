@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from annotated_types import Ge, Le, Len
 
 from openstack_prep.base.fields import Address, Cidr, GiB, Name, Reads, Text
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.install_config import releases
 
@@ -17,7 +18,7 @@ STRICT = {"extra": "forbid", "strict": True}
 
 def _release(value: object) -> object:
     if isinstance(value, int | float):  # 4.20 without quotes is 4.2
-        raise ValueError('is a number to YAML; write the release in quotes, such as "4.20"')
+        raise InvalidValue("is a number to YAML", 'write the release in quotes, such as "4.20"')
     if isinstance(value, str):
         value = f"4.{releases.minor(value)}"
     return value

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 
 OLDEST, NEWEST = 2, 21
@@ -24,12 +25,12 @@ TWO_STACKS_SINCE = 14  # two subnets take a controlPlanePort (#6797)
 
 
 def minor(release: str) -> int:
-    """Return 18 for "4.18", "4.18.7" and "4.18.0-okd"; raises ValueError that says what to write instead."""
+    """Return 18 for "4.18", "4.18.7" and "4.18.0-okd"; raises InvalidValue."""
     found = re.fullmatch(r"4\.(\d{1,3})(\.[0-9A-Za-z.+-]+)?", release)
     if not found:
-        raise ValueError(f'is no release of OpenShift; write one such as "4.{NEWEST - 1}", in quotes')
+        raise InvalidValue("is no release of OpenShift", f'write one such as "4.{NEWEST - 1}", in quotes')
     if not OLDEST <= int(found[1]) <= NEWEST:
-        raise ValueError(f"is not a release we know; known are 4.{OLDEST} to 4.{NEWEST}")
+        raise InvalidValue("is not a release we know", f"known are 4.{OLDEST} to 4.{NEWEST}")
     return int(found[1])
 
 

@@ -12,6 +12,7 @@ from itertools import chain
 from urllib.parse import urlsplit
 
 from openstack_prep.base.errors import Mistake
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.content_rules import content_mistakes
@@ -28,9 +29,8 @@ def mistakes(cluster: Cluster, contents: Contents) -> list[Mistake]:
     """Return everything that is wrong with what is declared; an empty list when it can be installed."""
     try:
         release = releases.minor(cluster.release)
-    except ValueError as error:
-        what, _, remedy = str(error).partition("; ")
-        return [Mistake("release", f"{cluster.release!r} {what}", remedy)]
+    except InvalidValue as error:
+        return [error.at("release", cluster.release)]
     said = values(cluster, contents)
     found = [*unwritable(said, release), *content_mistakes(cluster, contents)]
     return found + list(chain.from_iterable(rule(cluster, release) for rule in RULES))

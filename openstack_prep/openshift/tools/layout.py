@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from openstack_prep.base.errors import DownloadError
+from openstack_prep.base.invalid import InvalidValue
 
 Arch = Literal["x86_64", "aarch64", "ppc64le", "s390x"]
 System = Literal["linux", "mac"]
@@ -51,7 +52,7 @@ def is_version(release: str) -> bool:
 
 
 def folder_of(release: str, mirror: str | None, arch: str) -> str:
-    """Return the URL or folder that has a release's sha256sum.txt; raises ValueError with the remedy.
+    """Return the URL or folder that has a release's sha256sum.txt; raises InvalidValue.
 
     ``release`` is a version, a channel, or that URL or folder itself.
     """
@@ -60,9 +61,8 @@ def folder_of(release: str, mirror: str | None, arch: str) -> str:
     if not re.fullmatch(f"{_VERSION}|{_CHANNEL}", release):
         number = re.fullmatch(r"v?4\.(\d+)", release)
         say = f"stable-4.{number[1]} or latest-4.{number[1]}" if number else "4.18.7, stable-4.18, latest"
-        raise ValueError(
-            f"is no version and no channel; write {say}, or the URL or folder of a sha256sum.txt, with a slash in it"
-        )
+        remedy = f"write {say}, or the URL or folder of a sha256sum.txt, with a slash in it"
+        raise InvalidValue("is no version and no channel", remedy)
     if mirror is None and "okd" in release:
         return f"{OKD}/{release}"
     return f"{(mirror or MIRROR).rstrip('/')}/{arch}/clients/ocp/{release}"

@@ -11,6 +11,7 @@ from typing import get_args
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import is_url
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.download.fetching import shown
 from openstack_prep.openshift.tools import layout
 from openstack_prep.openshift.tools.layout import NAMES, Arch, System
@@ -70,8 +71,8 @@ class Wanted:
     def _wrong_words(self) -> Iterator[Mistake]:
         try:
             layout.folder_of(self.release, self.mirror, self.arch)
-        except ValueError as error:
-            yield Mistake("release", f"{self.release!r} {error}")
+        except InvalidValue as error:
+            yield error.at("release", self.release)
         for where, place in (("release", self.release), ("mirror", self.mirror or "")):
             if "://" in place and (not is_url(place) or {"?", "#"} & {*place}):
                 yield Mistake(where, f"{shown(place)!r} is no folder", "write an http, https or file URL of one")
