@@ -125,32 +125,40 @@ def cluster(metadata: str | Path | None, infra_id: str | None) -> Metadata:
     return found
 
 
-def repairs(
-    metadata: Metadata,
-    *,
-    ingress_floating_ip: str | None = None,
-    api_floating_ip: str | None = None,
-    vips: Sequence[str] = (),
-    move: bool = False,
-) -> tuple[Resource, ...]:
-    """Return what has to stand after the installer: floating IPs on the virtual ports, pairs on all nodes.
+@dataclass(frozen=True, kw_only=True)
+class ClusterAddresses:
+    """The addresses that a cluster needs after the installer: floating IPs on its virtual ports, pairs on its nodes.
 
-    Floating IPs are given by address or id.  The installer attaches that of the API, and since 4.6
-    that of ingress when it is in install-config.yaml.  Raises SpecError.
+    The installer itself attaches the floating IP of the API and, since 4.6, that of ingress if it is in
+    install-config.yaml.
     """
-    infra_id = metadata.infra_id
-    ports = {
-        naming.api_port(infra_id): api_floating_ip,
-        naming.ingress_port(infra_id): ingress_floating_ip,
-    }
-    found: list[Resource] = [
-        FloatingIPAttachment(port=port, tag=naming.tag(infra_id), move=move, **_by_address_or_id(given))
-        for port, given in ports.items()
-        if given
-    ]
-    if vips:
-        found.append(AddressPairs(name=infra_id, infra_id=infra_id, addresses=_blocks(vips), prune=False))
-    return tuple(found)
+
+    ingress_floating_ip: str | None = None
+    """Floating IP for the ingress port, by address or ID."""
+    api_floating_ip: str | None = None
+    """Floating IP for the API port, by address or ID."""
+    vips: Sequence[str] = ()
+    """Addresses and networks to allow on all nodes."""
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return tuple(filter(None, (self.ingress_floating_ip, self.api_floating_ip, *self.vips)))
+
+    def resources(self, infra_id: str, *, move: bool = False) -> tuple[Resource, ...]:
+        """Return what to apply; ``move`` allows to detach a floating IP from another port.  Raises SpecError."""
+        ports = {
+            naming.api_port(infra_id): self.api_floating_ip,
+            naming.ingress_port(infra_id): self.ingress_floating_ip,
+        }
+        resources: list[Resource] = [
+            FloatingIPAttachment(port=port, tag=naming.tag(infra_id), move=move, **_by_address_or_id(given))
+            for port, given in ports.items()
+            if given
+        ]
+        if self.vips:
+            addresses = _blocks(self.vips)
+            resources.append(AddressPairs(name=infra_id, infra_id=infra_id, addresses=addresses, prune=False))
+        return tuple(resources)
 
 
 def _by_address_or_id(given: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_cluster import seconds
+from openstack_prep.cli.openshift.post_ipi import add_addresses, given_addresses
 from openstack_prep.cli.openshift.pre_ipi import add_preparation, prepare
 from openstack_prep.cli.running import code_of, no_garbage
 
@@ -28,10 +29,8 @@ def add(command: AddCommand) -> None:
     parser.usage = USAGE
     parser.add_argument("--spec", type=Path, metavar="SPEC", help="apply it first (pre-ipi); it has the install_config")
     parser.add_argument("--dir", type=Path, metavar="DIR", help="the installer's --dir, when its own words lack it")
-    parser.add_argument("--ingress-ip", metavar="ADDR", help="floating IP, by address or id, for the ingress port")
-    parser.add_argument("--api-ip", metavar="ADDR", help="floating IP, by address or id, for the API port")
-    parser.add_argument("--vip", action="append", default=[], metavar="ADDR", help="allow it, too, on all nodes")
-    parser.add_argument("--wait", type=seconds, metavar="SECONDS", help="that long for the ports (the whole run)")
+    add_addresses(parser)
+    parser.add_argument("--wait", type=seconds, metavar="SECONDS", help="wait for the ports (default: the whole run)")
     parser.add_argument("--no-check", action="store_true", help="start the installer even if check finds errors")
     add_preparation(parser)
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="behind --: the installer and its words")
@@ -56,7 +55,7 @@ def _around(options: argparse.Namespace) -> int:
     if options.format != "text":
         raise ConfigError("--format: the installer's output is passed through; openstack-prep show has formats")
     with no_garbage():
-        from openstack_prep.hooks.installation import Wishes
+        from openstack_prep.hooks.installation import InstallOptions
         from openstack_prep.hooks.ipi import Command, ipi
         from openstack_prep.hooks.pre_ipi import warnings
         from openstack_prep.openshift.check.preflight import HOSTS
@@ -66,17 +65,15 @@ def _around(options: argparse.Namespace) -> int:
         ready = _ready(options, Command(options.command))
         if ready.report.interrupted:
             return code_of(ready.report)
-        for each in warnings(ready.findings, options.ingress_ip or ready.ingress_floating_ip):
+        for each in warnings(ready.findings, options.ingress_floating_ip or ready.ingress_floating_ip):
             _tell(str(each))
         ready.raise_for_problems()
     outcome = ipi(
         options.command,
         ready=ready,
         folder=options.dir,
-        wishes=Wishes(
-            ingress_floating_ip=options.ingress_ip,
-            api_floating_ip=options.api_ip,
-            vips=tuple(options.vip),
+        options=InstallOptions(
+            **given_addresses(options),
             wait=options.wait,
             check=not options.no_check,
             hosts=options.hosts or HOSTS,
