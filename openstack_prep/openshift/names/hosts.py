@@ -129,22 +129,16 @@ def dnsmasq_lines(names: Names) -> list[str]:
 
 
 def zone(names: Names, *, server: str, today: date, old: str = "") -> str:
-    """Return a zone for BIND with the cluster's domain, served by the host ``server``.
+    """Return the cluster's domain as a zone for BIND, served by the host ``server``.
 
-    The serial is ``YYYYMMDDnn``, always above that of the ``old`` zone (RFC 1982); a zone that says
-    the same as the old one is the old one, so its serial stays.
+    The serial is ``YYYYMMDDnn`` and always higher than that of the ``old`` zone (RFC 1982).  If nothing else
+    differs, the old zone is returned with its serial.
     """
-    before = _serial(old)
-    if before is not None and old == _zone(names, server, before):
+    found = re.search(r"\bSOA\s+\S+\s+\S+\s*\(?\s*(\d+)", old)
+    serial = int(found[1]) if found else 0
+    if old == _zone(names, server, serial):
         return old
-    first = int(f"{today:%Y%m%d}00")
-    serial = first if before is None or before < first else (before + 1) % 2**32 or 1
-    return _zone(names, server, serial)
-
-
-def _serial(text: str) -> int | None:
-    found = re.search(r"\bSOA\s+\S+\s+\S+\s*\(?\s*(\d+)", text)
-    return int(found[1]) if found else None
+    return _zone(names, server, max(int(f"{today:%Y%m%d}00"), serial + 1) % 2**32 or 1)
 
 
 def _zone(names: Names, server: str, serial: int) -> str:
