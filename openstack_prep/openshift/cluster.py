@@ -17,7 +17,7 @@ from openstack_prep.base.fields import block
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw
 from openstack_prep.core.model import Resource
-from openstack_prep.openshift.install_config_file import KEPT
+from openstack_prep.openshift.installer.traces import find_file
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.lists import installer_names as naming
@@ -106,10 +106,8 @@ def _mistakes(path: Path, data: Raw) -> Iterator[Mistake]:
 
 
 def find_metadata(given: str | Path) -> Path:
-    """Return the metadata.json of the installer's folder, or of its path; its kept copy when destroy has removed it."""
-    path = Path(given) / METADATA if Path(given).is_dir() else Path(given)
-    kept = path.with_name(path.name + KEPT)
-    return kept if not path.exists() and kept.exists() else path
+    """Return the metadata.json at a path or in a folder; its copy if destroy has deleted it."""
+    return find_file(given, METADATA)
 
 
 def cluster(metadata: str | Path | None, infra_id: str | None) -> Metadata:

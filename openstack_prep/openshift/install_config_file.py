@@ -26,10 +26,11 @@ from openstack_prep.openshift import install_config
 from openstack_prep.openshift.install_config import Cluster, Contents
 from openstack_prep.openshift.install_config.content_rules import are_public_keys
 from openstack_prep.openshift.install_config.document import compact
+from openstack_prep.openshift.installer.traces import KEPT as KEPT
+from openstack_prep.openshift.installer.traces import copy_of
 from openstack_prep.resources.addresses.floating_ip import FloatingIP, InstallerInput, given_address
 from openstack_prep.resources.files.clouds_entry import folder_of
 
-KEPT = ".kept"
 GONE = Condition("(the file is gone)")
 STATE = (".openshift_install_state.json", "metadata.json")
 FLOATING = {"api_floating_ip": ("apiFloatingIP", "lbFloatingIP"), "ingress_floating_ip": ("ingressFloatingIP",)}
@@ -74,7 +75,7 @@ class InstallConfig(InstallerInput, Cluster):
 
     @property
     def kept(self) -> Path:
-        return self.file.with_name(self.file.name + KEPT)
+        return copy_of(self.file)
 
     # --- what should be -------------------------------------------------------------------
 
