@@ -209,8 +209,8 @@ class Installation:
             metadata = self._metadata()
             if code:
                 self.tell(f"the installer ended with {code}; once the cluster is there: {self._by_hand()}")
-                self.tell(f"to go on: {self.place.to_go_on}")
-                self.tell(f"to begin anew: {self.place.to_begin_anew}")
+                self.tell(f"to continue: {self.place.to_go_on}")
+                self.tell(f"to start over: {self.place.to_begin_anew}")
             elif self._addresses.all:
                 spec = spec_of(metadata, self._addresses)
                 report = api.apply(self.cloud, spec, lock_timeout=self.options.lock_timeout)

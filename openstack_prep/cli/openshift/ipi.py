@@ -1,4 +1,4 @@
-"""``ipi``: ``openshift-install`` with all that belongs around it."""
+"""``ipi``: run ``openshift-install`` with pre-checks, floating IPs and address pairs."""
 
 from __future__ import annotations
 
@@ -25,15 +25,27 @@ USAGE = "openstack-prep ipi [options] -- openshift-install create cluster [insta
 
 
 def add(command: AddCommand) -> None:
-    parser = command("ipi", _run, "run openshift-install: checked before, addresses attached meanwhile, pairs after")
+    parser = command("ipi", _run, "run the installer with pre-checks, floating IPs and address pairs")
     parser.usage = USAGE
-    parser.add_argument("--spec", type=Path, metavar="SPEC", help="apply it first (pre-ipi); it has the install_config")
-    parser.add_argument("--dir", type=Path, metavar="DIR", help="the installer's --dir, when its own words lack it")
+    parser.add_argument(
+        "--spec",
+        type=Path,
+        metavar="SPEC",
+        help="apply this spec first, as pre-ipi does; it declares the install_config",
+    )
+    parser.add_argument(
+        "--dir", type=Path, metavar="DIR", help="--dir of the installer, unless its command line has one"
+    )
     add_addresses(parser)
-    parser.add_argument("--wait", type=seconds, metavar="SECONDS", help="wait for the ports (default: the whole run)")
-    parser.add_argument("--no-check", action="store_true", help="start the installer even if check finds errors")
+    parser.add_argument(
+        "--wait",
+        type=seconds,
+        metavar="SECONDS",
+        help="time to wait for the virtual ports (default: until the installer ends)",
+    )
+    parser.add_argument("--no-check", action="store_true", help="skip the pre-installation checks")
     add_preparation(parser)
-    parser.add_argument("command", nargs="*", metavar="COMMAND", help="behind --: the installer and its words")
+    parser.add_argument("command", nargs="*", metavar="COMMAND", help="installer command line, after --")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -42,18 +54,18 @@ def _run(options: argparse.Namespace) -> int:
 
     try:
         return _around(options)
-    except NotReady as error:  # several findings of some lines: each line is ours, not the installer's
+    except NotReady as error:  # each line gets our prefix, unlike the installer's
         _tell(str(error))
         return error.exit_code
 
 
 def _around(options: argparse.Namespace) -> int:
     if not options.command:
-        raise ConfigError(f"there is no command to run; write {USAGE}")
+        raise ConfigError(f"no installer command given; write {USAGE}")
     if options.command[0].startswith("-"):
-        raise ConfigError(f"{options.command[0]}: our own options go before --; write {USAGE}")
+        raise ConfigError(f"{options.command[0]}: options of openstack-prep go before --; write {USAGE}")
     if options.format != "text":
-        raise ConfigError("--format: the installer's output is passed through; openstack-prep show has formats")
+        raise ConfigError("--format does not apply to ipi, which passes the installer's output through; leave it out")
     with no_garbage():
         from openstack_prep.hooks.installation import InstallOptions
         from openstack_prep.hooks.ipi import Command, ipi
@@ -88,7 +100,7 @@ def _around(options: argparse.Namespace) -> int:
 
 
 def _ready(options: argparse.Namespace, command: Command) -> Ready:
-    """Return what the spec says of the installer's folder; for a new cluster it is applied, printing to stderr."""
+    """Return the installer's folder by the spec; before `create cluster`, apply the spec, with its output on stderr."""
     from openstack_prep.core.plan import Report
     from openstack_prep.hooks.pre_ipi import checked, installation_of
     from openstack_prep.spec import load_spec
@@ -96,21 +108,21 @@ def _ready(options: argparse.Namespace, command: Command) -> Ready:
     spec = load_spec(options.spec)
     if not command.creates:
         return checked(spec, Report(()), look=False)
-    command.release(installation_of(spec).release)  # before anything is made for another one
+    command.release(installation_of(spec).release)  # fails before anything is created for another release
     with contextlib.redirect_stdout(sys.stderr):
         ready = prepare(options, look=not options.no_check)
         print(ready.report.summary)
     return ready
 
 
-_one_at_a_time = threading.Lock()
+_printing = threading.Lock()
 
 
 def _tell(text: str) -> None:
-    """Print lines beside the installer's own, each whole; that nobody reads them does not end our part."""
-    with _one_at_a_time:
+    """Print whole lines between those of the installer; a closed stderr does not end our part."""
+    with _printing:
         try:
             sys.stderr.write("".join(f"openstack-prep: {line}\n" for line in text.splitlines()))
             sys.stderr.flush()
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # what is left is flushed at the exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # Python flushes what is left at the exit

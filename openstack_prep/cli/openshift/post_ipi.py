@@ -1,4 +1,4 @@
-"""``post-ipi``: after ``openshift-install``, floating IPs to the virtual ports and pairs to the nodes."""
+"""``post-ipi``: after ``openshift-install``, attach floating IPs and add allowed address pairs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from openstack_prep.cli.running import add_lock_timeout, carry_out
 
 
 def add(command: AddCommand) -> None:
-    parser = command("post-ipi", _run, "after openshift-install: floating IPs to the virtual ports, pairs to the nodes")
+    parser = command("post-ipi", _run, "after openshift-install: attach floating IPs and add allowed address pairs")
     add_cluster_options(parser)
     add_addresses(parser)
-    parser.add_argument("--wait", type=seconds, default=0, metavar="SECONDS", help="wait for the ports (default: 0)")
+    parser.add_argument(
+        "--wait", type=seconds, default=0, metavar="SECONDS", help="time to wait for the virtual ports (default: 0)"
+    )
     parser.add_argument("--move", action="store_true", help="allow to detach a floating IP from another port")
-    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
     add_lock_timeout(parser)
 
 

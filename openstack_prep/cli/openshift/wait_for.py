@@ -1,4 +1,4 @@
-"""``wait-for``: until the installer has made a virtual port."""
+"""``wait-for``: wait until the installer has created a virtual port."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ SECONDS = 1800.0
 
 
 def add(command: AddCommand) -> None:
-    parser = command("wait-for", _run, "wait until the installer has made a virtual port; 1: it is not there in time")
-    parser.add_argument("port", choices=PORTS, help="which of the two")
+    parser = command("wait-for", _run, "wait until the installer has created a virtual port (exit 1 on timeout)")
+    parser.add_argument("port", choices=PORTS, help="the virtual port")
     add_cluster_options(parser)
-    parser.add_argument("--timeout", type=seconds, default=SECONDS, metavar="SECONDS", help=f"({SECONDS:.0f})")
+    parser.add_argument("--timeout", type=seconds, default=SECONDS, metavar="SECONDS", help=f"(default: {SECONDS:.0f})")
 
 
 def _run(options: argparse.Namespace) -> int:

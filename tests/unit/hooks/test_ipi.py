@@ -169,8 +169,8 @@ def test_its_code_is_stronger_than_our_trouble(folder: Path, services: requests_
 def test_a_failure_shows_the_way_on_and_the_way_back(folder: Path) -> None:
     _, told = run(folder, f"echo '{metadata(ID)}' > metadata.json; {KEPT}; exit 6")
     assert told[-2:] == [
-        f"to go on: openshift-install wait-for install-complete --dir {folder}",
-        f"to begin anew: openshift-install destroy cluster --dir {folder} "
+        f"to continue: openshift-install wait-for install-complete --dir {folder}",
+        f"to start over: openshift-install destroy cluster --dir {folder} "
         f"(or openstack-prep cleanup --metadata {folder}), "
         f"then rm -f {folder}/metadata.json {folder}/.openshift_install_state.json",
     ]
@@ -247,7 +247,7 @@ def test_wrong_words(folder: Path, capsys: pytest.CaptureFixture[str], services:
     assert main(["ipi", "--dir", "ocp"]) == 2
     assert "write openstack-prep ipi [options] -- openshift-install create cluster" in capsys.readouterr().err
     assert main(["ipi", "--", "--hosts", "hosts", "./openshift-install", "create", "cluster"]) == 2
-    assert "--hosts: our own options go before --; write openstack-prep ipi" in capsys.readouterr().err
+    assert "--hosts: options of openstack-prep go before --; write openstack-prep ipi" in capsys.readouterr().err
     assert main(["ipi", "--no-check", "--", "sh", "create", "cluster"]) == 2
     said = "write one, or give the spec that declares it; one in another folder is named by --dir"
     assert said in capsys.readouterr().err
