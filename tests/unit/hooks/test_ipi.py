@@ -283,7 +283,7 @@ def test_hosts_that_cannot_be_read_are_said_before_anything_is_changed(
 ) -> None:
     Path("spec.yaml").write_text(SPEC)
     assert main(["pre-ipi", "--yes", "--os-cloud", "lab", "--hosts", "nothing", "spec.yaml"]) == 2
-    assert "nothing: cannot be read: No such file or directory; name a hosts file" in capsys.readouterr().err
+    assert "nothing: cannot be read: No such file or directory; give a hosts file" in capsys.readouterr().err
     assert sent(services) == []
 
 

@@ -47,7 +47,7 @@ def test_a_lost_file_is_rebuilt(tmp_path: Path) -> None:
 
 
 def test_a_clusters_name_is_no_infra_id() -> None:
-    with pytest.raises(SpecError, match="'demo' is none; write the cluster's name, a hyphen and its five"):
+    with pytest.raises(SpecError, match="'demo' is not a valid infraID; write the cluster's name"):
         rebuild_metadata("demo")
 
 
@@ -56,7 +56,7 @@ def test_a_clusters_name_is_no_infra_id() -> None:
     [
         ("{", "metadata.json: is not JSON"),
         ("\udcff", "metadata.json: is not JSON"),
-        ("[]", "metadata.json: is not a mapping; name the installer's folder, or give the infraID"),
+        ("[]", "metadata.json: is not a mapping; give the installer's folder or the infraID"),
     ],
 )
 def test_what_is_no_metadata(tmp_path: Path, text: str, said: str) -> None:
@@ -67,7 +67,7 @@ def test_what_is_no_metadata(tmp_path: Path, text: str, said: str) -> None:
 
 
 def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="cannot be read: No such file or directory; name the installer's folder"):
+    with pytest.raises(SpecError, match="cannot be read: No such file or directory; give the installer's folder"):
         read_metadata(tmp_path / "metadata.json")
 
 
@@ -84,7 +84,7 @@ def test_every_mistake_at_once(tmp_path: Path) -> None:
 
 def test_the_file_of_two_clusters(tmp_path: Path) -> None:
     path = written(tmp_path, openstack={"identifier": {"openshiftClusterID": "other-aaaaa"}})
-    with pytest.raises(SpecError, match="openshiftClusterID is 'other-aaaaa', but infraID 'demo-fc79k'"):
+    with pytest.raises(SpecError, match="openshiftClusterID is 'other-aaaaa', but infraID is 'demo-fc79k'"):
         read_metadata(path)
 
 

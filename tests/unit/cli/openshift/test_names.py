@@ -109,7 +109,7 @@ def test_only_a_file_is_written(run: Run, config: Path, tmp_path: Path, form: st
     for place in ("pipe", "/dev/null", "."):
         code, out, err = run("--as", form, "--server", "ns.example.net", "--write", place)
         assert (code, out) == (2, "")
-        assert f"{Path(place)}: is no regular file; name another" in err
+        assert f"{Path(place)}: is not a regular file; give another" in err
     assert (tmp_path / "pipe").is_fifo()
     assert Path("/dev/null").is_char_device()
 
