@@ -290,7 +290,7 @@ def test_a_private_key_is_refused_and_nowhere_shown(site: Site, make: Make, fold
 
 def test_contents_are_called_as_the_spec_has_them(site: Site, make: Make, folder: Path) -> None:
     assert refusals(site, make(additional_trust_bundle_policy="Always")) == [
-        "additional_trust_bundle_policy: there is no bundle it is for; give additional_trust_bundle_file"
+        "additional_trust_bundle_policy: requires a bundle; give additional_trust_bundle_file"
     ]
     lost = str(folder / "gone.pem")
     assert refusals(site, make(additional_trust_bundle_policy="Always", additional_trust_bundle_file=lost)) == [
@@ -356,9 +356,9 @@ def test_a_floating_ip_that_went_meanwhile(site: Site, make: Make, neutron: list
 @pytest.mark.parametrize(
     ("release", "said"),
     [
-        ("4.20", 'install_config.release: 4.2 is a number to YAML; write the release in quotes, such as "4.20"'),
-        ('"4.22"', 'install_config.release: "4.22" is not a release we know; known are 4.2 to 4.21'),
-        ('"4.1"', 'install_config.release: "4.1" is not a release we know; known are 4.2 to 4.21'),
+        ("4.20", 'install_config.release: 4.2 is a number in YAML; write the release in quotes, such as "4.20"'),
+        ('"4.22"', 'install_config.release: "4.22" is not a supported release; supported are 4.2 to 4.21'),
+        ('"4.1"', 'install_config.release: "4.1" is not a supported release; supported are 4.2 to 4.21'),
     ],
 )
 def test_a_release_that_is_none(folder: Path, release: str, said: str) -> None:
