@@ -173,10 +173,6 @@ def _volume(cloud: Cloud, left: Record, collection: str = "volumes") -> None:
         _until_gone(what, status)
 
 
-def _snapshot(cloud: Cloud, left: Record) -> None:
-    _volume(cloud, left, "snapshots")
-
-
 def _load_balancer(cloud: Cloud, left: Record) -> None:
     path = f"/lbaas/loadbalancers/{left.id}"
     with contextlib.suppress(NotFound):
@@ -228,7 +224,7 @@ def _container(cloud: Cloud, left: Record) -> None:
 _REMOVALS: dict[str, Callable[[Cloud, Record], None]] = {
     "server": _server,
     "volume": _volume,
-    "volume_snapshot": _snapshot,
+    "volume_snapshot": lambda cloud, left: _volume(cloud, left, "snapshots"),
     "load_balancer": _load_balancer,
     "router": _router,
     "container": _container,

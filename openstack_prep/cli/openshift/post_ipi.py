@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from openstack_prep.base.raw import Values
 from openstack_prep.cli import AddCommand
@@ -25,13 +24,11 @@ def add(command: AddCommand) -> None:
 
 def add_addresses(parser: argparse.ArgumentParser) -> None:
     """Add an option per field of ClusterAddresses."""
-
-    def add(option: str, field: str, text: str, **how: Any) -> None:
-        parser.add_argument(option, dest=field, metavar="ADDR", help=text, **how)
-
-    add("--ingress-ip", "ingress_floating_ip", "floating IP for the ingress port, by address or ID")
-    add("--api-ip", "api_floating_ip", "floating IP for the API port, by address or ID")
-    add("--vip", "vips", "address or network to allow on all nodes; repeatable", action="append", default=[])
+    for port in ("ingress", "api"):
+        text = f"floating IP for the {port} port, by address or ID"
+        parser.add_argument(f"--{port}-ip", dest=f"{port}_floating_ip", metavar="ADDR", help=text)
+    text = "address or network to allow on all nodes; repeatable"
+    parser.add_argument("--vip", dest="vips", action="append", default=[], metavar="ADDR", help=text)
 
 
 def given_addresses(options: argparse.Namespace) -> Values:

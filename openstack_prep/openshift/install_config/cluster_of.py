@@ -48,11 +48,11 @@ def read(source: str | Path | Raw | Given, release: str) -> tuple[Cluster, Conte
     number = _minor(release)
     given = source if isinstance(source, Given) else Given(source)
     reading = _Reading(given, number)
-    secret = reading.said.get("pull_secret")
+    secret = reading.values.get("pull_secret")
     contents = Contents(
         pull_secret=None if secret is None else Secret(secret),
-        ssh_key=reading.said.get("ssh_key"),
-        additional_trust_bundle=reading.said.get("additional_trust_bundle"),
+        ssh_key=reading.values.get("ssh_key"),
+        additional_trust_bundle=reading.values.get("additional_trust_bundle"),
     )
     return _without_repetition(reading.cluster(release)), contents
 
@@ -69,7 +69,7 @@ class _Reading:
 
     def __init__(self, given: Given, release: int) -> None:
         self._given = given
-        self.said: Values = {}
+        self.values: Values = {}
         self._paths: dict[str, str] = {}
         self._later: dict[str, str] = {}
         self._mistakes = list(given.repeated)
@@ -94,7 +94,7 @@ class _Reading:
                 continue
             self._paths[of] = spelling.path
             try:
-                self.said[of] = spelling.given(_typed(spelling.name, value, scalar=of in CONTENTS))
+                self.values[of] = spelling.given(_typed(spelling.name, value, scalar=of in CONTENTS))
             except (AttributeError, KeyError, TypeError, ValueError):
                 kind = KINDS.get(TYPES.get(spelling.name.lower(), str), "what the installer accepts")
                 remedy = "write it in single quotes" if of in CONTENTS else f"see the documentation of {spelling.name}"
@@ -106,7 +106,7 @@ class _Reading:
 
     def _part_cluster_networks(self) -> None:
         """Separate the networks of pods from the host prefix; a spec has one for all IPv4 networks."""
-        networks = self.said.pop("cluster_networks", [])
+        networks = self.values.pop("cluster_networks", [])
         try:
             parted = [_cluster_network(each) for each in networks]
         except (AttributeError, KeyError, TypeError, ValueError):
@@ -115,17 +115,17 @@ class _Reading:
             )
             return
         if parted:
-            self.said["cluster_networks"] = [cidr for cidr, _ in parted]
+            self.values["cluster_networks"] = [cidr for cidr, _ in parted]
             self._paths["host_prefix"] = f"{self._paths['cluster_networks']}[].hostPrefix"
-            self.said |= next(({"host_prefix": length} for cidr, length in parted if ":" not in cidr), {})
+            self.values |= next(({"host_prefix": length} for cidr, length in parted if ":" not in cidr), {})
 
     def _check_constants(self) -> None:
         for of, known in CONSTANTS.items():
-            said = self.said.pop(of, None)
-            if said is None and of == "api_version":
+            values = self.values.pop(of, None)
+            if values is None and of == "api_version":
                 self._wrong(of, "is missing", f"write {known[0]}")
-            elif said not in (None, *known):
-                self._wrong(of, f"{said!r} is not accepted by the installer", f"write {known[0]}")
+            elif values not in (None, *known):
+                self._wrong(of, f"{values!r} is not accepted by the installer", f"write {known[0]}")
         pools = self._given.value("compute")
         if isinstance(pools, list) and len(pools) > 1:
             what = f"has {len(pools)} pools, but OpenStack supports only one, worker"
@@ -135,9 +135,9 @@ class _Reading:
         """Return the declared cluster; raises SpecError."""
         from pydantic import ValidationError
 
-        said = {"cloud": os.environ.get("OS_CLOUD") or CLOUD} | self.said | {"release": release}
+        values = {"cloud": os.environ.get("OS_CLOUD") or CLOUD} | self.values | {"release": release}
         try:
-            nested = _nested({of: value for of, value in said.items() if of not in CONTENTS})
+            nested = _nested({of: value for of, value in values.items() if of not in CONTENTS})
             cluster: Cluster = _adapter().validate_json(json.dumps(nested))
         except ValidationError as error:
             for each in error.errors(include_url=False):
@@ -160,8 +160,8 @@ class _Reading:
             what = "is missing" if depth == len(steps) else f"lacks {steps[-1]}"
             newer = f": this release does not know {self._later[of]}" if of in self._later else ""
             return Mistake(place, what + newer, "add it")
-        said = InvalidValue.of(error)
-        return Mistake(place, f"{_shown(of, error['input'])} {said.what}", said.remedy or "correct it")
+        invalid = InvalidValue.of(error)
+        return Mistake(place, f"{_shown(of, error['input'])} {invalid.what}", invalid.remedy or "correct it")
 
 
 # --- values -------------------------------------------------------------------------------
@@ -191,10 +191,10 @@ def _cluster_network(value: Raw) -> tuple[str, int]:
     return members["cidr"], length or network.max_prefixlen - members["hostsubnetlength"]
 
 
-def _nested(said: Raw) -> Values:
+def _nested(values: Raw) -> Values:
     """Return dotted names as nested mappings."""
     nested: Values = {}
-    for of, value in said.items():
+    for of, value in values.items():
         *parents, last = of.split(".")
         inner = nested
         for each in parents:

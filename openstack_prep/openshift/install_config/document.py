@@ -25,31 +25,31 @@ def document(cluster: Cluster, contents: Contents) -> dict[str, object]:
     The pull secret stays a Secret.  Raises InvalidValue for an unsupported release.
     """
     release = releases.minor(cluster.release)
-    said = values(cluster, contents)
+    declared = values(cluster, contents)
     written: dict[str, object] = {}
     for field in FIELDS:
         spelling = field.spelling(release)
-        if field.of in said and spelling is not None:
-            _put(written, spelling.path, spelling.shaped(said[field.of]))
+        if field.of in declared and spelling is not None:
+            _put(written, spelling.path, spelling.shaped(declared[field.of]))
     return written
 
 
 def values(cluster: Cluster, contents: Contents) -> dict[str, object]:
     """Return all values by their names in a spec, with the constants of every install-config."""
-    said = dict(_flat("", cluster)) | dict(_flat("", contents))
-    said["api_version"] = "v1"
-    said["control_plane.name"], said["compute.name"] = "master", "worker"
+    declared = dict(_flat("", cluster)) | dict(_flat("", contents))
+    declared["api_version"] = "v1"
+    declared["control_plane.name"], declared["compute.name"] = "master", "worker"
     for pool in ("control_plane", "compute"):  # required by the installer's CRD, though not by its program
         if cluster.machines.flavor is not None:
-            said.setdefault(f"{pool}.flavor", cluster.machines.flavor)
-    said["network_type"] = cluster.network_type or default_network_type(cluster.release)
-    said["cluster_networks"] = [
+            declared.setdefault(f"{pool}.flavor", cluster.machines.flavor)
+    declared["network_type"] = cluster.network_type or default_network_type(cluster.release)
+    declared["cluster_networks"] = [
         {"cidr": each, "hostPrefix": HOST_PREFIX_IPV6 if ":" in each else cluster.host_prefix}
         for each in cluster.cluster_networks
     ]
     if contents.pull_secret is not None:
-        said["pull_secret"] = compact(contents.pull_secret)
-    return said
+        declared["pull_secret"] = compact(contents.pull_secret)
+    return declared
 
 
 def default_network_type(release: str) -> str:

@@ -23,11 +23,7 @@ def _replicas(cluster: Cluster, release: int) -> Iterator[Mistake]:
     elif masters == 2:
         yield Mistake(where, "two replicas require fencing, which OpenStack does not support", "set 3")
     elif masters > 3:
-        yield Mistake(
-            where,
-            f"{masters} replicas are not supported",
-            "set 3, and add machines to the cluster later",
-        )
+        yield Mistake(where, f"{masters} replicas are not supported", "set 3, and add machines to the cluster later")
     elif masters == 0:
         yield Mistake(where, "a cluster needs a control plane", "set 3")
 

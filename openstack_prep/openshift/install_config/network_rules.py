@@ -25,9 +25,8 @@ def _network_type(cluster: Cluster, release: int) -> Iterator[Mistake]:
     kind = cluster.network_type
     gone = releases.NETWORK_TYPES_GONE.get((kind or "").lower(), NEVER)
     if release >= gone:
-        yield Mistake(
-            "network_type", f"new clusters do not support {kind} since 4.{gone}", "leave it out: OVNKubernetes"
-        )
+        what = f"new clusters do not support {kind} since 4.{gone}"
+        yield Mistake("network_type", what, "leave it out: OVNKubernetes")
 
 
 def _networks(cluster: Cluster, release: int) -> Iterator[Mistake]:
@@ -71,9 +70,8 @@ def _ipv6(cluster: Cluster, release: int) -> Iterator[Mistake]:
     if cluster.network_type not in (None, "OVNKubernetes"):
         yield Mistake("network_type", f"{cluster.network_type} does not support IPv6", "leave it out: OVNKubernetes")
     if not cluster.machines_subnets:
-        yield Mistake(
-            "machines_subnets", "the installer does not create IPv6 subnets", "create the subnets, and list them here"
-        )
+        what = "the installer does not create IPv6 subnets"
+        yield Mistake("machines_subnets", what, "create the subnets, and list them here")
     for name in ("machines_subnets", "api_vips", "ingress_vips"):
         count = len(getattr(cluster, name))
         if len(versions) == 2 and count != 2 and (count or name != "machines_subnets"):
@@ -93,9 +91,8 @@ def _vips(cluster: Cluster, release: int) -> Iterator[Mistake]:
                 yield Mistake(name, f"{each} is not in machine_networks", "choose an address in them")
     both = set(cluster.api_vips) & set(cluster.ingress_vips)
     if both and own:
-        yield Mistake(
-            "ingress_vips", f"{', '.join(sorted(both))} is used by the API already", "choose a different address"
-        )
+        what = f"{', '.join(sorted(both))} is used by the API already"
+        yield Mistake("ingress_vips", what, "choose a different address")
 
 
 def _floating_ips(cluster: Cluster, release: int) -> Iterator[Mistake]:
@@ -114,9 +111,7 @@ def _own_subnet(cluster: Cluster, release: int) -> Iterator[Mistake]:
     named += [("machines_network", cluster.machines_network)] if cluster.machines_network else []
     for where, each in named:
         if bool(each.id) == bool(each.name):
-            yield Mistake(
-                where, "has neither an ID nor a name" if not each.id else "has both an ID and a name", "give one"
-            )
+            yield Mistake(where, f"has {'both an ID and' if each.id else 'neither an ID nor'} a name", "give one")
         elif each.name and release < TWO_STACKS_SINCE:
             what = f"4.{release} takes subnets by ID; by name since 4.{TWO_STACKS_SINCE}"
             yield Mistake(where, what, "give the ID")

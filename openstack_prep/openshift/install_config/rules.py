@@ -31,20 +31,20 @@ def mistakes(cluster: Cluster, contents: Contents) -> list[Mistake]:
         release = releases.minor(cluster.release)
     except InvalidValue as error:
         return [error.at("release", cluster.release)]
-    said = values(cluster, contents)
-    found = [*unwritable(said, release), *content_mistakes(cluster, contents)]
+    declared = values(cluster, contents)
+    found = [*unwritable(declared, release), *content_mistakes(cluster, contents)]
     return found + list(chain.from_iterable(rule(cluster, release) for rule in RULES))
 
 
-def unwritable(said: Raw, release: int) -> Iterator[Mistake]:
+def unwritable(declared: Raw, release: int) -> Iterator[Mistake]:
     """Yield the values for which a release has no field, by the table."""
     for field in FIELDS:
-        if field.of not in said:
+        if field.of not in declared:
             continue
         spelling = field.spelling(release)
         if spelling is None:
             yield _not_yet_or_no_longer(field, release)
-        elif spelling.single and len(said[field.of]) > 1:
+        elif spelling.single and len(declared[field.of]) > 1:
             newer = field.spellings[0]
             what = f"{spelling.name} of 4.{release} takes one value; {newer.name}, since 4.{newer.since}, takes several"
             yield Mistake(field.of, what, "give one")
