@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from annotated_types import Ge, Gt, Le, Len
 
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Values
 
 if TYPE_CHECKING:
@@ -84,11 +85,11 @@ def size(unit: str) -> Callable[[object], object]:
             return value
         found = _SIZE.fullmatch(value)
         if not found or found[2].lower() not in _UNITS:
-            raise ValueError(f"is not a size; write a number of {unit}, or one with a unit such as 16{unit}")
+            raise InvalidValue("is not a size", f"write a number of {unit}, or one with a unit such as 16{unit}")
         factor = _UNITS[found[2].lower()]
         number = float(found[1]) * (factor or one) / one
         if number != int(number) or (factor and number < 0):
-            raise ValueError(f"is not a whole number of {unit}")
+            raise InvalidValue(f"is not a whole number of {unit}")
         return int(number)
 
     return read
@@ -116,7 +117,7 @@ def address(value: object) -> object:
     try:
         return str(ipaddress.ip_address(value))
     except ValueError:
-        raise ValueError("is not an IP address; write one such as 192.0.2.10 or 2001:db8::10") from None
+        raise InvalidValue("is not an IP address", "write one such as 192.0.2.10 or 2001:db8::10") from None
 
 
 def is_address(text: str) -> bool:
@@ -134,7 +135,7 @@ def cidr(value: object) -> object:
     try:
         return str(ipaddress.ip_network(value))
     except ValueError as error:
-        raise ValueError(f"is not a network in CIDR form ({error}); write one such as 192.0.2.0/24") from None
+        raise InvalidValue(f"is not a network in CIDR form ({error})", "write one such as 192.0.2.0/24") from None
 
 
 def block(value: object) -> object:
@@ -144,7 +145,7 @@ def block(value: object) -> object:
     try:
         found = ipaddress.ip_network(value)
     except ValueError as error:
-        raise ValueError(f"is no address and no network ({error}); write 192.0.2.10 or 192.0.2.0/24") from None
+        raise InvalidValue(f"is no address and no network ({error})", "write 192.0.2.10 or 192.0.2.0/24") from None
     return str(found[0] if found.num_addresses == 1 else found)
 
 
@@ -152,7 +153,7 @@ def mac(value: object) -> object:
     if not isinstance(value, str):
         return value
     if not re.fullmatch("([0-9a-f]{2}:){5}[0-9a-f]{2}", value.lower()):
-        raise ValueError("is not a MAC address; write one such as fa:16:3e:00:00:01")
+        raise InvalidValue("is not a MAC address", "write one such as fa:16:3e:00:00:01")
     return value.lower()
 
 
@@ -161,11 +162,11 @@ def file_path(value: Any, base: Path) -> Any:
     if not isinstance(value, str):
         return value
     if not value:
-        raise ValueError("is no path; name a file")
+        raise InvalidValue("is no path", "name a file")
     try:
         return os.path.normpath(base / Path(value).expanduser())
     except RuntimeError:
-        raise ValueError("names a home that is not there; write the whole path") from None
+        raise InvalidValue("names a home that is not there", "write the whole path") from None
 
 
 def public_key(value: object, base: Path) -> object:
@@ -175,14 +176,14 @@ def public_key(value: object, base: Path) -> object:
         try:
             value = Path(path).read_text()
         except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"cannot be read: {error}; name a public key such as ~/.ssh/id_ed25519.pub") from None
+            raise InvalidValue(f"cannot be read: {error}", "name a public key such as ~/.ssh/id_ed25519.pub") from None
     if not isinstance(value, str):
         return value
     if "PRIVATE KEY" in value:
-        raise ValueError("is a private key; give the public one, whose file ends in .pub")
+        raise InvalidValue("is a private key", "give the public one, whose file ends in .pub")
     words = value.split(None, 2)
     if len(words) < 2 or "\n" in value.strip() or not _key_type(words[1]) == words[0]:
-        raise ValueError("is not an SSH public key; give one line such as: ssh-ed25519 AAAAC3... me@here")
+        raise InvalidValue("is not an SSH public key", "give one line such as: ssh-ed25519 AAAAC3... me@here")
     return value.strip()
 
 
@@ -217,7 +218,7 @@ def source(value: object, base: Path) -> object:
     if not isinstance(value, str) or is_url(value):
         return value
     if "://" in value:
-        raise ValueError("is no source; write an http, https or file URL, or a path")
+        raise InvalidValue("is no source", "write an http, https or file URL, or a path")
     return file_path(value, base)
 
 
@@ -231,7 +232,7 @@ def checksum(value: object) -> object:
     algorithm, _, digits = value.strip().lower().rpartition(":")
     known = _HEX_DIGITS.get(len(digits)) if re.fullmatch("[0-9a-f]+", digits) else None
     if known is None or algorithm not in ("", known):
-        raise ValueError("is not a checksum; write sha256:, sha512: or md5: and its hexadecimal digits")
+        raise InvalidValue("is not a checksum", "write sha256:, sha512: or md5: and its hexadecimal digits")
     return f"{known}:{digits}"
 
 
@@ -240,7 +241,7 @@ def timestamp(text: str) -> str:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError("is not a time; write one such as 2027-01-31T12:00:00Z") from None
+        raise InvalidValue("is not a time", "write one such as 2027-01-31T12:00:00Z") from None
     moment = moment.astimezone(UTC) if moment.tzinfo else moment
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 

@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import Annotated
 
 from openstack_prep.base.fields import Reads
+from openstack_prep.base.invalid import InvalidValue
 
 Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
 Net = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -28,7 +29,7 @@ class Range:
 
     @classmethod
     def read(cls, text: str) -> Range:
-        """Return the range that a text names; raises ValueError with the remedy."""
+        """Return the range that a text names; raises InvalidValue."""
         try:
             if "%" in text:  # a zone is a matter of one machine
                 raise ValueError("a zone is no part of it")
@@ -38,11 +39,11 @@ class Range:
             (last,) = rest or (first,)
         except ValueError as error:
             why = f" ({error})" if "host bits" in str(error) else ""
-            raise ValueError(f"is not a range of addresses{why}; {_FORMS}") from None
+            raise InvalidValue(f"is not a range of addresses{why}", _FORMS) from None
         if first.version != last.version:
-            raise ValueError("begins as IPv4 and ends as IPv6, or the other way round; keep to one of them")
+            raise InvalidValue("begins as IPv4 and ends as IPv6, or the other way round", "keep to one of them")
         if int(first) > int(last):
-            raise ValueError("ends before it begins; write the lower address first")
+            raise InvalidValue("ends before it begins", "write the lower address first")
         return cls(first, last)
 
     @classmethod

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.fields import file_path
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Values
 
 if TYPE_CHECKING:
@@ -88,8 +89,8 @@ class Secret:
                 return cast(Secret, given)
             try:
                 return from_spec(value, **context)
-            except ValueError as error:  # its own type, for the value must not be repeated
-                raise PydanticCustomError("secret", "{said}", {"said": str(error)}) from None
+            except InvalidValue as error:  # its own type, for the value must not be repeated
+                raise PydanticCustomError("secret", "{what}", {"what": error.what, "remedy": error.remedy}) from None
 
         return core_schema.with_info_plain_validator_function(read)
 
@@ -113,13 +114,13 @@ class Secret:
 def from_spec(value: object, *, base: Path, warn: Callable[[str], None] = lambda text: None) -> Secret:
     """Return the secret that a spec points to; paths are relative to ``base``.
 
-    Raises ValueError that says what to write instead.
+    Raises InvalidValue.
     """
     if isinstance(value, str):
         warn(f"a secret stands in the spec as plain text; better write {SOURCES}")
         return Secret(value)
     if not isinstance(value, dict) or len(value) != 1:
-        raise ValueError(f"is not a secret's source; write one of {SOURCES}")
+        raise InvalidValue("is not a secret's source", f"write one of {SOURCES}")
     ((source, where),) = value.items()
     readers: dict[str, Callable[[Any, Path], Secret]] = {
         "env": _from_environment,
@@ -128,13 +129,13 @@ def from_spec(value: object, *, base: Path, warn: Callable[[str], None] = lambda
         "generate": _generated,
     }
     if source not in readers or (source != "prompt" and not isinstance(where, str)):
-        raise ValueError(f"is not a secret's source; write one of {SOURCES}")
+        raise InvalidValue("is not a secret's source", f"write one of {SOURCES}")
     return readers[source](where, base)
 
 
 def _from_environment(name: str, base: Path) -> Secret:
     if not os.environ.get(name):
-        raise ValueError(f"the environment variable {name} is not set; export it")
+        raise InvalidValue(f"the environment variable {name} is not set", "export it")
     return Secret(os.environ[name])
 
 
@@ -143,9 +144,9 @@ def _from_file(name: str, base: Path) -> Secret:
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} cannot be read: {error}; write the secret into it") from None
+        raise InvalidValue(f"{path} cannot be read: {error}", "write the secret into it") from None
     if not lines or not lines[0]:
-        raise ValueError(f"{path} is empty; write the secret into its first line")
+        raise InvalidValue(f"{path} is empty", "write the secret into its first line")
     return Secret(lines[0])
 
 
@@ -154,9 +155,9 @@ def _from_prompt(wanted: object, base: Path) -> Secret:
     import sys
 
     if wanted is not True and not (isinstance(wanted, str) and wanted):
-        raise ValueError("write {prompt: true}, or {prompt: WHAT TO ASK FOR}")
+        raise InvalidValue("write {prompt: true}, or {prompt: WHAT TO ASK FOR}")
     if not sys.stdin.isatty():
-        raise ValueError(f"there is no terminal to ask on; write {SOURCES.replace('{prompt: true} or ', '')}")
+        raise InvalidValue("there is no terminal to ask on", f"write {SOURCES.replace('{prompt: true} or ', '')}")
     return Secret(getpass.getpass("Password: " if wanted is True else f"{wanted}: "))
 
 
@@ -174,7 +175,7 @@ def _generated(name: str, base: Path) -> Secret:
                 write_private(Path(path), secrets.token_urlsafe(24) + "\n")
         try:
             return _from_file(path, base).reveal()
-        except ValueError as error:
+        except InvalidValue as error:
             raise ConfigError(str(error)) from None
 
     return Secret(fetch=fetch, path=path)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast
 
 from openstack_prep.base.errors import Loss, Mistake
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.key import Key
 from openstack_prep.base.raw import Values
 from openstack_prep.core.observed import Change, Observed, Texts
@@ -39,8 +40,8 @@ class Coherent:
     made in Python.  A constructor does not compare them, because ``protocol="TCP"`` is not yet ``tcp`` there.
     """
 
-    def contradictions(self) -> Iterable[str]:
-        """Yield each contradiction, and after "; " what to do about it."""
+    def contradictions(self) -> Iterable[InvalidValue]:
+        """Yield each contradiction, with its remedy."""
         return ()
 
     @classmethod
@@ -49,7 +50,7 @@ class Coherent:
 
         def compare(value: Coherent) -> Coherent:
             for found in value.contradictions():
-                raise ValueError(found)
+                raise found
             return value
 
         return core_schema.no_info_after_validator_function(compare, handler(source))

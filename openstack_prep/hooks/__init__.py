@@ -9,7 +9,7 @@ outcome.raise_for_problems()
 """
 
 from openstack_prep.hooks.cleanup import cleanup
-from openstack_prep.hooks.installation import Outcome, Wishes
+from openstack_prep.hooks.installation import InstallOptions, Outcome, Wishes
 from openstack_prep.hooks.ipi import ipi
 from openstack_prep.hooks.post_ipi import post_ipi
 from openstack_prep.hooks.pre_ipi import NotReady, Ready, pre_ipi
@@ -17,6 +17,7 @@ from openstack_prep.hooks.wait_for import wait_for
 from openstack_prep.openshift.verify import verify
 
 __all__ = [
+    "InstallOptions",
     "NotReady",
     "Outcome",
     "Ready",

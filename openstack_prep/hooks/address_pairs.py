@@ -9,6 +9,7 @@ from pathlib import Path
 
 from openstack_prep.base import ranges
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.ranges import Range, address_range
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.connection import Cloud
@@ -161,9 +162,8 @@ def _read(where: str, texts: Iterable[str], mistakes: list[Mistake]) -> list[str
     for text in texts:
         try:
             read.append(str(address_range(text)))
-        except ValueError as error:
-            what, _, remedy = str(error).partition("; ")
-            mistakes.append(Mistake(where, f"{text!r} {what}", remedy))
+        except InvalidValue as error:
+            mistakes.append(error.at(where, text))
     return read
 
 

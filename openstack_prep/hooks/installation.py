@@ -20,13 +20,13 @@ from openstack_prep.core import interrupts
 from openstack_prep.core.plan import Report
 from openstack_prep.hooks import child
 from openstack_prep.hooks.folder import Folder, environment, for_installer
-from openstack_prep.hooks.post_ipi import repairs_of, wait_for_ports
+from openstack_prep.hooks.post_ipi import spec_of, wait_for_ports
 from openstack_prep.hooks.pre_ipi import NotReady, warnings
 from openstack_prep.openshift.check import Scene
 from openstack_prep.openshift.check.network.topology import virtual_addresses
 from openstack_prep.openshift.check.preflight import HOSTS, preflight
 from openstack_prep.openshift.check.scene import READER
-from openstack_prep.openshift.cluster import Metadata, repairs
+from openstack_prep.openshift.cluster import ClusterAddresses, Metadata
 from openstack_prep.openshift.install_config import Cluster, Given, read
 from openstack_prep.verbs import api
 
@@ -38,15 +38,13 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wishes:
-    """What is to be attached and allowed, and how."""
+class InstallOptions(ClusterAddresses):
+    """The addresses for ``ipi`` to attach and allow, and how it runs.
 
-    ingress_floating_ip: str | None = None
-    """For the routers, by address or id; None: that of install-config.yaml."""
-    api_floating_ip: str | None = None
-    """For the API, by address or id; None: that of install-config.yaml."""
-    vips: tuple[str, ...] = ()
-    """Addresses and networks to allow on all nodes besides the cluster's virtual addresses."""
+    A floating IP that is not given is read from install-config.yaml; the cluster's virtual addresses are always
+    allowed.
+    """
+
     wait: float | None = None
     """Seconds for the virtual ports to appear; None: while the installer runs."""
     check: bool = True
@@ -54,15 +52,10 @@ class Wishes:
     hosts: Path = HOSTS
     """The hosts file that check looks into."""
     lock_timeout: float = LOCK_TIMEOUT
-    """Seconds to wait for another run for the same cluster, each time something is attached or allowed."""
+    """Seconds to wait for another run for the same cluster, per request for its lease."""
 
-    @property
-    def addresses(self) -> tuple[str, ...]:
-        """All that is to be attached or allowed."""
-        return tuple(filter(None, (self.ingress_floating_ip, self.api_floating_ip, *self.vips)))
 
-    def with_ingress(self, address: str | None) -> Wishes:
-        return replace(self, ingress_floating_ip=address)
+Wishes = InstallOptions  # the former name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +92,9 @@ class Installation:
     scene: Scene | None = None
 
     def __init__(
-        self, place: Folder, release: str, program: Path | None, wishes: Wishes, tell: Callable[[str], None]
+        self, place: Folder, release: str, program: Path | None, options: InstallOptions, tell: Callable[[str], None]
     ) -> None:
-        self.place, self.release, self.program, self.wishes, self.tell = place, release, program, wishes, tell
+        self.place, self.release, self.program, self.options, self.tell = place, release, program, options, tell
         self._ended = threading.Event()
         # an earlier cluster's; of a run that goes on it is this one's
         self._stale = None if place.used else place.metadata_text()
@@ -129,20 +122,16 @@ class Installation:
 
     def _read_addresses(self, path: Path) -> None:
         """Take the floating IPs of install-config.yaml, also one that the release does not know; raises ConfigError."""
-        for field, names in (
-            ("ingress_floating_ip", ("ingressFloatingIP",)),
-            ("api_floating_ip", ("apiFloatingIP", "lbFloatingIP")),
-        ):
-            said = (Given(path).value(f"platform.openstack.{name}") for name in names)
-            written, wished = next(filter(None, said), None), getattr(self.wishes, field)
-            if written and wished and "." in wished and written != wished:
-                raise ConfigError(f"{names[0]} in {path} is {written}, not {wished}; name one of them")
-            changed: Values = {field: wished or written}
-            self.wishes = replace(self.wishes, **changed)
+        for field in ("ingress_floating_ip", "api_floating_ip"):
+            (name, written), option = Given(path).field(field), getattr(self.options, field)
+            if written and option and "." in option and written != option:
+                raise ConfigError(f"{name} in {path} is {written}, not {option}; name one of them")
+            changed: Values = {field: option or written}
+            self.options = replace(self.options, **changed)
 
     def _check(self, path: Path, jobs: int) -> None:
-        verdict = preflight(path, self.release, installer=self.program, hosts=self.wishes.hosts, jobs=jobs)
-        for each in warnings(verdict.findings, self.wishes.ingress_floating_ip):
+        verdict = preflight(path, self.release, installer=self.program, hosts=self.options.hosts, jobs=jobs)
+        for each in warnings(verdict.findings, self.options.ingress_floating_ip):
             self.tell(str(each))
         if verdict.errors:
             raise NotReady([each for each in verdict.findings if each.level == "error"])
@@ -172,7 +161,7 @@ class Installation:
         while not self._ended.is_set():
             try:
                 self.place.keep_metadata()
-                if self._by_us:
+                if self._not_by_installer.all:
                     self._attach()
                 return
             except PrepError as error:
@@ -184,21 +173,20 @@ class Installation:
             self._ended.wait(AGAIN)
 
     @property
-    def _by_us(self) -> dict[str, str]:
+    def _not_by_installer(self) -> ClusterAddresses:
         """The floating IPs to attach while the installer runs: those that it does not attach itself."""
-        cluster = self.scene.cluster if self.scene else None
-        mine = {
-            "ingress_floating_ip": None if cluster is None else cluster.ingress_floating_ip,
-            "api_floating_ip": None if cluster is None else cluster.api_floating_ip,
-        }
-        wished = ((field, getattr(self.wishes, field), its) for field, its in mine.items())
-        return {field: address for field, address, its in wished if address and address != its}
+        cluster, options = self.scene.cluster if self.scene else None, self.options
+        ingress, api = (cluster.ingress_floating_ip, cluster.api_floating_ip) if cluster else (None, None)
+        return ClusterAddresses(
+            ingress_floating_ip=None if options.ingress_floating_ip == ingress else options.ingress_floating_ip,
+            api_floating_ip=None if options.api_floating_ip == api else options.api_floating_ip,
+        )
 
     def _attach(self) -> None:
-        spec = repairs_of(self._metadata(), **self._by_us)
-        seconds = FOREVER if self.wishes.wait is None else self.wishes.wait
+        spec = spec_of(self._metadata(), self._not_by_installer)
+        seconds = FOREVER if self.options.wait is None else self.options.wait
         wait_for_ports(self.cloud, spec, seconds, self._ended)
-        report = api.apply(self.cloud, spec, lock_timeout=self.wishes.lock_timeout)
+        report = api.apply(self.cloud, spec, lock_timeout=self.options.lock_timeout)
         report.raise_for_failures()
         for result in report.changed:
             address = result.observed.outputs["address"] if result.observed else ""
@@ -221,11 +209,11 @@ class Installation:
             metadata = self._metadata()
             if code:
                 self.tell(f"the installer ended with {code}; once the cluster is there: {self._by_hand()}")
-                self.tell(f"to go on: {self.place.to_go_on}")
-                self.tell(f"to begin anew: {self.place.to_begin_anew}")
-            elif repairs(metadata, **self._wanted()):
-                spec = repairs_of(metadata, **self._wanted())
-                report = api.apply(self.cloud, spec, lock_timeout=self.wishes.lock_timeout)
+                self.tell(f"to continue: {self.place.to_go_on}")
+                self.tell(f"to start over: {self.place.to_begin_anew}")
+            elif self._addresses.all:
+                spec = spec_of(metadata, self._addresses)
+                report = api.apply(self.cloud, spec, lock_timeout=self.options.lock_timeout)
                 for line in str(report).splitlines():
                     self.tell(line)
                 report.raise_for_failures()
@@ -233,12 +221,9 @@ class Installation:
             problem = _problem(error)
         return Outcome(code=code, metadata=metadata, report=report, problem=problem)
 
-    def _wanted(self) -> Values:
-        return {
-            "ingress_floating_ip": self.wishes.ingress_floating_ip,
-            "api_floating_ip": self.wishes.api_floating_ip,
-            "vips": tuple(dict.fromkeys([*self._vips(), *self.wishes.vips])),
-        }
+    @property
+    def _addresses(self) -> ClusterAddresses:
+        return replace(self.options, vips=tuple(dict.fromkeys([*self._vips(), *self.options.vips])))
 
     def _vips(self) -> Iterator[str]:
         """Yield the cluster's virtual addresses, where its own machines hold them."""
@@ -249,10 +234,10 @@ class Installation:
     def _by_hand(self) -> str:
         """Return the command that does the rest."""
         words = ["openstack-prep", "post-ipi", "--metadata", str(self.place.metadata)]
-        wanted = self._wanted()
-        for option, field in (("--ingress-ip", "ingress_floating_ip"), ("--api-ip", "api_floating_ip")):
-            words += [option, wanted[field]] if wanted[field] else []
-        return shlex.join([*words, *(word for each in wanted["vips"] for word in ("--vip", each))])
+        addresses = self._addresses
+        given = [("--ingress-ip", addresses.ingress_floating_ip), ("--api-ip", addresses.api_floating_ip)]
+        given += [("--vip", vip) for vip in addresses.vips]
+        return shlex.join([*words, *(word for option, value in given if value for word in (option, value))])
 
 
 def _problem(error: BaseException) -> str:

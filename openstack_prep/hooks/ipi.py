@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.download.installer_program import release_of
 from openstack_prep.hooks import child
 from openstack_prep.hooks.folder import Folder, clouds_file, environment
-from openstack_prep.hooks.installation import Installation, Outcome, Wishes
+from openstack_prep.hooks.installation import Installation, InstallOptions, Outcome
 from openstack_prep.hooks.pre_ipi import Ready
 from openstack_prep.openshift.install_config import releases
 
@@ -74,14 +75,16 @@ def ipi(
     *,
     ready: Ready | None = None,
     folder: str | Path | None = None,
-    wishes: Wishes | None = None,
+    options: InstallOptions | None = None,
+    wishes: InstallOptions | None = None,
     tell: Callable[[str], None] = print,
     jobs: int = 8,
 ) -> Outcome:
     """Run an installer's command with all that belongs around ``create cluster``; return how it went.
 
     ``ready`` is what pre_ipi returned; without it the install-config.yaml in ``folder`` is taken as it is
-    there, and checked.  ``folder`` is the --dir, unless the command names it.  Other commands (destroy
+    there, and checked.  ``folder`` is the --dir, unless the command names it.  ``wishes`` is the
+    former name of ``options``.  Other commands (destroy
     cluster, wait-for ...) get the same environment, and metadata.json is kept.  ``tell`` is given lines
     for people, also by another thread.
 
@@ -89,19 +92,19 @@ def ipi(
     before the start, NoSuchProgram when there is no such command; after it, all is in the outcome:
     ``raise_for_problems()`` stops a script.
     """
-    wishes = wishes or Wishes()
+    options = options or wishes or InstallOptions()
     words = Command(command).within(Path(folder) if folder else None).within(ready.folder if ready else None)
     place = Folder(words.folder or Path())
     if not words.creates:
-        if wishes.addresses:
-            given = f"{', '.join(wishes.addresses)}: nothing is attached or allowed beside `{shlex.join(command)}`"
+        if options.all:
+            given = f"{', '.join(options.all)}: nothing is attached or allowed beside `{shlex.join(command)}`"
             raise ConfigError(f"{given}, only beside create cluster; for a cluster that is there, call post-ipi")
         return _plainly(words, place, ready)
     release = words.release(ready.release if ready else None)
-    if ready and wishes.ingress_floating_ip is None:
-        wishes = wishes.with_ingress(ready.ingress_floating_ip)
-    run = Installation(place, release, words.installer, wishes, tell)
-    run.prepare(ready.clouds_file if ready else clouds_file(), look=wishes.check and ready is None, jobs=jobs)
+    if ready and options.ingress_floating_ip is None:
+        options = replace(options, ingress_floating_ip=ready.ingress_floating_ip)
+    run = Installation(place, release, words.installer, options, tell)
+    run.prepare(ready.clouds_file if ready else clouds_file(), look=options.check and ready is None, jobs=jobs)
     return run.run(words.words)
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
 from openstack_prep.core.plan import Report
 from openstack_prep.openshift import cluster as openshift
-from openstack_prep.openshift.cluster import Metadata
+from openstack_prep.openshift.cluster import ClusterAddresses, Metadata
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.lists.installer_names import tag
 from openstack_prep.resources.network.port import wait_for_port
@@ -39,26 +38,18 @@ def post_ipi(
     port.  ``lock_timeout``: seconds to wait for another run for the same cluster, then LeaseHeld is raised.
     Nothing is done to what is right already.  Raises SpecError, WaitTimeout, PlanRefused.
     """
-    spec = repairs_of(
-        openshift.cluster(metadata, infra_id),
-        ingress_floating_ip=ingress_floating_ip,
-        api_floating_ip=api_floating_ip,
-        vips=vips,
-        move=move,
-    )
+    addresses = ClusterAddresses(ingress_floating_ip=ingress_floating_ip, api_floating_ip=api_floating_ip, vips=vips)
+    spec = spec_of(openshift.cluster(metadata, infra_id), addresses, move=move)
     wait_for_ports(cloud, spec, wait)
     return api.apply(cloud, spec, lock_timeout=lock_timeout)
 
 
-def repairs_of(metadata: Metadata, **wanted: Any) -> Spec:
-    """Return the repairs, marked with the infraID."""
-    resources = openshift.repairs(metadata, **wanted)
-    if not resources:
-        nothing = Mistake(
-            "post-ipi", "has nothing to do", "give an address for ingress or the API, or virtual addresses"
-        )
-        raise SpecError([nothing])
-    return Spec(metadata.infra_id, resources)
+def spec_of(metadata: Metadata, addresses: ClusterAddresses, *, move: bool = False) -> Spec:
+    """Return the floating IPs to attach and the pairs to add, with the infraID as ownership tag; raises SpecError."""
+    if not addresses.all:
+        remedy = "give an address for ingress or the API, or virtual addresses"
+        raise SpecError([Mistake("post-ipi", "has nothing to do", remedy)])
+    return Spec(metadata.infra_id, addresses.resources(metadata.infra_id, move=move))
 
 
 def wait_for_ports(cloud: Cloud, spec: Spec, seconds: float, stop: threading.Event | None = None) -> None:

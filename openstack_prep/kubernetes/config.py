@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from openstack_prep.base.fields import Name
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import from_spec
 from openstack_prep.kubernetes.keys.schema import SECRET, Steps, dotted, load_schema, map_values, union
@@ -29,8 +30,8 @@ class ReadsSecrets:
         def read(value: Any, info: Any) -> Any:
             try:
                 return with_secrets(value, union(load_schema(self.name), load_schema("server")), info.context)
-            except ValueError as error:  # an error type without the value, which is secret
-                raise PydanticCustomError("secret", "{said}", {"said": str(error)}) from None
+            except InvalidValue as error:  # an error type without the value, which is secret
+                raise PydanticCustomError("secret", "{what}", {"what": error.what, "remedy": error.remedy}) from None
 
         return core_schema.with_info_before_validator_function(read, handler(source))
 
@@ -41,7 +42,7 @@ class ReadsSecrets:
 def with_secrets(value: object, schema: Raw, context: Raw) -> object:
     """Return a configuration with its secrets read from their sources; strings of several lines are kept as they are.
 
-    Raises ValueError, which names the key and the remedy.
+    Raises InvalidValue, which names the key and the remedy.
     """
 
     def read(found: object, of: Raw, steps: Steps) -> object:
@@ -50,8 +51,8 @@ def with_secrets(value: object, schema: Raw, context: Raw) -> object:
             return found
         try:
             return from_spec(found, **context)
-        except ValueError as error:
-            raise ValueError(f"{dotted(steps)}: {error}") from None
+        except InvalidValue as error:
+            raise InvalidValue(f"{dotted(steps)}: {error.what}", error.remedy) from None
 
     return map_values(value, schema, read)
 

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from annotated_types import Len
 
 from openstack_prep.base.fields import Address, Cidr, File, Name, Reads, Text
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.config import ClusterConfig, NodeConfig
@@ -39,14 +40,16 @@ def validate_indexes(value: object) -> object:
     if isinstance(value, str):
         found = re.fullmatch(r"(\d{1,4})(-(\d{1,4})?)?", value)
         if not found or (found[3] and int(found[3]) < int(found[1])):
-            raise ValueError("is not a node index or range; write one such as 0, 0-2 or 3-")
+            raise InvalidValue("is not a node index or range", "write one such as 0, 0-2 or 3-")
     return value
 
 
 def validate_version(value: object) -> object:
     """Validate a version of Kubernetes; YAML reads 1.35 as a number."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        raise ValueError("is a number in YAML; write the full version, such as v1.35.7+rke2r1 or v1.31.1-rancher1-1")
+        raise InvalidValue(
+            "is a number in YAML", "write the full version, such as v1.35.7+rke2r1 or v1.31.1-rancher1-1"
+        )
     return value
 
 
@@ -84,7 +87,7 @@ class NodeGroup:
 def validate_host(value: object) -> object:
     """Validate the host and port of a registry, as in names of images."""
     if isinstance(value, str) and ("://" in value or value.endswith("/")):
-        raise ValueError("is not HOST or HOST:PORT; remove the scheme and the trailing slash")
+        raise InvalidValue("is not HOST or HOST:PORT", "remove the scheme and the trailing slash")
     return value
 
 

@@ -1,4 +1,4 @@
-"""A cluster by its metadata.json or its infraID, and what to put right after the installer.
+"""A cluster by its metadata.json or its infraID, and the addresses that the installer leaves to the user.
 
 Source: OpenShift installer docs/source, "What gets created, names and tags"; docs/user/troubleshooting.md
 for a lost metadata.json.
@@ -14,9 +14,10 @@ from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import block
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw
 from openstack_prep.core.model import Resource
-from openstack_prep.openshift.install_config_file import KEPT
+from openstack_prep.openshift.installer.traces import find_file
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.lists import installer_names as naming
@@ -26,16 +27,16 @@ METADATA = "metadata.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Metadata:
-    """What the installer leaves about a cluster in metadata.json, before it makes anything."""
+    """The metadata.json that the installer writes before it creates anything."""
 
     infra_id: str
-    """Begins the names of all that belongs to the cluster."""
+    """Prefix of the names of the cluster's resources."""
     cluster_name: str
     """Name in install-config.yaml."""
     cluster_id: str = ""
-    """The cluster's UUID; unknown when rebuilt."""
+    """The cluster's UUID; empty if the metadata was rebuilt."""
     cloud: str | None = None
-    """Entry of clouds.yaml that the installer worked with."""
+    """Entry of clouds.yaml that the installer used."""
 
     @property
     def text(self) -> str:
@@ -51,12 +52,12 @@ class Metadata:
 
 
 def rebuild_metadata(infra_id: str, *, cloud: str | None = None, cluster_name: str | None = None) -> Metadata:
-    """Return the metadata of a cluster whose metadata.json is lost.
+    """Return the metadata of a cluster whose metadata.json is lost; raises SpecError.
 
-    The name is that in the infraID, which the installer cuts to 21 letters.  Raises SpecError.
+    The name is taken from the infraID, for which the installer cuts it to 21 characters.
     """
     if not naming.is_infra_id(infra_id):
-        raise SpecError([Mistake("infraID", f"{infra_id!r} is none", _REMEDY)])
+        raise SpecError([Mistake("infraID", f"{infra_id!r} is not a valid infraID", _REMEDY)])
     return Metadata(infra_id=infra_id, cluster_name=cluster_name or infra_id.rpartition("-")[0], cloud=cloud)
 
 
@@ -64,9 +65,9 @@ _REMEDY = "write the cluster's name, a hyphen and its five random letters, such 
 
 
 def read_metadata(path: str | Path) -> Metadata:
-    """Return what a metadata.json says; raises SpecError that lists every mistake in it."""
+    """Return the content of a metadata.json; raises SpecError with all mistakes."""
     path = Path(path)
-    lost = "name the installer's folder, or give the infraID"
+    lost = "give the installer's folder or the infraID"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -89,67 +90,73 @@ def read_metadata(path: str | Path) -> Metadata:
 def _mistakes(path: Path, data: Raw) -> Iterator[Mistake]:
     for key in ("clusterName", "infraID"):
         if not isinstance(data.get(key), str):
-            yield Mistake(f"{path}: {key}", "is missing, or no text", "take the file that the installer wrote")
+            yield Mistake(f"{path}: {key}", "is missing or not a string", "use the file that the installer wrote")
     infra_id = data.get("infraID")
     if isinstance(infra_id, str) and not naming.is_infra_id(infra_id):
-        yield Mistake(f"{path}: infraID", f"{infra_id!r} is none", _REMEDY)
+        yield Mistake(f"{path}: infraID", f"{infra_id!r} is not a valid infraID", _REMEDY)
     platform = data.get("openstack")
     if not isinstance(platform, dict):
-        yield Mistake(f"{path}: openstack", "is missing, or no mapping", "take that of a cluster on OpenStack")
+        yield Mistake(f"{path}: openstack", "is missing or not a mapping", "use the file of a cluster on OpenStack")
         return
     identifier = platform.get("identifier")
     named = identifier.get(naming.TAG) if isinstance(identifier, dict) else None
     if named != infra_id:
-        what = f"{naming.TAG} is {named!r}, but infraID {infra_id!r}"
-        yield Mistake(f"{path}: openstack.identifier", what, "take the file that the installer wrote")
+        what = f"{naming.TAG} is {named!r}, but infraID is {infra_id!r}"
+        yield Mistake(f"{path}: openstack.identifier", what, "use the file that the installer wrote")
 
 
 def find_metadata(given: str | Path) -> Path:
-    """Return the metadata.json of the installer's folder, or of its path; its kept copy when destroy has removed it."""
-    path = Path(given) / METADATA if Path(given).is_dir() else Path(given)
-    kept = path.with_name(path.name + KEPT)
-    return kept if not path.exists() and kept.exists() else path
+    """Return the metadata.json at a path or in a folder; its copy if destroy has deleted it."""
+    return find_file(given, METADATA)
 
 
 def cluster(metadata: str | Path | None, infra_id: str | None) -> Metadata:
-    """Return the cluster meant, by find_metadata or its infraID; of both given, the file must speak of that one."""
+    """Return the cluster by its metadata.json or its infraID; if both are given, they must agree."""
     if metadata is None and infra_id is None:
-        raise SpecError([Mistake("cluster", "is not named", "give its metadata.json or its infraID")])
+        raise SpecError([Mistake("cluster", "is not given", "give its metadata.json or its infraID")])
     if metadata is None:
         return rebuild_metadata(infra_id or "")
     found = read_metadata(find_metadata(metadata))
     if infra_id not in (None, found.infra_id):
-        what = f"is that of {found.infra_id}, not of {infra_id}"
-        raise SpecError([Mistake(str(metadata), what, "give one of them, or the right file")])
+        what = f"belongs to {found.infra_id}, not to {infra_id}"
+        raise SpecError([Mistake(str(metadata), what, "give only one of them, or the right file")])
     return found
 
 
-def repairs(
-    metadata: Metadata,
-    *,
-    ingress_floating_ip: str | None = None,
-    api_floating_ip: str | None = None,
-    vips: Sequence[str] = (),
-    move: bool = False,
-) -> tuple[Resource, ...]:
-    """Return what has to stand after the installer: floating IPs on the virtual ports, pairs on all nodes.
+@dataclass(frozen=True, kw_only=True)
+class ClusterAddresses:
+    """The addresses that a cluster needs after the installer: floating IPs on its virtual ports, pairs on its nodes.
 
-    Floating IPs are given by address or id.  The installer attaches that of the API, and since 4.6
-    that of ingress when it is in install-config.yaml.  Raises SpecError.
+    The installer itself attaches the floating IP of the API and, since 4.6, that of ingress if it is in
+    install-config.yaml.
     """
-    infra_id = metadata.infra_id
-    ports = {
-        naming.api_port(infra_id): api_floating_ip,
-        naming.ingress_port(infra_id): ingress_floating_ip,
-    }
-    found: list[Resource] = [
-        FloatingIPAttachment(port=port, tag=naming.tag(infra_id), move=move, **_by_address_or_id(given))
-        for port, given in ports.items()
-        if given
-    ]
-    if vips:
-        found.append(AddressPairs(name=infra_id, infra_id=infra_id, addresses=_blocks(vips), prune=False))
-    return tuple(found)
+
+    ingress_floating_ip: str | None = None
+    """Floating IP for the ingress port, by address or ID."""
+    api_floating_ip: str | None = None
+    """Floating IP for the API port, by address or ID."""
+    vips: Sequence[str] = ()
+    """Addresses and networks to allow on all nodes."""
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return tuple(filter(None, (self.ingress_floating_ip, self.api_floating_ip, *self.vips)))
+
+    def resources(self, infra_id: str, *, move: bool = False) -> tuple[Resource, ...]:
+        """Return what to apply; ``move`` allows to detach a floating IP from another port.  Raises SpecError."""
+        ports = {
+            naming.api_port(infra_id): self.api_floating_ip,
+            naming.ingress_port(infra_id): self.ingress_floating_ip,
+        }
+        resources: list[Resource] = [
+            FloatingIPAttachment(port=port, tag=naming.tag(infra_id), move=move, **_by_address_or_id(given))
+            for port, given in ports.items()
+            if given
+        ]
+        if self.vips:
+            addresses = _blocks(self.vips)
+            resources.append(AddressPairs(name=infra_id, infra_id=infra_id, addresses=addresses, prune=False))
+        return tuple(resources)
 
 
 def _by_address_or_id(given: str) -> dict[str, str]:
@@ -164,9 +171,8 @@ def _blocks(given: Sequence[str]) -> tuple[str, ...]:
     for each in given:
         try:
             found.append(str(block(each)))
-        except ValueError as error:
-            what, _, remedy = str(error).partition("; ")
-            mistakes.append(Mistake("vips", f"{each!r} {what}", remedy))
+        except InvalidValue as error:
+            mistakes.append(error.at("vips", each))
     if mistakes:
         raise SpecError(mistakes)
     return tuple(dict.fromkeys(found))

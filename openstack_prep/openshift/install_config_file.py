@@ -1,6 +1,6 @@
-"""The install-config.yaml of a cluster, written before the installer runs and kept after it has eaten it.
+"""The install-config.yaml of a cluster, and a copy of it, because the installer deletes it.
 
-Source: the OpenShift installer's docs: it deletes its input, and leaves its own state in that folder
+Source: the OpenShift installer's docs: it deletes its input, and keeps its own state in the same folder
 until the cluster is destroyed (asset/store).
 """
 
@@ -26,10 +26,11 @@ from openstack_prep.openshift import install_config
 from openstack_prep.openshift.install_config import Cluster, Contents
 from openstack_prep.openshift.install_config.content_rules import are_public_keys
 from openstack_prep.openshift.install_config.document import compact, nested
+from openstack_prep.openshift.installer.traces import KEPT as KEPT
+from openstack_prep.openshift.installer.traces import copy_of
 from openstack_prep.resources.addresses.floating_ip import FloatingIP, InstallerInput, given_address
 from openstack_prep.resources.files.clouds_entry import folder_of
 
-KEPT = ".kept"
 GONE = Condition("(the file is gone)")
 STATE = (".openshift_install_state.json", "metadata.json")
 FLOATING = {"api_floating_ip": ("apiFloatingIP", "lbFloatingIP"), "ingress_floating_ip": ("ingressFloatingIP",)}
@@ -40,25 +41,24 @@ FILES = ("pull_secret_file", "ssh_key_file", "additional_trust_bundle_file")
 class InstallConfig(InstallerInput, Cluster):
     """An install-config.yaml, and beside it a copy, install-config.yaml.kept.
 
-    The installer deletes the first when it uses it.  While its state lies in that folder the copy
-    stands for the file: another apply does not bring back what a second run of the installer would
-    stumble over, and a spec that has become different is refused, for no install-config changes a
-    cluster that is there.  Without that state (the cluster was destroyed, or the file was deleted by
-    hand) an apply writes it again, and a destroy removes the copy, which holds the pull secret.  Our
-    mark is the first line; a file without it is somebody else's, and never overwritten.
+    The installer deletes the file when it uses it.  While the installer's state is in the folder, the copy
+    represents the file: apply does not write a file that would stop the next run of the installer, and refuses a
+    spec that differs, because no install-config changes an existing cluster.  Without that state (the cluster was
+    destroyed, or the file was deleted by hand) apply writes the file again, and destroy deletes the copy, which
+    contains the pull secret.  The ownership tag is the first line; a file without it is never overwritten.
     """
 
     kind: ClassVar[str] = "install_config"
     implied: ClassVar[frozenset[str]] = frozenset({"others", "mode", "kept"})
 
     path: File
-    """The file to write; its folder is the one to give the installer by --dir."""
+    """The file to write; its folder is the --dir of the installer."""
     pull_secret_file: File
     """File of the pull secret, JSON."""
     ssh_key_file: File | None = None
-    """File of an SSH public key for the machines' user core."""
+    """File of SSH public keys for the user core of the machines."""
     additional_trust_bundle_file: File | None = None
-    """File of CA certificates (PEM) that the cluster is to trust."""
+    """File of CA certificates (PEM) that the cluster trusts."""
 
     @property
     def name(self) -> str:
@@ -74,12 +74,12 @@ class InstallConfig(InstallerInput, Cluster):
 
     @property
     def kept(self) -> Path:
-        return self.file.with_name(self.file.name + KEPT)
+        return copy_of(self.file)
 
-    # --- what should be -------------------------------------------------------------------
+    # --- desired state --------------------------------------------------------------------
 
     def resolve(self, context: Context) -> Sequence[Resource]:
-        """Return it with the addresses that the spec gives to floating IPs; others are known once they are made."""
+        """Return it with the addresses of the spec's floating IPs; unknown addresses follow after their creation."""
         declared = {each.name: each for each in self.of_project(context.declared(FloatingIP))}
         used = {name: declared[value] for name, value in self._floating().items() if value in declared}
         addresses: Values = {name: each.address for name, each in used.items() if each.address}
@@ -94,7 +94,7 @@ class InstallConfig(InstallerInput, Cluster):
         return {name: value for name in FLOATING if (value := getattr(self, name))}
 
     def _unresolved(self) -> dict[str, FloatingIP]:
-        """Return by field the floating IPs that are given by a name."""
+        """Return the floating IPs that are given by name, by field."""
         names = {field: value for field, value in self._floating().items() if not is_address(value)}
         network = self.external_network or ""
         return {field: self.sibling(FloatingIP, name, external_network=network) for field, name in names.items()}
@@ -106,7 +106,7 @@ class InstallConfig(InstallerInput, Cluster):
         return [given_address(value) for value in self._floating().values() if is_address(value)]
 
     def _contents(self) -> Contents:
-        """Return what stands in the files; one that cannot be read counts as not given, and check tells."""
+        """Return the contents of the files; ``check`` reports those that cannot be read."""
         secret, key, bundle = (_text(getattr(self, name)) for name in FILES)
         return Contents(
             pull_secret=None if secret is None else Secret(secret),
@@ -117,10 +117,10 @@ class InstallConfig(InstallerInput, Cluster):
     def desired(self) -> Values:
         return {**_leaves(install_config.document(self, self._contents())), "others": (), "mode": PRIVATE, "kept": True}
 
-    # --- what is --------------------------------------------------------------------------
+    # --- actual state ---------------------------------------------------------------------
 
     def _consumed(self) -> bool:
-        """Whether the installer has eaten it, and the cluster may be there."""
+        """Whether the installer has deleted it, and the cluster may exist."""
         state = any((self.file.parent / name).exists() for name in STATE)
         return not self.file.exists() and self.kept.exists() and state
 
@@ -138,7 +138,7 @@ class InstallConfig(InstallerInput, Cluster):
         alone = path == self.kept and not self._consumed()
         if alone and not ours:
             return None
-        leaves = self._in_our_words(site, _leaves(_parsed(text)))
+        leaves = self._with_names(site, _leaves(_parsed(text)))
         declared = self.desired()
         return Observed(
             id=str(path),
@@ -152,8 +152,8 @@ class InstallConfig(InstallerInput, Cluster):
             outputs={"path": str(path)},
         )
 
-    def _in_our_words(self, site: Site, leaves: Values) -> Values:
-        """Return what a file says, a floating IP by its name where the spec names it."""
+    def _with_names(self, site: Site, leaves: Values) -> Values:
+        """Return the leaves of a file, with names of floating IPs where the spec uses names."""
         for field, floating_ip in self._unresolved().items():
             found = site.look(floating_ip)
             for name in FLOATING[field]:
@@ -166,20 +166,20 @@ class InstallConfig(InstallerInput, Cluster):
         paths = {name: path for name in FILES if (path := getattr(self, name))}
         unread = {name.removesuffix("_file"): path for name, path in paths.items() if _text(path) is None}
         for of, path in unread.items():
-            yield self.mistake(f"{of}_file: {path} cannot be read", "put it there, or name another")
+            yield self.mistake(f"{of}_file: {path} cannot be read", "create the file, or give another")
         unnamed: Values = dict.fromkeys(self._unresolved())
         known = replace(self, **unnamed)
         for each in install_config.mistakes(known, self._contents()):
             if each.where.removesuffix("_policy") not in unread:
                 yield self.mistake(_in_the_spec(f"{each.where}: {each.what}"), _in_the_spec(each.remedy))
         if self.kept.exists() and not _is_ours(_read(self.kept), site.mark):
-            yield self.mistake(f"{self.kept} is not of this spec", "name another file, or remove it")
+            yield self.mistake(f"{self.kept} is not managed by this spec", "give another file, or delete it")
         elif observed is not None and self._differs(observed):
             if not observed.ours:
-                yield self.mistake(f"{observed.id} is not of this spec", "name another file, or remove it")
+                yield self.mistake(f"{observed.id} is not managed by this spec", "give another file, or delete it")
             elif self._consumed():
-                what = f"the installer has used it, and {self.kept} says something else than the spec"
-                yield self.mistake(what, "destroy that cluster first, or name another file")
+                what = f"the installer has used it, and {self.kept} differs from the spec"
+                yield self.mistake(what, "destroy that cluster first, or give another file")
 
     def _differs(self, observed: Observed) -> bool:
         return any(
@@ -202,7 +202,7 @@ class InstallConfig(InstallerInput, Cluster):
         for field, floating_ip in self._unresolved().items():
             found = site.look(floating_ip)
             if found is None:
-                raise PrepError(f"{floating_ip.key} is not there; {self.path} was not written")
+                raise PrepError(f"{floating_ip.key} does not exist; {self.path} was not written")
             addresses[field] = found.outputs["address"]
         document = install_config.render(replace(self, **addresses), self._contents())
         text = f"# {site.mark.describe(self.name)}\n{install_config.dump(document)}"
@@ -223,12 +223,12 @@ class InstallConfig(InstallerInput, Cluster):
 
 
 def _in_the_spec(text: str) -> str:
-    """Return a text in which contents are called as the fields that name their files."""
+    """Return a text with the names of file fields instead of those of their contents."""
     return re.sub(r"\b(pull_secret|ssh_key|additional_trust_bundle)\b", r"\1_file", text)
 
 
 def _text(path: str | None) -> str | None:
-    """Return what stands in a file, None when there is none."""
+    """Return the text of a file, None if it cannot be read."""
     try:
         return None if path is None else Path(path).read_text()
     except (OSError, UnicodeDecodeError):
@@ -239,7 +239,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise PrepError(f"{path} cannot be read: {error}; name another file, or remove it") from error
+        raise PrepError(f"{path} cannot be read: {error}; give another file, or delete this one") from error
 
 
 def _is_ours(text: str, mark: Mark) -> bool:
@@ -247,7 +247,7 @@ def _is_ours(text: str, mark: Mark) -> bool:
 
 
 def _parsed(text: str) -> Raw:
-    """Return a document, an empty one when it is no YAML."""
+    """Return a document, an empty one if it is not YAML."""
     try:
         found = yaml.safe_load(text)
     except yaml.YAMLError:
@@ -256,7 +256,7 @@ def _parsed(text: str) -> Raw:
 
 
 def _leaves(document: Raw, prefix: str = "") -> Values:
-    """Return what a document says, by dotted path; what nobody may see as Secret."""
+    """Return the values of a document by dotted path; secrets as Secret."""
     found: Values = {}
     for name, value in document.items():
         path = f"{prefix}{name}"
@@ -270,7 +270,7 @@ def _leaves(document: Raw, prefix: str = "") -> Values:
 
 
 def _hidden(path: str, value: object) -> object:
-    """Return as Secret a pull secret, a URL with a password, and what is no public key where one should be."""
+    """Return a value; as Secret if it is a pull secret, a URL with a password, or an invalid public key."""
     if path == "pullSecret":
         return compact(value if isinstance(value, Secret) else Secret(str(value)))
     if path == "sshKey" and not are_public_keys(str(value)):

@@ -1,4 +1,4 @@
-"""What a cluster left behind: found by its infraID, never declared, only ever removed.
+"""Resources that a cluster left: found by its infraID, never declared, only deleted.
 
 Source: OpenShift installer docs/source, "What gets created, names and tags" and what its ``destroy`` does.
 """
@@ -16,7 +16,7 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import ATTACHED, Key, Mark, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.openshift import leftover_services as services
-from openstack_prep.openshift.leftover_services import Remains
+from openstack_prep.openshift.leftover_services import Record
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network.uses import INTERFACES
@@ -38,31 +38,31 @@ HOLDS: dict[str, tuple[str, ...]] = {
     "volume": (),
     "container": (),
 }
-"""What cannot go before a kind has gone."""
+"""What can only be deleted after a kind."""
 LISTED = tuple(thing for thing in HOLDS if thing != "floating_ip_attachment")
-"""Kinds that have a list of their own."""
+"""Kinds with a list of their own."""
 
 SERVED_BY_NEUTRON = ("network:dhcp", "network:distributed")
-"""Owners of ports that Neutron takes away itself."""
+"""Owners of ports that Neutron deletes itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Leftover(Resource[Site]):
-    """One thing of a cluster.  ``thing`` says what it is; its key is what OpenStack calls it."""
+    """A resource of a cluster; its key is OpenStack's kind and name."""
 
     kind: ClassVar[str] = "leftover"
     declarable: ClassVar[bool] = False
 
     thing: str
-    """A key of ``HOLDS``, or ``tag``: on something of the user's."""
+    """A key of ``HOLDS``, or ``tag``: a tag on a resource of the user."""
     id: str
     label: str
-    """Its name, or address; with its id when two have it."""
+    """Its name or address; with its ID if two resources share it."""
     infra_id: str
     detail: str = ""
-    """Of a floating IP or its attachment the port's id; of a tag the tag."""
+    """The port's ID for a floating IP or its attachment, the tag for a tag."""
     released: bool = False
-    """Whether it is a spec's floating IP, which stays if it serves another port by the time of the write."""
+    """Whether it is a floating IP of a spec, which is kept if it serves another port when it is to be deleted."""
 
     @property
     def name(self) -> str:
@@ -83,10 +83,10 @@ class Leftover(Resource[Site]):
 
     @property
     def listing(self) -> str:
-        """The kind in whose list it stands."""
+        """The kind in whose list it is found."""
         return {"floating_ip_attachment": "floating_ip", "tag": "network"}.get(self.thing, self.thing)
 
-    # --- what is there --------------------------------------------------------------------
+    # --- reading --------------------------------------------------------------------------
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
@@ -99,7 +99,7 @@ class Leftover(Resource[Site]):
         return {each.key: each.observe(raw) for each, raw in found if raw is not None and each._is_there(raw)}
 
     def observe(self, raw: Raw) -> Observed:
-        return Observed(id=self.id, ours=True, record=Remains.read(raw))
+        return Observed(id=self.id, ours=True, record=Record.read(raw))
 
     def _is_there(self, raw: Raw) -> bool:
         if self.thing == "floating_ip_attachment":
@@ -108,22 +108,20 @@ class Leftover(Resource[Site]):
             return raw["port_id"] in (None, self.detail)
         return self.thing != "tag" or self.detail in raw["tags"]
 
-    # --- what would be orphaned, or holds it ----------------------------------------------
+    # --- what prevents its deletion --------------------------------------------------------
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        holders = {"network": _on_network, "router": _joined, "security_group": _in_group, "volume": _of_volume}
+        holders = {"network": _on_network, "router": _interfaces, "security_group": _in_group, "volume": _of_volume}
         find = holders.get(self.thing)
-        record = observed.recorded(Remains)
+        record = observed.recorded(Record)
         for what in find(site, record, going, self.infra_id) if find else ():
-            yield Mistake.about(
-                self.key, f"does not belong to {self.infra_id} alone: {what}", "move or delete that first"
-            )
+            yield Mistake.about(self.key, f"is not used by {self.infra_id} alone: {what}", "move or delete that first")
         if record.protected:
             remedy = f"openstack image set --unprotected {self.id}"
             yield Mistake.about(self.key, "is protected", remedy)
 
     def delete(self, site: Site, observed: Observed) -> None:
-        record = observed.recorded(Remains)
+        record = observed.recorded(Record)
         if self.thing == "floating_ip_attachment":
             services.detach(site.admin, record, Mark(f"{self.infra_id}{ATTACHED}"))
         elif self.thing == "tag":
@@ -134,7 +132,7 @@ class Leftover(Resource[Site]):
 
 @query
 def listed(site: Site, thing: str, infra_id: str) -> list[Values]:
-    """Return all of a kind in the project."""
+    """Return all resources of a kind in the project."""
     return services.listed(site.admin, thing, infra_id)
 
 
@@ -142,13 +140,13 @@ def _ports(site: Site, infra_id: str) -> list[PortRecord]:
     return list(map(PortRecord.read, listed(site, "port", infra_id)))
 
 
-def _on_network(site: Site, network: Remains, going: frozenset[str], infra_id: str) -> Iterator[str]:
-    """Yield the ports and subnets of others on a network; its owner sees them all."""
+def _on_network(site: Site, network: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
+    """Yield the ports and subnets on a network that stay; the network's owner sees them all."""
     for port in queries.ports_on(site, network.id):
         if not _goes(port, going):
             yield _described(site, port, infra_id)
     for subnet_id in sorted(network.subnets - going):
-        yield f"subnet {subnet_id} is on it"
+        yield f"subnet {subnet_id} is on the network"
 
 
 def _goes(port: PortRecord, going: frozenset[str]) -> bool:
@@ -157,34 +155,34 @@ def _goes(port: PortRecord, going: frozenset[str]) -> bool:
 
 
 def _described(site: Site, port: PortRecord, infra_id: str) -> str:
-    """Return who has a port, as far as this project sees them."""
+    """Return the user of a port, as far as this project sees it."""
     named = " ".join(filter(None, (port.name, port.id)))
     if port.device_owner.startswith("compute:"):
         servers = {each["id"]: each["name"] for each in listed(site, "server", infra_id)}
         server = servers.get(port.device_id, f"of project {port.project_id}")
         return f"server {server} {port.device_id} has port {named}"
     owner = f"{port.device_owner} {port.device_id}".strip()
-    return f"port {named} is there" + (f" ({owner})" if owner else "")
+    return f"port {named} exists" + (f" ({owner})" if owner else "")
 
 
-def _joined(site: Site, router: Remains, going: frozenset[str], infra_id: str) -> Iterator[str]:
-    """Yield subnets of others that a router has an interface in."""
+def _interfaces(site: Site, router: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
+    """Yield the subnets of a router's interfaces that stay."""
     for port in _ports(site, infra_id):
         if port.device_id == router.id and port.device_owner in INTERFACES:
             for subnet_id in sorted({each.subnet_id for each in port.fixed_ips} - going):
-                yield f"it has an interface in subnet {subnet_id}"
+                yield f"the router has an interface in subnet {subnet_id}"
 
 
-def _in_group(site: Site, group: Remains, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _in_group(site: Site, group: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
     for port in _ports(site, infra_id):
         if group.id in port.security_groups and not _goes(port, going):
             yield _described(site, port, infra_id)
 
 
-def _of_volume(site: Site, volume: Remains, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _of_volume(site: Site, volume: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
     for server_id in volume.servers:
         if server_id not in going:
-            yield f"server {server_id} has it attached"
+            yield f"server {server_id} has the volume attached"
     for snapshot in listed(site, "volume_snapshot", infra_id):
         if snapshot["volume_id"] == volume.id and snapshot["id"] not in going:
-            yield f"snapshot {snapshot['name'] or ''} {snapshot['id']} was made of it"
+            yield f"snapshot {snapshot['name'] or ''} {snapshot['id']} was created from the volume"

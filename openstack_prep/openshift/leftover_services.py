@@ -1,4 +1,4 @@
-"""How each kind of thing that a cluster leaves behind is listed, and how it is removed for good.
+"""List and delete each kind of resource that a cluster leaves.
 
 Sources: Compute, Networking, Image, Block Storage, Object Store and Load Balancer API references.
 """
@@ -20,11 +20,11 @@ from openstack_prep.core.model import Mark
 from openstack_prep.resources.network.uses import INTERFACES
 
 GONE_SECONDS = 300.0
-"""How long a server, volume or load balancer may take to go."""
+"""Seconds that the deletion of a server, volume or load balancer may take."""
 PAUSE = 0.5
-"""Seconds between two looks whether it has gone, growing to four times that."""
+"""Seconds between two requests for the status, growing to four times that."""
 OBJECTS = 8
-"""Objects of a container removed at a time."""
+"""Objects of a container deleted in parallel."""
 META = "x-container-meta-"
 
 NETWORK = {
@@ -40,8 +40,8 @@ VOLUME = {"volume_snapshot": "snapshots", "volume": "volumes"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remains:
-    """One thing of any kind, as far as its removal needs to know it."""
+class Record:
+    """A resource of any kind, as far as its deletion needs it."""
 
     id: str
     name: str
@@ -49,13 +49,13 @@ class Remains:
     revision_number: int = 0
     protected: bool = False
     subnets: frozenset[str] = frozenset()
-    """Ids of those on a network."""
+    """IDs of the subnets on a network."""
     has_routes: bool = False
     servers: tuple[str, ...] = ()
-    """Ids of those that a volume is attached to."""
+    """IDs of the servers that a volume is attached to."""
 
     @classmethod
-    def read(cls, raw: Raw) -> Remains:
+    def read(cls, raw: Raw) -> Record:
         return cls(
             id=raw["id"],
             name=raw.get("name") or "",
@@ -68,13 +68,13 @@ class Remains:
         )
 
 
-# --- what there is ------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------------
 
 
 def listed(cloud: Cloud, thing: str, infra_id: str) -> list[Values]:
-    """Return all of a kind in the connection's project; none where the cloud has no such service.
+    """Return all resources of a kind in the connection's project; none if the cloud lacks the service.
 
-    Of containers only those whose names begin with the infraID: each costs a request.  Raises CloudError.
+    Only containers whose names begin with the infraID are read, because each costs a request.  Raises CloudError.
     """
     mine = cloud.project_id
     if thing in NETWORK:
@@ -101,18 +101,18 @@ def _of_network(cloud: Cloud, collection: str, project_id: str) -> list[Values]:
     except NotFound:
         if collection != "trunks":
             raise
-        return []  # an extension that this Neutron has not got
+        return []  # this Neutron lacks the extension
 
 
 def _containers(cloud: Cloud, infra_id: str) -> list[Values]:
-    """Return containers with their metadata, by small-letter keys."""
+    """Return containers with their metadata by lowercase key."""
     swift = cloud.object_store
     found = swift.request("GET", "", params={"format": "json", "prefix": infra_id}).json()
 
     def described(name: str) -> Values | None:
         try:
-            headers = swift.request("HEAD", f"/{quote(name, safe='')}", log=False).headers  # there may be Temp-URL keys
-        except NotFound:  # by now; or Swift still lists one that has gone
+            headers = swift.request("HEAD", f"/{quote(name, safe='')}", log=False).headers  # may contain Temp-URL keys
+        except NotFound:  # deleted meanwhile; or Swift still lists it
             return None
         metadata = {key.lower().removeprefix(META): value for key, value in headers.items()}
         return {"id": name, "name": name, "metadata": metadata}
@@ -121,11 +121,11 @@ def _containers(cloud: Cloud, infra_id: str) -> list[Values]:
         return [each for each in pool.map(described, (each["name"] for each in found)) if each is not None]
 
 
-# --- and how it goes ----------------------------------------------------------------------
+# --- deleting -----------------------------------------------------------------------------
 
 
-def remove(cloud: Cloud, thing: str, left: Remains) -> None:
-    """Remove one, and return when it is gone; what is not there any more counts as removed."""
+def remove(cloud: Cloud, thing: str, left: Record) -> None:
+    """Delete a resource, and return when it is gone; a missing one counts as deleted."""
     special = _REMOVALS.get(thing)
     if special:
         special(cloud, left)
@@ -137,26 +137,26 @@ def remove(cloud: Cloud, thing: str, left: Remains) -> None:
         cloud.compute.delete(f"/os-server-groups/{left.id}")
 
 
-def _unchanged(left: Remains) -> Mapping[str, str]:
-    """Return the condition that nobody has changed it since we looked; 412 is read again by the executor."""
+def _unchanged(left: Record) -> Mapping[str, str]:
+    """Return the condition that it was not changed since it was read; after a 412 the executor reads it again."""
     return {"If-Match": f"revision_number={left.revision_number}"}
 
 
 def _of_neutron(cloud: Cloud, path: str, condition: Mapping[str, str] | None = None) -> None:
-    """Delete; Neutron also says 403 of what another request is removing at this moment."""
+    """Delete; Neutron also answers 403 while another request deletes the resource."""
     try:
         cloud.network.delete(path, headers=condition or {})
     except NotAllowed as error:
         raise CloudError(str(error), retryable=True, status=error.status) from error
 
 
-def _server(cloud: Cloud, left: Remains) -> None:
+def _server(cloud: Cloud, left: Record) -> None:
     path = f"/servers/{left.id}"
     cloud.compute.delete(path)
     _until_gone(f"server {left.name}", lambda: str(cloud.compute.get(path)["server"]["status"]))
 
 
-def _volume(cloud: Cloud, left: Remains, collection: str = "volumes") -> None:
+def _volume(cloud: Cloud, left: Record, collection: str = "volumes") -> None:
     path, member = f"/{collection}/{left.id}", collection.removesuffix("s")
     what = f"{member} {left.name or left.id}"
 
@@ -164,16 +164,16 @@ def _volume(cloud: Cloud, left: Remains, collection: str = "volumes") -> None:
         return str(cloud.volume.get(path)[member]["status"])
 
     with contextlib.suppress(NotFound):
-        _until(f"{what}, which its server had", status, lambda now: now not in ("in-use", "detaching", "reserved"))
+        _until(
+            f"{what}, attached to a server",
+            status,
+            lambda now: now not in ("in-use", "detaching", "reserved"),
+        )
         cloud.volume.delete(path)
         _until_gone(what, status)
 
 
-def _snapshot(cloud: Cloud, left: Remains) -> None:
-    _volume(cloud, left, "snapshots")
-
-
-def _load_balancer(cloud: Cloud, left: Remains) -> None:
+def _load_balancer(cloud: Cloud, left: Record) -> None:
     path = f"/lbaas/loadbalancers/{left.id}"
     with contextlib.suppress(NotFound):
         cloud.load_balancer.request("DELETE", path, params={"cascade": "true"})
@@ -181,8 +181,8 @@ def _load_balancer(cloud: Cloud, left: Remains) -> None:
     _until_gone(what, lambda: str(cloud.load_balancer.get(path)["loadbalancer"]["provisioning_status"]))
 
 
-def _router(cloud: Cloud, left: Remains) -> None:
-    """Routes go first, then interfaces: each holds the next."""
+def _router(cloud: Cloud, left: Record) -> None:
+    """Delete routes first, then interfaces: each prevents the next deletion."""
     neutron, path = cloud.network, f"/routers/{left.id}"
     with contextlib.suppress(NotFound):
         if left.has_routes:
@@ -193,24 +193,24 @@ def _router(cloud: Cloud, left: Remains) -> None:
         _of_neutron(cloud, path)
 
 
-def detach(cloud: Cloud, left: Remains, note: Mark) -> None:
-    """Take a floating IP from its port; our note that we put it there goes, the user's own text stays."""
+def detach(cloud: Cloud, left: Record, note: Mark) -> None:
+    """Detach a floating IP from its port, and remove our note of the attachment; the user's text is kept."""
     text = left.description
     body = {"port_id": None, "description": note.strip(text) if note.owns(text) else text}
     with contextlib.suppress(NotFound):
         cloud.network.put(f"/floatingips/{left.id}", {"floatingip": body}, headers=_unchanged(left))
 
 
-def untag(cloud: Cloud, collection: str, left: Remains, tag: str) -> None:
+def untag(cloud: Cloud, collection: str, left: Record, tag: str) -> None:
     cloud.network.delete(f"/{collection}/{left.id}/tags/{quote(tag, safe='')}")
 
 
-def _container(cloud: Cloud, left: Remains) -> None:
-    """Objects first, page by page; more may come while a registry still runs: then Swift says 409."""
+def _container(cloud: Cloud, left: Record) -> None:
+    """Delete the objects first, page by page; if a running registry adds more, Swift answers 409."""
     swift, path = cloud.object_store, f"/{quote(left.name, safe='')}"
 
     def remove_object(name: str) -> None:
-        # as one segment: of "../b/c" requests would otherwise make the object c of the container b
+        # as one segment: requests would otherwise turn "../b/c" into the object c of the container b
         swift.delete(f"{path}/{quote(name, safe='').replace('.', '%2E')}")
 
     marker = ""
@@ -221,10 +221,10 @@ def _container(cloud: Cloud, left: Remains) -> None:
     swift.delete(path)
 
 
-_REMOVALS: dict[str, Callable[[Cloud, Remains], None]] = {
+_REMOVALS: dict[str, Callable[[Cloud, Record], None]] = {
     "server": _server,
     "volume": _volume,
-    "volume_snapshot": _snapshot,
+    "volume_snapshot": lambda cloud, left: _volume(cloud, left, "snapshots"),
     "load_balancer": _load_balancer,
     "router": _router,
     "container": _container,
@@ -240,7 +240,7 @@ def _until_gone(what: str, status: Callable[[], str]) -> None:
 
 
 def _until(what: str, status: Callable[[], str], enough: Callable[[str], bool]) -> None:
-    """Look until a status is enough; raises NotFound when the thing is gone, WaitTimeout, ResourceFailed."""
+    """Wait for a status; raises NotFound if the resource is gone, WaitTimeout, ResourceFailed."""
     last = ""
 
     def look() -> bool:
@@ -259,4 +259,6 @@ def _until(what: str, status: Callable[[], str], enough: Callable[[str], bool]) 
 
 
 def _too_long(what: str, last: str) -> None:
-    raise WaitTimeout(f"{what} is still there after {GONE_SECONDS:.0f} s, in status {last}; look at it, and run again")
+    raise WaitTimeout(
+        f"{what} still exists after {GONE_SECONDS:.0f} s, in status {last}; examine it, and run this again"
+    )

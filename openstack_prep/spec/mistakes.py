@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import json
-import re
 from collections.abc import Hashable, Sequence
 from typing import Protocol
 
 from openstack_prep.base.errors import Mistake
+from openstack_prep.base.invalid import InvalidValue, shown
 from openstack_prep.base.raw import Raw
 from openstack_prep.spec.schema import known_keys
 
@@ -52,11 +51,10 @@ def mistake(document: Placed, error: Raw, within: Sequence[str | int] = ()) -> M
     if error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return Mistake(where, "is missing", "add it")
     if error["type"] == "secret":
-        return Mistake(where, *_parted(error["msg"]))
-    said = str(error["ctx"]["error"]) if error["type"] == "value_error" else _plain(error["msg"])
-    what, remedy = _parted(said)
-    shown = f"{_shown(error['input'])} " if loc else ""  # the whole resource is named already
-    return Mistake(where, f"{shown}{what}", remedy or _remedy(error))
+        return Mistake(where, **error["ctx"])
+    said = InvalidValue.of(error)
+    value = f"{shown(error['input'])} " if loc else ""  # the whole resource is named already
+    return Mistake(where, f"{value}{said.what}", said.remedy or _remedy(error))
 
 
 def _remedy(error: Raw) -> str:
@@ -82,22 +80,3 @@ def _remedy(error: Raw) -> str:
         case "less_than":
             return f"write less than {limits['lt']}"
     return ""
-
-
-def _parted(said: str) -> tuple[str, str]:
-    what, _, remedy = said.partition("; ")
-    return what, remedy
-
-
-def _plain(message: str) -> str:
-    return re.sub(r"^(Input|String|Value|List|Tuple|Dictionary) ", "", message)
-
-
-def _shown(value: object) -> str:
-    """Return a value as it stands in the spec; what is composed may hold a secret."""
-    if isinstance(value, dict) and list(value) == ["file"]:
-        return f"the file {value['file']}"
-    if isinstance(value, dict | list):
-        return "a mapping" if isinstance(value, dict) else "a list"
-    text = json.dumps(value, default=str)
-    return text if len(text) <= 40 else text[:37] + "..."

@@ -164,7 +164,7 @@ pullSecret: '{{"auths": {{"example.com": {{"auth": "Zm9vOmJhcg=="}}}}}}'
         f":14: platform.openstack.controlPlanePort.fixedIPs: DHCP is off on subnet {subnet.id}",
         f":14: platform.openstack.controlPlanePort.fixedIPs: subnet {subnet.id} has no gateway",
         f":14: platform.openstack.controlPlanePort.fixedIPs: no router has an interface in subnet {subnet.id}",
-        ":15: platform.openstack.externalDNS: your own subnet has DNS servers of its own",
+        ":15: platform.openstack.externalDNS: does not apply to your own subnet",
         "error: names: api.dev.example.com: leads to 203.0.113.9, not to 192.168.122.99",
         "warning: names: console-openshift-console.apps.dev.example.com",
     ):

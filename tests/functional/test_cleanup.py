@@ -84,7 +84,7 @@ def test_all_of_one_cluster_and_nothing_of_another(tenant: Tenant, here: Prep) -
     )
     connection.compute.wait_for_server(bastion, interval=0.2, wait=60)
     refused = here.run("cleanup", "--infra-id", DEV, "--yes", code=2).stderr
-    assert f"network/{network.name}: does not belong to {DEV} alone: server bastion {bastion.id} has port" in refused
+    assert f"network/{network.name}: is not used by {DEV} alone: server bastion {bastion.id} has port" in refused
     connection.compute.delete_server(bastion)
     connection.compute.wait_for_delete(bastion, interval=0.2, wait=60)
 

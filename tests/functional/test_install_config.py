@@ -35,7 +35,7 @@ def test_files_that_are_not_what_they_should_be(prep: Prep, devcloud: Devcloud) 
         done = prep.run(*words, "spec.yaml", code=2)
         said = done.stdout + done.stderr
         assert "hunter2" not in said
-        assert "ssh_key_file: is a private key; give what stands in a file that ends in .pub" in said
+        assert "ssh_key_file: is a private key; give the content of a .pub file" in said
         assert "pull_secret_file: auth for 'quay.io' is not user:password in base64; " in said
         assert "pull_secret_file: has neither auth nor credsStore for 'example.com'; " in said
     asked = {each.method for each in devcloud.requests_since(mark) if not each.path.endswith("/auth/tokens")}

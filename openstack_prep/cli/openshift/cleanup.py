@@ -1,4 +1,4 @@
-"""``cleanup``: list what is left of a cluster, and remove it by consent."""
+"""``cleanup``: list what is left of a cluster, and delete it after confirmation."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from openstack_prep.cli.style import style_of
 
 
 def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("cleanup", _run, "delete what openshift-install destroy has left of a cluster, or all of it")
+    parser = command(
+        "cleanup", _run, "delete what is left of a cluster, after openshift-install destroy or instead of it"
+    )
     add_cluster_options(parser)
     parser.add_argument("--plan", action="store_true", help="list what would be deleted, and change nothing")
-    parser.add_argument("--release", metavar="SPEC", help="also release floating IPs created by the spec of this name")
+    parser.add_argument("--release", metavar="SPEC", help="also delete the floating IPs that this spec created")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
     add_lock_timeout(parser)
 
@@ -31,7 +32,7 @@ def _run(options: argparse.Namespace) -> int:
     with reading(options):
         plan, warnings = plan_cleanup(cloud, metadata.infra_id, release=options.release, jobs=options.jobs)
     if metadata.cloud not in (None, cloud.name):
-        warnings.append(f"metadata.json names the cloud {metadata.cloud}; this is {cloud.name}")
+        warnings.append(f"metadata.json names the cloud {metadata.cloud}, but this is {cloud.name}")
     for each in warnings:
         print(f"openstack-prep: warning: {each}", file=sys.stderr)
     if options.plan:
@@ -42,14 +43,14 @@ def _run(options: argparse.Namespace) -> int:
     if not (plan or plan.refusals):
         where = f"project {cloud.project_name} ({cloud.project_id}) of cloud {cloud.name}"
         print_result(options, f"nothing of {metadata.infra_id} in {where}", {"seconds": 0, "steps": []})
-        # looked for in another cloud it may live on, and its metadata.json is needed
+        # in another cloud the cluster may still run, and need its metadata.json
         return _cleared(options, 0) if metadata.cloud in (None, cloud.name) else 0
-    consent(options, plan, f"Remove this for good? Type the infraID {metadata.infra_id}: ", metadata.infra_id)
+    consent(options, plan, f"Delete this for good? Type the infraID {metadata.infra_id}: ", metadata.infra_id)
     return _cleared(options, run_plan(options, cloud, plan))
 
 
 def _cleared(options: argparse.Namespace, code: int) -> int:
-    """Say what is in the way of another installation, once nothing is left of this one; return the exit code."""
+    """Print what prevents another installation once nothing is left of this one; return the exit code."""
     from openstack_prep.hooks.folder import Folder
     from openstack_prep.openshift.cluster import find_metadata
 

@@ -1,4 +1,4 @@
-"""``ipi``: ``openshift-install`` with all that belongs around it."""
+"""``ipi``: run ``openshift-install`` with pre-checks, floating IPs and address pairs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_cluster import seconds
+from openstack_prep.cli.openshift.post_ipi import add_addresses, given_addresses
 from openstack_prep.cli.openshift.pre_ipi import add_preparation, prepare
 from openstack_prep.cli.running import code_of, no_garbage
 
@@ -26,15 +27,23 @@ USAGE = "openstack-prep ipi [options] -- openshift-install create cluster [insta
 def add(command: AddCommand) -> None:
     parser = command("ipi", _run, "run the installer with pre-checks, floating IPs and address pairs")
     parser.usage = USAGE
-    parser.add_argument("--spec", type=Path, metavar="SPEC", help="apply it first (pre-ipi); it has the install_config")
-    parser.add_argument("--dir", type=Path, metavar="DIR", help="the installer's --dir, if its command line has none")
-    parser.add_argument("--ingress-ip", metavar="ADDR", help="floating IP, by address or id, for the ingress port")
-    parser.add_argument("--api-ip", metavar="ADDR", help="floating IP, by address or id, for the API port")
     parser.add_argument(
-        "--vip", action="append", default=[], metavar="ADDR", help="virtual address to allow; repeatable"
+        "--spec",
+        type=Path,
+        metavar="SPEC",
+        help="apply this spec first, as pre-ipi does; it declares the install_config",
     )
-    parser.add_argument("--wait", type=seconds, metavar="SECONDS", help="how long to wait for ports (the whole run)")
-    parser.add_argument("--no-check", action="store_true", help="start the installer even if check finds errors")
+    parser.add_argument(
+        "--dir", type=Path, metavar="DIR", help="--dir of the installer, unless its command line has one"
+    )
+    add_addresses(parser)
+    parser.add_argument(
+        "--wait",
+        type=seconds,
+        metavar="SECONDS",
+        help="time to wait for the virtual ports (default: until the installer ends)",
+    )
+    parser.add_argument("--no-check", action="store_true", help="skip the pre-installation checks")
     add_preparation(parser)
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="installer command line, after --")
 
@@ -45,20 +54,20 @@ def _run(options: argparse.Namespace) -> int:
 
     try:
         return _around(options)
-    except NotReady as error:  # several findings of some lines: each line is ours, not the installer's
+    except NotReady as error:  # each line gets our prefix, unlike the installer's
         _tell(str(error))
         return error.exit_code
 
 
 def _around(options: argparse.Namespace) -> int:
     if not options.command:
-        raise ConfigError(f"no installer command; write {USAGE}")
+        raise ConfigError(f"no installer command given; write {USAGE}")
     if options.command[0].startswith("-"):
         raise ConfigError(f"{options.command[0]}: options of openstack-prep go before --; write {USAGE}")
     if options.format != "text":
-        raise ConfigError("--format does not apply to the installer's output; use openstack-prep show --format")
+        raise ConfigError("--format does not apply to ipi, which passes the installer's output through; leave it out")
     with no_garbage():
-        from openstack_prep.hooks.installation import Wishes
+        from openstack_prep.hooks.installation import InstallOptions
         from openstack_prep.hooks.ipi import Command, ipi
         from openstack_prep.hooks.pre_ipi import warnings
         from openstack_prep.openshift.check.preflight import HOSTS
@@ -68,17 +77,15 @@ def _around(options: argparse.Namespace) -> int:
         ready = _ready(options, Command(options.command))
         if ready.report.interrupted:
             return code_of(ready.report)
-        for each in warnings(ready.findings, options.ingress_ip or ready.ingress_floating_ip):
+        for each in warnings(ready.findings, options.ingress_floating_ip or ready.ingress_floating_ip):
             _tell(str(each))
         ready.raise_for_problems()
     outcome = ipi(
         options.command,
         ready=ready,
         folder=options.dir,
-        wishes=Wishes(
-            ingress_floating_ip=options.ingress_ip,
-            api_floating_ip=options.api_ip,
-            vips=tuple(options.vip),
+        options=InstallOptions(
+            **given_addresses(options),
             wait=options.wait,
             check=not options.no_check,
             hosts=options.hosts or HOSTS,
@@ -93,7 +100,7 @@ def _around(options: argparse.Namespace) -> int:
 
 
 def _ready(options: argparse.Namespace, command: Command) -> Ready:
-    """Return what the spec says of the installer's folder; for a new cluster it is applied, printing to stderr."""
+    """Return the installer's folder by the spec; before `create cluster`, apply the spec, with its output on stderr."""
     from openstack_prep.core.plan import Report
     from openstack_prep.hooks.pre_ipi import checked, installation_of
     from openstack_prep.spec import load_spec
@@ -101,21 +108,21 @@ def _ready(options: argparse.Namespace, command: Command) -> Ready:
     spec = load_spec(options.spec)
     if not command.creates:
         return checked(spec, Report(()), look=False)
-    command.release(installation_of(spec).release)  # before anything is made for another one
+    command.release(installation_of(spec).release)  # fails before anything is created for another release
     with contextlib.redirect_stdout(sys.stderr):
         ready = prepare(options, look=not options.no_check)
         print(ready.report.summary)
     return ready
 
 
-_one_at_a_time = threading.Lock()
+_printing = threading.Lock()
 
 
 def _tell(text: str) -> None:
-    """Print lines beside the installer's own, each whole; that nobody reads them does not end our part."""
-    with _one_at_a_time:
+    """Print whole lines between those of the installer; a closed stderr does not end our part."""
+    with _printing:
         try:
             sys.stderr.write("".join(f"openstack-prep: {line}\n" for line in text.splitlines()))
             sys.stderr.flush()
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # what is left is flushed at the exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # Python flushes what is left at the exit

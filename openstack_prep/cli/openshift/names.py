@@ -1,4 +1,4 @@
-"""``names``: where a cluster's names lead, for a hosts file, dnsmasq or BIND."""
+"""``names``: the DNS names of a cluster, for a hosts file, dnsmasq or BIND."""
 
 from __future__ import annotations
 
@@ -8,31 +8,34 @@ from pathlib import Path
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.cli import AddCommand
 
-INSTALL_CONFIG = Path("install-config.yaml")
+INSTALL_CONFIG = "install-config.yaml"
 
 
 def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("names", _run, "print or write the addresses of api and *.apps of a cluster", cloud=False)
+    parser = command("names", _run, "print the addresses of api and *.apps of a cluster, or write them", cloud=False)
     parser.add_argument(
         "--install-config",
         type=Path,
         metavar="FILE",
-        help="file or its folder (./install-config.yaml), or its copy",
+        help="install-config.yaml, its copy or its folder (default: ./install-config.yaml)",
     )
-    parser.add_argument("--cluster-name", metavar="NAME", help="name of the cluster, and ...")
-    parser.add_argument("--base-domain", metavar="DOMAIN", help="... its domain; both override the file")
-    parser.add_argument("--api", metavar="ADDR", help="address of the API (its floating IP)")
-    parser.add_argument("--ingress", metavar="ADDR", help="address of the routers (their floating IP)")
-    parser.add_argument("--api-int", metavar="ADDR", help="address of the API within the cluster (none)")
+    parser.add_argument("--cluster-name", metavar="NAME", help="name of the cluster; overrides the file")
+    parser.add_argument("--base-domain", metavar="DOMAIN", help="base domain of the cluster; overrides the file")
+    parser.add_argument("--api", metavar="ADDR", help="address of the API (default: its floating IP)")
+    parser.add_argument("--ingress", metavar="ADDR", help="address of the ingress routers (default: their floating IP)")
+    parser.add_argument("--api-int", metavar="ADDR", help="address of the API within the cluster (default: none)")
     parser.add_argument(
-        "--internal", action="store_true", help="virtual addresses instead of floating IPs, and api-int"
+        "--internal", action="store_true", help="use virtual addresses instead of floating IPs, and add api-int"
     )
-    parser.add_argument("--as", dest="form", choices=("hosts", "dnsmasq", "bind"), default="hosts", help="(hosts)")
-    parser.add_argument("--server", metavar="NAME", help="host that serves the zone, for bind")
+    parser.add_argument(
+        "--as", dest="form", choices=("hosts", "dnsmasq", "bind"), default="hosts", help="format (default: hosts)"
+    )
+    parser.add_argument("--server", metavar="NAME", help="name server of the zone; required for bind")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--write", type=Path, metavar="FILE", help="write them into this file, unless it has them")
-    where.add_argument("--remove", type=Path, metavar="FILE", help="remove them from a hosts or dnsmasq file")
+    where.add_argument(
+        "--write", type=Path, metavar="FILE", help="write the names into this file, unless they are up to date"
+    )
+    where.add_argument("--remove", type=Path, metavar="FILE", help="remove the names from this hosts or dnsmasq file")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -41,9 +44,8 @@ def _run(options: argparse.Namespace) -> int:
     config = _install_config(options)
     if options.remove:
         if options.form == "bind":
-            raise SpecError(
-                [Mistake("remove", "a zone is a file of its own", "delete it, and its name server's entry")]
-            )
+            remedy = "delete the file and its entry in the name server's configuration"
+            raise SpecError([Mistake("remove", "a zone is a file of its own", remedy)])
         domain = names.domain_of(config, cluster_name=options.cluster_name, base_domain=options.base_domain)
         changed = names.remove(options.remove, domain)
         print(f"{options.remove}: names of {domain} {'removed' if changed else 'not found'}")
@@ -59,20 +61,17 @@ def _run(options: argparse.Namespace) -> int:
     )
     if options.write:
         changed = names.write(options.write, found, options.form, options.server)
-        print(f"{options.write}: names of {found.domain} {'written' if changed else 'unchanged'}")
+        print(f"{options.write}: names of {found.domain} {'written' if changed else 'are up to date'}")
     else:
         print(names.text_of(found, options.form, options.server), end="")
     return 0
 
 
 def _install_config(options: argparse.Namespace) -> Path | None:
-    """Return the install-config to read, or its copy when the installer has eaten it; None: all is said by hand."""
-    from openstack_prep.openshift.install_config_file import KEPT
+    """Return the install-config to read, or its copy; None if there is none, or the options replace it."""
+    from openstack_prep.openshift.installer.traces import find_file
 
-    given: Path | None = options.install_config
-    path = given or INSTALL_CONFIG
-    path = path / INSTALL_CONFIG if path.is_dir() else path
-    copy = Path(f"{path}{KEPT}")
-    if given is None and options.cluster_name and options.base_domain:
-        return None
-    return next((each for each in (path, copy) if each.exists()), given and path)
+    if options.install_config:
+        return find_file(options.install_config, INSTALL_CONFIG)
+    path = find_file(INSTALL_CONFIG, INSTALL_CONFIG)
+    return path if path.exists() and not (options.cluster_name and options.base_domain) else None

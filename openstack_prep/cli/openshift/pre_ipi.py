@@ -1,4 +1,4 @@
-"""``pre-ipi``: before ``openshift-install``, the spec applied and its install-config checked."""
+"""``pre-ipi``: before ``openshift-install``, apply the spec and check its install-config."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ CREATE = ("openshift-install", "create", "cluster")
 
 def add(command: AddCommand) -> None:
     parser = command("pre-ipi", _run, "before openshift-install: apply the spec and check its install-config")
-    parser.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file with an install_config")
+    parser.add_argument("spec", type=Path, metavar="SPEC", help="YAML file with an install_config")
     add_preparation(parser)
 
 
 def add_preparation(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--hosts", type=Path, metavar="FILE", help="hosts file of the installer's machine (/etc/hosts)")
+    parser.add_argument(
+        "--hosts", type=Path, metavar="FILE", help="hosts file of the installer's machine (default: /etc/hosts)"
+    )
     parser.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
     add_lock_timeout(parser)
@@ -42,26 +44,26 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _there(ready: Ready) -> Iterator[str]:
-    """Yield what to do beside a cluster, whose folder takes no other."""
+    """Yield what to do in the folder of a cluster, which cannot be used for another one."""
     from openstack_prep.hooks.folder import Folder
 
     folder = Folder(ready.folder)
-    yield f"{ready.installed} was installed from {folder.path}, or is being installed: {folder.metadata} is there"
-    yield f"to go on: {folder.to_go_on}"
-    yield f"to begin anew: {folder.to_begin_anew}"
+    yield f"cluster {ready.installed} was installed from {folder.path}, or is being installed: {folder.metadata} exists"
+    yield f"to continue: {folder.to_go_on}"
+    yield f"to start over: {folder.to_begin_anew}"
 
 
 def _next(options: argparse.Namespace, ready: Ready) -> Iterator[str]:
     given = {"--os-cloud": options.os_cloud, "--hosts": options.hosts}
-    said = [word for option, value in given.items() if value for word in (option, str(value))]
-    yield "next: " + shlex.join(["openstack-prep", "ipi", *said, "--spec", str(options.spec), "--", *CREATE])
+    words = [word for option, value in given.items() if value for word in (option, str(value))]
+    yield "next: " + shlex.join(["openstack-prep", "ipi", *words, "--spec", str(options.spec), "--", *CREATE])
     variables = {"OS_CLOUD": ready.cloud, "OS_CLIENT_CONFIG_FILE": str(ready.clouds_file)}
-    words = (f"{name}={shlex.quote(value)}" for name, value in variables.items())
-    yield " ".join(["or, without us:", *words, shlex.join([*CREATE, "--dir", str(ready.folder)])])
+    environment = (f"{name}={shlex.quote(value)}" for name, value in variables.items())
+    yield " ".join(["or without openstack-prep:", *environment, shlex.join([*CREATE, "--dir", str(ready.folder)])])
 
 
 def prepare(options: argparse.Namespace, *, look: bool = True) -> Ready:
-    """Apply the spec by consent, and look at what the installer will be given."""
+    """Apply the spec after confirmation, and check what the installer will read."""
     from openstack_prep.hooks.pre_ipi import checked, examine
     from openstack_prep.openshift.check.preflight import HOSTS
     from openstack_prep.verbs import api

@@ -1,4 +1,4 @@
-"""``tools``: openshift-install, oc and kubectl of a release, verified, in a folder."""
+"""``tools``: download openshift-install, oc and kubectl of a release, and verify them."""
 
 from __future__ import annotations
 
@@ -16,28 +16,35 @@ from openstack_prep.cli.running import print_result
 if TYPE_CHECKING:
     from openstack_prep.openshift.tools import Tool
 
-EVERY = 5.0  # seconds between two lines about a download
+INTERVAL = 5.0  # seconds between two progress lines
 
 
 def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("tools", _run, "fetch openshift-install, oc and kubectl, and verify them", cloud=False, data=True)
+    parser = command(
+        "tools", _run, "download openshift-install, oc and kubectl, and verify them", cloud=False, data=True
+    )
     parser.add_argument(
         "release",
         metavar="RELEASE",
-        help="4.18.7; stable-4.18, latest or another channel; or the URL or folder that has its sha256sum.txt",
+        help="a version (4.18.7), a channel (stable-4.18, latest), or the URL or folder of a sha256sum.txt",
     )
     parser.add_argument(
         "--mirror",
         metavar="URL|DIR",
-        help="where ARCH/clients/ocp/RELEASE is (https://mirror.openshift.com/pub/openshift-v4; OKD: GitHub)",
+        help="URL or folder of ARCH/clients/ocp/RELEASE (default: mirror.openshift.com; OKD: GitHub)",
     )
-    parser.add_argument("--arch", default="x86_64", metavar="ARCH", help="architecture of the nodes (x86_64)")
-    parser.add_argument("--host", metavar="ARCH", help="architecture of the machine that they run on (this one)")
-    parser.add_argument("--system", metavar="OS", help="its operating system, linux or mac (this one)")
-    parser.add_argument("--only", metavar="NAME[,NAME]", help="some of openshift-install, oc, kubectl (all)")
-    parser.add_argument("--into", type=Path, default=Path(), metavar="DIR", help="folder for them (.)")
-    parser.add_argument("--key", type=Path, metavar="FILE", help="public keys, one of which signed the checksums")
+    parser.add_argument("--arch", default="x86_64", metavar="ARCH", help="architecture of the nodes (default: x86_64)")
+    parser.add_argument(
+        "--host", metavar="ARCH", help="architecture of the machine that runs the tools (default: this machine's)"
+    )
+    parser.add_argument(
+        "--system", metavar="OS", help="operating system of that machine, linux or mac (default: this machine's)"
+    )
+    parser.add_argument("--only", metavar="NAME[,NAME]", help="some of openshift-install, oc, kubectl (default: all)")
+    parser.add_argument("--into", type=Path, default=Path(), metavar="DIR", help="folder for the tools (default: .)")
+    parser.add_argument(
+        "--key", type=Path, metavar="FILE", help="OpenPGP public keys; one must have signed sha256sum.txt"
+    )
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -59,17 +66,17 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _progress() -> Callable[[str, int, int | None], None]:
-    """Return what tells of long downloads now and then, a line each, aside from the result."""
-    told = time.monotonic()
+    """Return a function that prints a line on stderr every few seconds of a download."""
+    printed = time.monotonic()
 
-    def tell(name: str, done: int, total: int | None) -> None:
-        nonlocal told
-        if time.monotonic() - told >= EVERY:
-            told = time.monotonic()
+    def report(name: str, done: int, total: int | None) -> None:
+        nonlocal printed
+        if time.monotonic() - printed >= INTERVAL:
+            printed = time.monotonic()
             of = f" of {total / 2**20:.0f}" if total else ""
             print(f"  . {name}  {done / 2**20:.0f}{of} MiB", file=sys.stderr, flush=True)
 
-    return tell
+    return report
 
 
 def _line(tool: Tool) -> str:
@@ -77,8 +84,8 @@ def _line(tool: Tool) -> str:
 
 
 def _trust(tools: tuple[Tool, ...]) -> str:
-    """Return what the sums are worth."""
+    """Return who vouches for the checksums."""
     signers = sorted({each.signed_by for each in tools if each.signed_by})
     if signers and all(each.signed_by for each in tools):
         return f"sha256sum.txt is signed by {' and '.join(signers)}"
-    return "sha256sum.txt is as trustworthy as where it comes from; --key FILE has its signature verified"
+    return "the signature of sha256sum.txt was not verified; pass --key FILE to verify it"

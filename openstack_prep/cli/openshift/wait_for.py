@@ -1,4 +1,4 @@
-"""``wait-for``: until the installer has made a virtual port."""
+"""``wait-for``: wait until the installer has created a virtual port."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ SECONDS = 1800.0
 
 
 def add(command: AddCommand) -> None:
-    parser = command("wait-for", _run, "wait for a virtual port of the installer; exit code 1 after the timeout")
-    parser.add_argument("port", choices=PORTS, help="the port of the ingress or of the API")
+    parser = command("wait-for", _run, "wait until the installer has created a virtual port (exit 1 on timeout)")
+    parser.add_argument("port", choices=PORTS, help="the virtual port")
     add_cluster_options(parser)
-    parser.add_argument(
-        "--timeout", type=seconds, default=SECONDS, metavar="SECONDS", help=f"wait at most ({SECONDS:.0f})"
-    )
+    parser.add_argument("--timeout", type=seconds, default=SECONDS, metavar="SECONDS", help=f"(default: {SECONDS:.0f})")
 
 
 def _run(options: argparse.Namespace) -> int:

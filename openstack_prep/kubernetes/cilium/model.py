@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from annotated_types import Ge, Le
 
 from openstack_prep.base.fields import Address, Cidr, Name, Port, Reads
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.kubernetes.model import STRICT
 
 OLDEST = (1, 13)
@@ -22,13 +23,13 @@ ETCD_PORT = 2379
 def release(value: object) -> object:
     """Validate a release of Cilium, 1.17 or 1.17.4, with or without a v."""
     if isinstance(value, int | float) and not isinstance(value, bool):  # 1.20 without quotes is 1.2
-        raise ValueError('is a number in YAML; write the release in quotes, such as "1.17"')
+        raise InvalidValue("is a number in YAML", 'write the release in quotes, such as "1.17"')
     if isinstance(value, str):
         found = re.fullmatch(r"v?(\d+)\.(\d+)(\.\d+)?", value)
         if not found:
-            raise ValueError("is not a release of Cilium; write one such as 1.17 or 1.17.4")
+            raise InvalidValue("is not a release of Cilium", "write one such as 1.17 or 1.17.4")
         if (int(found[1]), int(found[2])) < OLDEST:
-            raise ValueError("is not supported; write 1.13 or later")
+            raise InvalidValue("is not supported", "write 1.13 or later")
         value = value.removeprefix("v")
     return value
 

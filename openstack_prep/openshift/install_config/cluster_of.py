@@ -1,7 +1,7 @@
-"""Read an install-config back into what it declares: the other way of ``document``.
+"""Parse an install-config into a cluster: the inverse of ``document``.
 
-Source: the OpenShift installer decodes Go JSON made of the YAML (keys in any case; where a text is wanted
-a number is its text) and upconverts old names; what a release does not know it passes over.
+Source: the OpenShift installer decodes Go JSON made from the YAML (keys in any case; a number is accepted
+as a string) and converts old names; fields that a release does not know are ignored.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.invalid import InvalidValue, shown
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.install_config import releases
@@ -24,34 +25,34 @@ from openstack_prep.openshift.install_config.given import Given
 from openstack_prep.openshift.install_config.model import Cluster, Contents
 from openstack_prep.openshift.install_config.releases import FIELDS, Spelling
 
-CLOUD = "openstack"  # the entry of clouds.yaml that the installer takes when nothing names one
+CLOUD = "openstack"  # the entry of clouds.yaml that the installer uses by default
 CONTENTS = ("pull_secret", "ssh_key", "additional_trust_bundle")
 CONSTANTS = {
     "api_version": ("v1", "v1beta4", "v1beta3"),
     "control_plane.name": ("master",),
     "compute.name": ("worker",),
 }
-TYPES = {"replicas": int, "size": int, "hostprefix": int, "hostsubnetlength": int, "fips": bool}  # others are texts
+TYPES = {"replicas": int, "size": int, "hostprefix": int, "hostsubnetlength": int, "fips": bool}  # others are strings
 KINDS = {int: "a number", bool: "true or false"}
-HIDDEN = ("pull_secret", "proxy.")  # they may hold passwords
+HIDDEN = ("pull_secret", "proxy.")  # may contain passwords
 
 
 def read(source: str | Path | Raw | Given, release: str) -> tuple[Cluster, Contents]:
-    """Return what an install-config declares, as a release understands it: a file by its path, or what is in one.
+    """Return the cluster that an install-config declares for a release, from its path or its content.
 
-    Old names count, names that came later do not.  A pool does not repeat the flavor of all machines, nor
-    the network type the default.  ``cloud`` is the entry that the installer will take: the file's, else
-    OS_CLOUD, else "openstack".  Raises SpecError with all that the installer cannot read either, by file and
-    line where there is one; the pull secret is not shown.
+    Old names are read, newer names are not.  Pools do not repeat the flavor of all machines, and the default network
+    type is left out.  ``cloud`` is the entry that the installer uses: that of the file, of OS_CLOUD, or "openstack".
+    Raises SpecError with everything that the installer cannot read, by file and line if known; secrets are not
+    shown.
     """
     number = _minor(release)
     given = source if isinstance(source, Given) else Given(source)
     reading = _Reading(given, number)
-    secret = reading.said.get("pull_secret")
+    secret = reading.values.get("pull_secret")
     contents = Contents(
         pull_secret=None if secret is None else Secret(secret),
-        ssh_key=reading.said.get("ssh_key"),
-        additional_trust_bundle=reading.said.get("additional_trust_bundle"),
+        ssh_key=reading.values.get("ssh_key"),
+        additional_trust_bundle=reading.values.get("additional_trust_bundle"),
     )
     return _without_repetition(reading.cluster(release)), contents
 
@@ -59,17 +60,16 @@ def read(source: str | Path | Raw | Given, release: str) -> tuple[Cluster, Conte
 def _minor(release: str) -> int:
     try:
         return releases.minor(release)
-    except ValueError as error:
-        what, _, remedy = str(error).partition("; ")
-        raise SpecError([Mistake("release", f"{release!r} {what}", remedy)]) from None
+    except InvalidValue as error:
+        raise SpecError([error.at("release", release)]) from None
 
 
 class _Reading:
-    """What an install-config says by our names, and by which path; and what is wrong with it."""
+    """The values of an install-config by their names in a spec, their paths, and the mistakes."""
 
     def __init__(self, given: Given, release: int) -> None:
         self._given = given
-        self.said: Values = {}
+        self.values: Values = {}
         self._paths: dict[str, str] = {}
         self._later: dict[str, str] = {}
         self._mistakes = list(given.repeated)
@@ -87,17 +87,17 @@ class _Reading:
         return spelling.since > release and self._given.value(spelling.path) is not None
 
     def _read(self, of: str, spellings: list[Spelling]) -> None:
-        """Take the value of the first name that has one."""
+        """Take the value of the first spelling that has one."""
         for spelling in spellings:
             value = self._given.value(spelling.path)
-            if value in (None, "", [], {}):  # Go's zero: it was not given
+            if value in (None, "", [], {}):  # a zero value in Go counts as missing
                 continue
             self._paths[of] = spelling.path
             try:
-                self.said[of] = spelling.given(_typed(spelling.name, value, scalar=of in CONTENTS))
+                self.values[of] = spelling.given(_typed(spelling.name, value, scalar=of in CONTENTS))
             except (AttributeError, KeyError, TypeError, ValueError):
-                kind = KINDS.get(TYPES.get(spelling.name.lower(), str), "what the installer takes")
-                remedy = "write it in single quotes" if of in CONTENTS else f"write it as {spelling.name} is documented"
+                kind = KINDS.get(TYPES.get(spelling.name.lower(), str), "what the installer accepts")
+                remedy = "write it in single quotes" if of in CONTENTS else f"see the documentation of {spelling.name}"
                 self._wrong(of, f"{_shown(of, value)} is not {kind}", remedy)
             return
 
@@ -105,49 +105,53 @@ class _Reading:
         self._mistakes.append(Mistake(self._given.place(self._paths[of]), what, remedy))
 
     def _part_cluster_networks(self) -> None:
-        """Part the networks of pods from the length of a machine's prefix, which we know one of for all of IPv4."""
-        networks = self.said.pop("cluster_networks", [])
+        """Separate the networks of pods from the host prefix; a spec has one for all IPv4 networks."""
+        networks = self.values.pop("cluster_networks", [])
         try:
             parted = [_cluster_network(each) for each in networks]
         except (AttributeError, KeyError, TypeError, ValueError):
-            self._wrong("cluster_networks", "holds what is no network", "write {cidr: 10.128.0.0/14, hostPrefix: 23}")
+            self._wrong(
+                "cluster_networks", "contains an invalid network", "write {cidr: 10.128.0.0/14, hostPrefix: 23}"
+            )
             return
         if parted:
-            self.said["cluster_networks"] = [cidr for cidr, _ in parted]
+            self.values["cluster_networks"] = [cidr for cidr, _ in parted]
             self._paths["host_prefix"] = f"{self._paths['cluster_networks']}[].hostPrefix"
-            self.said |= next(({"host_prefix": length} for cidr, length in parted if ":" not in cidr), {})
+            self.values |= next(({"host_prefix": length} for cidr, length in parted if ":" not in cidr), {})
 
     def _check_constants(self) -> None:
         for of, known in CONSTANTS.items():
-            said = self.said.pop(of, None)
-            if said is None and of == "api_version":
+            values = self.values.pop(of, None)
+            if values is None and of == "api_version":
                 self._wrong(of, "is missing", f"write {known[0]}")
-            elif said not in (None, *known):
-                self._wrong(of, f"{said!r} is not what the installer takes", f"write {known[0]}")
+            elif values not in (None, *known):
+                self._wrong(of, f"{values!r} is not accepted by the installer", f"write {known[0]}")
         pools = self._given.value("compute")
         if isinstance(pools, list) and len(pools) > 1:
-            what = f"there are {len(pools)} pools, and on OpenStack there is one, worker"
-            self._mistakes.append(Mistake(self._given.place("compute"), what, "keep that one"))
+            what = f"has {len(pools)} pools, but OpenStack supports only one, worker"
+            self._mistakes.append(Mistake(self._given.place("compute"), what, "keep only that pool"))
 
     def cluster(self, release: str) -> Cluster:
-        """Return what it declares; raises SpecError."""
+        """Return the declared cluster; raises SpecError."""
         from pydantic import ValidationError
 
-        said = {"cloud": os.environ.get("OS_CLOUD") or CLOUD} | self.said | {"release": release}
+        values = {"cloud": os.environ.get("OS_CLOUD") or CLOUD} | self.values | {"release": release}
         try:
-            nested = _nested({of: value for of, value in said.items() if of not in CONTENTS})
+            nested = _nested({of: value for of, value in values.items() if of not in CONTENTS})
             cluster: Cluster = _adapter().validate_json(json.dumps(nested))
         except ValidationError as error:
             for each in error.errors(include_url=False):
                 found = self._mistake(each)
-                if found.where not in {other.where for other in self._mistakes}:  # one a place: others follow from it
+                if found.where not in {
+                    other.where for other in self._mistakes
+                }:  # one per place: further mistakes follow from it
                     self._mistakes.append(found)
         if self._mistakes:
             raise SpecError(self._mistakes) from None
         return cluster
 
     def _mistake(self, error: Raw) -> Mistake:
-        """Return pydantic's finding in the installer's names."""
+        """Return a finding of pydantic with the installer's field names."""
         steps = [str(each) for each in error["loc"]]
         depth = next((n for n in range(len(steps), 0, -1) if ".".join(steps[:n]) in self._paths), 0)
         of = ".".join(steps[:depth])
@@ -156,16 +160,15 @@ class _Reading:
             what = "is missing" if depth == len(steps) else f"lacks {steps[-1]}"
             newer = f": this release does not know {self._later[of]}" if of in self._later else ""
             return Mistake(place, what + newer, "add it")
-        said = str(error["ctx"]["error"]) if error["type"] == "value_error" else error["msg"].replace("Input ", "")
-        what, _, remedy = said.partition("; ")
-        return Mistake(place, f"{_shown(of, error['input'])} {what}", remedy or "correct it")
+        invalid = InvalidValue.of(error)
+        return Mistake(place, f"{_shown(of, error['input'])} {invalid.what}", invalid.remedy or "correct it")
 
 
 # --- values -------------------------------------------------------------------------------
 
 
 def _typed(name: str, value: object, *, scalar: bool = False) -> object:
-    """Return a value with texts where texts are wanted; raises TypeError where another type is."""
+    """Return a value with strings where strings are expected; raises TypeError for other types."""
     if isinstance(value, Mapping | list) and scalar:
         raise TypeError(name)
     if isinstance(value, Mapping):
@@ -181,17 +184,17 @@ def _typed(name: str, value: object, *, scalar: bool = False) -> object:
 
 
 def _cluster_network(value: Raw) -> tuple[str, int]:
-    """Return a network of pods and the length of a machine's prefix in it."""
+    """Return a network of pods and its host prefix."""
     members = {str(name).lower(): each for name, each in value.items()}
     network = ipaddress.ip_network(members["cidr"], strict=False)
     length = members.get("hostprefix")
     return members["cidr"], length or network.max_prefixlen - members["hostsubnetlength"]
 
 
-def _nested(said: Raw) -> Values:
-    """Return dotted names as mappings in mappings."""
+def _nested(values: Raw) -> Values:
+    """Return dotted names as nested mappings."""
     nested: Values = {}
-    for of, value in said.items():
+    for of, value in values.items():
         *parents, last = of.split(".")
         inner = nested
         for each in parents:
@@ -201,7 +204,7 @@ def _nested(said: Raw) -> Values:
 
 
 def _without_repetition(cluster: Cluster) -> Cluster:
-    """Return the shortest that is written in the same way."""
+    """Return an equivalent cluster without repeated flavors and the default network type."""
     pools = {name: getattr(cluster, name) for name in ("control_plane", "compute")}
     same = {name: replace(pool, flavor=None) for name, pool in pools.items() if pool.flavor == cluster.machines.flavor}
     kind = None if cluster.network_type == default_network_type(cluster.release) else cluster.network_type
@@ -209,12 +212,7 @@ def _without_repetition(cluster: Cluster) -> Cluster:
 
 
 def _shown(of: str, value: object) -> str:
-    if of.startswith(HIDDEN):
-        return "what stands there"
-    if isinstance(value, Mapping | list):
-        return "a mapping" if isinstance(value, Mapping) else "a list"
-    text = json.dumps(value, default=str)
-    return text if len(text) <= 40 else text[:37] + "..."
+    return "the value" if of.startswith(HIDDEN) else shown(value)
 
 
 @cache

@@ -1,6 +1,6 @@
-"""Turn what is declared into the install-config of its release.
+"""Convert a cluster into the install-config of its release.
 
-Source: the OpenShift installer's types; which name a release knows is in the table of ``releases``.
+Source: the OpenShift installer's types; the table in ``releases`` has the names of each release.
 """
 
 from __future__ import annotations
@@ -16,40 +16,40 @@ from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.model import Cluster, Contents
 from openstack_prep.openshift.install_config.releases import FIELDS
 
-HOST_PREFIX_IPV6 = 64  # the installer takes no other
+HOST_PREFIX_IPV6 = 64  # the only value that the installer accepts
 
 
 def document(cluster: Cluster, contents: Contents) -> dict[str, object]:
-    """Return the install-config as far as the release can say it, whether right or not.
+    """Return the install-config, without fields that the release lacks, and without validation.
 
-    The pull secret stays a Secret in it.  Raises ValueError for a release that we do not know.
+    The pull secret stays a Secret.  Raises InvalidValue for an unsupported release.
     """
     release = releases.minor(cluster.release)
-    said = values(cluster, contents)
+    declared = values(cluster, contents)
     written: dict[str, object] = {}
     for field in FIELDS:
         spelling = field.spelling(release)
-        if field.of in said and spelling is not None:
-            _put(written, spelling.path, spelling.shaped(said[field.of]))
+        if field.of in declared and spelling is not None:
+            _put(written, spelling.path, spelling.shaped(declared[field.of]))
     return written
 
 
 def values(cluster: Cluster, contents: Contents) -> dict[str, object]:
-    """Return all that is said, by our name for it, with what every install-config says."""
-    said = dict(_flat("", cluster)) | dict(_flat("", contents))
-    said["api_version"] = "v1"
-    said["control_plane.name"], said["compute.name"] = "master", "worker"
-    for pool in ("control_plane", "compute"):  # the installer's CRD wants it there, though its program does not
+    """Return all values by their names in a spec, with the constants of every install-config."""
+    declared = dict(_flat("", cluster)) | dict(_flat("", contents))
+    declared["api_version"] = "v1"
+    declared["control_plane.name"], declared["compute.name"] = "master", "worker"
+    for pool in ("control_plane", "compute"):  # required by the installer's CRD, though not by its program
         if cluster.machines.flavor is not None:
-            said.setdefault(f"{pool}.flavor", cluster.machines.flavor)
-    said["network_type"] = cluster.network_type or default_network_type(cluster.release)
-    said["cluster_networks"] = [
+            declared.setdefault(f"{pool}.flavor", cluster.machines.flavor)
+    declared["network_type"] = cluster.network_type or default_network_type(cluster.release)
+    declared["cluster_networks"] = [
         {"cidr": each, "hostPrefix": HOST_PREFIX_IPV6 if ":" in each else cluster.host_prefix}
         for each in cluster.cluster_networks
     ]
     if contents.pull_secret is not None:
-        said["pull_secret"] = compact(contents.pull_secret)
-    return said
+        declared["pull_secret"] = compact(contents.pull_secret)
+    return declared
 
 
 def default_network_type(release: str) -> str:
@@ -57,17 +57,17 @@ def default_network_type(release: str) -> str:
 
 
 def _flat(prefix: str, part: Any) -> Iterator[tuple[str, Any]]:
-    """Yield every field that says something, by its dotted name."""
+    """Yield every field with a value, by its dotted name."""
     for field in fields(part):
         value, name = getattr(part, field.name), prefix + field.name
-        if is_dataclass(value) and name != "machines_network":  # that one is a value
+        if is_dataclass(value) and name != "machines_network":  # a value of its own
             yield from _flat(f"{name}.", value)
         elif value not in (None, (), {}):
             yield name, dict(value) if isinstance(value, Mapping) else value
 
 
 def compact(secret: Secret) -> Secret:
-    """Return a pull secret on one line; one that is not JSON stays as it is."""
+    """Return a pull secret on one line; invalid JSON is left as it is."""
     try:
         return Secret(json.dumps(json.loads(secret.reveal()), separators=(",", ":")))
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""An install-config that was given: by its file, or as what was read of one."""
+"""An install-config as input: a file, or its parsed content."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from openstack_prep.openshift.install_config.releases import FIELDS, OPENSTACK
 
 
 class Given:
-    """What stands in an install-config, and where."""
+    """The values of an install-config, and their places."""
 
     def __init__(self, source: str | Path | Raw) -> None:
-        """Read it; raises SpecError when it cannot be read, is no YAML, or is for another platform."""
+        """Read it; raises SpecError if it cannot be read, is not YAML, or is for another platform."""
         self._document = None if isinstance(source, Mapping) else Document(Path(source))
         self.data: Any = source if self._document is None else self._document.data
         self.repeated: list[Mistake] = self._document.repeated if self._document else []
@@ -31,22 +31,22 @@ class Given:
             remedy = f"openstack-prep apply {name}, then give the install-config.yaml that it writes"
             return Mistake(self.place("install_config"), "this is a spec of openstack-prep", remedy)
         there = ", ".join(map(str, platform)) if isinstance(platform, Mapping) else ""
-        what = f"is missing; there is {there}" if there and not find(self.data, OPENSTACK) else "is missing"
+        what = f"is missing; the platform is {there}" if there and not find(self.data, OPENSTACK) else "is missing"
         return Mistake(self.place(OPENSTACK), what, "give an install-config.yaml for OpenStack")
 
     def value(self, path: str) -> object:
-        """Return what stands at a path, keys in any case; None when nothing does."""
+        """Return the value at a path, keys in any case; None if it is missing."""
         found = find(self.data, path)
         return found[1] if found else None
 
     def field(self, of: str) -> tuple[str, object]:
-        """Return a field, by what we call it, in whichever release's words it stands there: its path and value."""
+        """Return path and value of a field by its name in a spec, in the spelling of any release."""
         paths = [each.path for field in FIELDS if field.of == of for each in field.spellings]
         path = next((each for each in paths if self.value(each)), paths[0])
         return path, self.value(path)
 
     def place(self, path: str) -> str:
-        """Return "FILE:LINE: path", the line of what is nearest around it if it is not there."""
+        """Return "FILE:LINE: path"; for a missing field, the line of its nearest parent."""
         if self._document is None:
             return path
         return f"{self._document.place(self._steps(path))}: {path}"

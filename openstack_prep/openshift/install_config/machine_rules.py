@@ -1,4 +1,4 @@
-"""What the installer refuses of machines.
+"""Rules of the installer for machines.
 
 Source: the OpenShift installer's validation (types/validation/machinepools.go,
 types/openstack/validation/machinepool.go, and ValidateForProvisioning for the number of masters).
@@ -19,13 +19,13 @@ def _replicas(cluster: Cluster, release: int) -> Iterator[Mistake]:
     masters, workers = cluster.control_plane.replicas, cluster.compute.replicas
     where = "control_plane.replicas"
     if masters == 1 and workers:
-        yield Mistake(where, "1 is for a cluster of one machine", "set compute.replicas to 0, or this to 3")
+        yield Mistake(where, "one replica requires a cluster of one machine", "set compute.replicas to 0, or this to 3")
     elif masters == 2:
-        yield Mistake(where, "2 are for fencing, which needs credentials OpenStack has none of", "make it 3")
+        yield Mistake(where, "two replicas require fencing, which OpenStack does not support", "set 3")
     elif masters > 3:
-        yield Mistake(where, f"the installer makes no {masters}, only 3", "make it 3; add others to the cluster later")
+        yield Mistake(where, f"{masters} replicas are not supported", "set 3, and add machines to the cluster later")
     elif masters == 0:
-        yield Mistake(where, "a cluster has a control plane", "make it 3")
+        yield Mistake(where, "a cluster needs a control plane", "set 3")
 
 
 def _flavors(cluster: Cluster, release: int) -> Iterator[Mistake]:
@@ -33,11 +33,11 @@ def _flavors(cluster: Cluster, release: int) -> Iterator[Mistake]:
     if cluster.machines.flavor is not None:
         return
     if release < 7:
-        yield Mistake("machines.flavor", f"4.{release} must have computeFlavor", "name a flavor")
+        yield Mistake("machines.flavor", f"4.{release} requires computeFlavor", "name a flavor")
         return
     for where, pool in pools.items():
         if pool.flavor is None:
-            yield Mistake(f"{where}.flavor", "these machines have no flavor", "name one here, or in machines.flavor")
+            yield Mistake(f"{where}.flavor", "no flavor for these machines", "set it here, or in machines.flavor")
 
 
 def _machines(cluster: Cluster, release: int) -> Iterator[Mistake]:
@@ -51,20 +51,20 @@ def _machines(cluster: Cluster, release: int) -> Iterator[Mistake]:
 
 def _root_volume(where: str, volume: RootVolume, zones: tuple[str, ...]) -> Iterator[Mistake]:
     if volume.size < SMALLEST_ROOT_VOLUME:
-        what = f"{volume.size} GiB are less than the {SMALLEST_ROOT_VOLUME} that a machine needs"
-        yield Mistake(f"{where}.size", what, "make it 100")
+        what = f"{volume.size} GiB is less than the required {SMALLEST_ROOT_VOLUME} GiB"
+        yield Mistake(f"{where}.size", what, "set 100")
     for name in ("types", "zones"):
         count = len(getattr(volume, name))
         if count > 1 and count != len(zones):
-            what = f"{count} {name} do not pair with {len(zones)} zones of the machines"
-            yield Mistake(f"{where}.{name}", what, "name one for all, or as many as zones")
+            what = f"{count} {name} do not match {len(zones)} zones of the machines"
+            yield Mistake(f"{where}.{name}", what, "give one for all, or as many as zones")
 
 
 def ids(where: str, given: Iterable[str]) -> Iterator[Mistake]:
-    """Yield which ids the installer would not take for one."""
+    """Yield the IDs that the installer rejects."""
     for each in given:
         if not _is_uuid4(each):
-            yield Mistake(where, f"{each!r} is no UUID of version 4, and the installer takes no other", "give the id")
+            yield Mistake(where, f"{each!r} is not a UUID of version 4, which the installer requires", "give the ID")
 
 
 def _is_uuid4(text: str) -> bool:
@@ -76,7 +76,7 @@ def _is_uuid4(text: str) -> bool:
 
 def _image(cluster: Cluster, release: int) -> Iterator[Mistake]:
     if cluster.cluster_os_image_properties and not cluster.cluster_os_image:
-        yield Mistake("cluster_os_image_properties", "there is no image they are of", "name it in cluster_os_image")
+        yield Mistake("cluster_os_image_properties", "properties without an image", "set cluster_os_image")
 
 
 MACHINE_RULES = (_replicas, _flavors, _machines, _image)

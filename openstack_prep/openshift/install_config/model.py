@@ -1,4 +1,4 @@
-"""What a user declares of a cluster: the same words for every release."""
+"""The declaration of a cluster, the same for every release."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from annotated_types import Ge, Le, Len
 
 from openstack_prep.base.fields import Address, Cidr, GiB, Name, Reads, Text
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.install_config import releases
 
@@ -16,8 +17,8 @@ STRICT = {"extra": "forbid", "strict": True}
 
 
 def _release(value: object) -> object:
-    if isinstance(value, int | float):  # 4.20 without quotes is 4.2
-        raise ValueError('is a number to YAML; write the release in quotes, such as "4.20"')
+    if isinstance(value, int | float):  # YAML reads 4.20 without quotes as 4.2
+        raise InvalidValue("is a number in YAML", 'write the release in quotes, such as "4.20"')
     if isinstance(value, str):
         value = f"4.{releases.minor(value)}"
     return value
@@ -29,24 +30,24 @@ Replicas = Annotated[int, Ge(0), Le(1000)]
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """Something in OpenStack by its id or its name, one of them."""
+    """A resource of OpenStack, by either its ID or its name."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: Name | None = None
-    """Its id."""
+    """ID."""
     name: Name | None = None
-    """Its name."""
+    """Name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RootVolume:
-    """A volume to boot from, in place of the flavor's disk."""
+    """A volume to boot from, instead of the flavor's disk."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     size: GiB
-    """GiB; 25 at least, 100 is recommended."""
+    """GiB; at least 25, 100 is recommended."""
     types: Annotated[tuple[Name, ...], Len(1)]
     """Volume types: one for all, or (4.14 and later) as many as zones."""
     zones: tuple[Name, ...] = ()
@@ -55,35 +56,35 @@ class RootVolume:
 
 @dataclass(frozen=True, kw_only=True)
 class Machines:
-    """What machines are like: all of them, or those of one pool."""
+    """Properties of all machines, or of one pool."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     flavor: Name | None = None
-    """Name of their flavor."""
+    """Name of the flavor."""
     zones: tuple[Name, ...] = ()
     """Nova's availability zones (4.6 and later)."""
     root_volume: RootVolume | None = None
     """A volume to boot from."""
     server_group_policy: Literal["affinity", "soft-affinity", "anti-affinity", "soft-anti-affinity"] | None = None
-    """Policy of their server groups (4.9 and later)."""
+    """Policy of the server groups (4.9 and later)."""
     additional_networks: tuple[Name, ...] = ()
-    """Ids of further networks (4.5 and later)."""
+    """IDs of additional networks (4.5 and later)."""
     additional_security_groups: tuple[Name, ...] = ()
-    """Ids of further security groups (4.5 and later)."""
+    """IDs of additional security groups (4.5 and later)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pool(Machines):
-    """A pool of machines: how many, and what is different from the others."""
+    """A pool of machines: its size, and what differs from other machines."""
 
     replicas: Replicas = 3
-    """How many machines."""
+    """Number of machines."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proxy:
-    """The way out of the cluster."""
+    """Proxies for connections from the cluster to the outside."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
@@ -92,83 +93,83 @@ class Proxy:
     https: Name | None = None
     """URL of the proxy for HTTPS."""
     exceptions: tuple[Name, ...] = ()
-    """Domains, addresses and networks to reach without it."""
+    """Domains, addresses and networks that need no proxy."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mirror:
-    """Where images are pulled from instead of their source."""
+    """Mirrors of an image repository."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     source: Name
-    """Repository as images name it."""
+    """Repository in the names of images."""
     mirrors: Annotated[tuple[Name, ...], Len(1)]
-    """Repositories that hold the same."""
+    """Repositories with the same images."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
-    """Which optional parts are installed (4.11 and later)."""
+    """Optional capabilities to install (4.11 and later)."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     baseline: Name | None = None
     """None, vCurrent, or the set of a release such as v4.14."""
     additional: tuple[Name, ...] = ()
-    """Capabilities besides."""
+    """Additional capabilities."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """What an install-config says, apart from the pull secret and the like; see ``Contents``."""
+    """The content of an install-config, except for file contents; see ``Contents``."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     release: Release
-    """OpenShift's release, in quotes: "4.2" to "4.21"."""
+    """OpenShift release, in quotes: "4.2" to "4.21"."""
     cluster_name: Name
-    """Name of the cluster, without dots; 14 characters at most before 4.12."""
+    """Name of the cluster, without dots; before 4.12, at most 14 characters."""
     base_domain: Name
-    """Domain in which the cluster's own lies."""
+    """Base domain; the domain of the cluster is CLUSTER_NAME.BASE_DOMAIN."""
     cloud: Name
-    """Entry of clouds.yaml by which the installer, and the cluster, log in."""
+    """Entry of clouds.yaml with the credentials of the installer and the cluster."""
     region: str | None = None
-    """Name of the region (up to 4.5; later ones take it from clouds.yaml)."""
+    """Name of the region (up to 4.5; later releases read it from clouds.yaml)."""
     external_network: Name | None = None
     """Name of the external network."""
     api_floating_ip: Name | None = None
     """Floating IP of the API."""
     ingress_floating_ip: Name | None = None
-    """Floating IP of the routers (4.6 and later)."""
+    """Floating IP of the ingress routers (4.6 and later)."""
     external_dns: tuple[Address, ...] = ()
-    """DNS servers of the machines' subnet (4.4 and later)."""
+    """DNS servers of the subnet of the machines (4.4 and later)."""
     api_vips: tuple[Address, ...] = ()
-    """Address of the API among the machines (4.5 and later); two with two stacks."""
+    """Virtual IP of the API (4.5 and later); two for dual stack."""
     ingress_vips: tuple[Address, ...] = ()
-    """Address of the routers among the machines (4.5 and later); two with two stacks."""
+    """Virtual IP of the ingress routers (4.5 and later); two for dual stack."""
     machines_network: Reference | None = None
     """Your own network for the machines (4.14 and later)."""
     machines_subnets: tuple[Reference, ...] = ()
-    """Your own subnet for the machines: by id (4.5 and later) or name (4.14 and later); two with two stacks."""
+    """Your own subnet for the machines, by ID (4.5 and later) or name (4.14 and later); two for dual stack."""
     load_balancer: Literal["UserManaged", "OpenShiftManagedDefault"] | None = None
-    """Who balances load before the API and the routers (4.13 and later)."""
+    """Load balancer of the API and the ingress routers (4.13 and later)."""
     cluster_os_image: Name | None = None
     """Name of an image in Glance, or the URL of one to upload (4.4 and later)."""
     cluster_os_image_properties: Mapping[str, Text] | None = None
-    """Properties of the image that is uploaded (4.7 and later)."""
+    """Properties of the uploaded image (4.7 and later)."""
     trunks: bool | None = None
-    """Whether Neutron has trunk ports (up to 4.5; later ones find out)."""
+    """Whether Neutron supports trunk ports (up to 4.5; later releases detect it)."""
     octavia: bool | None = None
-    """Whether there is Octavia (up to 4.5; later ones find out)."""
+    """Whether the cloud has Octavia (up to 4.5; later releases detect it)."""
     machines: Machines = Machines()
-    """What all machines are like, if their pool does not say otherwise."""
+    """Defaults for the machines of all pools."""
     control_plane: Pool = Pool()
     """The control plane."""
     compute: Pool = Pool()
-    """The workers; with 0 replicas the control plane does their work."""
+    """The workers; with 0 replicas, workloads run on the control plane."""
     network_type: Name | None = None
-    """Network plug-in; default: the release's, OpenShiftSDN up to 4.11 and OVNKubernetes since."""
+    """Network plug-in; default: OpenShiftSDN up to 4.11, OVNKubernetes since 4.12."""
     machine_networks: Annotated[tuple[Cidr, ...], Len(1)] = ("10.0.0.0/16",)
     """Networks of the machines."""
     cluster_networks: Annotated[tuple[Cidr, ...], Len(1)] = ("10.128.0.0/14",)
@@ -176,31 +177,31 @@ class Cluster:
     service_networks: Annotated[tuple[Cidr, ...], Len(1)] = ("172.30.0.0/16",)
     """Networks of the services."""
     host_prefix: Annotated[int, Ge(1), Le(32)] = 23
-    """Length of the prefix of a machine's part of the IPv4 networks of pods; of IPv6 it is 64."""
+    """Prefix length of a machine's part of the IPv4 networks of pods; 64 for IPv6."""
     proxy: Proxy | None = None
-    """The way out of the cluster."""
+    """Proxies for connections from the cluster to the outside."""
     image_mirrors: tuple[Mirror, ...] = ()
     """Mirrors of image repositories."""
     additional_trust_bundle_policy: Literal["Proxyonly", "Always"] | None = None
-    """When machines trust the additional bundle (4.12 and later)."""
+    """When machines trust the additional CA certificates (4.12 and later)."""
     fips: bool | None = None
     """Whether only FIPS-validated cryptography is used (4.3 and later)."""
     publish: Literal["External", "Internal"] | None = None
-    """How endpoints are published (4.3 and later); OpenStack has External only."""
+    """How endpoints are published (4.3 and later); OpenStack supports only External."""
     capabilities: Capabilities | None = None
-    """Which optional parts are installed (4.11 and later)."""
+    """Optional capabilities to install (4.11 and later)."""
     cpu_partitioning: Literal["None", "AllNodes"] | None = None
     """Whether workloads are pinned to CPUs (4.13 and later)."""
     feature_set: Name | None = None
-    """Features beyond the default, such as TechPreviewNoUpgrade (4.13 and later)."""
+    """Feature set, such as TechPreviewNoUpgrade (4.13 and later)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """What comes from files."""
+    """The contents of files."""
 
     pull_secret: Secret | None = None
-    """JSON that lets the cluster pull images."""
+    """JSON with the logins to image registries."""
     ssh_key: str | None = None
     """SSH public key of the machines' user core."""
     additional_trust_bundle: str | None = None

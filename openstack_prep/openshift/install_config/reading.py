@@ -1,7 +1,7 @@
-"""Read an install-config that is there already, and say what a release makes of its fields.
+"""Find the fields of an existing install-config that a release does not know, or knows by a newer name.
 
-Source: the OpenShift installer decodes Go JSON, which matches keys in any case, and upconverts old
-names; what it does with unknown ones is in ``FATE``.
+Source: the OpenShift installer decodes Go JSON, which matches keys in any case, and converts old
+names; ``FATE`` says what it does with unknown fields.
 """
 
 from __future__ import annotations
@@ -16,26 +16,32 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.releases import FIELDS, INNER, Field, Spelling
 
-STOPS, DEPRECATED = "the installer stops", "is deprecated"
-FATE = ((11, "the installer ignores it and warns of one such"), (10, STOPS), (0, "it is ignored"))
+STOPS = "the installer stops"
+FATE = ((11, "the installer ignores it with a warning"), (10, STOPS), (0, "the installer ignores it"))
 NEVER_BOTH = ("image_mirrors", "root_volume.types")
-"""Fields whose names the installer does not take together, even when both say the same."""
+"""Fields of which the installer accepts only one spelling, even if the values are equal."""
+
+
+class Fatal(Mistake):
+    """A field because of which the installer fails."""
+
+
+class Deprecated(Mistake):
+    """An old name that still works."""
 
 
 def is_fatal(finding: Mistake) -> bool:
-    """Whether the installer stops because of a finding."""
-    return finding.what.endswith(STOPS)
+    return isinstance(finding, Fatal)
 
 
 def is_deprecated(finding: Mistake) -> bool:
-    """Whether a finding is about an old name that still does what it says."""
-    return finding.what.startswith(DEPRECATED)
+    return isinstance(finding, Deprecated)
 
 
 def findings(document: Raw, release: str) -> list[Mistake]:
     """Return the fields that a release does not know, or knows by a newer name; keys in any case.
 
-    Raises ValueError for a release that we do not know.
+    Raises InvalidValue for an unsupported release.
     """
     number = releases.minor(release)
     return [*_walk(document, "", "", number), *_contradictions(document, number)]
@@ -43,7 +49,7 @@ def findings(document: Raw, release: str) -> list[Mistake]:
 
 @cache
 def _known() -> dict[str, tuple[str, Field | None, Spelling | None]]:
-    """Return by small-letter path how it is written, its field and its spelling; a mere folder has neither."""
+    """Return by lowercase path its spelling; a parent path has neither field nor spelling."""
     known: dict[str, tuple[str, Field | None, Spelling | None]] = {}
     for field in (*FIELDS, *INNER):
         for spelling in field.spellings:
@@ -60,7 +66,7 @@ def _key(path: str) -> str:
 
 
 def _walk(node: object, path: str, shown: str, release: int) -> Iterator[Mistake]:
-    """Yield findings below a path; ``shown`` is the same as it stands in the document."""
+    """Yield findings below a path; ``shown`` is this path as the document spells it."""
     if isinstance(node, list):
         for index, each in enumerate(node):
             yield from _walk(each, path, f"{shown}[{index}]", release)
@@ -69,13 +75,13 @@ def _walk(node: object, path: str, shown: str, release: int) -> Iterator[Mistake
     for name, value in node.items():
         where, here = f"{path}.{name}".lstrip(".").lower(), f"{shown}.{name}".lstrip(".")
         if where not in _known():
-            yield Mistake(here, f"is unknown to 4.{release}: {_fate(release)}", _nearest(path, str(name), release))
+            yield _unknown(here, f"is unknown to 4.{release}", release, _nearest(path, str(name), release))
             continue
         _, field, spelling = _known()[where]
         if field is not None and spelling is not None and release < spelling.since:
             older = field.spelling(release)
             remedy = f"write {older.path}" if older else "leave it out"
-            yield Mistake(here, f"is unknown to 4.{release}, came with 4.{spelling.since}: {_fate(release)}", remedy)
+            yield _unknown(here, f"is unknown to 4.{release}, came with 4.{spelling.since}", release, remedy)
             continue
         if field is not None and spelling is not None and release >= spelling.until:
             yield _deprecated(here, field, spelling, release)
@@ -83,7 +89,7 @@ def _walk(node: object, path: str, shown: str, release: int) -> Iterator[Mistake
 
 
 def _below(path: str) -> list[str]:
-    """Return the names known below a path, as they are written."""
+    """Return the known names below a path, as the installer spells them."""
     prefix = f"{path}." if path else ""
     paths = (each for each in _known() if each.startswith(prefix) and "." not in each[len(prefix) :])
     return [_known()[each][0].rpartition(".")[2].removesuffix("[]") for each in paths]
@@ -95,8 +101,13 @@ def _nearest(path: str, name: str, release: int) -> str:
     return f"did you mean {names[close[0]]}?" if close else "take it out"
 
 
-def _fate(release: int) -> str:
-    return next(text for since, text in FATE if release >= since)
+def _unknown(where: str, what: str, release: int, remedy: str) -> Mistake:
+    return _finding(where, what, next(fate for since, fate in FATE if release >= since), remedy)
+
+
+def _finding(where: str, what: str, fate: str, remedy: str) -> Mistake:
+    """Return a finding with what the installer does about it."""
+    return (Fatal if fate == STOPS else Mistake)(where, f"{what}: {fate}", remedy)
 
 
 def _deprecated(here: str, field: Field, spelling: Spelling, release: int) -> Mistake:
@@ -104,11 +115,11 @@ def _deprecated(here: str, field: Field, spelling: Spelling, release: int) -> Mi
     since = f"since 4.{spelling.until}" if spelling.until > releases.OLDEST else "from before 4.2"
     if newer is None:
         return Mistake(here, f"is ignored {since}", "take it out")
-    return Mistake(here, f"{DEPRECATED} {since}", f"write {newer.path}")
+    return Deprecated(here, f"is deprecated {since}", f"write {newer.path}")
 
 
 def _contradictions(document: Raw, release: int) -> Iterator[Mistake]:
-    """Yield fields that stand there under their name and an old one, and what the installer makes of both."""
+    """Yield fields that are given by their name and an old name, and what the installer does."""
     for field in FIELDS:
         current = field.spelling(release)
         for old in (each for each in field.spellings if current and each.until <= release):
@@ -118,20 +129,20 @@ def _contradictions(document: Raw, release: int) -> Iterator[Mistake]:
                 continue
             both = f"{current.path} and {old.path}"
             if field.of.endswith(NEVER_BOTH):
-                yield Mistake(both, f"are one field, and may not both be there: {STOPS}", "keep the first")
+                yield _finding(both, "are one field, and exclude each other", STOPS, "keep the first")
             elif former != new and not (field.of.endswith("_vips") and former[0] in new):
-                fate = "the first counts" if current.path.startswith("networking.") else STOPS
-                yield Mistake(both, f"are one field, and differ: {fate}", "keep the first")
+                fate = "the installer uses the first" if current.path.startswith("networking.") else STOPS
+                yield _finding(both, "are one field, and differ", fate, "keep the first")
 
 
 def _meant(document: Raw, spelling: Spelling) -> Any:
-    """Return what stands there under a name, as all names of its field say it; None without it."""
+    """Return the value under a spelling in the form of its field; None if it is missing."""
     value = _value(document, spelling.path)
     if value in (None, "", [], {}):
         return None
     try:
         return spelling.given(value)
-    except (AttributeError, KeyError, TypeError, ValueError):  # of another shape: reading it says so
+    except (AttributeError, KeyError, TypeError, ValueError):  # invalid: reported when it is read
         return None
 
 
@@ -141,9 +152,9 @@ def _value(node: object, path: str) -> object:
 
 
 def find(node: object, path: str) -> tuple[tuple[str | int, ...], object] | None:
-    """Return where a field stands in a document, as its keys are written there, and its value; None without it.
+    """Return the steps to a field, as the document spells its keys, and its value; None if it is missing.
 
-    Keys match in any case, as in Go; of a list it is the first element.
+    Keys match in any case, as in Go; of a list, the first element is searched.
     """
     steps: list[str | int] = []
     for step in path.split("."):

@@ -1,4 +1,4 @@
-"""What an install-config may say in each release: the table that everything else here reads.
+"""The fields of an install-config in each release: the table that this package is built on.
 
 Source: the OpenShift installer's types (platform.go, machinepool.go, installconfig.go) of each release,
 and the pull requests that changed them.  A release is its minor number: 18 is OpenShift 4.18.
@@ -11,31 +11,32 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 
 OLDEST, NEWEST = 2, 21
 NEVER = 1000
 
 OPENSTACK = "platform.openstack"
-SHORT_NAMES_UNTIL = 12  # up to here the name may have 14 characters (#6309)
+SHORT_NAMES_UNTIL = 12  # before 4.12 a name has at most 14 characters (#6309)
 OVN_SINCE = 12  # the default network type (#6014)
 NETWORK_TYPES_GONE = {"openshiftsdn": 15, "kuryr": 15}  # refused for new clusters (#7720); in any case
 TWO_STACKS_SINCE = 14  # two subnets take a controlPlanePort (#6797)
 
 
 def minor(release: str) -> int:
-    """Return 18 for "4.18", "4.18.7" and "4.18.0-okd"; raises ValueError that says what to write instead."""
+    """Return 18 for "4.18", "4.18.7" and "4.18.0-okd"; raises InvalidValue."""
     found = re.fullmatch(r"4\.(\d{1,3})(\.[0-9A-Za-z.+-]+)?", release)
     if not found:
-        raise ValueError(f'is no release of OpenShift; write one such as "4.{NEWEST - 1}", in quotes')
+        raise InvalidValue("is not a release of OpenShift", f'write one such as "4.{NEWEST - 1}", in quotes')
     if not OLDEST <= int(found[1]) <= NEWEST:
-        raise ValueError(f"is not a release we know; known are 4.{OLDEST} to 4.{NEWEST}")
+        raise InvalidValue("is not a supported release", f"supported are 4.{OLDEST} to 4.{NEWEST}")
     return int(found[1])
 
 
 @dataclass(frozen=True)
 class Form:
-    """A shape that a value has in the file: ``write`` brings ours into it, ``read`` gives it back."""
+    """The form of a value in the file: ``write`` converts to it, ``read`` converts back."""
 
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
@@ -43,10 +44,9 @@ class Form:
 
 @dataclass(frozen=True)
 class Spelling:
-    """One way to write a field: its ``path``, with ``[]`` behind what is a list, and the releases that take it.
+    """A way to write a field: its ``path``, with ``[]`` after lists, and the releases that accept it.
 
-    From ``until`` on it is deprecated or ignored.  ``single`` is one that holds one value where a later
-    one holds a list.
+    From ``until`` on it is deprecated or ignored.  ``single``: it has one value where a newer spelling has a list.
     """
 
     path: str
@@ -65,29 +65,29 @@ class Spelling:
         return list(value) if isinstance(value, tuple) else value
 
     def given(self, value: object) -> object:
-        """Return what was shaped; raises AttributeError, KeyError, TypeError, ValueError for another shape."""
+        """Return the value of a written form; raises AttributeError, KeyError, TypeError, ValueError for others."""
         value = self.form.read(value) if self.form else value
         return [value] if self.single else value
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field under all its names; of those that a release takes, the first is written.
+    """A field with all its spellings; the first that a release accepts is written.
 
-    ``of`` is what we call it; "" is one that we only know to be none of the unknown ones.
+    ``of`` is its name in a spec; "" for a field that is known but never written.
     """
 
     of: str
     spellings: tuple[Spelling, ...]
 
     def spelling(self, release: int) -> Spelling | None:
-        """Return how a release writes it; None when it cannot."""
+        """Return the spelling of a release; None if the release lacks the field."""
         return next((each for each in self.spellings if each.since <= release < each.until), None)
 
 
 # --- forms --------------------------------------------------------------------------------
 #
-# What is read are values of JSON, in names of ours: the model says whether they are of the right type.
+# ``read`` returns JSON values by names of a spec; the model validates their types.
 
 
 def _reference(value: Any) -> dict[str, str]:
@@ -95,7 +95,7 @@ def _reference(value: Any) -> dict[str, str]:
 
 
 def _named(value: Raw, *names: str) -> Values:
-    """Return the members of those names, which Go JSON takes in any case."""
+    """Return the members by name; Go matches names in any case."""
     by_letters = {str(name).lower(): each for name, each in value.items()}
     return {name: by_letters[name.lower()] for name in names if by_letters.get(name.lower()) is not None}
 
@@ -130,7 +130,7 @@ def _one(of: str, path: str, since: int = OLDEST, until: int = NEVER, form: Form
 
 
 def _machines(of: str, path: str) -> Iterator[Field]:
-    """Yield what can be said of machines, in either pool or for both."""
+    """Yield the fields of machines, in either pool or for both."""
     yield _one(f"{of}.zones", f"{path}.zones", 6)
     yield _one(f"{of}.root_volume.size", f"{path}.rootVolume.size")
     yield Field(
@@ -205,7 +205,7 @@ FIELDS: tuple[Field, ...] = (
     _one("cluster_os_image_properties", f"{OPENSTACK}.clusterOSImageProperties", 7),
     _one("trunks", f"{OPENSTACK}.trunkSupport", until=6, form=DIGIT),
     _one("octavia", f"{OPENSTACK}.octaviaSupport", until=6, form=DIGIT),
-    Field(  # both are known before 4.7, but that one must be there
+    Field(  # both are known before 4.7, but computeFlavor is required
         "machines.flavor",
         (Spelling(f"{OPENSTACK}.computeFlavor", until=7), Spelling(f"{OPENSTACK}.defaultMachinePlatform.type")),
     ),
@@ -251,7 +251,7 @@ INNER: tuple[Field, ...] = (
     *(_one("", f"{OPENSTACK}.controlPlanePort.fixedIPs[].subnet.{name}") for name in ("id", "name")),
     *(_one("", f"{sources}[].source") for sources in ("imageDigestSources", "imageContentSources")),
     *(_one("", f"{sources}[].mirrors") for sources in ("imageDigestSources", "imageContentSources")),
-    # known now; since when, the sources at hand do not say
+    # known today; their first release is unknown
     *(_one("", name) for name in ("credentialsMode", "bootstrapInPlace", "featureGates", "operatorPublishingStrategy")),
 )
-"""What may stand there besides: parts of what we write whole, and what we do not write."""
+"""Further known fields: parts of values that are written as a whole, and fields that are never written."""

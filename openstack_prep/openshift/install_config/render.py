@@ -1,4 +1,4 @@
-"""From what is declared to what is written."""
+"""Render a cluster as an install-config."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from openstack_prep.openshift.install_config.rules import mistakes
 
 
 def render(cluster: Cluster, contents: Contents) -> Values:
-    """Return the install-config; raises SpecError with everything that the release refuses."""
+    """Return the install-config; raises SpecError with all mistakes."""
     found = mistakes(cluster, contents)
     if found:
         raise SpecError(found)

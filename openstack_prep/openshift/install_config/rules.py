@@ -1,7 +1,7 @@
-"""What the installer refuses, or would do wrong without a word, found before it runs; all of it at once.
+"""The rules of the installer, checked before it runs: what it rejects, or silently misinterprets.
 
 Source: the OpenShift installer's validation (types/validation, types/openstack/validation,
-installconfig/openstack/validation).  ``where`` of a mistake is our name of the field.
+installconfig/openstack/validation).  ``where`` of a mistake is the name of the field in a spec.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from itertools import chain
 from urllib.parse import urlsplit
 
 from openstack_prep.base.errors import Mistake
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.content_rules import content_mistakes
@@ -25,35 +26,34 @@ LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
 
 def mistakes(cluster: Cluster, contents: Contents) -> list[Mistake]:
-    """Return everything that is wrong with what is declared; an empty list when it can be installed."""
+    """Return all mistakes of a cluster; an empty list if it can be installed."""
     try:
         release = releases.minor(cluster.release)
-    except ValueError as error:
-        what, _, remedy = str(error).partition("; ")
-        return [Mistake("release", f"{cluster.release!r} {what}", remedy)]
-    said = values(cluster, contents)
-    found = [*unwritable(said, release), *content_mistakes(cluster, contents)]
+    except InvalidValue as error:
+        return [error.at("release", cluster.release)]
+    declared = values(cluster, contents)
+    found = [*unwritable(declared, release), *content_mistakes(cluster, contents)]
     return found + list(chain.from_iterable(rule(cluster, release) for rule in RULES))
 
 
-def unwritable(said: Raw, release: int) -> Iterator[Mistake]:
-    """Yield what a release has no field for, by the table."""
+def unwritable(declared: Raw, release: int) -> Iterator[Mistake]:
+    """Yield the values for which a release has no field, by the table."""
     for field in FIELDS:
-        if field.of not in said:
+        if field.of not in declared:
             continue
         spelling = field.spelling(release)
         if spelling is None:
             yield _not_yet_or_no_longer(field, release)
-        elif spelling.single and len(said[field.of]) > 1:
+        elif spelling.single and len(declared[field.of]) > 1:
             newer = field.spellings[0]
-            what = f"{spelling.name} of 4.{release} takes one; several are {newer.name}, since 4.{newer.since}"
-            yield Mistake(field.of, what, "name one")
+            what = f"{spelling.name} of 4.{release} takes one value; {newer.name}, since 4.{newer.since}, takes several"
+            yield Mistake(field.of, what, "give one")
 
 
 def _not_yet_or_no_longer(field: Field, release: int) -> Mistake:
     newest, oldest = field.spellings[0], field.spellings[-1]
     if release < oldest.since:
-        what = f"4.{release} has no {oldest.name}; it came with 4.{oldest.since}"
+        what = f"4.{release} has no {oldest.name}; available since 4.{oldest.since}"
         return Mistake(field.of, what, f"leave it out, or install 4.{oldest.since} or later")
     return Mistake(field.of, f"{newest.name} is ignored since 4.{newest.until}", "leave it out")
 
@@ -64,21 +64,21 @@ def _not_yet_or_no_longer(field: Field, release: int) -> Mistake:
 def _names(cluster: Cluster, release: int) -> Iterator[Mistake]:
     name, until = cluster.cluster_name, releases.SHORT_NAMES_UNTIL
     if "." in name:
-        yield Mistake("cluster_name", f"{name!r} has a dot", "put that into base_domain, or leave it out")
+        yield Mistake("cluster_name", f"{name!r} contains a dot", "move it into base_domain, or leave it out")
     elif not re.fullmatch(LABEL, name):
-        yield Mistake("cluster_name", f"{name!r} is no DNS label", "use small letters, digits and hyphens")
+        yield Mistake("cluster_name", f"{name!r} is not a DNS label", "use lowercase letters, digits and hyphens")
     if len(name) > 14 and release < until:
-        yield Mistake("cluster_name", f"{name!r} has more than 14 characters, too many before 4.{until}", "shorten it")
+        yield Mistake("cluster_name", f"{name!r} exceeds 14 characters, the maximum before 4.{until}", "shorten it")
     if not re.fullmatch(rf"{LABEL}(\.{LABEL})*\.?", cluster.base_domain):
-        yield Mistake("base_domain", f"{cluster.base_domain!r} is no domain", "write one such as example.com")
+        yield Mistake("base_domain", f"{cluster.base_domain!r} is not a domain", "write one such as example.com")
 
 
-# --- what the cluster is told -----------------------------------------------------------------------------
+# --- other settings ---------------------------------------------------------------------------------------
 
 
 def _publish(cluster: Cluster, release: int) -> Iterator[Mistake]:
     if cluster.publish == "Internal":
-        yield Mistake("publish", "Internal is refused on OpenStack", "leave it out, and the floating IPs too")
+        yield Mistake("publish", "Internal is not supported on OpenStack", "leave it out, and the floating IPs too")
 
 
 def _proxy(cluster: Cluster, release: int) -> Iterator[Mistake]:
@@ -86,17 +86,17 @@ def _proxy(cluster: Cluster, release: int) -> Iterator[Mistake]:
     if proxy is None:
         return
     if not (proxy.http or proxy.https):
-        yield Mistake("proxy", "names no proxy", "give http or https")
+        yield Mistake("proxy", "has no proxy", "give http or https")
     for where, url, schemes in (("http", proxy.http, ["http"]), ("https", proxy.https, ["http", "https"])):
-        if url and not _leads_to_a_host(url, schemes):  # it may hold a password
-            yield Mistake(f"proxy.{where}", "is no URL of a proxy", f"begin with {' or '.join(schemes)}://HOST")
+        if url and not _is_url_of_host(url, schemes):  # it may hold a password
+            yield Mistake(f"proxy.{where}", "is not the URL of a proxy", f"begin with {' or '.join(schemes)}://HOST")
 
 
-def _leads_to_a_host(url: str, schemes: Sequence[str]) -> bool:
+def _is_url_of_host(url: str, schemes: Sequence[str]) -> bool:
     try:
         parts = urlsplit(url)
         return parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets that hold no address, a port that is none
+    except ValueError:  # invalid address in brackets, or invalid port
         return False
 
 
@@ -105,7 +105,7 @@ def _mirrors(cluster: Cluster, release: int) -> Iterator[Mistake]:
         for name in (mirror.source, *mirror.mirrors):
             path = name.partition("/")[2]
             if "://" in name or ":" in path or "@" in path:
-                what = f"{name!r} is no repository"
+                what = f"{name!r} is not a repository"
                 yield Mistake(f"image_mirrors[{index}]", what, "write HOST/PATH, without scheme, tag and digest")
 
 
@@ -115,7 +115,7 @@ def _capabilities(cluster: Cluster, release: int) -> Iterator[Mistake]:
         return
     found = re.fullmatch(r"v4\.(\d+)", baseline or "")
     if not found or not 11 <= int(found[1]) <= release:
-        what = f"4.{release} has no set {baseline!r}"
+        what = f"4.{release} has no capability set {baseline!r}"
         yield Mistake("capabilities.baseline", what, f"write None, vCurrent or v4.11 to v4.{release}")
 
 

@@ -1,1 +1,1 @@
-"""What the OpenShift installer calls things, what it says of itself, and what it leaves: no cloud is asked."""
+"""The installer's files, and what tells its resources from others; without requests."""

@@ -1,10 +1,10 @@
-"""Which things of a project belong to one cluster: by tag, metadata and exact names.  Pure.
+"""Tell which resources of a project belong to one cluster: by tag, metadata and exact names.  Pure.
 
 Source: OpenShift installer docs/source, "What gets created, names and tags" and what its ``destroy``
 looks for; Cinder CSI driver, ``cinder.csi.openstack.org/cluster``.
 
-A name alone never decides where there is room for a tag that says otherwise: ``dev-x7k2p`` and
-``dev-x7k2p-web-b3c4d`` may stand side by side.
+A name never decides against a tag of another cluster: ``dev-x7k2p`` and ``dev-x7k2p-web-b3c4d`` may be in one
+project.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ NAMES = {
     "volume": ("{id}-dynamic-pvc-.+", "{id}-" + MACHINE),
     "volume_snapshot": (),
 }
-"""What the installer calls things, whole: patterns around the infraID, for what it had not yet tagged or cannot."""
+"""Full names that the installer gives: patterns around the infraID, for resources without a tag."""
 
 
 @dataclass(frozen=True)
 class Owned:
-    """Tells what belongs to a cluster, knowing the other clusters of the project."""
+    """Tells what belongs to a cluster, given the other clusters of the project."""
 
     infra_id: str
     others: frozenset[str] = frozenset()
     """InfraIDs of clusters whose names begin with this one's: dev-x7k2p-web-b3c4d."""
 
     def owns(self, thing: str, raw: Raw) -> bool:
-        """Whether a thing, as its API describes it, belongs to the cluster."""
+        """Whether a resource, as its API describes it, belongs to the cluster."""
         return _BY[thing](self, raw) if thing in _BY else self._by_tag(thing, raw)
 
     def _by_tag(self, thing: str, raw: Raw) -> bool:
@@ -61,30 +61,30 @@ class Owned:
         return any(re.fullmatch(each, name) for each in patterns)
 
     def _by_metadata(self, thing: str, raw: Raw) -> bool:
-        said = [raw["metadata"][key] for key in (TAG, CSI) if key in raw["metadata"]]
-        return self.infra_id in said if said else self._named(thing, raw)
+        infra_ids = [raw["metadata"][key] for key in (TAG, CSI) if key in raw["metadata"]]
+        return self.infra_id in infra_ids if infra_ids else self._named(thing, raw)
 
     def _port(self, raw: Raw) -> bool:
-        """Ports of Neutron's own, such as a router's, go with what they serve."""
+        """Ports of Neutron itself, such as a router's, are deleted with their device."""
         return not raw["device_owner"].startswith("network:") and self._by_tag("port", raw)
 
     def _server(self, raw: Raw) -> bool:
         return bool(raw["metadata"].get(TAG) == self.infra_id)
 
     def _floating_ip(self, raw: Raw) -> bool:
-        """The bootstrap machine's; the user's have neither its tag nor its description."""
+        """That of the bootstrap machine; the user's floating IPs have neither its tag nor its description."""
         tagged = naming.tag(self.infra_id) in raw["tags"]
         return tagged or raw["description"] == f"{self.infra_id}-bootstrap-fip"
 
     def _load_balancer(self, raw: Raw) -> bool:
-        """Those of services of type LoadBalancer: their description holds the infraID as a word."""
-        return self._speaks(raw.get("description") or "")
+        """Load balancers of Services have the infraID as a word in their description."""
+        return self._mentions(raw.get("description") or "")
 
-    def _speaks(self, text: str) -> bool:
+    def _mentions(self, text: str) -> bool:
         return re.search(rf"(?<![-a-z0-9.]){re.escape(self.infra_id)}(?![-a-z0-9.])", text) is not None
 
     def _container(self, raw: Raw) -> bool:
-        """Registry containers: ``raw`` holds the metadata by small-letter key."""
+        """Registry containers; ``raw`` has the metadata by lowercase key."""
         return bool(raw["metadata"].get(TAG.lower()) == self.infra_id)
 
 
@@ -101,7 +101,7 @@ _BY: dict[str, Callable[[Owned, Raw], bool]] = {
 
 
 def infra_ids(things: Iterable[Raw]) -> Iterator[str]:
-    """Yield the infraIDs that tags and metadata speak of."""
+    """Yield the infraIDs in tags and metadata."""
     for raw in things:
         yield from (each.partition("=")[2] for each in raw.get("tags") or () if each.startswith(f"{TAG}="))
         metadata = raw.get("metadata") or {}

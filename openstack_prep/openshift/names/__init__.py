@@ -1,1 +1,1 @@
-"""Names of a cluster, where they should lead and where they do: hosts files, dnsmasq, BIND, the resolver."""
+"""The DNS names of a cluster: hosts files, dnsmasq, BIND, and the resolver."""

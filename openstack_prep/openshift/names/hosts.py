@@ -1,7 +1,7 @@
-"""Names of a cluster for whoever must find it: hosts files, dnsmasq, BIND.  Text out; one function writes.
+"""The DNS names of a cluster for hosts files, dnsmasq and BIND.  Only ``put_block`` writes.
 
 Source: OpenShift installer docs/source, "Failure modes users hit": api and *.apps must resolve.
-hosts(5) knows no wildcards, so it gets the routes of a default install one by one.
+hosts(5) has no wildcards, so it lists the routes of a default installation one by one.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ ROUTES = (
     "prometheus-k8s-openshift-monitoring",
     "thanos-querier-openshift-monitoring",
 )
-"""First labels below ``apps`` of what a default install serves."""
+"""First labels of the routes below ``apps`` in a default installation."""
 
 TTL = 300
 
 
 @dataclass(frozen=True, kw_only=True)
 class Names:
-    """The names of one cluster and the addresses behind them."""
+    """The names of one cluster and their addresses."""
 
     cluster_name: str
     """Name in install-config.yaml."""
     base_domain: str
     """Domain in install-config.yaml; the cluster's own is ``CLUSTER_NAME.BASE_DOMAIN``."""
     api: str
-    """Address of the API, as those see it who ask."""
+    """Address of the API for its clients."""
     ingress: str
-    """Address of the routers."""
+    """Address of the ingress routers."""
     api_int: str | None = None
-    """Address of the API within the cluster; its name is left out without one."""
+    """Address of the API within the cluster; without it, the name api-int is left out."""
     routes: tuple[str, ...] = ROUTES
-    """Names below ``apps`` for where there are no wildcards."""
+    """Names below ``apps``, for formats without wildcards."""
 
     @property
     def domain(self) -> str:
         return f"{self.cluster_name}.{self.base_domain.rstrip('.')}"
 
     def servers(self) -> Iterator[tuple[str, str]]:
-        """Yield address and name of what is no route."""
+        """Yield address and name of api and api-int."""
         yield self.api, f"api.{self.domain}"
         if self.api_int:
             yield self.api_int, f"api-int.{self.domain}"
@@ -62,16 +62,16 @@ class Names:
 
 
 def hosts_lines(names: Names) -> list[str]:
-    """Return the lines of a hosts file, one a name."""
+    """Return the lines of a hosts file, one per name."""
     routes = ((names.ingress, f"{route}.apps.{names.domain}") for route in names.routes)
     return [f"{address} {name}" for address, name in (*names.servers(), *routes)]
 
 
 def put_block(path: Path, label: str, lines: Sequence[str]) -> bool:
-    """Put lines into a file, between marks that carry a label; tell whether that changed it.
+    """Write lines into a file, between two comments with a label; return whether that changed the file.
 
-    Everything outside the marks stays to the letter, and so do the file's mode and owner.  Without
-    lines the block is taken out.  Raises SpecError that names the line of a mark without its partner.
+    Everything outside of this block is left untouched, and so are the file's mode and owner.  Without lines, the
+    block is removed.  Raises SpecError with the line of a comment that lacks its counterpart.
     """
     old = content(path)
     new = with_block(old, label, lines, str(path))
@@ -82,19 +82,19 @@ def put_block(path: Path, label: str, lines: Sequence[str]) -> bool:
 
 
 def content(path: Path) -> str:
-    """Return the text of a file to the letter, "" if there is none; raises SpecError, PrepError."""
+    """Return the exact text of a file, "" if it does not exist; raises SpecError, PrepError."""
     if not path.exists():
         return ""
-    if not path.is_file():  # nobody may ever write into a pipe
-        raise SpecError([Mistake(str(path), "is no regular file", "name another")])
+    if not path.is_file():  # a pipe must never be written to
+        raise SpecError([Mistake(str(path), "is not a regular file", "give another file")])
     try:
-        return path.read_bytes().decode("utf-8", "surrogateescape")  # line ends and other bytes stay
+        return path.read_bytes().decode("utf-8", "surrogateescape")  # keeps line ends and invalid bytes
     except OSError as error:
         raise PrepError(f"{path} cannot be read: {error}") from error
 
 
 def with_block(text: str, label: str, lines: Sequence[str], where: str = "hosts") -> str:
-    """Return a text with the block of a label in it, in its old place or at the end."""
+    """Return a text with the block of a label, in its former place or at the end."""
     begin, end = f"# BEGIN openstack-prep {label}", f"# END openstack-prep {label}"
     block = "".join(f"{line}\n" for line in [begin, *lines, end]) if lines else ""
     old = text.splitlines(keepends=True)
@@ -108,43 +108,37 @@ def with_block(text: str, label: str, lines: Sequence[str], where: str = "hosts"
 
 def _place(lines: Sequence[str], begin: str, end: str, where: str) -> tuple[int, int] | None:
     """Return the first and last line of a block."""
-    marks = [(number, line.strip()) for number, line in enumerate(lines) if line.strip() in (begin, end)]
-    if not marks:
+    comments = [(number, line.strip()) for number, line in enumerate(lines) if line.strip() in (begin, end)]
+    if not comments:
         return None
-    if [mark for _, mark in marks] == [begin, end]:
-        return marks[0][0], marks[1][0]
+    if [comment for _, comment in comments] == [begin, end]:
+        return comments[0][0], comments[1][0]
     wanted = (begin, end)
-    wrong = next((number for at, (number, mark) in enumerate(marks) if at > 1 or mark != wanted[at]), marks[0][0])
-    what = f"{lines[wrong].strip()!r} has no partner, or stands in the wrong place"
-    raise SpecError([Mistake(f"{where}:{wrong + 1}", what, "leave one pair of these marks, or none")])
+    wrong = next((number for at, (number, text) in enumerate(comments) if at > 1 or text != wanted[at]), comments[0][0])
+    what = f"{lines[wrong].strip()!r} lacks its counterpart, or is in the wrong place"
+    raise SpecError([Mistake(f"{where}:{wrong + 1}", what, "leave one pair of these comments, or none")])
 
 
 # --- name servers -------------------------------------------------------------------------
 
 
 def dnsmasq_lines(names: Names) -> list[str]:
-    """Return lines for dnsmasq: exact names for the API, everything below ``apps`` for the routers."""
+    """Return lines for dnsmasq: exact names for the API, a wildcard below ``apps`` for the routers."""
     exact = [f"host-record={name},{address}" for address, name in names.servers()]
     return [*exact, f"address=/apps.{names.domain}/{names.ingress}"]
 
 
 def zone(names: Names, *, server: str, today: date, old: str = "") -> str:
-    """Return a zone for BIND with the cluster's domain, served by the host ``server``.
+    """Return the cluster's domain as a zone for BIND, served by the host ``server``.
 
-    The serial is ``YYYYMMDDnn``, always above that of the ``old`` zone (RFC 1982); a zone that says
-    the same as the old one is the old one, so its serial stays.
+    The serial is ``YYYYMMDDnn`` and always higher than that of the ``old`` zone (RFC 1982).  If nothing else
+    differs, the old zone is returned with its serial.
     """
-    before = _serial(old)
-    if before is not None and old == _zone(names, server, before):
+    found = re.search(r"\bSOA\s+\S+\s+\S+\s*\(?\s*(\d+)", old)
+    serial = int(found[1]) if found else 0
+    if old == _zone(names, server, serial):
         return old
-    first = int(f"{today:%Y%m%d}00")
-    serial = first if before is None or before < first else (before + 1) % 2**32 or 1
-    return _zone(names, server, serial)
-
-
-def _serial(text: str) -> int | None:
-    found = re.search(r"\bSOA\s+\S+\s+\S+\s*\(?\s*(\d+)", text)
-    return int(found[1]) if found else None
+    return _zone(names, server, max(int(f"{today:%Y%m%d}00"), serial + 1) % 2**32 or 1)
 
 
 def _zone(names: Names, server: str, serial: int) -> str:

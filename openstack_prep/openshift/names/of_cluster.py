@@ -1,6 +1,6 @@
-"""The names of a cluster, by its install-config or by hand, and files that say where they lead.
+"""The DNS names of a cluster from its install-config or from options, and the files that resolve them.
 
-Source: the OpenShift installer's defaults for what an install-config leaves out (types/defaults,
+Source: the OpenShift installer's defaults for omitted fields (types/defaults,
 types/openstack/defaults): machine network 10.0.0.0/16, virtual addresses its 5th and 7th.
 """
 
@@ -27,8 +27,8 @@ MISSING = "is missing"
 _MACHINES = ("networking.machineNetwork[].cidr", "networking.machineCIDR")
 _NUMBER = {"api": 5, "ingress": 7}  # of the default virtual address in the machine network
 
-Said = tuple[str, Any]
-"""The place of a value, and the value; None when it is not there."""
+Placed = tuple[str, Any]
+"""The place of a value, and the value; None if it is missing."""
 
 
 def names_of(
@@ -41,11 +41,10 @@ def names_of(
     api_int: str | None = None,
     internal: bool = False,
 ) -> Names:
-    """Return the names of a cluster; what is given by itself is stronger than its install-config.
+    """Return the names of a cluster; each argument overrides its install-config.
 
-    The addresses are its floating IPs.  With ``internal``, or without an external network, they are its
-    virtual ones, if need be the installer's defaults; ``internal`` also adds api-int.  Raises SpecError
-    that lists all that is wrong or missing.
+    The addresses are the floating IPs.  With ``internal``, or without an external network, they are the virtual
+    addresses, by default the installer's; ``internal`` also adds api-int.  Raises SpecError with all mistakes.
     """
     given, mistakes = _opened(install_config)
     domain = _domain(given, cluster_name, base_domain)
@@ -68,18 +67,18 @@ def names_of(
 def domain_of(
     install_config: Path | None = None, *, cluster_name: str | None = None, base_domain: str | None = None
 ) -> str:
-    """Return the domain of a cluster, such as dev.example.com; raises SpecError in the same way."""
+    """Return the domain of a cluster, such as dev.example.com; raises SpecError with all mistakes."""
     given, mistakes = _opened(install_config)
     domain = _domain(given, cluster_name, base_domain)
     _raise(mistakes, list(_wrong_domain(domain)))
     return f"{domain['cluster-name'][1]}.{domain['base-domain'][1].rstrip('.')}"
 
 
-# --- what is said -------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------------
 
 
 def _opened(install_config: Path | None) -> tuple[Given | None, list[Mistake]]:
-    """Return an install-config, and what is wrong with the file as such."""
+    """Return an install-config, and the mistakes of the file itself."""
     try:
         given = Given(install_config) if install_config else None
     except SpecError as error:
@@ -88,27 +87,27 @@ def _opened(install_config: Path | None) -> tuple[Given | None, list[Mistake]]:
 
 
 def _raise(of_file: list[Mistake], others: list[Mistake]) -> None:
-    """Raise SpecError if anything is wrong; what a file that cannot be read does not say is not missed."""
-    found = [*of_file, *(each for each in others if not of_file or each.what != MISSING)]
-    if found:
-        raise SpecError(found)
+    """Raise SpecError for all mistakes; of an invalid file, missing values are not reported."""
+    mistakes = [*of_file, *(each for each in others if not of_file or each.what != MISSING)]
+    if mistakes:
+        raise SpecError(mistakes)
 
 
-def _domain(given: Given | None, cluster_name: str | None, base_domain: str | None) -> dict[str, Said]:
+def _domain(given: Given | None, cluster_name: str | None, base_domain: str | None) -> dict[str, Placed]:
     return {
-        "cluster-name": _said(given, ["metadata.name"], "cluster-name", cluster_name),
-        "base-domain": _said(given, ["baseDomain"], "base-domain", base_domain),
+        "cluster-name": _placed(given, ["metadata.name"], "cluster-name", cluster_name),
+        "base-domain": _placed(given, ["baseDomain"], "base-domain", base_domain),
     }
 
 
-def _said(given: Given | None, paths: Sequence[str], name: str, value: str | None) -> Said:
+def _placed(given: Given | None, paths: Sequence[str], name: str, value: str | None) -> Placed:
     if value is not None or given is None:
         return name, value
     found = next((path for path in paths if given.value(path)), paths[0])
     return given.place(found), given.value(found)
 
 
-def _address(given: Given | None, which: str, value: str | None, internal: bool) -> Said:
+def _address(given: Given | None, which: str, value: str | None, internal: bool) -> Placed:
     if value is not None or given is None:
         return which, value
     path, floating = given.field(f"{which}_floating_ip")
@@ -119,26 +118,26 @@ def _address(given: Given | None, which: str, value: str | None, internal: bool)
         virtual = next(iter(virtual), None)
     if virtual:
         return given.place(path), virtual
-    where, network = _said(given, _MACHINES, which, None)
+    where, network = _placed(given, _MACHINES, which, None)
     try:
         return where, str(ipaddress.ip_network(network or "10.0.0.0/16")[_NUMBER[which]])
     except (ValueError, IndexError):
         return where, network
 
 
-def _wrong_domain(domain: dict[str, Said]) -> Iterator[Mistake]:
+def _wrong_domain(domain: dict[str, Placed]) -> Iterator[Mistake]:
     pattern = {"cluster-name": LABEL, "base-domain": rf"{LABEL}(\.{LABEL})*\.?"}
     for name, (where, value) in domain.items():
         if value is None:
             yield Mistake(where, MISSING, f"give --{name}, or --install-config FILE")
         elif not isinstance(value, str) or not re.fullmatch(pattern[name], value):
-            yield Mistake(where, f"{value!r} is no name in DNS", "write small letters, digits and hyphens")
+            yield Mistake(where, f"{value!r} is not a DNS name", "use lowercase letters, digits and hyphens")
 
 
-def _wrong_addresses(addresses: dict[str, Said], given: Given | None) -> Iterator[Mistake]:
+def _wrong_addresses(addresses: dict[str, Placed], given: Given | None) -> Iterator[Mistake]:
     for name, (where, value) in addresses.items():
         if name == "api-int" and (where, value) == addresses["api"]:
-            continue  # what is wrong with it is said already
+            continue  # reported for api already
         if value is None:
             or_else = "--internal for the address within the cluster" if given else "--install-config FILE"
             yield Mistake(where, MISSING, f"give --{name} ADDR, or {or_else}")
@@ -146,14 +145,14 @@ def _wrong_addresses(addresses: dict[str, Said], given: Given | None) -> Iterato
         try:
             ipaddress.ip_address(str(value))
         except ValueError:
-            yield Mistake(where, f"{value!r} gives no address", "write one such as 192.0.2.10")
+            yield Mistake(where, f"{value!r} is not an IP address", "write one such as 192.0.2.10")
 
 
-# --- what is written ----------------------------------------------------------------------
+# --- writing ------------------------------------------------------------------------------
 
 
 def text_of(names: Names, form: Form, server: str | None = None, old: str = "") -> str:
-    """Return the names in one of the forms; a zone for BIND goes on from an old one.
+    """Return the names in one of the formats; a zone for BIND continues the serials of an old zone.
 
     ``server`` is the host that serves the zone.  Raises SpecError without it.
     """
@@ -163,18 +162,17 @@ def text_of(names: Names, form: Form, server: str | None = None, old: str = "") 
 
 
 def write(path: Path, names: Names, form: Form, server: str | None = None) -> bool:
-    """Put the names into a file, if that changes it, and tell whether it did.
+    """Write the names into a file unless they are up to date; return whether the file was changed.
 
-    In a hosts file or one for dnsmasq they are a block between marks that carry the domain; the rest
-    stays to the letter.  A zone is a file of its own, and only one of this domain is replaced.  Raises
-    SpecError, PrepError.
+    In a hosts or dnsmasq file they are a block between two comments with the domain; the rest of the file is left
+    untouched.  A zone is a file of its own; only a zone of the same domain is replaced.  Raises SpecError, PrepError.
     """
     if form != "bind":
         return hosts.put_block(path, names.domain, _lines(names, form))
     old = hosts.content(path)
     if old and not old.startswith(f"$ORIGIN {names.domain}.\n"):
-        what = f"holds something else than the zone {names.domain}"
-        raise SpecError([Mistake(str(path), what, "name another file, or move this one away")])
+        what = f"is not the zone of {names.domain}"
+        raise SpecError([Mistake(str(path), what, "give another file, or move this one away")])
     new = text_of(names, form, server, old)
     if new == old:
         return False
@@ -183,7 +181,7 @@ def write(path: Path, names: Names, form: Form, server: str | None = None) -> bo
 
 
 def remove(path: Path, domain: str) -> bool:
-    """Take a domain's block out of a hosts file or one for dnsmasq, and tell whether there was one."""
+    """Remove a domain's block from a hosts or dnsmasq file; return whether the file had one."""
     return hosts.put_block(path, domain, ())
 
 
@@ -193,13 +191,13 @@ def _lines(names: Names, form: Form) -> list[str]:
 
 def _checked_server(names: Names, server: str | None) -> str:
     if server is None:
-        raise SpecError([Mistake("server", MISSING, "give --server NAME of the host that serves the zone")])
+        raise SpecError([Mistake("server", MISSING, "give --server NAME, the name server of the zone")])
     plain = server.rstrip(".")
     if not re.fullmatch(rf"{LABEL}(\.{LABEL})+", plain):
         raise SpecError(
-            [Mistake("server", f"{server!r} is no full name of a host", "write one such as ns.example.com")]
+            [Mistake("server", f"{server!r} is not a fully qualified host name", "write one such as ns.example.com")]
         )
     if f".{plain}".endswith(f".{names.domain}"):
-        what = f"{server!r} lies in the zone itself, which has no address for it"
-        raise SpecError([Mistake("server", what, "name the host in another domain")])
+        what = f"{server!r} is a name in the zone itself, which has no address for it"
+        raise SpecError([Mistake("server", what, "give a host in another domain")])
     return plain

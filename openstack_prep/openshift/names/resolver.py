@@ -1,4 +1,4 @@
-"""What a name's address is on this machine: by a hosts file, else as the system resolves it, in bounded time."""
+"""Resolve names as this machine does: by a hosts file, then by the system's resolver, within a time limit."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import is_address
 
 SECONDS = 5.0
-"""How long the system may take; resolvers that nobody answers try for half a minute."""
+"""Seconds that the system's resolver may take; without an answer it would retry for half a minute."""
 
 
 @dataclass
 class Answer:
-    """What is known of one name."""
+    """The addresses of one name."""
 
     addresses: tuple[str, ...] = ()
-    """IPv4 and IPv6 addresses, sorted; empty when there are none."""
+    """IPv4 and IPv6 addresses, sorted; empty if the name does not resolve."""
     source: str = ""
     """Path of the hosts file, or "the resolver"."""
     late: bool = False
-    """Whether the system did not answer in time."""
+    """Whether the system's resolver did not answer in time."""
     done: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
 
 def resolve(names: Iterable[str], *, hosts: Path | None = None, seconds: float = SECONDS) -> dict[str, Answer]:
-    """Return an answer for each name; all are asked for at once.  Raises SpecError for a file nobody can read."""
-    told = read_hosts(hosts) if hosts else {}
-    found = {name: Answer(told.get(name.lower(), ()), str(hosts)) for name in names}
+    """Return an answer per name, resolved in parallel; raises SpecError if the hosts file cannot be read."""
+    listed = read_hosts(hosts) if hosts else {}
+    found = {name: Answer(listed.get(name.lower(), ()), str(hosts)) for name in names}
     asked = {name: found.setdefault(name, Answer()) for name, answer in found.items() if not answer.addresses}
     for name, answer in asked.items():
-        threading.Thread(target=_ask, args=(name, answer), daemon=True).start()  # nobody can end getaddrinfo
+        threading.Thread(target=_ask, args=(name, answer), daemon=True).start()  # getaddrinfo cannot be cancelled
     deadline = time.monotonic() + seconds
     for name, answer in asked.items():
         if not answer.done.wait(max(0.0, deadline - time.monotonic())):
@@ -47,18 +47,18 @@ def _ask(name: str, answer: Answer) -> None:
     answer.source = "the resolver"
     try:
         listed = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):  # no such name, no resolver, or no name at all: no address
+    except (OSError, UnicodeError):  # unknown or invalid name, or no resolver
         listed = []
     answer.addresses = tuple(sorted({str(each[4][0]) for each in listed}))
     answer.done.set()
 
 
 def read_hosts(path: Path) -> Mapping[str, tuple[str, ...]]:
-    """Return the addresses of each name in a hosts file, names in small letters."""
+    """Return the addresses of each name in a hosts file, by lowercase name."""
     try:
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
-        mistake = Mistake(str(path), f"cannot be read: {error.strerror}", "name a hosts file")
+        mistake = Mistake(str(path), f"cannot be read: {error.strerror}", "give a hosts file")
         raise SpecError([mistake]) from error
     found: dict[str, tuple[str, ...]] = {}
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""The way of the tools from a mirror into a folder."""
+"""Fetch the tools from a mirror into a folder."""
 
 from __future__ import annotations
 
@@ -24,74 +24,73 @@ Progress = Callable[[str, int, int | None], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """A tool in its place."""
+    """A tool in the folder."""
 
     name: str
     """openshift-install, oc or kubectl."""
     version: str
     """Such as 4.18.7."""
     path: str
-    """Where it is."""
+    """Its path."""
     sha256: str
-    """Sum of the file there."""
+    """Checksum of the tool."""
     status: Status
-    """Whether it was fetched, fetched in place of another file, or there already."""
+    """Whether it was fetched, has replaced another file, or was kept."""
     source: str
-    """URL or path of the archive that it came in."""
+    """URL or path of its archive."""
     archive: str
-    """The archive's name."""
+    """Name of the archive."""
     archive_sha256: str
-    """Sum of the archive."""
+    """Checksum of the archive."""
     signed_by: str | None
-    """Fingerprint of the key that signed the list of sums; None when it was never asked for."""
+    """Fingerprint of the key that signed sha256sum.txt; None if the signature was never verified."""
 
 
 def fetch_tools(wanted: Wanted, progress: Progress = lambda name, done, total: None) -> tuple[Tool, ...]:
-    """Make sure of a release's tools in a folder, each archive verified against sha256sum.txt.
+    """Ensure that a folder has the tools of a release; each archive is verified against sha256sum.txt.
 
-    ``progress`` is told the name of an archive, how many bytes of it are read, and how many it has.
-    A version that is there already, unchanged, takes no request; a channel takes one.  Another file
-    of a tool's name is replaced in one step, once all of the archive proved right.  Raises
-    ConfigError, DownloadError, PrepError.
+    ``progress`` is called with the name of an archive, the bytes read so far, and its size.  An unchanged
+    version needs no request, a channel needs one.  A file with the name of a tool is replaced atomically,
+    after the whole archive was verified.  Raises ConfigError, DownloadError, PrepError.
     """
     if wanted.key is not None:
         signature.need_gpg()
     listing = Listing(wanted)
     chosen = {stem: [name for name in tools if name in wanted.tools] for stem, tools in ARCHIVES.items()}
     needed = {stem: names for stem, names in chosen.items() if names}
-    if not records.load(wanted.into):  # no folder is made for a release that is not there
+    if not records.load(wanted.into):  # fails before the folder is created if the release does not exist
         for stem in needed:
             listing.archive(stem)
-    done: list[Tool] = []
-    with records.worked_in(wanted.into) as parts:
+    fetched: list[Tool] = []
+    with records.locked(wanted.into) as parts:
         known = records.load(wanted.into)
         for stem, names in needed.items():
-            done += _make_sure(listing, stem, names, known, parts, progress)
-    return tuple(done)
+            fetched += _ensure(listing, stem, names, known, parts, progress)
+    return tuple(fetched)
 
 
-def _make_sure(
+def _ensure(
     listing: Listing, stem: str, names: Sequence[str], known: dict[str, Record], parts: Path, progress: Progress
 ) -> list[Tool]:
-    """Return the wanted tools of one archive, which is read only if one of them is not there."""
+    """Return the tools of one archive, which is read only if a tool is missing or outdated."""
     wanted = listing.wanted
-    there = {name: known[name] for name in names if name in known and known[name].describes(wanted.into / name)}
-    if len(there) == len(names) and all(_surely_right(each, wanted, stem) for each in there.values()):
-        return [_tool(name, wanted, "kept", record) for name, record in there.items()]
+    kept = {name: known[name] for name in names if name in known and known[name].matches(wanted.into / name)}
+    if len(kept) == len(names) and all(_is_wanted(record, wanted, stem) for record in kept.values()):
+        return [_tool(name, wanted, "kept", record) for name, record in kept.items()]
     archive = listing.archive(stem)
-    there = {name: record for name, record in there.items() if record.archive_sha256 == archive.sha256}
-    status: dict[str, Status] = dict.fromkeys(there, "kept")
-    found: Mapping[str, Part] = {}
-    if len(there) < len(names):
-        found = unpack(
+    kept = {name: record for name, record in kept.items() if record.archive_sha256 == archive.sha256}
+    status: dict[str, Status] = dict.fromkeys(kept, "kept")
+    parts_by_name: Mapping[str, Part] = {}
+    if len(kept) < len(names):
+        parts_by_name = unpack(
             listing.location(archive), archive.sha256, ARCHIVES[stem], parts, partial(progress, archive.name)
         )
     for name in names:
-        if name in there:
-            sha256, signed_by = there[name].sha256, listing.signed_by or there[name].signed_by
+        if name in kept:
+            sha256, signed_by = kept[name].sha256, listing.signed_by or kept[name].signed_by
         else:
-            sha256, signed_by = found[name].sha256, listing.signed_by
-            status[name] = _put(found[name].path, wanted.into / name)
+            sha256, signed_by = parts_by_name[name].sha256, listing.signed_by
+            status[name] = _install(parts_by_name[name].path, wanted.into / name)
         known[name] = Record(
             version=archive.version,
             archive=archive.name,
@@ -104,21 +103,21 @@ def _make_sure(
     return [_tool(name, wanted, status[name], known[name]) for name in names]
 
 
-def _surely_right(record: Record, wanted: Wanted, stem: str) -> bool:
-    """Whether a record alone says that it is the tool wanted: only a version stays what it is."""
+def _is_wanted(record: Record, wanted: Wanted, stem: str) -> bool:
+    """Whether the record alone proves that this is the wanted tool; a channel may have moved on."""
     if wanted.version is None or (wanted.key is not None and record.signed_by is None):
         return False
     return record.archive in layout.archive_names(stem, wanted.platforms, wanted.version)
 
 
-def _put(part: Path, path: Path) -> Status:
-    """Give an unpacked tool its name, in one step; raises PrepError."""
+def _install(part: Path, path: Path) -> Status:
+    """Move an unpacked tool to its place; raises PrepError."""
     try:
         status: Status = "replaced" if os.path.lexists(path) else "fetched"
         part.chmod(0o755)
         part.replace(path)
     except OSError as error:
-        raise PrepError(f"{path} cannot be written: {error.strerror}; it is as it was before") from error
+        raise PrepError(f"{path} cannot be written: {error.strerror}; the file is unchanged") from error
     return status
 
 

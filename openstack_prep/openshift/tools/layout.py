@@ -1,4 +1,4 @@
-"""Where the archives of the tools are, and what they are called (pure).
+"""URLs and names of the archives of the tools.  Pure.
 
 Source: https://mirror.openshift.com/pub/openshift-v4, ARCH/clients/ocp/RELEASE; the releases of OKD on
 GitHub; the names that ``oc adm release extract --tools`` gives archives.
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from openstack_prep.base.errors import DownloadError
+from openstack_prep.base.invalid import InvalidValue
 
 Arch = Literal["x86_64", "aarch64", "ppc64le", "s390x"]
 System = Literal["linux", "mac"]
@@ -22,7 +23,7 @@ ARCHIVES: Mapping[str, tuple[Name, ...]] = {
     "openshift-install": ("openshift-install",),
     "openshift-client": ("oc", "kubectl"),
 }
-"""How the name of an archive begins, and the tools in it."""
+"""The tools of an archive, by the beginning of its name."""
 
 MIRROR = "https://mirror.openshift.com/pub/openshift-v4"
 OKD = "https://github.com/okd-project/okd/releases/download"
@@ -34,14 +35,14 @@ _GO = {"x86_64": "amd64", "aarch64": "arm64"}
 
 @dataclass(frozen=True, kw_only=True)
 class Archive:
-    """One archive of a list of sums."""
+    """One archive of sha256sum.txt."""
 
     name: str
-    """Its name with the version."""
+    """Name with the version."""
     version: str
     """Such as 4.18.7."""
     sha256: str
-    """Sum of the file."""
+    """Checksum of the file."""
     aliases: tuple[str, ...] = ()
     """Further names of the same file."""
 
@@ -51,7 +52,7 @@ def is_version(release: str) -> bool:
 
 
 def folder_of(release: str, mirror: str | None, arch: str) -> str:
-    """Return the URL or folder that has a release's sha256sum.txt; raises ValueError with the remedy.
+    """Return the URL or folder with the sha256sum.txt of a release; raises InvalidValue.
 
     ``release`` is a version, a channel, or that URL or folder itself.
     """
@@ -59,19 +60,18 @@ def folder_of(release: str, mirror: str | None, arch: str) -> str:
         return release.rstrip("/") or "/"
     if not re.fullmatch(f"{_VERSION}|{_CHANNEL}", release):
         number = re.fullmatch(r"v?4\.(\d+)", release)
-        say = f"stable-4.{number[1]} or latest-4.{number[1]}" if number else "4.18.7, stable-4.18, latest"
-        raise ValueError(
-            f"is no version and no channel; write {say}, or the URL or folder of a sha256sum.txt, with a slash in it"
-        )
+        example = f"stable-4.{number[1]} or latest-4.{number[1]}" if number else "4.18.7, stable-4.18, latest"
+        remedy = f"write {example}, or the URL or folder of a sha256sum.txt, with a slash in it"
+        raise InvalidValue("is neither a version nor a channel", remedy)
     if mirror is None and "okd" in release:
         return f"{OKD}/{release}"
     return f"{(mirror or MIRROR).rstrip('/')}/{arch}/clients/ocp/{release}"
 
 
 def platforms(system: str, host: str, arch: str) -> tuple[str, ...]:
-    """Return what the archives for a machine have in their names, best first.
+    """Return the platforms in the names of archives that run on a machine, best first.
 
-    ``arch`` is that of the release's nodes, whose archives say just "linux".
+    ``arch`` is the architecture of the nodes; archives for the same architecture are named "linux".
     """
     if system == "mac":
         return ("mac-arm64",) if host == "aarch64" else ("mac",)
@@ -80,23 +80,23 @@ def platforms(system: str, host: str, arch: str) -> tuple[str, ...]:
 
 
 def archive_names(stem: str, platform: Sequence[str], version: str) -> set[str]:
-    """Return the names that the archive of a version may have."""
+    """Return the possible names of the archive of a version."""
     return {f"{stem}-{each}-{version}.tar.gz" for each in platform}
 
 
 def find_archive(sums: Mapping[str, str], stem: str, platform: Sequence[str], where: str) -> Archive:
-    """Return the archive for a platform in a list of sums; raises DownloadError unless it is just one."""
+    """Return the archive for a platform in sha256sum.txt; raises DownloadError unless there is exactly one."""
     for each in platform:
         pattern = re.compile(rf"{stem}-{each}-({_VERSION})\.tar\.gz")
         found = {name: match[1] for name in sums if (match := pattern.fullmatch(name))}
         if len(found) > 1:
-            raise DownloadError(f"{where} lists {_listed(found)}; keep one release in a folder, or name the version")
+            raise DownloadError(f"{where} lists {_listed(found)}; keep one release per folder, or give the version")
         for name, version in found.items():
             same = tuple(other for other in sums if sums[other] == sums[name] and other != name)
             return Archive(name=name, version=version, sha256=sums[name], aliases=same)
     wanted = " or ".join(f"{stem}-{each}-VERSION.tar.gz" for each in platform)
-    there = _listed(name for name in sums if name.startswith(stem))
-    raise DownloadError(f"{where} lists no {wanted}; it lists {there or f'no {stem} at all'}")
+    listed = _listed(name for name in sums if name.startswith(stem))
+    raise DownloadError(f"{where} lists no {wanted}; it lists {listed or f'no {stem} at all'}")
 
 
 def _listed(names: Iterable[str]) -> str:

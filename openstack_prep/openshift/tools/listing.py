@@ -1,4 +1,4 @@
-"""The list of sums of a release, read once and only if need be, with who signed it."""
+"""sha256sum.txt of a release and its signer; read once, and only when needed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from openstack_prep.openshift.tools import layout, signature, sums
 from openstack_prep.openshift.tools.layout import Archive
 from openstack_prep.openshift.tools.wanted import Wanted
 
-LARGEST = 2**20  # bytes of the list or its signature; today's have a few KiB
+LARGEST = 2**20  # bytes of sha256sum.txt or its signature; today's have a few KiB
 SIGNATURES = ("sha256sum.txt.gpg", "sha256sum.txt.sig", "sha256sum.txt.asc")
 
 
 class Listing:
-    """The archives that a source lists."""
+    """The archives in sha256sum.txt of a source."""
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
@@ -27,31 +27,31 @@ class Listing:
         try:
             content = read_small(self.where, LARGEST)
         except DownloadError as error:
-            raise DownloadError(f"{error}; name a release that is there, or the URL or folder that has it") from error
+            raise DownloadError(f"{error}; give an existing release, or the URL or folder of its files") from error
         signer = None
         if self.wanted.key is not None:
-            content, signer = signature.vouched(content, self.wanted.key, *self._signature())
+            content, signer = signature.verify(content, self.wanted.key, *self._signature())
         return sums.parse(content, shown(self.where)), signer
 
     @property
     def signed_by(self) -> str | None:
-        """Fingerprint of the key that signed the list; None when no key was given."""
+        """Fingerprint of the key that signed the list; None without a key to verify it."""
         return self._content[1]
 
     def archive(self, stem: str) -> Archive:
-        """Return the archive whose name begins so; raises DownloadError."""
-        found = layout.find_archive(self._content[0], stem, self.wanted.platforms, shown(self.where))
-        if self.wanted.version not in (None, found.version):
-            raise DownloadError(f"{shown(self.where)} lists {found.name} instead of {self.wanted.version}")
-        return found
+        """Return the archive whose name begins with ``stem``; raises DownloadError."""
+        archive = layout.find_archive(self._content[0], stem, self.wanted.platforms, shown(self.where))
+        if self.wanted.version not in (None, archive.version):
+            raise DownloadError(f"{shown(self.where)} lists {archive.name} instead of {self.wanted.version}")
+        return archive
 
     def location(self, archive: Archive) -> str:
-        """Return where an archive is; in a folder, it may be there under another of its names."""
+        """Return the URL or path of an archive; a folder may have it under an alias."""
         places = [f"{self.wanted.source}/{name}" for name in (archive.name, *archive.aliases)]
         return next((each for each in places if Path(local_path(each)).exists()), places[0])
 
     def _signature(self) -> tuple[bytes, str]:
-        """Return the signature and where it was, under the first of its names."""
+        """Return the signature, from the first of its file names that exists, and its URL or path."""
         errors = []
         for name in SIGNATURES:
             where = f"{self.wanted.source}/{name}"
@@ -59,4 +59,4 @@ class Listing:
                 return read_small(where, LARGEST), shown(where)
             except DownloadError as error:
                 errors.append(str(error))
-        raise DownloadError("; ".join([*errors, "without a signature, the key is of no use: leave it out"]))
+        raise DownloadError("; ".join([*errors, "there is no signature to verify; leave the key out"]))

@@ -1,7 +1,7 @@
-"""What we know of the tools in a folder: a file beside them, and a lock for who works there.
+"""Records of the tools in a folder, and a lock that keeps concurrent runs out.
 
-Both are in a hidden folder, as is what is not yet unpacked: a killed run leaves nothing else, and the
-next one removes it.
+Both are in a hidden folder, together with files that are being unpacked: a killed run leaves nothing else, and the
+next run deletes them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HIDDEN = ".openstack-prep"
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """Where a tool came from."""
+    """The origin of a tool."""
 
     version: str
     archive: str
@@ -33,8 +33,8 @@ class Record:
     source: str
     signed_by: str | None
 
-    def describes(self, path: Path) -> bool:
-        """Whether a file is the one that was unpacked, and can be run."""
+    def matches(self, path: Path) -> bool:
+        """Whether a file is the one that was unpacked, and is executable."""
         if not path.is_file() or not os.access(path, os.R_OK | os.X_OK):
             return False
         with path.open("rb") as file:
@@ -42,10 +42,10 @@ class Record:
 
 
 @contextlib.contextmanager
-def worked_in(folder: Path) -> Iterator[Path]:
-    """Lock a folder of tools, made if need be, and give a place in it for what is not yet one.
+def locked(folder: Path) -> Iterator[Path]:
+    """Lock a folder of tools, and yield a folder in it for files that are being unpacked; create both if missing.
 
-    Raises PrepError when another run is at work there.
+    Raises PrepError if another run holds the lock.
     """
     parts = folder / HIDDEN / "parts"
     with contextlib.ExitStack() as stack:
@@ -56,15 +56,15 @@ def worked_in(folder: Path) -> Iterator[Path]:
             shutil.rmtree(parts, ignore_errors=True)
             parts.mkdir()
         except BlockingIOError as error:
-            raise PrepError(f"another run is at work in {folder}; wait for it") from error
+            raise PrepError(f"{folder}: another run is fetching tools into this folder; wait until it ends") from error
         except OSError as error:
-            raise PrepError(f"{folder} cannot be written to: {error}") from error
-        stack.callback(shutil.rmtree, parts, ignore_errors=True)  # before the lock is given back
+            raise PrepError(f"{folder}: cannot be written to: {error}") from error
+        stack.callback(shutil.rmtree, parts, ignore_errors=True)  # before the lock is released
         yield parts
 
 
 def load(folder: Path) -> dict[str, Record]:
-    """Return the records of a folder by tool; one that nobody can read counts as none, and is made anew."""
+    """Return the records of a folder by tool; an unreadable file counts as empty, and is replaced later."""
     try:
         text = (folder / HIDDEN / "tools.json").read_text()
         return {name: Record(**fields) for name, fields in json.loads(text).items()}
@@ -73,7 +73,7 @@ def load(folder: Path) -> dict[str, Record]:
 
 
 def save(folder: Path, records: Mapping[str, Record]) -> None:
-    """Write the records of a folder, if they are new; raises PrepError."""
+    """Write the records of a folder if they differ; raises PrepError."""
     if records == load(folder):
         return
     data = {name: asdict(record) for name, record in sorted(records.items())}

@@ -1,6 +1,6 @@
-"""An archive's tools into files, in one pass with its sum; nothing else in it is ever written.
+"""Unpack the tools of an archive while its checksum is computed; no other member is ever written.
 
-Members are read in their order and never extracted by their own names.
+Members are read in order, and never extracted by their own names.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ Progress = Callable[[int, int | None], None]
 
 @dataclass(frozen=True)
 class Part:
-    """A tool that is unpacked, under a name that is not yet its own."""
+    """An unpacked tool under a temporary name."""
 
     path: Path
     sha256: str
 
 
 def unpack(source: str, sha256: str, tools: Collection[str], folder: Path, progress: Progress) -> Mapping[str, Part]:
-    """Unpack tools into a folder and return them, once the whole archive proved to have its sum.
+    """Unpack tools into a folder, and return them after the checksum of the whole archive was verified.
 
-    Raises DownloadError when it has another, or lacks a tool, or holds what no archive of tools holds:
-    names that lead out, links to anything else, devices.  What is in the folder then is to be removed.
+    Raises DownloadError if the checksum differs, a tool is missing, or the archive has members that no archive of
+    tools has: names outside of its folder, links to other files, devices.  The caller must then empty the folder.
     """
     where = shown(source)
     body = Verified(
@@ -53,18 +53,18 @@ def unpack(source: str, sha256: str, tools: Collection[str], folder: Path, progr
         try:
             parts = _read(content, tools, folder, where)
         except tarfile.TarError as error:
-            raise DownloadError(f"{where} is no sound tar archive: {error}") from error
+            raise DownloadError(f"{where} is not a valid tar archive: {error}") from error
         content.allow(HEADERS)
-        while content.read(CHUNK):  # the sum is told at the end
+        while content.read(CHUNK):  # the checksum is verified at the end
             pass
-    lacking = ", ".join(each for each in tools if each not in parts)
-    if lacking:
-        raise DownloadError(f"{where} holds no {lacking}")
+    missing = ", ".join(each for each in tools if each not in parts)
+    if missing:
+        raise DownloadError(f"{where} contains no {missing}")
     return parts
 
 
 class _Content:
-    """What tarfile reads from: chunks, no more of them than allowed."""
+    """A file object for tarfile that reads chunks, up to an allowed number of bytes."""
 
     def __init__(self, chunks: Iterator[bytes], where: str) -> None:
         self._chunks, self._held, self._where = chunks, b"", where
@@ -78,7 +78,7 @@ class _Content:
         piece, self._held = held[:size], held[size:]
         self._left -= len(piece)
         if self._left < 0:
-            raise DownloadError(f"{self._where} holds more than an archive of tools does")
+            raise DownloadError(f"{self._where} is too large for an archive of tools")
         return piece
 
 
@@ -88,7 +88,7 @@ def _read(content: _Content, tools: Collection[str], folder: Path, where: str) -
     with tarfile.open(fileobj=content, mode="r|", bufsize=CHUNK) as archive:  # type: ignore[call-overload] # it reads
         for number, member in enumerate(iter(archive.next, None)):
             if number == MEMBERS:
-                raise DownloadError(f"{where} holds more than an archive of tools does")
+                raise DownloadError(f"{where} is too large for an archive of tools")
             name = _checked(member, tools, parts, where)
             content.allow(member.size + HEADERS)
             if member.isreg():
@@ -105,20 +105,20 @@ def _read(content: _Content, tools: Collection[str], folder: Path, where: str) -
 
 
 def _checked(member: tarfile.TarInfo, tools: Collection[str], parts: Mapping[str, Part], where: str) -> str:
-    """Return the name of a member that does no harm; a link may only be one tool to another before it."""
+    """Return the name of a harmless member; a link may only point to an earlier tool."""
     name = _plain(member.name)
-    says = f"{where} holds {member.name[:100]!r}"
+    says = f"{where} contains {member.name[:100]!r}"
     if name.startswith("/") or ".." in name.split("/"):
-        raise DownloadError(f"{says}, a name that leads out of its folder")
+        raise DownloadError(f"{says}, a name outside of its folder")
     if member.islnk() or member.issym():
         if name not in tools or _plain(member.linkname) not in parts:
-            raise DownloadError(f"{says}, a link to {member.linkname[:100]!r}, which is no tool before it")
+            raise DownloadError(f"{says}, a link to {member.linkname[:100]!r}, which is not an earlier tool")
     elif not (member.isdir() or member.isreg()) or member.issparse():
-        raise DownloadError(f"{says}, which is no plain file")
+        raise DownloadError(f"{says}, which is not a regular file")
     if name in parts:
         raise DownloadError(f"{says} twice")
     if member.size > LARGEST:
-        raise DownloadError(f"{says} of {member.size} bytes, more than a tool has")
+        raise DownloadError(f"{says} of {member.size} bytes, too large for a tool")
     return name
 
 
@@ -151,7 +151,7 @@ def _linked(part: Part, path: Path) -> Part:
     try:
         try:
             os.link(part.path, path)
-        except OSError:  # not every file system has links
+        except OSError:  # not every file system supports links
             shutil.copyfile(part.path, path)
     except OSError as error:
         raise PrepError(f"{path} cannot be written: {error.strerror}") from error

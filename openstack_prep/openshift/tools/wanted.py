@@ -1,4 +1,4 @@
-"""What a user wants of the tools, and whether that makes sense."""
+"""The tools that a user wants, validated."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import get_args
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import is_url
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.download.fetching import shown
 from openstack_prep.openshift.tools import layout
 from openstack_prep.openshift.tools.layout import NAMES, Arch, System
@@ -30,22 +31,22 @@ def this_system() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """Which tools, for what, and where they are to be; raises SpecError with all that is wrong in it."""
+    """The wanted release and tools, their platform and folder; raises SpecError with all mistakes."""
 
     release: str
-    """A version (4.18.7), a channel (stable-4.18, latest), or the URL or folder that has sha256sum.txt."""
+    """A version (4.18.7), a channel (stable-4.18, latest), or the URL or folder of a sha256sum.txt."""
     mirror: str | None = None
     """URL or folder with ARCH/clients/ocp/RELEASE below it; None: mirror.openshift.com, and GitHub for OKD."""
     arch: Arch = "x86_64"
     """Architecture of the nodes."""
     host: Arch | None = None
-    """Architecture of the machine that the tools run on; None: this one's."""
+    """Architecture of the machine that runs the tools; None: this machine's."""
     system: System | None = None
-    """Its operating system; None: this one's."""
+    """Operating system of that machine; None: this machine's."""
     tools: Collection[str] = NAMES
     """Some of openshift-install, oc and kubectl."""
     into: Path = Path()
-    """Folder that they shall be in."""
+    """Folder for the tools."""
     key: Path | None = None
     """File of OpenPGP public keys: sha256sum.txt must be signed by one of them."""
 
@@ -60,7 +61,7 @@ class Wanted:
 
     @property
     def version(self) -> str | None:
-        """The version, if it is known before anybody is asked."""
+        """The version, unless the release is a channel, a URL or a folder."""
         return self.release if layout.is_version(self.release) else None
 
     @property
@@ -70,11 +71,11 @@ class Wanted:
     def _wrong_words(self) -> Iterator[Mistake]:
         try:
             layout.folder_of(self.release, self.mirror, self.arch)
-        except ValueError as error:
-            yield Mistake("release", f"{self.release!r} {error}")
+        except InvalidValue as error:
+            yield error.at("release", self.release)
         for where, place in (("release", self.release), ("mirror", self.mirror or "")):
             if "://" in place and (not is_url(place) or {"?", "#"} & {*place}):
-                yield Mistake(where, f"{shown(place)!r} is no folder", "write an http, https or file URL of one")
+                yield Mistake(where, f"{shown(place)!r} is not a folder", "write an http, https or file URL of one")
         machine = (
             ("arch", self.arch, Arch),
             ("host", self.host or this_machine(), Arch),
@@ -82,15 +83,15 @@ class Wanted:
         )
         for where, value, known in machine:
             if value not in get_args(known):
-                yield Mistake(where, f"there is nothing for {value!r}", f"name one of {', '.join(get_args(known))}")
+                yield Mistake(where, f"{value!r} is not supported", f"give one of {', '.join(get_args(known))}")
         for each in self.tools:
             if each not in NAMES:
-                yield Mistake("tools", f"{each!r} is none", f"name some of {', '.join(NAMES)}")
+                yield Mistake("tools", f"{each!r} is not a tool of a release", f"give some of {', '.join(NAMES)}")
         if not self.tools:
-            yield Mistake("tools", "are none", f"name some of {', '.join(NAMES)}")
+            yield Mistake("tools", "no tools selected", f"give some of {', '.join(NAMES)}")
 
     def _wrong_files(self) -> Iterator[Mistake]:
         if self.key is not None and not (self.key.is_file() and os.access(self.key, os.R_OK)):
-            yield Mistake("key", f"{str(self.key)!r} cannot be read", "name the file of a public key")
+            yield Mistake("key", f"{str(self.key)!r} cannot be read", "give the file of a public key")
         if self.into.exists() and not self.into.is_dir():
-            yield Mistake("into", f"{str(self.into)!r} is no folder", "name one")
+            yield Mistake("into", f"{str(self.into)!r} is not a folder", "give a folder")

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from openstack_prep.base.errors import Mistake, NotFound
 from openstack_prep.base.fields import Name, PublicKey, public_key
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
@@ -66,8 +67,8 @@ class Keypair(ByTenant):
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         try:
             public_key(self.public_key, Path())
-        except ValueError as error:
-            yield self.mistake("public_key " + str(error).partition("; ")[0], str(error).partition("; ")[2])
+        except InvalidValue as error:
+            yield self.mistake(f"public_key {error.what}", error.remedy)
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:

@@ -19,6 +19,7 @@ from typing import Annotated, Any
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.fields import ReadsBeside, source
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 
 SHIPPED = "shipped:"
@@ -29,7 +30,7 @@ def template_source(value: object, base: Path) -> object:
     if not isinstance(value, str) or not value.startswith(SHIPPED):
         return source(value, base)
     if value.removeprefix(SHIPPED) not in _shipped():
-        raise ValueError(f"is not shipped; there are {', '.join(SHIPPED + each for each in _shipped())}")
+        raise InvalidValue("is not shipped", f"there are {', '.join(SHIPPED + each for each in _shipped())}")
     return value
 
 

@@ -12,6 +12,7 @@ from typing import ClassVar, Self
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Name
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Coherent, Key, Observed, Resource
@@ -103,11 +104,11 @@ class RoleAssignment(InProject, Coherent):
     inherited: bool = False
     """Whether it holds in the projects below instead of there itself."""
 
-    def contradictions(self) -> Iterable[str]:
+    def contradictions(self) -> Iterable[InvalidValue]:
         if (self.user is None) == (self.group is None):
-            yield "names not just one of user and group; name one"
+            yield InvalidValue("names not just one of user and group", "name one")
         if self.project and self.domain:
-            yield "names both project and domain; name one"
+            yield InvalidValue("names both project and domain", "name one")
 
     @property
     def name(self) -> str:

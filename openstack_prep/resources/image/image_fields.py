@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from openstack_prep.base.fields import Bytes, Checksum, GiB, MiB, Name, Source, Text
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Adoptable, Coherent, Context, Key, Resource
@@ -87,22 +88,26 @@ class ImageFields(ByTenant, Adoptable[Site], Coherent):
     tags: tuple[Name, ...] | None = None
     """Tags to have; others stay."""
 
-    def contradictions(self) -> Iterable[str]:
+    def contradictions(self) -> Iterable[InvalidValue]:
         given = [name for name in FROM_RHCOS if getattr(self, name) is not None]
         if self.rhcos is not None and given:
-            yield f"has rhcos and {given[0]}, which rhcos tells; leave one out"
+            yield InvalidValue(f"has rhcos and {given[0]}, which rhcos tells", "leave one out")
         if taken := [name for name in self.properties or () if name in glance.FIELDS or name.startswith(SPEC)]:
-            yield f"has {taken[0]} among its properties, which is none; leave it out there"
+            yield InvalidValue(f"has {taken[0]} among its properties, which is none", "leave it out there")
         if self.shared_with and self.visibility not in (None, "shared"):
-            yield f"has shared_with and visibility {self.visibility}; only a shared image has members"
+            yield InvalidValue(f"has shared_with and visibility {self.visibility}", "only a shared image has members")
         if self.output_format and self.disk_format not in (None, self.output_format):
-            yield f"has disk_format {self.disk_format} and output_format; leave disk_format out"
+            yield InvalidValue(f"has disk_format {self.disk_format} and output_format", "leave disk_format out")
         if self.cached_as and not (self.checksum or "").startswith("sha256:"):
-            yield "has cached_as and no sha256 as checksum, without which nothing may go into that cache"
+            yield InvalidValue("has cached_as and no sha256 as checksum, without which nothing may go into that cache")
         if self.cached_as and not self.cached_as.startswith(("http://", "https://")):
-            yield f"has cached_as {self.cached_as}, which is no http or https URL; write that of the image"
+            yield InvalidValue(
+                f"has cached_as {self.cached_as}, which is no http or https URL", "write that of the image"
+            )
         if self.import_method and (self.output_format or self.cached_as or (self.rhcos and self.rhcos.cache)):
-            yield "has import_method beside output_format or a cache, which need the content here; choose"
+            yield InvalidValue(
+                "has import_method beside output_format or a cache, which need the content here", "choose"
+            )
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         """Return it with its source and sums as stream metadata says; only an apply needs them."""

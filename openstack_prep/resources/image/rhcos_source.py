@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from openstack_prep.base.fields import File, Source
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.model import Coherent, Resource
 from openstack_prep.download.fetching import shown
 from openstack_prep.download.rhcos import Arch, Release, ask_installer, find_release, mirrored, read_stream
@@ -29,11 +30,11 @@ class Rhcos(Coherent):
     cache: bool = False
     """Whether an upload also leaves the image, unpacked, in the installer's cache, which then need not download it."""
 
-    def contradictions(self) -> Iterable[str]:
+    def contradictions(self) -> Iterable[InvalidValue]:
         if (self.stream is None) == (self.installer is None):
-            yield "names not just one of stream and installer; name one"
+            yield InvalidValue("names not just one of stream and installer", "name one")
         if self.mirror is not None and "://" not in self.mirror:
-            yield "has a mirror that is no URL; write an http, https or file URL"
+            yield InvalidValue("has a mirror that is no URL", "write an http, https or file URL")
 
     def read(self) -> Release:
         """Return where the image is, and its sums; raises PrepError."""

@@ -15,6 +15,7 @@ from typing import Annotated, Literal, cast
 from annotated_types import Ge, Le
 
 from openstack_prep.base.fields import Cidr, Name, Reads
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Values
 from openstack_prep.core.model import Coherent
 from openstack_prep.resources.lists.neutron_records import RuleRecord
@@ -63,11 +64,11 @@ def protocol(value: object) -> object:
     if word.isdigit():
         names = {number: name for name, number in PROTOCOLS.items()}
         if int(word) > 255:
-            raise ValueError("is no IP protocol; numbers go from 0 to 255")
+            raise InvalidValue("is no IP protocol", "numbers go from 0 to 255")
         return names.get(int(word), str(int(word)))
     word = ALIASES.get(word, word)
     if word not in (*PROTOCOLS, "any"):
-        raise ValueError("is no IP protocol; write tcp, udp, icmp, any, or a number")
+        raise InvalidValue("is no IP protocol", "write tcp, udp, icmp, any, or a number")
     return word
 
 
@@ -78,7 +79,7 @@ def ports(value: object) -> object:
     found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", str(value))
     low, high = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
     if not 1 <= low <= high <= 65535:
-        raise ValueError("is neither a port nor a range of ports; write one such as 443 or 30000-32767")
+        raise InvalidValue("is neither a port nor a range of ports", "write one such as 443 or 30000-32767")
     return str(low) if low == high else f"{low}-{high}"
 
 
@@ -113,20 +114,20 @@ class SecurityGroupRule(Coherent):
     description: str | None = None
     """Free text, written once and never compared; our mark stands behind it."""
 
-    def contradictions(self) -> Iterable[str]:
+    def contradictions(self) -> Iterable[InvalidValue]:
         name = _canonical(self.protocol, self.version)
         if self.ports is not None and name not in WITH_PORTS:
-            yield f"has ports, which protocol {name or 'any'} has not; name tcp or udp"
+            yield InvalidValue(f"has ports, which protocol {name or 'any'} has not", "name tcp or udp")
         if self.icmp_type is not None and name not in ICMP:
-            yield "has an icmp_type without protocol icmp; add it"
+            yield InvalidValue("has an icmp_type without protocol icmp", "add it")
         if self.icmp_code is not None and self.icmp_type is None:
-            yield "has an icmp_code without icmp_type; add it"
+            yield InvalidValue("has an icmp_code without icmp_type", "add it")
         if self.remote_ip_prefix and self.remote_group:
-            yield "has both remote_ip_prefix and remote_group; make two rules of it"
+            yield InvalidValue("has both remote_ip_prefix and remote_group", "make two rules of it")
         if self.remote_ip_prefix and self.version != _version(self.remote_ip_prefix):
-            yield f"is for {self.version}, but not its remote_ip_prefix; take ethertype out"
+            yield InvalidValue(f"is for {self.version}, but not its remote_ip_prefix", "take ethertype out")
         if self.version == "IPv4" and name is not None and name.startswith("ipv6-"):
-            yield f"is for IPv4, but its protocol is {name}; add ethertype: IPv6"
+            yield InvalidValue(f"is for IPv4, but its protocol is {name}", "add ethertype: IPv6")
 
     @property
     def version(self) -> str:

@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar, Literal
 
 from openstack_prep.base.errors import Mistake, NotUnique
 from openstack_prep.base.fields import Address, Cidr, Name, Reads, address
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Condition, Observed, Resource
@@ -33,9 +34,9 @@ def pool(value: object) -> object:
     try:
         first, last = (ipaddress.ip_address(part.strip()) for part in value.split("-"))
     except ValueError:
-        raise ValueError("is not a range of addresses; write one such as 10.0.0.10-10.0.0.99") from None
+        raise InvalidValue("is not a range of addresses", "write one such as 10.0.0.10-10.0.0.99") from None
     if first.version != last.version or int(first) > int(last):
-        raise ValueError("is not a range of addresses; write the lower one first")
+        raise InvalidValue("is not a range of addresses", "write the lower one first")
     return f"{first}-{last}"
 
 

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from openstack_prep.base.errors import Mistake, NotAllowed, NotFound
 from openstack_prep.base.fields import Bytes, Name, Reads
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
@@ -53,7 +54,7 @@ def reserved(name: str) -> str | None:
 
 def metadata_name(value: object) -> object:
     if isinstance(value, str) and (remedy := reserved(value)):
-        raise ValueError(f"is a reserved header, not metadata; {remedy}")
+        raise InvalidValue("is a reserved header, not metadata", remedy)
     return value
 
 

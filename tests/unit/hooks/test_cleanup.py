@@ -158,7 +158,7 @@ def test_two_of_a_name_are_told_apart(there: Lists) -> None:
         (
             "ports",
             port("", name="", id="x", tags=[]),
-            f"network/{ID}-openshift: .* alone: port x is there; move or delete",
+            f"network/{ID}-openshift: .* alone: port x exists; move or delete",
         ),
         ("ports", port("", tags=[], device_id="q", device_owner="compute:nova"), "server of project p q has port"),
         (
@@ -175,9 +175,9 @@ def test_two_of_a_name_are_told_apart(there: Lists) -> None:
                 device_owner=INTERFACE,
                 fixed_ips=THEIRS,
             ),
-            f"router/{ID}-external-router: .*: it has an interface in subnet theirs",
+            f"router/{ID}-external-router: .*: the router has an interface in subnet theirs",
         ),
-        ("ports", port("", tags=[], security_groups=["g"]), f"security_group/{ID}-master: does not belong"),
+        ("ports", port("", tags=[], security_groups=["g"]), f"security_group/{ID}-master: is not used by"),
         (
             "volumes",
             {
@@ -186,7 +186,7 @@ def test_two_of_a_name_are_told_apart(there: Lists) -> None:
                 "metadata": {},
                 "attachments": [{"server_id": "mine"}],
             },
-            f"volume/{ID}-dynamic-pvc-1: .*: server mine has it attached",
+            f"volume/{ID}-dynamic-pvc-1: .*: server mine has the volume attached",
         ),
         (
             "images",
@@ -205,12 +205,12 @@ def test_a_snapshot_of_somebody_else(there: Lists) -> None:
     there["volumes"] = [volume]
     assert f"volume/{ID}-dynamic-pvc-1" in plan()
     there["snapshots"] = [{"id": "n", "name": "backup", "metadata": {}, "volume_id": "v"}]
-    assert "snapshot backup n was made of it" in refusals()
+    assert "snapshot backup n was created from the volume" in refusals()
 
 
 def test_a_subnet_of_the_users_on_the_clusters_network(there: Lists) -> None:
     there["networks"][0]["subnets"] = ["sub", "theirs"]
-    assert "subnet theirs is on it" in refusals()
+    assert "subnet theirs is on the network" in refusals()
 
 
 def test_what_may_not_be_read(there: Lists, services: requests_mock.Mocker, caplog: pytest.LogCaptureFixture) -> None:
@@ -283,7 +283,7 @@ def test_a_floating_ip_that_serves_something_else_by_now_is_not_released(
 
 
 def test_an_infra_id_that_is_none(services: requests_mock.Mocker) -> None:
-    with pytest.raises(SpecError, match="'dev' is none"):
+    with pytest.raises(SpecError, match="'dev' is not a valid infraID"):
         cleanup(Cloud(connection()), infra_id="dev")
     assert sent(services) == []
 

@@ -65,7 +65,7 @@ def test_which_cloud_the_installer_takes(folder: Folder, monkeypatch: pytest.Mon
     folder.config.write_text(CONFIG)
     assert (folder.used, folder.cloud()) == (False, "lab")
     folder.config.write_text("platform: {aws: {}}\n")
-    with pytest.raises(SpecError, match="there is aws"):
+    with pytest.raises(SpecError, match="the platform is aws"):
         folder.cloud()
 
 

@@ -17,7 +17,7 @@ import requests_mock
 from openstack_prep.base.errors import ConfigError, PrepError, SpecError
 from openstack_prep.cli.main import main
 from openstack_prep.core.plan import Report
-from openstack_prep.hooks import Outcome, Wishes, installation, ipi
+from openstack_prep.hooks import InstallOptions, Outcome, installation, ipi
 from openstack_prep.hooks.ipi import Command
 from openstack_prep.hooks.pre_ipi import checked
 from openstack_prep.resources.network import port as ports
@@ -95,10 +95,10 @@ def program(folder: Path, does: str) -> str:
     return str(path)
 
 
-def run(folder: Path, does: str, **wishes: Any) -> tuple[Outcome, list[str]]:
+def run(folder: Path, does: str, **options: Any) -> tuple[Outcome, list[str]]:
     told: list[str] = []
     words = [program(folder, does), "create", "cluster", "--dir", str(folder)]
-    return ipi(words, wishes=Wishes(check=False, **wishes), tell=told.append), told
+    return ipi(words, options=InstallOptions(check=False, **options), tell=told.append), told
 
 
 def attached(services: requests_mock.Mocker) -> list[str]:
@@ -169,8 +169,8 @@ def test_its_code_is_stronger_than_our_trouble(folder: Path, services: requests_
 def test_a_failure_shows_the_way_on_and_the_way_back(folder: Path) -> None:
     _, told = run(folder, f"echo '{metadata(ID)}' > metadata.json; {KEPT}; exit 6")
     assert told[-2:] == [
-        f"to go on: openshift-install wait-for install-complete --dir {folder}",
-        f"to begin anew: openshift-install destroy cluster --dir {folder} "
+        f"to continue: openshift-install wait-for install-complete --dir {folder}",
+        f"to start over: openshift-install destroy cluster --dir {folder} "
         f"(or openstack-prep cleanup --metadata {folder}), "
         f"then rm -f {folder}/metadata.json {folder}/.openshift_install_state.json",
     ]
@@ -210,7 +210,7 @@ def test_nor_is_it_hidden_by_a_file_of_no_form_or_a_bug(folder: Path) -> None:
     def tell(text: str) -> None:
         raise ValueError(f"cannot say {text[:13]}")
 
-    outcome = ipi(words, folder=folder, wishes=Wishes(check=False), tell=tell)
+    outcome = ipi(words, folder=folder, wishes=InstallOptions(check=False), tell=tell)
     assert outcome.code == 6
     assert "internal error beside the installer: ValueError: cannot say the installer" in outcome.problem
 
@@ -283,7 +283,7 @@ def test_hosts_that_cannot_be_read_are_said_before_anything_is_changed(
 ) -> None:
     Path("spec.yaml").write_text(SPEC)
     assert main(["pre-ipi", "--yes", "--os-cloud", "lab", "--hosts", "nothing", "spec.yaml"]) == 2
-    assert "nothing: cannot be read: No such file or directory; name a hosts file" in capsys.readouterr().err
+    assert "nothing: cannot be read: No such file or directory; give a hosts file" in capsys.readouterr().err
     assert sent(services) == []
 
 

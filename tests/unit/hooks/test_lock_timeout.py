@@ -13,7 +13,7 @@ from openstack_prep.base.errors import LeaseHeld
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease.text import Description, Entry, digest
 from openstack_prep.core.plan import Report
-from openstack_prep.hooks import Wishes, cleanup, post_ipi
+from openstack_prep.hooks import InstallOptions, cleanup, post_ipi
 from openstack_prep.hooks.address_pairs import Sync, sync_address_pairs
 from tests.unit.conftest import ENDPOINTS, connection, default_group
 
@@ -72,4 +72,4 @@ def test_a_hook_does_not_wait_when_told_so(services: requests_mock.Mocker, hook:
 
 
 def test_beside_the_installer_it_is_a_wish() -> None:
-    assert "lock_timeout" in {each.name for each in fields(Wishes)}
+    assert "lock_timeout" in {each.name for each in fields(InstallOptions)}

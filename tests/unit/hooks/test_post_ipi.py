@@ -107,5 +107,5 @@ def test_no_cluster(clouds_yaml: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_the_file_of_another_cluster(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"metadata.json: is that of dev-x7k2p, not of dev2-q9m4t"):
+    with pytest.raises(SpecError, match=r"metadata.json: belongs to dev-x7k2p, not to dev2-q9m4t"):
         post_ipi(Cloud(connection()), metadata=metadata(tmp_path), infra_id="dev2-q9m4t", vips=("10.0.0.5",))

@@ -62,10 +62,9 @@ def test_sources_that_are_none(tmp_path: Path) -> None:
         read(s3({"env": "NOBODY_HAS_SET_THIS"}), tmp_path, [])
     (error,) = caught.value.errors()
     assert (error["type"], error["loc"]) == ("secret", ("config",))
-    assert error["msg"] == (
-        "services.etcd.backup_config.s3backupconfig.secret_key: "
-        "the environment variable NOBODY_HAS_SET_THIS is not set; export it"
-    )
+    steps = "services.etcd.backup_config.s3backupconfig.secret_key"
+    what = f"{steps}: the environment variable NOBODY_HAS_SET_THIS is not set"
+    assert error["ctx"] == {"what": what, "remedy": "export it"}
 
 
 def test_keys_of_rke_and_of_rke2_do_not_meet() -> None:

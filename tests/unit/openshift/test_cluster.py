@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.openshift.cluster import Metadata, read_metadata, rebuild_metadata, repairs
+from openstack_prep.openshift.cluster import ClusterAddresses, Metadata, read_metadata, rebuild_metadata
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 
@@ -47,7 +47,7 @@ def test_a_lost_file_is_rebuilt(tmp_path: Path) -> None:
 
 
 def test_a_clusters_name_is_no_infra_id() -> None:
-    with pytest.raises(SpecError, match="'demo' is none; write the cluster's name, a hyphen and its five"):
+    with pytest.raises(SpecError, match="'demo' is not a valid infraID; write the cluster's name"):
         rebuild_metadata("demo")
 
 
@@ -56,7 +56,7 @@ def test_a_clusters_name_is_no_infra_id() -> None:
     [
         ("{", "metadata.json: is not JSON"),
         ("\udcff", "metadata.json: is not JSON"),
-        ("[]", "metadata.json: is not a mapping; name the installer's folder, or give the infraID"),
+        ("[]", "metadata.json: is not a mapping; give the installer's folder or the infraID"),
     ],
 )
 def test_what_is_no_metadata(tmp_path: Path, text: str, said: str) -> None:
@@ -67,7 +67,7 @@ def test_what_is_no_metadata(tmp_path: Path, text: str, said: str) -> None:
 
 
 def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="cannot be read: No such file or directory; name the installer's folder"):
+    with pytest.raises(SpecError, match="cannot be read: No such file or directory; give the installer's folder"):
         read_metadata(tmp_path / "metadata.json")
 
 
@@ -84,23 +84,23 @@ def test_every_mistake_at_once(tmp_path: Path) -> None:
 
 def test_the_file_of_two_clusters(tmp_path: Path) -> None:
     path = written(tmp_path, openstack={"identifier": {"openshiftClusterID": "other-aaaaa"}})
-    with pytest.raises(SpecError, match="openshiftClusterID is 'other-aaaaa', but infraID 'demo-fc79k'"):
+    with pytest.raises(SpecError, match="openshiftClusterID is 'other-aaaaa', but infraID is 'demo-fc79k'"):
         read_metadata(path)
 
 
-def test_the_repairs() -> None:
-    found = repairs(rebuild_metadata(ID), ingress_floating_ip="192.0.2.5", api_floating_ip="f1", vips=("10.0.0.5/32",))
+def test_addresses_become_attachments_and_pairs() -> None:
+    given = ClusterAddresses(ingress_floating_ip="192.0.2.5", api_floating_ip="f1", vips=("10.0.0.5/32",))
     tag = "openshiftClusterID=demo-fc79k"
-    assert found == (
+    assert given.resources(ID) == (
         FloatingIPAttachment(port="demo-fc79k-api-port", floating_ip_id="f1", tag=tag),
         FloatingIPAttachment(port="demo-fc79k-ingress-port", address="192.0.2.5", tag=tag),
         AddressPairs(name=ID, infra_id=ID, addresses=("10.0.0.5",), prune=False),
     )
-    assert repairs(rebuild_metadata(ID)) == ()
+    assert ClusterAddresses().resources(ID) == ()
 
 
 def test_addresses_that_are_none_are_named_together() -> None:
     with pytest.raises(SpecError) as caught:
-        repairs(rebuild_metadata(ID), vips=("10.0.0.300", "10.0.0.5/8"))
+        ClusterAddresses(vips=("10.0.0.300", "10.0.0.5/8")).resources(ID)
     assert len(caught.value.mistakes) == 2
     assert "10.0.0.5/8 has host bits set" in str(caught.value)

@@ -175,7 +175,7 @@ def test_somebody_elses_file_is_left_alone(site: Site, make: Make, text: str) ->
     file = make()
     file.file.parent.mkdir()
     file.file.write_text(text)
-    assert refusals(site, file) == [f"{file.path} is not of this spec; name another file, or remove it"]
+    assert refusals(site, file) == [f"{file.path} is not managed by this spec; give another file, or delete it"]
     (step,) = planner.plan_destroy("lab", [file], observing.observe(site, [file]))
     assert step.action is Action.KEEP
 
@@ -187,7 +187,7 @@ def test_somebody_elses_copy_is_left_alone(site: Site, make: Make, used: bool) -
     if used:
         eaten(file)
     file.kept.write_text("mine\n")
-    assert refusals(site, file) == [f"{file.kept} is not of this spec; name another file, or remove it"]
+    assert refusals(site, file) == [f"{file.kept} is not managed by this spec; give another file, or delete it"]
     plan = planner.plan_destroy("lab", [file], observing.observe(site, [file]))
     executor.run(plan, site).raise_for_failures()
     assert file.kept.read_text() == "mine\n"
@@ -225,7 +225,7 @@ def test_what_the_installer_has_eaten_cannot_be_changed(site: Site, make: Make) 
     applied(site, file)
     eaten(file)
     (said,) = refusals(site, make(base_domain="example.org"))
-    assert said.startswith(f"the installer has used it, and {file.kept} says something else than the spec")
+    assert said.startswith(f"the installer has used it, and {file.kept} differs from the spec")
 
 
 def test_the_mode_of_the_copy_is_mended_without_the_file(site: Site, make: Make) -> None:
@@ -254,7 +254,7 @@ def test_somebody_elses_copy_without_the_file_is_left(site: Site, make: Make) ->
     file = make()
     file.kept.parent.mkdir()
     file.kept.write_text("theirs: true\n")
-    assert refusals(site, file) == [f"{file.kept} is not of this spec; name another file, or remove it"]
+    assert refusals(site, file) == [f"{file.kept} is not managed by this spec; give another file, or delete it"]
     assert not list(planner.plan_destroy("lab", [file], observing.observe(site.fresh(), [file])))
 
 
@@ -284,7 +284,7 @@ def test_what_the_release_refuses_is_told_at_once(site: Site, make: Make) -> Non
 
 def test_a_pull_secret_that_is_not_there_is_one_mistake(site: Site, make: Make) -> None:
     assert refusals(site, make(pull_secret_file="/no/secret")) == [
-        "pull_secret_file: /no/secret cannot be read; put it there, or name another"
+        "pull_secret_file: /no/secret cannot be read; create the file, or give another"
     ]
 
 
@@ -311,11 +311,11 @@ def test_a_private_key_is_refused_and_nowhere_shown(site: Site, make: Make, fold
 
 def test_contents_are_called_as_the_spec_has_them(site: Site, make: Make, folder: Path) -> None:
     assert refusals(site, make(additional_trust_bundle_policy="Always")) == [
-        "additional_trust_bundle_policy: there is no bundle it is for; give additional_trust_bundle_file"
+        "additional_trust_bundle_policy: requires a bundle; give additional_trust_bundle_file"
     ]
     lost = str(folder / "gone.pem")
     assert refusals(site, make(additional_trust_bundle_policy="Always", additional_trust_bundle_file=lost)) == [
-        f"additional_trust_bundle_file: {lost} cannot be read; put it there, or name another"
+        f"additional_trust_bundle_file: {lost} cannot be read; create the file, or give another"
     ]
 
 
@@ -369,7 +369,7 @@ def test_a_floating_ip_that_nobody_makes(site: Site, make: Make, neutron: list[d
 def test_a_floating_ip_that_went_meanwhile(site: Site, make: Make, neutron: list[dict[str, Any]]) -> None:
     file = make(api_floating_ip="api")
     plan = planner.plan_apply("lab", [file], {})
-    with pytest.raises(ApplyFailed, match="floating_ip/api is not there"):
+    with pytest.raises(ApplyFailed, match="floating_ip/api does not exist"):
         executor.run(plan, site).raise_for_failures()
     assert not file.file.exists()
 
@@ -377,9 +377,9 @@ def test_a_floating_ip_that_went_meanwhile(site: Site, make: Make, neutron: list
 @pytest.mark.parametrize(
     ("release", "said"),
     [
-        ("4.20", 'install_config.release: 4.2 is a number to YAML; write the release in quotes, such as "4.20"'),
-        ('"4.22"', 'install_config.release: "4.22" is not a release we know; known are 4.2 to 4.21'),
-        ('"4.1"', 'install_config.release: "4.1" is not a release we know; known are 4.2 to 4.21'),
+        ("4.20", 'install_config.release: 4.2 is a number in YAML; write the release in quotes, such as "4.20"'),
+        ('"4.22"', 'install_config.release: "4.22" is not a supported release; supported are 4.2 to 4.21'),
+        ('"4.1"', 'install_config.release: "4.1" is not a supported release; supported are 4.2 to 4.21'),
     ],
 )
 def test_a_release_that_is_none(folder: Path, release: str, said: str) -> None:

@@ -9,7 +9,7 @@ from openstack_prep.base.errors import CloudError, ResourceFailed, WaitTimeout
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Mark
 from openstack_prep.openshift import leftover_services as services_of
-from openstack_prep.openshift.leftover_services import Remains, detach, listed, remove
+from openstack_prep.openshift.leftover_services import Record, detach, listed, remove
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, sent, token
 
 NEUTRON, NOVA = ENDPOINTS["network"] + "/v2.0", ENDPOINTS["compute"]
@@ -49,7 +49,7 @@ def test_load_balancers_go_with_all_that_is_theirs(
     gone = services.delete(f"{path}/lb", status_code=204)
     going = {"json": {"loadbalancer": {"provisioning_status": "PENDING_DELETE"}}}
     services.get(f"{path}/lb", [going, {"json": {"loadbalancer": {"provisioning_status": "DELETED"}}}])
-    remove(cloud, "load_balancer", Remains.read(found))
+    remove(cloud, "load_balancer", Record.read(found))
     assert gone.last_request.qs == {"cascade": ["true"]}
 
 
@@ -58,11 +58,11 @@ def test_a_server_is_waited_for(cloud: Cloud, services: requests_mock.Mocker, mo
     services.delete(path, status_code=204)
     active = {"json": {"server": {"status": "ACTIVE"}}}
     services.get(path, [active, active, failure(404)])
-    remove(cloud, "server", Remains.read({"id": "s", "name": "master-0"}))
+    remove(cloud, "server", Record.read({"id": "s", "name": "master-0"}))
     services.get(path, **active)
     monkeypatch.setattr(services_of, "GONE_SECONDS", 0.0)
-    with pytest.raises(WaitTimeout, match="server master-0 is still there after 0 s, in status ACTIVE"):
-        remove(cloud, "server", Remains.read({"id": "s", "name": "master-0"}))
+    with pytest.raises(WaitTimeout, match="server master-0 still exists after 0 s, in status ACTIVE"):
+        remove(cloud, "server", Record.read({"id": "s", "name": "master-0"}))
 
 
 def test_a_volume_is_removed_when_its_server_has_let_it_go(cloud: Cloud, services: requests_mock.Mocker) -> None:
@@ -70,19 +70,19 @@ def test_a_volume_is_removed_when_its_server_has_let_it_go(cloud: Cloud, service
     said = [{"json": {"volume": {"status": each}}} for each in ("in-use", "available", "deleting")]
     services.get(path, [*said, failure(404)])
     gone = services.delete(path, status_code=202)
-    remove(cloud, "volume", Remains.read(raw))
+    remove(cloud, "volume", Record.read(raw))
     assert gone.called_once
     services.get(path, json={"volume": {"status": "error_deleting"}})
-    with pytest.raises(ResourceFailed, match="volume pvc-1, which its server had: error_deleting"):
-        remove(cloud, "volume", Remains.read(raw))
+    with pytest.raises(ResourceFailed, match="volume pvc-1, attached to a server: error_deleting"):
+        remove(cloud, "volume", Record.read(raw))
     services.get(path, **failure(404))
-    remove(cloud, "volume", Remains.read(raw))  # somebody else was first
+    remove(cloud, "volume", Record.read(raw))  # somebody else was first
 
 
 def test_what_neutron_forbids_for_a_moment_is_tried_again(cloud: Cloud, services: requests_mock.Mocker) -> None:
     services.delete(f"{NEUTRON}/ports/p", **failure(403))
     with pytest.raises(CloudError) as caught:
-        remove(cloud, "port", Remains.read({"id": "p"}))
+        remove(cloud, "port", Record.read({"id": "p"}))
     assert caught.value.retryable
 
 
@@ -92,7 +92,7 @@ def test_a_router_loses_routes_then_interfaces(cloud: Cloud, services: requests_
     services.get(f"{NEUTRON}/ports", json={"ports": [{"id": "gone"}, {"id": "p"}]})
     services.put(f"{path}/remove_router_interface", [failure(404), {"json": {}}])
     services.delete(path, status_code=204)
-    remove(cloud, "router", Remains.read({"id": "r", "routes": [{"nexthop": "10.0.0.9"}]}))
+    remove(cloud, "router", Record.read({"id": "r", "routes": [{"nexthop": "10.0.0.9"}]}))
     assert [each.split("?")[0] for each in sent(services)] == [
         "PUT /v2.0/routers/r",
         "GET /v2.0/ports",
@@ -114,7 +114,7 @@ def test_a_floating_ip_keeps_its_owners_words(
     cloud: Cloud, services: requests_mock.Mocker, before: str, after: str
 ) -> None:
     change = services.put(f"{NEUTRON}/floatingips/f", json={"floatingip": {}})
-    detach(cloud, Remains.read({"id": "f", "description": before, "revision_number": 4}), Mark(f"{ID}~attached"))
+    detach(cloud, Record.read({"id": "f", "description": before, "revision_number": 4}), Mark(f"{ID}~attached"))
     assert change.last_request.json() == {"floatingip": {"port_id": None, "description": after}}
     assert change.last_request.headers["If-Match"] == "revision_number=4"
 
@@ -129,7 +129,7 @@ def test_containers_have_metadata_and_go_after_their_objects(cloud: Cloud, servi
     pages: list[Any] = [[{"name": "docker/a b"}, {"name": "c?d"}], [{"name": "../b/c"}, {"name": ".."}], []]
     pages_read = services.get(f"{SWIFT}/{name}", [{"json": page} for page in pages])
     services.delete(requests_mock.ANY, status_code=204)
-    remove(cloud, "container", Remains.read(found))
+    remove(cloud, "container", Record.read(found))
     gone = [each.url.partition(name)[2] for each in services.request_history if each.method == "DELETE"]
     assert sorted(gone) == ["", "/..", "/..%2Fb%2Fc", "/c%3Fd", "/docker%2Fa%20b"]
     assert gone[-1] == ""

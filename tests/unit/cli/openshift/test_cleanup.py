@@ -94,7 +94,7 @@ def test_it_says_what_it_did_not_look_for(clouds_yaml: Path, there: Lists, capsy
     words = ["cleanup", "--os-cloud", "lab", "--metadata", "ocp", "--yes"]
     assert main([*words, "--release", "nosuch"]) == 0
     out, err = capsys.readouterr()
-    assert "warning: metadata.json names the cloud other; this is lab" in err
+    assert "warning: metadata.json names the cloud other, but this is lab" in err
     assert "warning: no floating IP in project admin-project carries the mark of a spec nosuch" in err
     assert "before another" not in out  # in its own cloud it may live on
     metadata.write_text(metadata.read_text().replace("other", "lab"))

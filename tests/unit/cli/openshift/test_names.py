@@ -56,7 +56,7 @@ def test_into_a_hosts_file_and_out_of_it(tmp_path: Path, config: Path) -> None:
     assert written.startswith(HOSTS.encode("latin-1") + b"# BEGIN openstack-prep dev.example.com\n192.0.2.4 api.dev")
     before = file.stat().st_ino, file.stat().st_ctime_ns
     config.rename(tmp_path / "install-config.yaml.kept")  # the installer has eaten it
-    assert prep("--write", "hosts") == "hosts: names of dev.example.com unchanged\n"
+    assert prep("--write", "hosts") == "hosts: names of dev.example.com are up to date\n"
     assert (file.stat().st_ino, file.stat().st_ctime_ns) == before
     assert prep("--remove", "hosts") == "hosts: names of dev.example.com removed\n"
     assert file.read_bytes() == HOSTS.encode("latin-1")
@@ -109,7 +109,7 @@ def test_only_a_file_is_written(run: Run, config: Path, tmp_path: Path, form: st
     for place in ("pipe", "/dev/null", "."):
         code, out, err = run("--as", form, "--server", "ns.example.net", "--write", place)
         assert (code, out) == (2, "")
-        assert f"{Path(place)}: is no regular file; name another" in err
+        assert f"{Path(place)}: is not a regular file; give another" in err
     assert (tmp_path / "pipe").is_fifo()
     assert Path("/dev/null").is_char_device()
 
@@ -117,7 +117,7 @@ def test_only_a_file_is_written(run: Run, config: Path, tmp_path: Path, form: st
 def test_a_zone_is_not_taken_out(run: Run, config: Path) -> None:
     code, _, err = run("--as", "bind", "--remove", "zone")
     assert code == 2
-    assert "remove: a zone is a file of its own; delete it" in err
+    assert "remove: a zone is a file of its own; delete the file and" in err
 
 
 def test_one_thing_at_a_time(run: Run) -> None:

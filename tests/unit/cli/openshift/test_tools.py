@@ -41,7 +41,7 @@ def test_a_mirror_by_the_installed_program(tmp_path: Path) -> None:
             assert [line[:4] for line in lines[:3]] == [
                 [name, "4.18.7", status, f"bin/{name}"] for name in ("openshift-install", "oc", "kubectl")
             ]
-            assert "--key FILE has its signature verified" in done.stdout
+            assert "pass --key FILE to verify it" in done.stdout
     said = subprocess.run([tmp_path / "bin" / "openshift-install"], capture_output=True, text=True, check=True).stdout
     assert said == f"{tmp_path}/bin/openshift-install 4.18.7\n"
 
@@ -68,7 +68,7 @@ def test_a_release_that_is_not_there_is_one(run: Run) -> None:
 
 
 def test_long_downloads_are_told_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools, "EVERY", 0.0)
+    monkeypatch.setattr(tools, "INTERVAL", 0.0)
     code, out, err = run("./mirror", "--only", "openshift-install", "--format", "yaml")
     assert code == 0
     assert out.startswith("- name: openshift-install\n")

@@ -60,6 +60,6 @@ platform: {openstack: {cloud: no-such, computeFlavor: m1}}
 """
     )
     found = [f"{each.where}: {each.what}; {each.remedy}" for each in preflight(path, "4.2").findings]
-    assert "metadata.name: 'dev.one' has a dot; put that into baseDomain, or leave it out" in found
+    assert "metadata.name: 'dev.one' contains a dot; move it into baseDomain, or leave it out" in found
     overlap = "networking.machineCIDR: 10.0.0.0/16 overlaps 10.0.128.0/17 of networking.clusterNetwork"
-    assert f"{overlap}; choose networks apart" in found
+    assert f"{overlap}; choose networks that do not overlap" in found

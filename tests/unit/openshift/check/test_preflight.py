@@ -61,7 +61,7 @@ def test_fields_that_a_release_does_not_know_or_has_new_names_for(clouds_yaml: P
     assert told(found) == [
         missing,
         "warning platform.openstack.apiVIP: is deprecated since 4.12",
-        "warning platform.openstack.externalNetwrk: is unknown to 4.18: the installer ignores it and warns of one such",
+        "warning platform.openstack.externalNetwrk: is unknown to 4.18: the installer ignores it with a warning",
         "warning platform.openstack.ingressVIP: is deprecated since 4.12",
     ]
     taken = "the installer still takes it; a later one may not"
@@ -80,9 +80,9 @@ def test_what_makes_the_installer_stop_is_an_error(clouds_yaml: Path, missing: s
 def test_what_the_installer_refuses_is_told_by_its_own_names(clouds_yaml: Path, missing: str) -> None:
     found = verdict(clouds_yaml.parent, controlPlane={"name": "master", "replicas": 5}, publish="Internal")
     assert told(found) == [
-        "error controlPlane.replicas: the installer makes no 5, only 3",
-        "error controlPlane.platform.openstack.type: these machines have no flavor",
-        "error publish: Internal is refused on OpenStack",
+        "error controlPlane.replicas: 5 replicas are not supported",
+        "error controlPlane.platform.openstack.type: no flavor for these machines",
+        "error publish: Internal is not supported on OpenStack",
         missing,
     ]
 

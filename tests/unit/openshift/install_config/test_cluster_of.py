@@ -213,13 +213,13 @@ pullSecret: {auths: {x: {auth: Zm9vOmJhcg==}}}
     said = refusals(path)
     assert "Zm9v" not in "".join(said)
     assert [each.removeprefix(f"{path}:") for each in said] == [
-        '4: controlPlane.replicas: "3" is not a number; write it as replicas is documented',
-        '9: compute[].platform.openstack.rootVolume.size: "100GiB" is not a number; write it as size is documented',
-        "19: pullSecret: what stands there is not what the installer takes; write it in single quotes",
-        "18: networking.clusterNetwork: holds what is no network; write {cidr: 10.128.0.0/14, hostPrefix: 23}",
-        "1: apiVersion: 'v2' is not what the installer takes; write v1",
-        "6: compute[].name: 'infra' is not what the installer takes; write worker",
-        "5: compute: there are 2 pools, and on OpenStack there is one, worker; keep that one",
+        '4: controlPlane.replicas: "3" is not a number; see the documentation of replicas',
+        '9: compute[].platform.openstack.rootVolume.size: "100GiB" is not a number; see the documentation of size',
+        "19: pullSecret: the value is not what the installer accepts; write it in single quotes",
+        "18: networking.clusterNetwork: contains an invalid network; write {cidr: 10.128.0.0/14, hostPrefix: 23}",
+        "1: apiVersion: 'v2' is not accepted by the installer; write v1",
+        "6: compute[].name: 'infra' is not accepted by the installer; write worker",
+        "5: compute: has 2 pools, but OpenStack supports only one, worker; keep only that pool",
         "2: metadata.name: is missing; add it",
         "1: baseDomain: is missing; add it",
         '13: platform.openstack.externalDNS: "nobody" is not an IP address; '
@@ -237,7 +237,7 @@ pullSecret: {auths: {x: {auth: Zm9vOmJhcg==}}}
         ("a: [", "is not YAML: while parsing a flow node"),
         ("- 1", "1: platform.openstack: is missing"),
         ("", "1: platform.openstack: is missing"),
-        ("apiVersion: v1\nplatform: {aws: {}}", "2: platform.openstack: is missing; there is aws"),
+        ("apiVersion: v1\nplatform: {aws: {}}", "2: platform.openstack: is missing; the platform is aws"),
         ("platform:\n  openstack:\n", "2: platform.openstack: is missing"),
         ("name: lab\ninstall_config: {}", "2: install_config: this is a spec of openstack-prep; openstack-prep apply "),
     ],
@@ -255,19 +255,19 @@ def test_what_is_missing_because_its_name_is_too_new() -> None:
 
 
 def test_a_release_that_nobody_knows() -> None:
-    assert refusals(WHOLE, "4.99") == ["release: '4.99' is not a release we know; known are 4.2 to 4.21"]
+    assert refusals(WHOLE, "4.99") == ["release: '4.99' is not a supported release; supported are 4.2 to 4.21"]
 
 
 def test_a_pull_secret_that_is_no_json_is_read_and_not_shown() -> None:
     cluster, contents = read(whole(pullSecret="Zm9vOmJhcg=="), "4.18")
     said = [str(each) for each in mistakes(cluster, contents) if each.where == "pull_secret"]
-    assert said == ["pull_secret: is not JSON with auths; take the one that the console of your vendor gives you"]
+    assert said == ["pull_secret: is not JSON with auths; use the one from the console of your vendor"]
     assert contents.pull_secret == Secret("Zm9vOmJhcg==")
 
 
 def test_a_proxys_password_is_not_shown() -> None:
     said = refusals(whole(proxy={"httpProxy": ["http://me:hush@proxy"]}))
-    assert said == ["proxy.httpProxy: what stands there should be a valid string; correct it"]
+    assert said == ["proxy.httpProxy: the value should be a valid string; correct it"]
 
 
 def test_what_was_read_once_is_not_read_again(written: Any) -> None:

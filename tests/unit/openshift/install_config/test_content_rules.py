@@ -40,7 +40,7 @@ def test_no_pull_secret_and_one_for_nobody() -> None:
     assert str(mistake).startswith("pull_secret: is missing")
     assert NO_LOGIN in mistake.remedy
     assert told(pull_secret=Secret(NO_LOGIN)) == []
-    assert told(pull_secret=Secret('{"auths": {}}')) == ["pull_secret: has auths without a registry"]
+    assert told(pull_secret=Secret('{"auths": {}}')) == ["pull_secret: has an empty auths"]
 
 
 @pytest.mark.parametrize("login", [{"auth": "aHVudGVyMjo="}, {"credsStore": "desktop"}])
@@ -90,23 +90,23 @@ def test_a_private_key_is_not_repeated() -> None:
     ],
 )
 def test_what_is_no_ssh_key_is_told_by_its_line(line: str) -> None:
-    assert told(ssh_key=line) == ["ssh_key: holds what is no OpenSSH public key in line 1"]
-    assert told(ssh_key=f"{KEY}\n{line}\n\n{line}") == ["ssh_key: holds what is no OpenSSH public key in line 2, 4"]
+    assert told(ssh_key=line) == ["ssh_key: not an OpenSSH public key in line 1"]
+    assert told(ssh_key=f"{KEY}\n{line}\n\n{line}") == ["ssh_key: not an OpenSSH public key in line 2, 4"]
     assert not are_public_keys(f"{KEY}\n{line}")
 
 
 def test_comments_are_no_key() -> None:
-    assert told(ssh_key="# none yet\n") == ["ssh_key: holds no key"]
+    assert told(ssh_key="# none yet\n") == ["ssh_key: contains no key"]
 
 
 # --- CA certificates ----------------------------------------------------------------------
 
 
 def test_a_bundle_without_certificate() -> None:
-    assert told(additional_trust_bundle="hunter2") == ["additional_trust_bundle: holds no certificate"]
+    assert told(additional_trust_bundle="hunter2") == ["additional_trust_bundle: contains no certificate"]
 
 
 def test_a_policy_without_a_bundle() -> None:
     (mistake,) = mistakes(replace(RIGHT, additional_trust_bundle_policy="Always"), FILES)
-    expected = "additional_trust_bundle_policy: there is no bundle it is for; give additional_trust_bundle"
+    expected = "additional_trust_bundle_policy: requires a bundle; give additional_trust_bundle"
     assert str(mistake) == expected

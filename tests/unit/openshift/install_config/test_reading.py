@@ -34,16 +34,18 @@ def test_an_install_config_that_made_a_cluster(release: str, read: Any) -> None:
 def test_the_same_is_too_new_for_older_releases() -> None:
     document = yaml.safe_load(REAL.read_text())
     assert told("4.6", document) == [
-        "platform.openstack.apiFloatingIP: is unknown to 4.6, came with 4.7: it is ignored; "
+        "platform.openstack.apiFloatingIP: is unknown to 4.6, came with 4.7: the installer ignores it; "
         "write platform.openstack.lbFloatingIP"
     ]
     assert told("4.2", document) == [
-        "networking.machineNetwork: is unknown to 4.2, came with 4.4: it is ignored; write networking.machineCIDR",
-        "platform.openstack.externalDNS: is unknown to 4.2, came with 4.4: it is ignored; leave it out",
-        "platform.openstack.apiFloatingIP: is unknown to 4.2, came with 4.7: it is ignored; "
+        "networking.machineNetwork: is unknown to 4.2, came with 4.4: the installer ignores it; "
+        "write networking.machineCIDR",
+        "platform.openstack.externalDNS: is unknown to 4.2, came with 4.4: the installer ignores it; leave it out",
+        "platform.openstack.apiFloatingIP: is unknown to 4.2, came with 4.7: the installer ignores it; "
         "write platform.openstack.lbFloatingIP",
-        "platform.openstack.ingressFloatingIP: is unknown to 4.2, came with 4.6: it is ignored; leave it out",
-        "platform.openstack.clusterOSImage: is unknown to 4.2, came with 4.4: it is ignored; leave it out",
+        "platform.openstack.ingressFloatingIP: is unknown to 4.2, came with 4.6: the installer ignores it; "
+        "leave it out",
+        "platform.openstack.clusterOSImage: is unknown to 4.2, came with 4.4: the installer ignores it; leave it out",
     ]
 
 
@@ -101,9 +103,9 @@ def test_the_type_of_a_root_volume() -> None:
 @pytest.mark.parametrize(
     ("release", "fate"),
     [
-        ("4.9", "it is ignored"),
+        ("4.9", "the installer ignores it"),
         ("4.10", "the installer stops"),
-        ("4.11", "the installer ignores it and warns of one such"),
+        ("4.11", "the installer ignores it with a warning"),
     ],
 )
 def test_an_unknown_field_is_told_with_its_fate_and_the_nearest(release: str, fate: str) -> None:
@@ -114,8 +116,8 @@ def test_an_unknown_field_is_told_with_its_fate_and_the_nearest(release: str, fa
 
 def test_what_resembles_nothing() -> None:
     assert told("4.9", {"zzz": 1, "platform": {"zzz": {"a": 1}}}) == [
-        "zzz: is unknown to 4.9: it is ignored; take it out",
-        "platform.zzz: is unknown to 4.9: it is ignored; take it out",
+        "zzz: is unknown to 4.9: the installer ignores it; take it out",
+        "platform.zzz: is unknown to 4.9: the installer ignores it; take it out",
     ]
 
 
@@ -149,15 +151,18 @@ def contradictions(release: str, document: dict[str, Any]) -> list[str]:
             "differ: the installer stops",
         ),
         (on_openstack(computeFlavor="x", defaultMachinePlatform={"type": "y"}), "differ: the installer stops"),
-        ({"networking": {"networkType": "OVNKubernetes", "type": "OpenShiftSDN"}}, "differ: the first counts"),
+        (
+            {"networking": {"networkType": "OVNKubernetes", "type": "OpenShiftSDN"}},
+            "differ: the installer uses the first",
+        ),
         ({"networking": {"machineNetwork": [{"cidr": "10.0.0.0/16"}], "machineCIDR": "10.0.0.0/16"}}, None),
         (
             {"controlPlane": {"platform": {"openstack": {"rootVolume": {"type": "x", "types": ["x"]}}}}},
-            "may not both be there: the installer stops",
+            "exclude each other: the installer stops",
         ),
         (
             {name: [{"source": "a/b", "mirrors": ["c/d"]}] for name in ("imageDigestSources", "imageContentSources")},
-            "may not both be there: the installer stops",
+            "exclude each other: the installer stops",
         ),
         (on_openstack(apiVIPs=[], apiVIP="10.0.0.5"), None),
         (on_openstack(controlPlanePort={"fixedIPs": [7]}, machinesSubnet="x"), None),

@@ -101,7 +101,7 @@ CAME: dict[str, tuple[int, str, dict[str, Any]]] = {
 def test_a_field_is_refused_before_it_came(where: str, came: tuple[int, str, dict[str, Any]]) -> None:
     since, name, fields = came
     expected = (
-        f"{where}: 4.{since - 1} has no {name}; it came with 4.{since}; leave it out, or install 4.{since} or later"
+        f"{where}: 4.{since - 1} has no {name}; available since 4.{since}; leave it out, or install 4.{since} or later"
     )
     assert expected in told(release=f"4.{since - 1}", **fields)
     assert told(release=f"4.{since}", **fields) == []
@@ -121,17 +121,17 @@ def test_the_policy_of_a_bundle_came_with_4_12() -> None:
     cluster = replace(RIGHT, additional_trust_bundle_policy="Always")
     assert mistakes(replace(cluster, release="4.12"), files) == []
     (mistake,) = mistakes(replace(cluster, release="4.11"), files)
-    assert mistake.what == "4.11 has no additionalTrustBundlePolicy; it came with 4.12"
+    assert mistake.what == "4.11 has no additionalTrustBundlePolicy; available since 4.12"
 
 
 def test_several_where_a_release_takes_one() -> None:
     volume = Pool(zones=("a", "b"), root_volume=RootVolume(size=100, types=("x", "y")))
     assert told(release="4.13", control_plane=volume) == [
-        "control_plane.root_volume.types: type of 4.13 takes one; several are types, since 4.14; name one"
+        "control_plane.root_volume.types: type of 4.13 takes one value; types, since 4.14, takes several; give one"
     ]
     assert told(release="4.14", control_plane=volume) == []
     vips = told(release="4.11", **{**TWO_STACKS, "machines_subnets": BY_ID})
-    assert "api_vips: apiVIP of 4.11 takes one; several are apiVIPs, since 4.12; name one" in vips
+    assert "api_vips: apiVIP of 4.11 takes one value; apiVIPs, since 4.12, takes several; give one" in vips
 
 
 @pytest.mark.parametrize("release", ["4", "4.1", "4.22", "5.0", "4.x", "latest", "3.11", ""])
@@ -143,134 +143,143 @@ def test_a_release_that_is_none(release: str) -> None:
 # --- what is wrong in any -----------------------------------------------------------------
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "a dot": ({"cluster_name": "a.b"}, "cluster_name: 'a.b' has a dot"),
-    "capitals": ({"cluster_name": "Ocp"}, "cluster_name: 'Ocp' is no DNS label"),
+    "a dot": ({"cluster_name": "a.b"}, "cluster_name: 'a.b' contains a dot"),
+    "capitals": ({"cluster_name": "Ocp"}, "cluster_name: 'Ocp' is not a DNS label"),
     "a long name": (
         {"release": "4.11", "cluster_name": "a" * 15},
-        f"cluster_name: '{'a' * 15}' has more than 14 characters, too many before 4.12",
+        f"cluster_name: '{'a' * 15}' exceeds 14 characters, the maximum before 4.12",
     ),
-    "no domain": ({"base_domain": "-x"}, "base_domain: '-x' is no domain"),
-    "two masters": ({"control_plane": Pool(replicas=2)}, "control_plane.replicas: 2 are for fencing"),
-    "five masters": ({"control_plane": Pool(replicas=5)}, "control_plane.replicas: the installer makes no 5, only 3"),
-    "no master": ({"control_plane": Pool(replicas=0)}, "control_plane.replicas: a cluster has a control plane"),
+    "no domain": ({"base_domain": "-x"}, "base_domain: '-x' is not a domain"),
+    "two masters": ({"control_plane": Pool(replicas=2)}, "control_plane.replicas: two replicas require fencing"),
+    "five masters": ({"control_plane": Pool(replicas=5)}, "control_plane.replicas: 5 replicas are not supported"),
+    "no master": ({"control_plane": Pool(replicas=0)}, "control_plane.replicas: a cluster needs a control plane"),
     "one master and workers": (
         {"control_plane": Pool(replicas=1)},
-        "control_plane.replicas: 1 is for a cluster of one",
+        "control_plane.replicas: one replica requires a cluster of one",
     ),
     "no flavor": (
         {"machines": Machines(), "compute": Pool(flavor="w")},
-        "control_plane.flavor: these machines have no flavor",
+        "control_plane.flavor: no flavor for these machines",
     ),
     "no flavor for all": (
         {"release": "4.6", "machines": Machines(), "compute": Pool(flavor="w"), "control_plane": Pool(flavor="m")},
-        "machines.flavor: 4.6 must have computeFlavor",
+        "machines.flavor: 4.6 requires computeFlavor",
     ),
     "a small volume": (
         {"compute": Pool(root_volume=RootVolume(size=24, types=("x",)))},
-        "compute.root_volume.size: 24 GiB are less than the 25 that a machine needs",
+        "compute.root_volume.size: 24 GiB is less than the required 25 GiB",
     ),
     "types that do not pair": (
         {"compute": Pool(zones=("a",), root_volume=RootVolume(size=25, types=("x", "y")))},
-        "compute.root_volume.types: 2 types do not pair with 1 zones of the machines",
+        "compute.root_volume.types: 2 types do not match 1 zones of the machines",
     ),
     "zones that do not pair": (
         {"compute": Pool(zones=("a", "b", "c"), root_volume=RootVolume(size=25, types=("x",), zones=("a", "b")))},
-        "compute.root_volume.zones: 2 zones do not pair with 3 zones of the machines",
+        "compute.root_volume.zones: 2 zones do not match 3 zones of the machines",
     ),
     "a network by name": (
         {"compute": Pool(additional_networks=("storage",))},
-        "compute.additional_networks: 'storage' is no UUID of version 4",
+        "compute.additional_networks: 'storage' is not a UUID of version 4",
     ),
-    "a UUID of version 1": ({"machines_subnets": (Reference(id=UUID1),)}, f"machines_subnets: '{UUID1}' is no UUID"),
+    "a UUID of version 1": ({"machines_subnets": (Reference(id=UUID1),)}, f"machines_subnets: '{UUID1}' is not a UUID"),
     "properties of nothing": (
         {"cluster_os_image_properties": {"a": "b"}},
-        "cluster_os_image_properties: there is no image they are of",
+        "cluster_os_image_properties: properties without an image",
     ),
     "OpenShiftSDN": (
         {"network_type": "OpenShiftSDN", "release": "4.15"},
-        "network_type: new clusters have no OpenShiftSDN since 4.15; leave it out: OVNKubernetes",
+        "network_type: new clusters do not support OpenShiftSDN since 4.15; leave it out: OVNKubernetes",
     ),
-    "openshiftsdn": ({"network_type": "openshiftsdn"}, "network_type: new clusters have no openshiftsdn since 4.15"),
-    "Kuryr": ({"network_type": "Kuryr"}, "network_type: new clusters have no Kuryr since 4.15"),
+    "openshiftsdn": (
+        {"network_type": "openshiftsdn"},
+        "network_type: new clusters do not support openshiftsdn since 4.15",
+    ),
+    "Kuryr": ({"network_type": "Kuryr"}, "network_type: new clusters do not support Kuryr since 4.15"),
     "an overlap": (
         {"service_networks": ("10.0.128.0/24",)},
         "machine_networks: 10.0.0.0/16 overlaps 10.0.128.0/24 of service_networks",
     ),
     "two service networks": (
         {"service_networks": ("172.30.0.0/16", "172.31.0.0/16")},
-        "service_networks: the installer takes one of a family",
+        "service_networks: the installer accepts one per address family",
     ),
-    "a host prefix that is too short": ({"host_prefix": 13}, "host_prefix: /13 is more than all of 10.128.0.0/14"),
+    "a host prefix that is too short": (
+        {"host_prefix": 13},
+        "host_prefix: /13 is larger than the whole network 10.128.0.0/14",
+    ),
     "IPv6 in some": (
         {"cluster_networks": ("10.128.0.0/14", "fd01::/48")},
         "cluster_networks: IPv4 and IPv6, while machine_networks are IPv4",
     ),
     "IPv6 too early": (
         TWO_STACKS | {"release": "4.13"},
-        "machine_networks: 4.13 has no IPv6 on OpenStack; it came with",
+        "machine_networks: 4.13 does not support IPv6 on OpenStack; available since",
     ),
     "IPv6 with another plug-in": (
         TWO_STACKS | {"release": "4.14", "network_type": "OpenShiftSDN"},
-        "network_type: OpenShiftSDN has no IPv6",
+        "network_type: OpenShiftSDN does not support IPv6",
     ),
     "IPv6 in no subnet": (
         TWO_STACKS | {"machines_subnets": ()},
-        "machines_subnets: the installer makes no IPv6 subnet",
+        "machines_subnets: the installer does not create IPv6 subnets",
     ),
     "one address for two stacks": (
         TWO_STACKS | {"api_vips": ("10.0.0.5",)},
-        "api_vips: IPv4 and IPv6 need two, not 1",
+        "api_vips: IPv4 and IPv6 require two addresses, not 1",
     ),
     "two addresses of one family": (
         {"api_vips": ("10.0.0.5", "10.0.0.6")},
-        "api_vips: two of one family; give one of each family",
+        "api_vips: two addresses of the same family; give one per family",
     ),
-    "an address elsewhere": ({"api_vips": ("10.1.0.5",)}, "api_vips: 10.1.0.5 is in none of machine_networks"),
+    "an address elsewhere": ({"api_vips": ("10.1.0.5",)}, "api_vips: 10.1.0.5 is not in machine_networks"),
     "one address for both": (
         {"api_vips": ("10.0.0.5",), "ingress_vips": ("10.0.0.5",)},
-        "ingress_vips: 10.0.0.5 is the API's already",
+        "ingress_vips: 10.0.0.5 is used by the API already",
     ),
     "a floating IP from nowhere": (
         {"external_network": None, "api_floating_ip": "192.0.2.5"},
-        "api_floating_ip: needs an external network",
+        "api_floating_ip: requires an external network",
     ),
-    "a floating IP that is none": ({"api_floating_ip": "api"}, "api_floating_ip: 'api' is no address"),
+    "a floating IP that is none": ({"api_floating_ip": "api"}, "api_floating_ip: 'api' is not an IP address"),
     "one floating IP for both": (
         {"api_floating_ip": "192.0.2.5", "ingress_floating_ip": "192.0.2.5"},
-        "ingress_floating_ip: 192.0.2.5 is the API's already",
+        "ingress_floating_ip: 192.0.2.5 is used by the API already",
     ),
     "a subnet by name too early": (
         {"release": "4.13", "machines_subnets": BY_NAME},
-        "machines_subnets: 4.13 knows subnets by their id; by name since 4.14; give the id",
+        "machines_subnets: 4.13 takes subnets by ID; by name since 4.14; give the ID",
     ),
-    "a subnet by nothing": ({"machines_subnets": (Reference(),)}, "machines_subnets: is neither an id nor a name"),
+    "a subnet by nothing": ({"machines_subnets": (Reference(),)}, "machines_subnets: has neither an ID nor a name"),
     "a subnet by both": (
         {"machines_subnets": (Reference(id=UUID4, name="x"),)},
-        "machines_subnets: is an id and a name",
+        "machines_subnets: has both an ID and a name",
     ),
-    "a network without subnet": ({"machines_network": BY_NAME[0]}, "machines_network: is nothing without its subnet"),
+    "a network without subnet": ({"machines_network": BY_NAME[0]}, "machines_network: requires its subnet"),
     "DNS servers of one's own subnet": (
         {"machines_subnets": BY_NAME, "external_dns": ("192.0.2.1",)},
-        "external_dns: your own subnet has DNS servers of its own",
+        "external_dns: does not apply to your own subnet",
     ),
-    "two subnets for one stack": ({"machines_subnets": BY_NAME * 2}, "machines_subnets: are more than one of a family"),
-    "Internal": ({"publish": "Internal"}, "publish: Internal is refused on OpenStack"),
-    "a proxy that is none": ({"proxy": Proxy(exceptions=("x",))}, "proxy: names no proxy; give http or https"),
-    "a proxy without scheme": ({"proxy": Proxy(http="proxy:3128")}, "proxy.http: is no URL of a proxy"),
-    "a proxy in half a bracket": ({"proxy": Proxy(http="http://[::1")}, "proxy.http: is no URL of a proxy"),
-    "a proxy on no port": ({"proxy": Proxy(https="http://proxy:x")}, "proxy.https: is no URL of a proxy"),
-    "a proxy for HTTP by HTTPS": ({"proxy": Proxy(http="https://proxy")}, "proxy.http: is no URL of a proxy"),
+    "two subnets for one stack": (
+        {"machines_subnets": BY_NAME * 2},
+        "machines_subnets: more than one subnet per address family",
+    ),
+    "Internal": ({"publish": "Internal"}, "publish: Internal is not supported on OpenStack"),
+    "a proxy that is none": ({"proxy": Proxy(exceptions=("x",))}, "proxy: has no proxy; give http or https"),
+    "a proxy without scheme": ({"proxy": Proxy(http="proxy:3128")}, "proxy.http: is not the URL of a proxy"),
+    "a proxy in half a bracket": ({"proxy": Proxy(http="http://[::1")}, "proxy.http: is not the URL of a proxy"),
+    "a proxy on no port": ({"proxy": Proxy(https="http://proxy:x")}, "proxy.https: is not the URL of a proxy"),
+    "a proxy for HTTP by HTTPS": ({"proxy": Proxy(http="https://proxy")}, "proxy.http: is not the URL of a proxy"),
     "a mirror with a tag": (
         {"image_mirrors": (Mirror(source="quay.io/okd", mirrors=("mirror:5000/okd:4.20",)),)},
-        "image_mirrors[0]: 'mirror:5000/okd:4.20' is no repository",
+        "image_mirrors[0]: 'mirror:5000/okd:4.20' is not a repository",
     ),
     "a set of capabilities to come": (
         {"release": "4.14", "capabilities": Capabilities(baseline="v4.15")},
-        "capabilities.baseline: 4.14 has no set 'v4.15'; write None, vCurrent or v4.11 to v4.14",
+        "capabilities.baseline: 4.14 has no capability set 'v4.15'; write None, vCurrent or v4.11 to v4.14",
     ),
     "a policy for no bundle": (
         {"additional_trust_bundle_policy": "Always"},
-        "additional_trust_bundle_policy: there is no bundle it is for",
+        "additional_trust_bundle_policy: requires a bundle",
     ),
 }
 

@@ -115,7 +115,7 @@ def test_a_block_is_taken_out() -> None:
     ],
 )
 def test_unbalanced_marks_are_refused_with_their_line(text: str, line: int) -> None:
-    with pytest.raises(SpecError, match=f"^hosts:{line}: '# (BEGIN|END) openstack-prep dev' has no partner"):
+    with pytest.raises(SpecError, match=f"^hosts:{line}: '# (BEGIN|END) openstack-prep dev' lacks its counterpart"):
         with_block(text, "dev", LINES)
 
 
@@ -150,7 +150,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_folder_or_pipe_is_no_hosts_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(SpecError, match=f"^{path}: is no regular file; name another"):
+        with pytest.raises(SpecError, match=f"^{path}: is not a regular file; give another"):
             put_block(path, "dev", LINES)
     assert (tmp_path / "pipe").is_fifo()
 

@@ -113,18 +113,19 @@ def test_what_a_file_lacks_is_said_by_its_line(tmp_path: Path) -> None:
 def test_all_that_is_wrong(tmp_path: Path) -> None:
     path = put(tmp_path / "c", PLATFORM | {"apiFloatingIP": "192.0.2"}, baseDomain="example.com\n127.0.0.1 x")
     assert mistakes(path, cluster_name="Dev", ingress="x y", api_int="10.0.0") == [
-        "cluster-name: 'Dev' is no name in DNS; write small letters, digits and hyphens",
-        f"{path}:1: baseDomain: 'example.com\\n127.0.0.1 x' is no name in DNS; write small letters, digits and hyphens",
-        f"{path}:9: platform.openstack.apiFloatingIP: '192.0.2' gives no address; write one such as 192.0.2.10",
-        "ingress: 'x y' gives no address; write one such as 192.0.2.10",
-        "api-int: '10.0.0' gives no address; write one such as 192.0.2.10",
+        "cluster-name: 'Dev' is not a DNS name; use lowercase letters, digits and hyphens",
+        f"{path}:1: baseDomain: 'example.com\\n127.0.0.1 x' is not a DNS name; "
+        "use lowercase letters, digits and hyphens",
+        f"{path}:9: platform.openstack.apiFloatingIP: '192.0.2' is not an IP address; write one such as 192.0.2.10",
+        "ingress: 'x y' is not an IP address; write one such as 192.0.2.10",
+        "api-int: '10.0.0' is not an IP address; write one such as 192.0.2.10",
     ]
 
 
 def test_a_machine_network_that_is_none(tmp_path: Path) -> None:
     path = put(tmp_path / "c", {}, networking={"machineNetwork": [{"cidr": "10.0.0.0/33"}]})
     assert mistakes(path, ingress="10.0.0.7") == [
-        f"{path}:8: networking.machineNetwork[].cidr: '10.0.0.0/33' gives no address; write one such as 192.0.2.10"
+        f"{path}:8: networking.machineNetwork[].cidr: '10.0.0.0/33' is not an IP address; write one such as 192.0.2.10"
     ]
 
 
@@ -132,7 +133,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     found = mistakes(tmp_path / "gone", api="x")
     assert len(found) == 2
     assert "gone: cannot be read" in found[0]
-    assert found[1].startswith("api: 'x' gives no address")
+    assert found[1].startswith("api: 'x' is not an IP address")
 
 
 # --- domains ------------------------------------------------------------------------------
@@ -177,7 +178,7 @@ def test_a_zone_is_written_once_and_its_serial_goes_on(tmp_path: Path) -> None:
 def test_a_zone_takes_no_other_files_place(tmp_path: Path, text: str) -> None:
     path = tmp_path / "file"
     path.write_text(text)
-    with pytest.raises(SpecError, match=r"holds something else than the zone dev.example.com; name another file"):
+    with pytest.raises(SpecError, match=r"is not the zone of dev.example.com; give another file"):
         write(path, NAMES, "bind", "ns.example.org")
     assert path.read_text() == text
 
@@ -186,10 +187,10 @@ def test_a_zone_takes_no_other_files_place(tmp_path: Path, text: str) -> None:
     ("server", "said"),
     [
         (None, "is missing; give --server NAME"),
-        ("ns", "'ns' is no full name of a host"),
-        ("ns example.org", "'ns example.org' is no full name of a host"),
-        ("ns.dev.example.com.", "lies in the zone itself, which has no address for it"),
-        ("dev.example.com", "lies in the zone itself"),
+        ("ns", "'ns' is not a fully qualified host name"),
+        ("ns example.org", "'ns example.org' is not a fully qualified host name"),
+        ("ns.dev.example.com.", "is a name in the zone itself, which has no address for it"),
+        ("dev.example.com", "is a name in the zone itself"),
     ],
 )
 def test_name_servers(server: str | None, said: str) -> None:
@@ -198,5 +199,5 @@ def test_name_servers(server: str | None, said: str) -> None:
 
 
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="is no regular file"):
+    with pytest.raises(SpecError, match="is not a regular file"):
         write(tmp_path, NAMES, "bind", "ns.example.org")

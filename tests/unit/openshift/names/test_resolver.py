@@ -57,5 +57,5 @@ def test_a_name_that_is_none(known: dict[str, list[str]], monkeypatch: pytest.Mo
 
 
 def test_a_hosts_file_that_nobody_can_read(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="none: cannot be read: No such file or directory; name a hosts file"):
+    with pytest.raises(SpecError, match="none: cannot be read: No such file or directory; give a hosts file"):
         resolve(["a"], hosts=tmp_path / "none")

@@ -43,7 +43,7 @@ def test_where_a_release_is(release: str, mirror: str | None, arch: str, folder:
     ],
 )
 def test_no_release(release: str, say: str) -> None:
-    with pytest.raises(ValueError, match=f"^is no version and no channel; {say} the URL or folder"):
+    with pytest.raises(ValueError, match=f"^is neither a version nor a channel; {say} the URL or folder"):
         folder_of(release, None, "x86_64")
 
 

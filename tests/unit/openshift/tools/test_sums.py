@@ -18,10 +18,10 @@ def test_a_list() -> None:
     [f"{A}", f"{A} oc", f"{A[1:]}  oc", f"{A}0  oc", "<!DOCTYPE html>", f"{A}  two words", "\x00\xff" * 500],
 )
 def test_a_line_that_is_none(line: str) -> None:
-    with pytest.raises(DownloadError, match=r"^x:2: .{1,350} is no sha256 with the name of a file$"):
+    with pytest.raises(DownloadError, match=r"^x:2: .{1,350} is not a SHA-256 checksum with a file name$"):
         parse(f"{A}  oc\n{line}\n".encode("latin-1"), "x")
 
 
 def test_a_name_with_two_sums() -> None:
-    with pytest.raises(DownloadError, match=r"^x:2: oc has two different sums"):
+    with pytest.raises(DownloadError, match=r"^x:2: oc has two different checksums"):
         parse(f"{A}  oc\n{B}  oc\n".encode(), "x")

@@ -24,20 +24,20 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
             **wrong,
         )
     assert [str(each).replace(str(tmp_path), "") for each in caught.value.mistakes] == [
-        "release: '4.18' is no version and no channel; write stable-4.18 or latest-4.18, "
+        "release: '4.18' is neither a version nor a channel; write stable-4.18 or latest-4.18, "
         "or the URL or folder of a sha256sum.txt, with a slash in it",
-        "mirror: 'https://mirror/' is no folder; write an http, https or file URL of one",
-        "arch: there is nothing for 'amd64'; name one of x86_64, aarch64, ppc64le, s390x",
-        "host: there is nothing for 'i386'; name one of x86_64, aarch64, ppc64le, s390x",
-        "system: there is nothing for 'windows'; name one of linux, mac",
-        "tools: 'kubeadm' is none; name some of openshift-install, oc, kubectl",
-        "key: '/gone' cannot be read; name the file of a public key",
-        "into: '/file' is no folder; name one",
+        "mirror: 'https://mirror/' is not a folder; write an http, https or file URL of one",
+        "arch: 'amd64' is not supported; give one of x86_64, aarch64, ppc64le, s390x",
+        "host: 'i386' is not supported; give one of x86_64, aarch64, ppc64le, s390x",
+        "system: 'windows' is not supported; give one of linux, mac",
+        "tools: 'kubeadm' is not a tool of a release; give some of openshift-install, oc, kubectl",
+        "key: '/gone' cannot be read; give the file of a public key",
+        "into: '/file' is not a folder; give a folder",
     ]
 
 
 def test_no_tools() -> None:
-    with pytest.raises(SpecError, match="tools: are none; name some of"):
+    with pytest.raises(SpecError, match="tools: no tools selected; give some of"):
         Wanted(release="latest", tools=[])
 
 
@@ -45,7 +45,7 @@ def test_no_tools() -> None:
     "release", ["ftp://mirror/4.18", "s3://bucket/x", "https://mirror/x?y", "file:relative://x", "http://[/x"]
 )
 def test_urls_of_no_folder(release: str) -> None:
-    with pytest.raises(SpecError, match=r"^release: .* is no folder; write an http, https or file URL of one$"):
+    with pytest.raises(SpecError, match=r"^release: .* is not a folder; write an http, https or file URL of one$"):
         Wanted(release=release, system="linux", host="x86_64")
 
 

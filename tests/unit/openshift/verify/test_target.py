@@ -46,7 +46,7 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
         wanted(infra_id="dev", install_config=tmp_path / "none.yaml", source="here")
     infra_id, file, source = (str(each) for each in caught.value.mistakes)
-    assert infra_id.startswith("infraID: 'dev' is none; write the cluster's name")
+    assert infra_id.startswith("infraID: 'dev' is not a valid infraID; write the cluster's name")
     assert "none.yaml" in file
     assert source == "from: 'here' is neither an address nor a network; write 203.0.113.7"
 

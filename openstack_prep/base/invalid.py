@@ -1,0 +1,39 @@
+"""Invalid values: what is wrong with one, and what to write instead."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Self
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.raw import Raw
+
+
+class InvalidValue(ValueError):
+    """Raised by whoever reads a value: ``what`` is wrong with it, without the value, and ``remedy``, what to do."""
+
+    def __init__(self, what: str, remedy: str = "") -> None:
+        super().__init__(f"{what}; {remedy}" if remedy else what)
+        self.what, self.remedy = what, remedy
+
+    @classmethod
+    def of(cls, finding: Raw) -> Self:
+        """Return what a finding of pydantic says: the error that a field's function has raised, or pydantic's text."""
+        raised = finding.get("ctx", {}).get("error")
+        if isinstance(raised, cls):
+            return raised
+        return cls(re.sub(r"^(Input|String|Value|List|Tuple|Dictionary|Value error,) ", "", finding["msg"]))
+
+    def at(self, where: str, value: object) -> Mistake:
+        return Mistake(where, f"{value!r} {self.what}", self.remedy)
+
+
+def shown(value: object) -> str:
+    """Return a value as it stands in a file; mappings and lists may hold a secret."""
+    if isinstance(value, dict) and list(value) == ["file"]:
+        return f"the file {value['file']}"
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 40 else text[:37] + "..."

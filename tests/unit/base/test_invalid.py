@@ -1,0 +1,45 @@
+"""What an invalid value says of itself, and how values are shown."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import pytest
+from pydantic import Field, TypeAdapter, ValidationError
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.fields import Mac
+from openstack_prep.base.invalid import InvalidValue, shown
+
+
+def of(kind: object, value: object) -> InvalidValue:
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(kind).validate_python(value)
+    (finding,) = caught.value.errors()
+    return InvalidValue.of(finding)
+
+
+def test_what_a_field_raises_comes_back_from_pydantic_with_its_remedy() -> None:
+    found = of(Mac, "fa:16")
+    assert (found.what, found.remedy) == ("is not a MAC address", "write one such as fa:16:3e:00:00:01")
+    assert str(found) == "is not a MAC address; write one such as fa:16:3e:00:00:01"
+    assert found.at("mac", "fa:16") == Mistake("mac", "'fa:16' is not a MAC address", found.remedy)
+
+
+def test_what_pydantic_finds_itself_is_said_without_the_name_of_its_type() -> None:
+    assert of(Annotated[int, Field(ge=2)], 1).what == "should be greater than or equal to 2"
+    assert of(Annotated[str, Field(min_length=1)], "").what == "should have at least 1 character"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"file": "key.pub"}, "the file key.pub"),
+        ({"env": "PASSWORD"}, "a mapping"),
+        (["secret"], "a list"),
+        ("x" * 100, '"' + "x" * 36 + "..."),
+        (7, "7"),
+    ],
+)
+def test_a_value_is_shown_unless_it_may_hold_a_secret(value: object, text: str) -> None:
+    assert shown(value) == text
