@@ -153,13 +153,13 @@ class Site:
     def told(self, *words: str, code: int = 0, **changes: Any) -> list[str]:
         """Return level, place and matter of what it finds, without ids and suffixes."""
         found = self.check(*words, code=code, **changes)
-        return [f"{each['level']} {each['where']}: {each['what']}".replace(f"-{self.suffix}", "") for each in found]
+        return [f"{each['status']} {each['where']}: {each['what']}".replace(f"-{self.suffix}", "") for each in found]
 
     def mend(self, *findings: dict[str, str]) -> None:
         """Do what findings on quotas say an administrator shall, all by one command."""
         options, project = list[str](), ""
         for each in findings:
-            command, quota, verb, *more, project = shlex.split(each["remedy"], comments=True)
+            command, quota, verb, *more, project = shlex.split(each["fix"], comments=True)
             assert (command, quota, verb) == ("openstack", "quota", "set")
             options += more
         environment = {"OS_CLIENT_CONFIG_FILE": str(self.devcloud.clouds_file), "OS_CLOUD": "devcloud-admin"}
@@ -189,7 +189,7 @@ def test_a_clean_project_passes_and_nothing_is_changed(site: Site) -> None:
     site.check()
     mark = site.devcloud.mark()
     said = site.prep.run("check", "--release", "4.18", "--hosts", "hosts").stdout
-    assert said == f"install-config.yaml for 4.18 in cloud '{CREDENTIAL}': nothing stands in the way\n"
+    assert said == f"install-config.yaml for 4.18 in cloud '{CREDENTIAL}': no problems found\n"
     written = {each.method for each in site.devcloud.requests_since(mark) if not each.path.endswith("/auth/tokens")}
     assert written <= {"GET", "HEAD"}
 
@@ -208,9 +208,9 @@ def test_the_installer_tells_the_release_and_the_copy_stands_for_what_it_ate(sit
     metadata.unlink()
     script.unlink()
     assert alone[0].startswith("error: metadata.json: cluster dev-x7k2p was installed from this folder")
-    assert alone[-1].endswith(": 1 error, 0 warnings")
+    assert alone[-1].endswith(": 1 error")
     assert (found["install_config"], found["release"]) == ("install-config.yaml.kept", "4.11")
-    assert f"clouds.yaml: {CREDENTIAL}" in [each["where"] for each in found["findings"] if each["level"] == "error"]
+    assert f"clouds.yaml: {CREDENTIAL}" in [each["where"] for each in found["findings"] if each["status"] == "error"]
 
 
 def test_what_fails_for_a_moment_is_read_again_and_what_stays_away_is_told(site: Site) -> None:

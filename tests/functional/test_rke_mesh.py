@@ -97,9 +97,9 @@ def test_the_clusters_of_a_spec(prep: Prep, project: str, devcloud: Devcloud) ->
     own = look(prep, "--os-cloud", "own", code=1)
     assert told(own) == told(found)
     for finding in own["findings"]:
-        carry_out(finding["remedy"], prep.environment, prep.folder)
+        carry_out(finding["fix"], prep.environment, prep.folder)
     text = prep.run("rke", "mesh", "--os-cloud", "own", "spec.yaml").stdout
-    assert text.endswith("\n\ncluster1, cluster2: nothing stands in the way\n")
+    assert text.endswith("\n\ncluster1, cluster2: no problems found\n")
     prep.environment["OS_CLIENT_CONFIG_FILE"] = str(devcloud.clouds_file)
     check_what_cannot_be_seen(prep, project, devcloud)
 

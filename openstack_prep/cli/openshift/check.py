@@ -80,36 +80,33 @@ def _release(installer: Path | None) -> str:
 
 def _with_choice(verdict: Verdict, chosen: str | None) -> Verdict:
     """Return it with a word on an --os-cloud that the installer will not follow."""
-    from openstack_prep.base.finding import Finding, by_weight
+    from openstack_prep.base.diagnostic import Diagnostic, Status, by_weight
 
     if chosen is None or chosen == verdict.cloud:
         return verdict
-    finding = Finding(
+    finding = Diagnostic(
+        code="environment.other-cloud",
         where="--os-cloud",
         what=f"is {chosen!r}, while the installer takes {verdict.cloud!r}, which was checked",
         why="the installer follows install-config.yaml, and OS_CLOUD only where that names no cloud",
-        remedy=f"write platform.openstack.cloud: {chosen}, or leave --os-cloud out",
-        level="warning",
+        fix=f"write platform.openstack.cloud: {chosen}, or leave --os-cloud out",
+        status=Status.WARNING,
     )
     return replace(verdict, findings=tuple(by_weight([*verdict.findings, finding])))
 
 
 def _told(verdict: Verdict) -> str:
     """Return the findings for people, with the file's lines."""
+    from openstack_prep.base.diagnostic import summary
     from openstack_prep.openshift.install_config import Given
 
     given = Given(verdict.path)
     lines = [str(replace(each, where=_placed(given, each.where))) for each in verdict.findings]
     subject = f"{verdict.path} for {verdict.release} in cloud {verdict.cloud!r}"
-    counts = ", ".join(_counted(n, word) for n, word in ((verdict.errors, "error"), (verdict.warnings, "warning")))
-    return "\n".join([*lines, f"{subject}: {counts}" if lines else f"{subject}: nothing stands in the way"])
+    return "\n".join([*lines, f"{subject}: {summary(verdict.findings)}"])
 
 
 def _placed(given: Given, where: str) -> str:
     """Return a field with its line, if it stands in the file; anything else as it is."""
     path = re.sub(r"\[\d*\]", "", where)
     return where if given.value(path) is None else given.place(path).removesuffix(path) + where
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -8,61 +8,58 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Sequence
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.mesh.routing import longest
-from openstack_prep.kubernetes.mesh.scene import Block, Scene, Side, addresses_of, block_of, covers
+from openstack_prep.kubernetes.mesh.scene import Scene, Side, block_of
+from openstack_prep.neutron.addresses import Block, addresses_of
+from openstack_prep.neutron.pairs import allows
 
 FOR_ALL = "  # or put address_pairs into the spec, which nodes to come get, too"
 
 
-def own_addresses(scene: Scene, side: Side) -> Iterator[Finding]:
+def own_addresses(scene: Scene, side: Side) -> Iterator[Diagnostic]:
     """Yield what keeps a cluster's nodes from answering by its mesh address, or from sending as its pods."""
     if side.mesh_address:
         address = ipaddress.ip_address(side.mesh_address)
         on = [each for each in side.subnets if address in block_of(each)]
         if not on and side.subnets:
             there = ", ".join(each["cidr"] for each in side.subnets)
-            yield Finding(
+            yield Diagnostic(
+                code="mesh-address.outside-subnet",
                 where=side.name,
                 what=f"the mesh address {address} lies in no subnet of the nodes: {there}",
                 why="whether the routers learn of it by BGP cannot be seen from here"
                 if side.by_bgp
                 else "no router leads there, and no node of the others' is answered",
-                remedy=f"look on the routers for a route to {address}"
+                fix=f"look on the routers for a route to {address}"
                 if side.by_bgp
                 else f"choose an address out of {there}",
-                level="warning" if side.by_bgp else "error",
+                status=Status.WARNING if side.by_bgp else Status.ERROR,
             )
         yield from _pairs(scene, side, ipaddress.ip_network(address), "the mesh address")
     for each in map(ipaddress.ip_network, side.pod_networks):
         yield from _pairs(scene, side, each, "pods'")
 
 
-def _pairs(scene: Scene, side: Side, wanted: Block, told: str) -> Iterator[Finding]:
+def _pairs(scene: Scene, side: Side, wanted: Block, told: str) -> Iterator[Diagnostic]:
     """Yield the ports that may not use any address of a network."""
-    lacking = [port for port in side.ports if port.get("port_security_enabled", True) and not _allows(port, wanted)]
-    lacking = [port for port in lacking if any(each.version == wanted.version for each in addresses_of(port))]
-    if lacking:
+    of_version = (port for port in side.ports if any(each.version == wanted.version for each in addresses_of(port)))
+    missing = [port for port in of_version if not allows(port, wanted)]
+    if missing:
         pair = f"ip-address={wanted[0] if wanted.num_addresses == 1 else wanted}"
-        commands = [scene.openstack("port", "set", "--allowed-address", pair, port["id"]) for port in lacking]
-        yield Finding(
+        commands = [scene.openstack("port", "set", "--allowed-address", pair, port["id"]) for port in missing]
+        yield Diagnostic(
+            code="pairs.missing",
             where=side.name,
-            what=f"the ports {side.port_names(port['id'] for port in lacking)} have no allowed address pair for {told} "
+            what=f"the ports {side.port_names(port['id'] for port in missing)} have no allowed address pair for {told} "
             f"{pair.removeprefix('ip-address=')}",
             why="Neutron drops what a node sends by an address that is not allowed to its port",
-            remedy=" && ".join(commands) + FOR_ALL,
+            fix=" && ".join(commands) + FOR_ALL,
         )
 
 
-def _allows(port: Raw, wanted: Block) -> bool:
-    """Whether a port may use addresses of a network: a node's pods have but a part of their cluster's."""
-    pairs: list[Block] = [ipaddress.ip_network(each["ip_address"]) for each in port["allowed_address_pairs"]]
-    own: list[Block] = [ipaddress.ip_network(each) for each in addresses_of(port)]
-    return any(covers(each, wanted) or covers(wanted, each) for each in pairs + own)
-
-
-def pod_routes(scene: Scene, one: Side, other: Side) -> Iterator[Finding]:
+def pod_routes(scene: Scene, one: Side, other: Side) -> Iterator[Diagnostic]:
     """Yield the routers on the way that do not know by which node pods of the other cluster are reached."""
     for block in map(ipaddress.ip_network, other.pod_networks):
         for source in one.subnets:
@@ -70,7 +67,7 @@ def pod_routes(scene: Scene, one: Side, other: Side) -> Iterator[Finding]:
                 yield from _of_way(scene, source, one, other, block)
 
 
-def _of_way(scene: Scene, source: Raw, one: Side, other: Side, block: Block) -> Iterator[Finding]:
+def _of_way(scene: Scene, source: Raw, one: Side, other: Side, block: Block) -> Iterator[Diagnostic]:
     interface = scene.interface_at([source["network_id"]], ipaddress.ip_address(source["gateway_ip"]))
     passed: set[str] = set()
     while interface is not None and interface["device_id"] not in passed:
@@ -95,7 +92,7 @@ def _of_way(scene: Scene, source: Raw, one: Side, other: Side, block: Block) -> 
 
 def _last(
     scene: Scene, router_id: str, routes: Sequence[Raw], one: Side, other: Side, block: Block
-) -> Iterator[Finding]:
+) -> Iterator[Diagnostic]:
     """Yield when a router beside the nodes does not lead to the pods of each."""
     hops = {
         ipaddress.ip_address(each["nexthop"])
@@ -110,12 +107,13 @@ def _last(
 
 def _missing(
     scene: Scene, router_id: str, one: Side, other: Side, block: Block, routes: Sequence[tuple[str, str]]
-) -> Finding:
+) -> Diagnostic:
     options = [word for cidr, hop in routes for word in ("--route", f"destination={cidr},gateway={hop}")]
     hint = "" if str(block) == routes[0][0] else "  # kubectl get nodes -o wide; kubectl get node NAME -o yaml: podCIDR"
-    return Finding(
+    return Diagnostic(
+        code="route.missing",
         where=f"{one.name} to {other.name}",
         what=f"{scene.router(router_id)} has no route into the pods' {block} by {', '.join(hop for _, hop in routes)}",
         why="without a tunnel, pods are reached by routes alone",
-        remedy=scene.openstack("router", "set", *options, router_id) + hint,
+        fix=scene.openstack("router", "set", *options, router_id) + hint,
     )

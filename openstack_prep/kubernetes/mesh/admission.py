@@ -8,15 +8,15 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.cilium import Passage
 from openstack_prep.kubernetes.mesh import passages
-from openstack_prep.kubernetes.mesh.scene import Block, Scene, Side, addresses_of, covers
-from openstack_prep.resources.lists.neutron_records import RuleRecord
-from openstack_prep.resources.network.security_group_rule import is_about
+from openstack_prep.kubernetes.mesh.scene import Scene, Side
+from openstack_prep.neutron.addresses import Block, addresses_of, covers
+from openstack_prep.neutron.rules import Traffic
+from openstack_prep.neutron.rules import admission as admitted
 
 WORDS = {"ingress": "in from", "egress": "out to"}
 
@@ -30,7 +30,7 @@ class Peer:
     groups: frozenset[str] = frozenset()
 
 
-def admission(scene: Scene, one: Side, other: Side, passage: Passage) -> Iterator[Finding]:
+def admission(scene: Scene, one: Side, other: Side, passage: Passage) -> Iterator[Diagnostic]:
     """Yield where something does not get out of one cluster's nodes, or into the other's."""
     versions = {each["ip_version"] for each in one.subnets} & {each["ip_version"] for each in other.subnets}
     for version in sorted(versions):
@@ -86,7 +86,7 @@ class Gate:
     direction: str
     side: Side
 
-    def closed(self, peers: Sequence[Peer]) -> Iterator[Finding]:
+    def closed(self, peers: Sequence[Peer]) -> Iterator[Diagnostic]:
         """Yield the ports that do not let it through to or from all of the others."""
         by_groups: dict[frozenset[str], list[Raw]] = {}
         for port in self.side.ports:
@@ -99,51 +99,38 @@ class Gate:
                 yield self._unseen(unseen, ports)
                 continue
             for within in dict.fromkeys(peer.within for peer in lacking):
-                remedy = self._rule(groups, within) if groups else self._group(ports)
-                ids, mine = shut.setdefault((_whom(peers, lacking, within), remedy), (set(), []))
+                fix = self._rule(groups, within) if groups else self._group(ports)
+                ids, mine = shut.setdefault((_whom(peers, lacking, within), fix), (set(), []))
                 ids |= groups
                 mine += ports
-        for (whom, remedy), (ids, mine) in shut.items():
-            yield self._finding(ids, mine, whom, remedy)
+        for (whom, fix), (ids, mine) in shut.items():
+            yield self._blocks(ids, mine, whom, fix)
 
     def _lets(self, groups: Iterable[str], peer: Peer) -> bool:
-        listed = (self.scene.groups.get(each, {}).get("security_group_rules", ()) for each in groups)
-        rules = [RuleRecord.read(rule) for each in listed for rule in each]
-        mine = [
-            rule
-            for rule in rules
-            if is_about(
-                rule, self.direction, self.version, self.passage.protocol, passages.number(self.passage, self.version)
-            )
-        ]
-        if any(rule.remote_group_id in peer.groups for rule in mine if rule.remote_group_id):
-            return True
-        networks = [block for rule in mine if not rule.remote_group_id for block in self._remote(rule)]
-        return any(covers(each, peer.block) for each in ipaddress.collapse_addresses(networks))
+        known = (self.scene.groups[each] for each in groups if each in self.scene.groups)
+        rules = (rule for group in known for rule in group["security_group_rules"])
+        found = admitted(rules, self._traffic, self.scene.addresses_of_groups)
+        return bool(found.groups & peer.groups) or found.includes(peer.block)
 
-    def _remote(self, rule: RuleRecord) -> list[Any]:
-        """Return the networks of the other side that a rule is for."""
-        if rule.remote_address_group_id:
-            listed = self.scene.address_groups.get(rule.remote_address_group_id, {}).get("addresses", ())
-            networks = [ipaddress.ip_network(each, strict=False) for each in listed]
-            return [each for each in networks if each.version == self.version]
-        everywhere = "0.0.0.0/0" if self.version == 4 else "::/0"
-        return [ipaddress.ip_network(rule.remote_ip_prefix or everywhere, strict=False)]
+    @property
+    def _traffic(self) -> Traffic:
+        number = passages.number(self.passage, self.version)
+        return Traffic(direction=self.direction, version=self.version, protocol=self.passage.protocol, number=number)
 
     @property
     def _where(self) -> str:
         source, to = self.passage.source, self.passage.to
         return f"within {to}" if source == to else f"{source} to {to}"
 
-    # --- findings -----------------------------------------------------------------------------
+    # --- diagnostics -----------------------------------------------------------------------------
 
-    def _finding(self, groups: Iterable[str], ports: Sequence[Raw], whom: str, remedy: str) -> Finding:
+    def _blocks(self, groups: Iterable[str], ports: Sequence[Raw], whom: str, fix: str) -> Diagnostic:
         told = f"the ports {self.side.port_names(port['id'] for port in ports)}"
         names = ", ".join(sorted(self.scene.groups[each]["name"] for each in groups))
         way = f"{passages.told(self.passage)} {WORDS[self.direction]} {whom}"
         nothing = f"{told} have port security and no security group: nothing gets in or out"
         what = f"{told} (groups {names}) do not let {way}" if names else nothing
-        return Finding(where=self._where, what=what, why=self.passage.why, remedy=remedy)
+        return Diagnostic(code="security-group.blocks", where=self._where, what=what, why=self.passage.why, fix=fix)
 
     def _rule(self, groups: Iterable[str], within: Block) -> str:
         """Return the command for a rule more, in the group that is most the cluster's own."""
@@ -174,12 +161,13 @@ class Gate:
         commands += [self.scene.openstack("port", "set", "--security-group", name, port["id"]) for port in ports]
         return " && ".join(commands)
 
-    def _unseen(self, groups: Sequence[str], ports: Sequence[Raw]) -> Finding:
-        return Finding(
+    def _unseen(self, groups: Sequence[str], ports: Sequence[Raw]) -> Diagnostic:
+        return Diagnostic(
+            code="security-group.unreadable",
             where=self._where,
             what=f"security group {', '.join(groups)} of the ports {self.side.port_names(p['id'] for p in ports)} "
             f"is not yours to see: whether it lets {passages.told(self.passage)} through cannot be told",
             why=self.passage.why,
-            remedy="look with an administrator's --os-cloud",
-            level="warning",
+            fix="look with an administrator's --os-cloud",
+            status=Status.UNKNOWN,
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from openstack_prep.base import ranges
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw
 from openstack_prep.core.model import Resource
@@ -68,16 +68,15 @@ def as_declared(scene: Scene, clusters: Iterable[tuple[Declared, str | None]]) -
     return replace(scene, groups=groups)
 
 
-def mended(found: Iterable[Finding], left: Iterable[Finding], path: str) -> Iterator[Finding]:
+def mended(found: Iterable[Diagnostic], left: Iterable[Diagnostic], path: str) -> Iterator[Diagnostic]:
     """Yield findings; those that are not left once all is as the spec declares it are mended by that.
 
     By hand it would be without our record, and destroy would leave it.
     """
-    remaining = {(each.where, each.what) for each in left}
+    remaining = {(each.code, each.where, each.what) for each in left}
     for each in found:
-        if (each.where, each.what) in remaining:
+        if (each.code, each.where, each.what) in remaining:
             yield each
         else:
-            pair = "allowed address pair" in each.what
-            verb = "address-pairs sync" if pair else "apply"
-            yield replace(each, remedy=f"openstack-prep {verb} {shlex.quote(path)}")
+            verb = "address-pairs sync" if each.code == "pairs.missing" else "apply"
+            yield replace(each, fix=f"openstack-prep {verb} {shlex.quote(path)}")

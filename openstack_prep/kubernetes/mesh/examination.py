@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import permutations
 
-from openstack_prep.base.finding import Finding, by_weight
+from openstack_prep.base.diagnostic import Diagnostic, by_weight, errors, summary
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.kubernetes.cilium import Member, Passage, required
 from openstack_prep.kubernetes.mesh import passages
@@ -23,13 +23,13 @@ class Examination:
 
     sides: tuple[Side, ...]
     passages: tuple[Passage, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Diagnostic, ...]
     """Errors first."""
 
     @property
     def ok(self) -> bool:
         """Whether nothing stands in the way; what could not be seen is a warning."""
-        return not any(each.level == "error" for each in self.findings)
+        return not errors(self.findings)
 
     def data(self) -> Values:
         """Return it as plain data."""
@@ -37,7 +37,7 @@ class Examination:
             "clusters": [each.name for each in self.sides],
             "ok": self.ok,
             "required": [asdict(each) for each in self.passages],
-            "findings": [asdict(each) for each in self.findings],
+            "findings": [each.data() for each in self.findings],
         }
 
     def rows(self) -> Iterator[tuple[str, str, str, str]]:
@@ -49,13 +49,7 @@ class Examination:
                 yield passages.row(each, both_ways=back)
 
     def __str__(self) -> str:
-        errors = sum(each.level == "error" for each in self.findings)
-        warnings = len(self.findings) - errors
-        counts = ", ".join(
-            f"{n} {word}{'' if n == 1 else 's'}" for n, word in ((errors, "error"), (warnings, "warning"))
-        )
-        names = ", ".join(each.name for each in self.sides)
-        end = f"{names}: {counts if self.findings else 'nothing stands in the way'}"
+        end = f"{', '.join(each.name for each in self.sides)}: {summary(self.findings)}"
         return "\n".join([*_table([HEADER, *self.rows()]), "", *map(str, self.findings), end])
 
 
@@ -117,11 +111,11 @@ def side_of(member: Member, nodes: Nodes) -> Side:
     )
 
 
-def _each_command_once(found: Sequence[Finding]) -> Iterator[Finding]:
+def _each_command_once(found: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
     """Yield findings but those that the command of an earlier one mends: what opens a way often opens that back."""
     told: set[str] = set()
     for each in found:
-        if each.remedy not in told:
+        if each.fix not in told:
             yield each
-        if each.remedy.startswith("openstack "):
-            told.add(each.remedy)
+        if each.fix.startswith("openstack "):
+            told.add(each.fix)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Literal
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.kubernetes.cilium import Member, Passage
 from openstack_prep.kubernetes.mesh.admission import admission
 from openstack_prep.kubernetes.mesh.scene import Scene, Side
@@ -29,7 +29,7 @@ SPEAKERS = 7946, "without it each of MetalLB's speakers believes that it is alon
 JOINING = (ALL, SERVERS, 9345, "nodes of RKE2 join the cluster there")
 
 
-def inside(scene: Scene, side: Side, member: Member, required: Iterable[Passage]) -> Iterator[Finding]:
+def inside(scene: Scene, side: Side, member: Member, required: Iterable[Passage]) -> Iterator[Diagnostic]:
     """Yield what does not get from node to node of a cluster whose nodes' roles are known."""
     for sources, targets, port, why in (*KUBERNETES, *((JOINING,) if member.cluster.distribution == "rke2" else ())):
         passage = Passage(protocol="tcp", port=port, source=side.name, to=side.name, why=why)
@@ -45,7 +45,7 @@ def inside(scene: Scene, side: Side, member: Member, required: Iterable[Passage]
 
 def _among(
     scene: Scene, side: Side, sources: frozenset[str], targets: frozenset[str], passage: Passage
-) -> Iterator[Finding]:
+) -> Iterator[Diagnostic]:
     receivers = [port for port in side.ports if targets & side.roles.get(port["id"], frozenset())]
     senders = [port for port in side.ports if sources & side.roles.get(port["id"], frozenset())]
     if len(receivers) == 1:  # nobody asks a group's leave to talk to itself

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from openstack_prep.base.diagnostic import Diagnostic, by_weight
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.finding import Finding, by_weight
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Resource
@@ -59,7 +59,7 @@ class Seen:
     """Whether its MetalLB announces addresses by BGP."""
     speakers: bool = False
     """Whether its MetalLB announces addresses by layer 2."""
-    finding: Finding | None = None
+    diagnostic: Diagnostic | None = None
 
 
 def _seen(site: Site, resources: Sequence[Resource], cluster: RkeCluster, path: str) -> Seen:
@@ -67,10 +67,10 @@ def _seen(site: Site, resources: Sequence[Resource], cluster: RkeCluster, path: 
     project_id = site.find_project_id(cluster.owner)
     ports = rows_of(site, project_id)
     if outputs is None or not outputs.settled:
-        finding = _unseen(site, cluster, project_id, outputs, path)
+        diagnostic = _unseen(site, cluster, project_id, outputs, path)
         network = cluster.scene.parameters(cluster).get("network")
         network_id = site.find_id(cluster.sibling(Existing, network, of="network")) if network else None
-        return Seen(networks=(network_id,) if network_id else (), others=ports, finding=finding)
+        return Seen(networks=(network_id,) if network_id else (), others=ports, diagnostic=diagnostic)
     mistakes = [
         cluster.mistake(f"{each.where}: {each.what}", each.remedy) for each in rke_files.mistakes(cluster, outputs)
     ]
@@ -92,7 +92,7 @@ def _seen(site: Site, resources: Sequence[Resource], cluster: RkeCluster, path: 
         others=ports,
         by_bgp="bgp" in protocols,
         speakers="layer2" in protocols,
-        finding=_lost(resources, cluster, names, found, path),
+        diagnostic=_lost(resources, cluster, names, found, path),
     )
 
 
@@ -102,24 +102,25 @@ def _addresses(port: Raw) -> set[str]:
 
 def _lost(
     resources: Sequence[Resource], cluster: RkeCluster, names: Mapping[str, str], ports: Sequence[Raw], path: str
-) -> Finding | None:
+) -> Diagnostic | None:
     """Return a word on nodes that their stack tells of, and that have no port."""
     there = {address for port in ports for address in _addresses(port)}
     lost = [f"{name} {address}" for address, name in names.items() if address not in there]
     if not lost:
         return None
     stacks = [each for each in resources if isinstance(each, Stack) and each.name == cluster.stack]
-    return Finding(
+    return Diagnostic(
+        code="machine.missing",
         where=cluster.name,
         what=f"no server of stack/{cluster.stack} has a port with the address of {', '.join(lost)}",
         why="what lets a node in shows on its port",
-        remedy=f"openstack-prep apply {shlex.quote(path)}"
+        fix=f"openstack-prep apply {shlex.quote(path)}"
         if stacks
         else f"have the owner of stack/{cluster.stack} make these servers again",
     )
 
 
-def _unseen(site: Site, cluster: RkeCluster, project_id: str | None, outputs: Outputs | None, path: str) -> Finding:
+def _unseen(site: Site, cluster: RkeCluster, project_id: str | None, outputs: Outputs | None, path: str) -> Diagnostic:
     """Return a word on nodes that cannot be looked at: their stack is not there, or not to be seen."""
     blind = project_id is not None and site.find_tenant(cluster.owner) is None
     state = (
@@ -129,11 +130,12 @@ def _unseen(site: Site, cluster: RkeCluster, project_id: str | None, outputs: Ou
         if outputs is None
         else "is not complete"
     )
-    return Finding(
+    return Diagnostic(
+        code="access.denied" if blind else "stack.not-ready",
         where=cluster.name,
         what=f"stack/{cluster.stack} {state}; addresses, groups and pairs of its nodes were not looked at",
         why="whether nodes let one another in shows on their ports",
-        remedy="choose an entry of the project by --os-cloud" if blind else f"openstack-prep apply {shlex.quote(path)}",
+        fix="choose an entry of the project by --os-cloud" if blind else f"openstack-prep apply {shlex.quote(path)}",
     )
 
 
@@ -167,5 +169,5 @@ def _look(site: Site, clusters: Sequence[Declared], seen: Sequence[Seen], path: 
     found = examine(scene, members, nodes)
     projects = [(one, site.find_project_id(one.cluster.owner)) for one in clusters]
     left = examine(as_declared(scene, projects), members, declared)
-    missing = [each.finding for each in seen if each.finding]
+    missing = [each.diagnostic for each in seen if each.diagnostic]
     return replace(found, findings=tuple(by_weight([*missing, *mended(found.findings, left.findings, path)])))

@@ -8,7 +8,8 @@ from __future__ import annotations
 import ipaddress
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.kubernetes.mesh.scene import Address, Scene, block_of
+from openstack_prep.kubernetes.mesh.scene import Scene, block_of
+from openstack_prep.neutron.addresses import Address
 from openstack_prep.resources.network.allocation_pools import pools, pools_without
 
 

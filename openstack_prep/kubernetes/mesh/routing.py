@@ -10,15 +10,16 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.mesh.mending import Fix
-from openstack_prep.kubernetes.mesh.scene import Address, Block, Scene, Side, addresses_of, block_of, covers
+from openstack_prep.kubernetes.mesh.scene import Scene, Side, block_of
+from openstack_prep.neutron.addresses import Address, Block, addresses_of, covers
 
 T = TypeVar("T")
 
 
-def routing(scene: Scene, one: Side, other: Side) -> Iterator[Finding]:
+def routing(scene: Scene, one: Side, other: Side) -> Iterator[Diagnostic]:
     """Yield what keeps the packets of one cluster's nodes from the other's nodes."""
     for source in one.subnets:
         for target in other.subnets:
@@ -26,11 +27,12 @@ def routing(scene: Scene, one: Side, other: Side) -> Iterator[Finding]:
                 yield from Way(scene, f"{one.name} to {other.name}", source, target).broken()
     versions = ({each["ip_version"] for each in side.subnets} for side in (one, other))
     if one.subnets and other.subnets and set.isdisjoint(*versions):
-        yield Finding(
+        yield Diagnostic(
+            code="network.no-common-ip-version",
             where=f"{one.name} to {other.name}",
             what=f"the nodes of {one.name} and of {other.name} have no IP version in common",
             why="nodes of a mesh talk to one another by their addresses",
-            remedy="give both clusters subnets of one IP version",
+            fix="give both clusters subnets of one IP version",
         )
 
 
@@ -41,46 +43,51 @@ class Way:
         self.scene, self.where, self.source, self.target = scene, where, source, target
         self.goal = block_of(target)
         self.fix = Fix(scene, source, target)
+        self.why = f"packets from {source['cidr']} do not reach {self.goal}"
         self.last: tuple[str, Raw] = ("", {})  # the router and the route that were taken last
 
-    def broken(self) -> Iterator[Finding]:
+    def broken(self) -> Iterator[Diagnostic]:
         """Yield where the way ends too early; nothing when it does not."""
         if block_of(self.source).overlaps(self.goal):
-            yield self._finding(
+            yield self._diagnostic(
+                "network.overlap",
                 f"the nodes' subnets overlap: {_told(self.source)}, {_told(self.target)}",
                 "give one cluster a subnet with a CIDR of its own",
             )
             return
-        hop: str | Finding | None = self._first_hop()
+        hop: str | Diagnostic | None = self._first_hop()
         passed: set[str] = set()
         while isinstance(hop, str) and hop not in passed:
             passed.add(hop)
             hop = self._next_hop(hop)
-        if isinstance(hop, Finding):
+        if isinstance(hop, Diagnostic):
             yield hop
         elif hop is not None:
             names = ", ".join(self.scene.router(each) for each in sorted(passed))
-            yield self._finding(f"packets for {self.goal} go in a circle: {names}", self.fix.without(*self.last))
+            what = f"packets for {self.goal} go in a circle: {names}"
+            yield self._diagnostic("route.loop", what, self.fix.without(*self.last))
 
-    def _finding(self, what: str, remedy: str, *, sure: bool = True) -> Finding:
-        return Finding(
+    def _diagnostic(self, code: str, what: str, fix: str, *, sure: bool = True) -> Diagnostic:
+        return Diagnostic(
+            code=code,
             where=self.where,
-            what=what + ("" if sure else ", as far as you may see"),
-            why=f"packets from {self.source['cidr']} do not reach {self.goal}",
-            remedy=remedy,
-            level="error" if sure else "warning",
+            what=what + ("" if sure else ", as far as these credentials show"),
+            why=self.why,
+            fix=fix,
+            status=Status.ERROR if sure else Status.WARNING,
         )
 
     # --- from a node to its first router ------------------------------------------------------
 
-    def _first_hop(self) -> str | Finding:
+    def _first_hop(self) -> str | Diagnostic:
         """Return the router that a node sends its packets to."""
         told = _told(self.source)
         routes = ((ipaddress.ip_network(each["destination"]), each) for each in self.source["host_routes"])
         route = longest(routes, self.goal)
         gateway = route["nexthop"] if route else self.source["gateway_ip"]
         if gateway is None:
-            return self._finding(f"{told} has no gateway, and no host route to {self.goal}", self.fix.gateway())
+            what = f"{told} has no gateway, and no host route to {self.goal}"
+            return self._diagnostic("subnet.no-gateway", what, self.fix.gateway())
         address = ipaddress.ip_address(gateway)
         interface = self.scene.interface_at([self.source["network_id"]], address)
         if interface is not None:
@@ -90,39 +97,49 @@ class Way:
         sure = self.scene.sees(self.source) and not address.is_link_local  # which Neutron's routers keep to themselves
         if route:
             what = f"the host route of {told} to {route['destination']} leads to {gateway}, which is no router"
-            return self._finding(what, self.fix.host_route(route), sure=sure)
+            return self._diagnostic("route.dead-end", what, self.fix.host_route(route), sure=sure)
         mine = list(self.scene.interfaces_in(self.source["id"]))
         if mine:
             has = ", ".join(f"{self.scene.router(port['device_id'])} has {at}" for port, at in mine)
             what = f"the gateway_ip of {told} is {gateway}, which is no router's: {has}"
-            return self._finding(what, self.fix.gateway(), sure=sure)
-        return self._finding(f"no router has an interface in {told}", self.fix.router_for(self.source), sure=sure)
+            return self._diagnostic("subnet.wrong-gateway", what, self.fix.gateway(), sure=sure)
+        what = f"no router has an interface in {told}"
+        return self._diagnostic("router.missing", what, self.fix.router_for(self.source), sure=sure)
 
-    def _not_a_router(self, address: Address, network_id: str) -> Finding | None:
-        """Return a word on a next hop that is somebody's machine: what that forwards, Neutron does not know."""
+    def _not_a_router(self, address: Address, network_id: str) -> Diagnostic | None:
+        """Return a diagnostic for a next hop that is a machine: Neutron does not know what that forwards."""
         for port in self.scene.ports:
             if port["network_id"] == network_id and address in addresses_of(port) and port["device_id"]:
                 what = f"the way to {self.goal} leads to {address}, which is port {port['name'] or ''} {port['id']}"
                 show = self.scene.openstack("port", "show", port["id"])
-                return Finding(
+                return Diagnostic(
+                    code="route.through-machine",
                     where=self.where,
                     what=f"{what.replace('  ', ' ')} of {port['device_owner'] or 'a device'}: no router of Neutron's",
                     why="whether it forwards packets cannot be seen from here",
-                    remedy=f"{show}  # and look at its forwarding there",
-                    level="warning",
+                    fix=f"{show}  # and look at its forwarding there",
+                    status=Status.WARNING,
                 )
         return None
 
     # --- from router to router ----------------------------------------------------------------
 
-    def _next_hop(self, router_id: str) -> str | Finding | None:
+    def _next_hop(self, router_id: str) -> str | Diagnostic | None:
         """Return the router after one; None when that one has an interface in the subnet."""
         scene, told = self.scene, self.scene.router(router_id)
         router = scene.routers.get(router_id)
         if router is None:
-            return self._finding(f"{told} is not yours to see", self._ask_owner(), sure=False)
+            return Diagnostic(
+                code="access.denied",
+                status=Status.UNKNOWN,
+                where=self.where,
+                what=f"{told} is not visible with these credentials",
+                why=self.why,
+                fix="ask its owner for its routes, or run this with an administrator's --os-cloud",
+            )
         if not router["admin_state_up"]:
-            return self._finding(f"{told} is switched off", scene.openstack("router", "set", "--enable", router_id))
+            fix = scene.openstack("router", "set", "--enable", router_id)
+            return self._diagnostic("router.disabled", f"{told} is switched off", fix)
         connected = scene.connected(router_id)
         if self.target["id"] in [each["id"] for each in connected]:
             return None
@@ -132,13 +149,13 @@ class Way:
         if best is None:
             out = ": it sends them out by its external gateway" if router["external_gateway_info"] else ""
             what = f"{told} has neither an interface in {_told(self.target)} nor a route to it{out}"
-            return self._finding(what, self.fix.route(router_id))
+            return self._diagnostic("route.missing", what, self.fix.route(router_id))
         if "nexthop" not in best:
             what = f"{told} has an interface in another subnet with {self.goal} in it: {_told(best)}"
-            return self._finding(what, "give one of the two a CIDR of its own")
+            return self._diagnostic("network.overlap", what, "give one of the two a CIDR of its own")
         return self._over(router_id, best)
 
-    def _over(self, router_id: str, route: Raw) -> str | Finding:
+    def _over(self, router_id: str, route: Raw) -> str | Diagnostic:
         """Return the router that a route leads to."""
         address = ipaddress.ip_address(route["nexthop"])
         networks = [port["network_id"] for port in self.scene.interfaces_of(router_id)]
@@ -151,10 +168,7 @@ class Way:
                 return foreign
         what = f"{self.scene.router(router_id)} has a route to {route['destination']} by {address}, which is no router"
         sure = all(self.scene.sees(each) for each in self.scene.connected(router_id) if address in block_of(each))
-        return self._finding(what, self.fix.without(router_id, route), sure=sure)
-
-    def _ask_owner(self) -> str:
-        return "ask its owner for its routes, or look with an administrator's --os-cloud"
+        return self._diagnostic("route.dead-end", what, self.fix.without(router_id, route), sure=sure)
 
 
 def longest(ways: Iterable[tuple[Block, T]], goal: Block) -> T | None:

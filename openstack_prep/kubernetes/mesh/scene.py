@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from openstack_prep.base.raw import Raw
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Block = ipaddress.IPv4Network | ipaddress.IPv6Network
+from openstack_prep.neutron.addresses import Address, Block, addresses_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +71,11 @@ class Scene:
     ports: Sequence[Raw] = ()
     """All ports of the project."""
 
+    @cached_property
+    def addresses_of_groups(self) -> dict[str, list[str]]:
+        """The addresses of the address groups, by id; one that these credentials do not see admits nobody."""
+        return {group_id: group["addresses"] for group_id, group in self.address_groups.items()}
+
     def openstack(self, *words: str) -> str:
         """Return a line for the shell: the client's command, with the entry of clouds.yaml in use."""
         return shlex.join(["openstack", "--os-cloud", self.cloud, *words])
@@ -123,14 +126,5 @@ class Scene:
         return f"router {found['name']} {router_id}" if found else f"router {router_id}"
 
 
-def addresses_of(port: Raw) -> list[Address]:
-    return [ipaddress.ip_address(each["ip_address"]) for each in port["fixed_ips"]]
-
-
 def block_of(subnet: Raw) -> Block:
     return ipaddress.ip_network(subnet["cidr"])
-
-
-def covers(outer: Block, inner: Block) -> bool:
-    """Whether a network holds another, of the same version."""
-    return outer.version == inner.version and inner.subnet_of(outer)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud import clouds_yaml
 
@@ -57,7 +57,7 @@ def _first(name: str) -> Path | None:
     return next((each for each in places(name) if each.is_file()), None)
 
 
-def entry(cloud: str, clouds_file: Path | None = None) -> Iterator[Finding]:
+def entry(cloud: str, clouds_file: Path | None = None) -> Iterator[Diagnostic]:
     """Yield what will keep the installer from the cloud, or lead others to another one.
 
     Whoever gives it a ``clouds_file`` also sets OS_CLOUD for it: then the environment has no say.
@@ -72,7 +72,7 @@ def entry(cloud: str, clouds_file: Path | None = None) -> Iterator[Finding]:
         yield from _environment(cloud)
 
 
-def _missing(cloud: str, clouds_file: Path | None) -> Finding:
+def _missing(cloud: str, clouds_file: Path | None) -> Diagnostic:
     path = clouds_file or _first(CLOUDS)
     if path is None:
         what = f"there is no clouds.yaml in {', '.join(map(str, places(CLOUDS)))}"
@@ -80,16 +80,17 @@ def _missing(cloud: str, clouds_file: Path | None) -> Finding:
         what = f"the entry {cloud!r} is not a mapping"
     else:
         what = f"has no entry {cloud!r}; it has {', '.join(sorted(map(str, there))) or 'none'}"
-    return Finding(
+    return Diagnostic(
+        code="clouds-yaml.no-entry",
         where=str(path or CLOUDS),
         what=what,
         why="the installer looks nowhere else, and nothing of the cloud could be checked",
-        remedy="write the entry there, name its file: export OS_CLIENT_CONFIG_FILE=..., "
+        fix="write the entry there, name its file: export OS_CLIENT_CONFIG_FILE=..., "
         "or name another entry in platform.openstack.cloud",
     )
 
 
-def _ca_bundle(cloud: str, found: Entry) -> Iterator[Finding]:
+def _ca_bundle(cloud: str, found: Entry) -> Iterator[Diagnostic]:
     named = found.settings.get("cacert")
     if not named:
         return
@@ -108,64 +109,70 @@ def _ca_bundle(cloud: str, found: Entry) -> Iterator[Finding]:
         if not path.is_absolute():
             told += f" (relative to where the installer is started, now {Path.cwd()})"
     if problem:
-        yield Finding(
+        yield Diagnostic(
+            code="ca-bundle.invalid",
             where=where,
             what=f"{told}: {problem}",
             why="the installer stops, even where the cloud has no TLS",
-            remedy="write the absolute path of a file, or take cacert out",
+            fix="write the absolute path of a file, or take cacert out",
         )
 
 
-def _size(where: str, named: str, size: int) -> Iterator[Finding]:
+def _size(where: str, named: str, size: int) -> Iterator[Diagnostic]:
     if size > LARGEST_BUNDLE:
-        yield Finding(
+        yield Diagnostic(
+            code="ca-bundle.too-large",
             where=where,
             what=f"{named} has {size} bytes",
             why="it goes into the bootstrap machine's user data, encoded twice, of which Nova takes 65535 bytes",
-            remedy="keep only the CA of this cloud in it",
-            level="warning",
+            fix="keep only the CA of this cloud in it",
+            status=Status.WARNING,
         )
 
 
-def _profile(cloud: str, found: Entry) -> Iterator[Finding]:
+def _profile(cloud: str, found: Entry) -> Iterator[Diagnostic]:
     named = found.settings.get("profile") or found.settings.get("cloud")
     if not named:
         return
     path = _first("clouds-public.yaml")
     if path is None or named not in clouds_yaml.read(path, "public-clouds"):
-        yield Finding(
+        yield Diagnostic(
+            code="clouds-yaml.no-profile",
             where=f"{found.path}: {cloud}: profile",
             what=f"{named!r} stands in no clouds-public.yaml ({path or 'there is none'})",
             why="the installer, other than the openstack client, has no profiles of its own, and stops",
-            remedy="write the profile's auth_url and what else it holds into the entry",
+            fix="write the profile's auth_url and what else it holds into the entry",
         )
 
 
-def _environment(cloud: str) -> Iterator[Finding]:
+def _environment(cloud: str) -> Iterator[Diagnostic]:
     shell = os.environ.get("OS_CLOUD")
     if shell and shell != cloud:
-        yield Finding(
+        yield Diagnostic(
+            code="environment.other-cloud",
             where="OS_CLOUD",
             what=f"is {shell!r}, while the installer takes {cloud!r} as install-config.yaml says",
             why="what you look at in this shell with other tools is not the cloud or project of the cluster",
-            remedy=f"export OS_CLOUD={cloud}",
-            level="warning",
+            fix=f"export OS_CLOUD={cloud}",
+            status=Status.WARNING,
         )
     named = os.environ.get("OS_CLIENT_CONFIG_FILE")
     if named and not Path(named).is_file():
-        yield Finding(
+        yield Diagnostic(
+            code="environment.no-clouds-yaml",
             where="OS_CLIENT_CONFIG_FILE",
             what=f"{named} is no file",
             why=f"the installer reads {_first(CLOUDS) or 'no other'} instead, without a word",
-            remedy="unset OS_CLIENT_CONFIG_FILE  # or name the right one",
-            level="warning",
+            fix="unset OS_CLIENT_CONFIG_FILE  # or name the right one",
+            status=Status.WARNING,
         )
     ignored = sorted(each for each in os.environ if IGNORED.fullmatch(each))
     if ignored:
-        yield Finding(
+        yield Diagnostic(
+            code="environment.ignored",
             where="environment",
             what=f"{', '.join(ignored)} {'is' if len(ignored) == 1 else 'are'} set",
             why="the installer ignores all but OS_CLOUD and OS_CLIENT_CONFIG_FILE: clouds.yaml alone counts",
-            remedy=f"unset {' '.join(ignored)}",
-            level="warning",
+            fix=f"unset {' '.join(ignored)}",
+            status=Status.WARNING,
         )

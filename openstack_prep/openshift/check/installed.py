@@ -9,21 +9,22 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.openshift.installer.traces import infra_id_in, to_destroy
 
 
-def installed(path: Path) -> Iterator[Finding]:
+def installed(path: Path) -> Iterator[Diagnostic]:
     """Yield the cluster that was installed from an install-config's folder, if there is one."""
     metadata = path.parent / "metadata.json"
     if metadata.exists():
         verify = shlex.join(["openstack-prep", "verify", "--metadata", str(metadata)])
         destroy = to_destroy(path.parent)
-        yield Finding(
+        yield Diagnostic(
+            code="cluster.installed",
             where=str(metadata),
             what=f"cluster {_infra_id(metadata)} was installed from this folder, or its installation has begun",
             why="the installer makes no second one here, and what is checked before the first is in use by it",
-            remedy=f"{verify}  # looks at that one; for a new one take another folder, or first {destroy}",
+            fix=f"{verify}  # looks at that one; for a new one take another folder, or first {destroy}",
         )
 
 

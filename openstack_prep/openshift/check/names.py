@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.openshift.check.network.topology import listed, virtual_addresses
 from openstack_prep.openshift.check.scene import Scene
 from openstack_prep.openshift.names.hosts import ROUTES, Names
@@ -23,7 +23,7 @@ WAITS = "the installer waits 20 minutes for the API by that name, and gives up"
 LOCKED_OUT = "nobody can log in to the console from here"
 
 
-def names(scene: Scene) -> Iterator[Finding]:
+def names(scene: Scene) -> Iterator[Diagnostic]:
     """Yield names that do not resolve, or lead elsewhere; raises SpecError for a hosts file nobody can read."""
     cluster = scene.cluster
     domain = Names(cluster_name=cluster.cluster_name, base_domain=cluster.base_domain, api="", ingress="").domain
@@ -39,26 +39,29 @@ def names(scene: Scene) -> Iterator[Finding]:
 
 def _led(
     scene: Scene, which: str, mine: Sequence[str], addresses: Sequence[str], why: str, late: bool
-) -> Iterator[Finding]:
+) -> Iterator[Diagnostic]:
     """Yield what is wrong with names that lead to the same addresses, or to none."""
     floating, virtual = _floating(scene, which), set(map(str, virtual_addresses(scene)[f"{which}_vips"]))
     wanted = floating or virtual
     wrong = sorted(set(addresses) - wanted)
     unless = _exception(scene, within=set(wrong) <= virtual)
     if not addresses:
+        code = "dns.timeout" if late else "dns.missing"
         what = f"nothing in {scene.hosts}, and " + ("no name server answers in time" if late else "no such name in DNS")
     elif not wrong:
         return
     else:
+        code = "dns.wrong-address"
         what = f"leads to {', '.join(wrong)}, not to {' or '.join(sorted(wanted))}"
         why += f", unless {unless}" if unless else ""
     sure = which == "api" if not addresses else not unless
-    yield Finding(
+    yield Diagnostic(
+        code=code,
         where=f"names: {', '.join(mine)}",
         what=what,
         why=why,
-        remedy=_write(scene),
-        level="error" if sure else "warning",
+        fix=_write(scene),
+        status=Status.ERROR if sure else Status.WARNING,
     )
 
 

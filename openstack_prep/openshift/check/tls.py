@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.check.scene import Scene
 
@@ -20,13 +20,13 @@ CALLED = ("compute", "network", "image", "block-storage", "volumev3", "object-st
 TIMEOUT = 10.0  # seconds to connect, and for the handshake
 
 
-def identity(cloud: Cloud, release: int) -> Iterator[Finding]:
+def identity(cloud: Cloud, release: int) -> Iterator[Diagnostic]:
     """Yield what is wrong with Keystone's certificate: looked at before a login, which it would fail."""
     if cloud.config.get("verify", True):
         yield from certificates([cloud.auth_url], release, cacert=cloud.config.get("cacert"))
 
 
-def endpoints(scene: Scene) -> Iterator[Finding]:
+def endpoints(scene: Scene) -> Iterator[Diagnostic]:
     """Yield what is wrong with the certificates of the other services that the installer or the cluster calls."""
     cloud = scene.cloud
     if cloud.config.get("verify", True):
@@ -36,7 +36,7 @@ def endpoints(scene: Scene) -> Iterator[Finding]:
         yield from certificates(others, scene.release, cacert=cloud.config.get("cacert"))
 
 
-def certificates(urls: Iterable[str], release: int, *, cacert: str | None = None) -> Iterator[Finding]:
+def certificates(urls: Iterable[str], release: int, *, cacert: str | None = None) -> Iterator[Diagnostic]:
     """Yield which host's certificate the installer, or the cluster, will not take; those of https only."""
     for host, port in sorted({_host(url) for url in urls if url.startswith("https://")}):
         yield from _one(host, port, release, cacert)
@@ -47,36 +47,39 @@ def _host(url: str) -> tuple[str, int]:
     return parts.hostname or "", parts.port or 443
 
 
-def _one(host: str, port: int, release: int, cacert: str | None) -> Iterator[Finding]:
+def _one(host: str, port: int, release: int, cacert: str | None) -> Iterator[Diagnostic]:
     where = f"https://{host}:{port}"
     try:
         names = _names(host, port, cacert)
     except ssl.SSLCertVerificationError as error:
-        yield Finding(
+        yield Diagnostic(
+            code="certificate.unverified",
             where=where,
             what=f"its certificate cannot be verified: {error.verify_message}",
             why="neither the installer nor the cluster will speak to it",
-            remedy=f"openssl s_client -connect {host}:{port} -showcerts  # then name its CA's file in cacert",
+            fix=f"openssl s_client -connect {host}:{port} -showcerts  # then name its CA's file in cacert",
         )
     except OSError as error:
-        yield Finding(
+        yield Diagnostic(
+            code="endpoint.unreachable",
             where=where,
             what=f"cannot be connected to: {error}",
             why="the installer runs on this machine, and the cluster calls the same endpoints",
-            remedy=f"curl -v {where}  # shows where it ends: name, route, firewall",
-            level="warning",  # a proxy may lead there
+            fix=f"curl -v {where}  # shows where it ends: name, route, firewall",
+            status=Status.WARNING,  # a proxy may lead there
         )
     else:
         if not names:
-            yield Finding(
+            yield Diagnostic(
+                code="certificate.no-alternative-name",
                 where=where,
                 what="its certificate has no subject alternative name",
                 why=f"since 4.{SINCE} the common name counts no more"
                 if release >= SINCE
                 else "later releases want one",
-                remedy="its administrator must make the certificate anew, such as with "
+                fix="its administrator must make the certificate anew, such as with "
                 f"openssl req -addext subjectAltName=DNS:{host}",
-                level="error" if release >= SINCE else "warning",
+                status=Status.ERROR if release >= SINCE else Status.WARNING,
             )
 
 

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.check.capacity.machines import POOLS, effective, flavors, said_in
 from openstack_prep.openshift.check.scene import Scene
@@ -30,7 +30,7 @@ SKIPPED = (
 )
 
 
-def flavors_of_machines(scene: Scene) -> Iterator[Finding]:
+def flavors_of_machines(scene: Scene) -> Iterator[Diagnostic]:
     """Yield what is wrong with the flavors of the pools, and with that of all machines."""
     seen: set[tuple[str, str | None]] = set()
     for pool in POOLS:
@@ -43,7 +43,7 @@ def flavors_of_machines(scene: Scene) -> Iterator[Finding]:
         yield _missing(scene, where, default, MINIMA["control_plane"])
 
 
-def _one(scene: Scene, where: str, pool: str, like: Machines) -> Iterator[Finding]:
+def _one(scene: Scene, where: str, pool: str, like: Machines) -> Iterator[Diagnostic]:
     assert like.flavor is not None
     flavor = flavors(scene).get(like.flavor)
     if flavor is None:
@@ -53,22 +53,24 @@ def _one(scene: Scene, where: str, pool: str, like: Machines) -> Iterator[Findin
         if like.root_volume is None:
             yield from _disk(scene, where, flavor)
     if like.root_volume is not None and like.root_volume.size < GOOD_DISK:
-        yield Finding(
+        yield Diagnostic(
+            code="root-volume.small",
             where=said_in(scene, pool, "root_volume.size"),
             what=f"{like.root_volume.size} GiB are little",
             why=f"{DISK} GiB are the least that the installer takes, {GOOD_DISK} GiB what it recommends",
-            remedy=f"make it {GOOD_DISK}",
-            level="warning",
+            fix=f"make it {GOOD_DISK}",
+            status=Status.WARNING,
         )
 
 
-def _missing(scene: Scene, where: str, name: str, least: Minimum) -> Finding:
+def _missing(scene: Scene, where: str, name: str, least: Minimum) -> Diagnostic:
     there = ", ".join(sorted(flavors(scene))[:10])
-    return Finding(
+    return Diagnostic(
+        code="flavor.missing",
         where=where,
         what=f"there is no flavor {name!r} for this project; it has {there or 'none'}",
         why=SKIPPED,
-        remedy=_create(name, least),
+        fix=_create(name, least),
     )
 
 
@@ -77,26 +79,28 @@ def _create(name: str, least: Minimum) -> str:
     return f"{shlex.join(['openstack', 'flavor', 'create', *sizes, name])}  # as an administrator; or name another"
 
 
-def _too_small(scene: Scene, where: str, least: Minimum, flavor: Raw) -> Iterator[Finding]:
+def _too_small(scene: Scene, where: str, least: Minimum, flavor: Raw) -> Iterator[Diagnostic]:
     for name, unit in (("ram", " MiB"), ("vcpus", " vCPUs")):
         wanted = getattr(least, name)
         if flavor[name] < wanted:
-            yield Finding(
+            yield Diagnostic(
+                code="flavor.too-small",
                 where=where,
                 what=f"flavor {flavor['name']!r} has {flavor[name]}{unit}, {wanted} are needed",
                 why="the installer refuses it",
-                remedy=scene.openstack("flavor", "list", "--min-ram", str(least.ram)) + "  # and name a larger one",
+                fix=scene.openstack("flavor", "list", "--min-ram", str(least.ram)) + "  # and name a larger one",
             )
 
 
-def _disk(scene: Scene, where: str, flavor: Raw) -> Iterator[Finding]:
+def _disk(scene: Scene, where: str, flavor: Raw) -> Iterator[Diagnostic]:
     if flavor["disk"] < GOOD_DISK:
         fatal = flavor["disk"] < DISK
-        yield Finding(
+        yield Diagnostic(
+            code="flavor.small-disk",
             where=where,
             what=f"flavor {flavor['name']!r} has a disk of {flavor['disk']} GiB",
             why=f"the installer refuses less than {DISK}" if fatal else f"the installer recommends {GOOD_DISK}",
-            remedy=scene.openstack("flavor", "list", "--min-disk", str(GOOD_DISK))
+            fix=scene.openstack("flavor", "list", "--min-disk", str(GOOD_DISK))
             + "  # and name a larger one, or give the machines a rootVolume",
-            level="error" if fatal else "warning",
+            status=Status.ERROR if fatal else Status.WARNING,
         )

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.errors import NotFound
-from openstack_prep.base.finding import Finding
 from openstack_prep.openshift.check.scene import Scene
 
 IGNITION_SINCE = 4
 RHCOS = 2400  # MiB, about
 
 
-def image_limits(scene: Scene) -> Iterator[Finding]:
+def image_limits(scene: Scene) -> Iterator[Diagnostic]:
     """Yield what the installer's images have no room for."""
     named = scene.cluster.cluster_os_image
     uploads = named is None or "://" in named
@@ -30,11 +30,12 @@ def image_limits(scene: Scene) -> Iterator[Finding]:
         limit, used = usage[name]["limit"], usage[name]["usage"]
         if limit - used < need:
             unit = " MiB" if name == "image_size_total" else ""
-            yield Finding(
+            yield Diagnostic(
+                code="quota.short",
                 where=f"quota.{name}",
                 what=f"{need}{unit} are needed, {max(0, limit - used)} of {limit}{unit} are free",
                 why="Glance refuses an upload of the installer, which stops there",
-                remedy=f"openstack limit list --service glance --project {scene.cloud.project_id}"
+                fix=f"openstack limit list --service glance --project {scene.cloud.project_id}"
                 f"  # as an administrator; then limit set --resource-limit {used + need} with its id",
             )
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.errors import CloudError
-from openstack_prep.base.finding import Finding
 from openstack_prep.core.run import query
 from openstack_prep.openshift.check.scene import Scene
 
@@ -32,22 +32,23 @@ def why_unusable(scene: Scene) -> str:
     return ""
 
 
-def object_store(scene: Scene) -> Iterator[Finding]:
+def object_store(scene: Scene) -> Iterator[Diagnostic]:
     """Yield why it will not be used."""
     why = why_unusable(scene)
     if not why:
         return
     needed = scene.release < IGNITION_UNTIL
-    yield Finding(
+    yield Diagnostic(
+        code="object-store.unusable",
         where="object-store",
         what=why,
         why=f"4.{scene.release} puts the bootstrap's Ignition there, and stops without it" if needed else VOLUME,
-        remedy=_remedy(scene),
-        level="error" if needed else "warning",
+        fix=_fix(scene),
+        status=Status.ERROR if needed else Status.WARNING,
     )
 
 
-def _remedy(scene: Scene) -> str:
+def _fix(scene: Scene) -> str:
     if not scene.cloud.has("object-store"):
         return "nothing, if a volume will do"
     grant = f"openstack role add --user {scene.cloud.user_id} --project {scene.cloud.project_id} {ROLE}"

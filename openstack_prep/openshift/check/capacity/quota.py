@@ -9,8 +9,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping
 
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.errors import CloudError, NotAllowed, NotFound
-from openstack_prep.base.finding import Finding
 from openstack_prep.openshift.check.capacity.need import Need, needs
 from openstack_prep.openshift.check.scene import Scene
 from openstack_prep.resources.compute import quota_stores
@@ -22,7 +22,7 @@ SKIPPED = (
 )
 
 
-def quota(scene: Scene) -> Iterator[Finding]:
+def quota(scene: Scene) -> Iterator[Diagnostic]:
     """Yield each quota of which less is free than needed."""
     wanted = needs(scene)
     for store in STORES:
@@ -31,18 +31,19 @@ def quota(scene: Scene) -> Iterator[Finding]:
             yield from _in_store(scene, store, mine)
 
 
-def _in_store(scene: Scene, store: Store, wanted: Mapping[str, Need]) -> Iterator[Finding]:
+def _in_store(scene: Scene, store: Store, wanted: Mapping[str, Need]) -> Iterator[Diagnostic]:
     try:
         answer = quota_stores.read(scene.cloud, store, scene.cloud.project_id)
     except CloudError as error:
         names = ", ".join(f"{need.number}{unit(name)} {name}" for name, need in wanted.items())
         hidden = isinstance(error, NotAllowed | NotFound)
-        yield Finding(
+        yield Diagnostic(
+            code="quota.unreadable",
             where="quota",
             what=f"could not be read: {error}",
             why=f"needed are {names}; the installer's own check " + ("is skipped, too" if hidden else "fails, too"),
-            remedy=f"openstack quota show --usage {scene.cloud.project_id}  # as an administrator",
-            level="warning" if hidden else "error",
+            fix=f"openstack quota show --usage {scene.cloud.project_id}  # as an administrator",
+            status=Status.UNKNOWN if hidden else Status.ERROR,
         )
         return
     for name, need in wanted.items():
@@ -51,12 +52,13 @@ def _in_store(scene: Scene, store: Store, wanted: Mapping[str, Need]) -> Iterato
             yield _lacking(scene, name, need, there)
 
 
-def _lacking(scene: Scene, name: str, need: Need, there: quota_stores.Quotum) -> Finding:
+def _lacking(scene: Scene, name: str, need: Need, there: quota_stores.Quotum) -> Diagnostic:
     of = unit(name)
     words = quota_stores.set_command(name, there.used + need.number, scene.cloud.project_id)
-    return Finding(
+    return Diagnostic(
+        code="quota.short",
         where=f"quota.{name}",
         what=f"{need.number}{of} are needed ({need.parts}), {there.left} of {there.limit}{of} are free",
         why=SKIPPED,
-        remedy=f"{shlex.join(words)}  # as an administrator; or quota: in the spec, which else sets it back",
+        fix=f"{shlex.join(words)}  # as an administrator; or quota: in the spec, which else sets it back",
     )

@@ -9,8 +9,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.fields import is_address
-from openstack_prep.base.finding import Finding
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.check.network.topology import external_network, listed
 from openstack_prep.openshift.check.scene import Scene
@@ -18,7 +18,7 @@ from openstack_prep.openshift.check.scene import Scene
 INGRESS_SINCE = 6
 
 
-def floating_ips(scene: Scene) -> Iterator[Finding]:
+def floating_ips(scene: Scene) -> Iterator[Diagnostic]:
     """Yield what is wrong with the floating IPs, and which one is missing."""
     cluster = scene.cluster
     places: dict[str, str] = {}
@@ -32,47 +32,51 @@ def floating_ips(scene: Scene) -> Iterator[Finding]:
         yield from _missing(scene)
 
 
-def _one(scene: Scene, where: str, address: str) -> Iterator[Finding]:
+def _one(scene: Scene, where: str, address: str) -> Iterator[Diagnostic]:
     found = listed(scene, "floatingips", floating_ip_address=address)
     mine = [each for each in found if each["project_id"] == scene.cloud.project_id]
     if not found:
-        yield Finding(
+        yield Diagnostic(
+            code="floating-ip.missing",
             where=where,
             what=f"{address} is no floating IP of project {scene.cloud.project_id}",
             why="the installer refuses it, or, when it skips its checks, fails after minutes",
-            remedy=_create(scene),
+            fix=_create(scene),
         )
     elif not mine:
-        yield Finding(
+        yield Diagnostic(
+            code="floating-ip.other-project",
             where=where,
             what=f"{address} belongs to project {found[0]['project_id']}, not to {scene.cloud.project_id}",
             why="the installer does not look whose it is: it would take it from them, or fail to attach it",
-            remedy=_create(scene),
+            fix=_create(scene),
         )
     else:
         yield from _mine(scene, where, mine[0])
 
 
-def _mine(scene: Scene, where: str, raw: Raw) -> Iterator[Finding]:
+def _mine(scene: Scene, where: str, raw: Raw) -> Iterator[Diagnostic]:
     address, network = raw["floating_ip_address"], external_network(scene)
     if raw["port_id"]:
-        yield Finding(
+        yield Diagnostic(
+            code="floating-ip.in-use",
             where=where,
             what=f"{address} is in use: it serves port {raw['port_id']} (status {raw['status']})",
             why="the installer refuses it when it is ACTIVE, and silently takes it from that port when it is DOWN",
-            remedy=scene.openstack("floating", "ip", "unset", "--port", address) + "  # or name another",
+            fix=scene.openstack("floating", "ip", "unset", "--port", address) + "  # or name another",
         )
     elif raw["status"] != "DOWN":
-        yield Finding(
+        yield Diagnostic(
+            code="floating-ip.not-down",
             where=where,
             what=f"{address} serves no port, yet its status is {raw['status']}: left behind by something deleted",
             why="the installer takes only one whose status is DOWN",
-            remedy=scene.openstack("floating", "ip", "delete", address) + "  # and create another",
+            fix=scene.openstack("floating", "ip", "delete", address) + "  # and create another",
         )
     if network is not None and raw["floating_network_id"] != network["id"]:
         what = f"{address} is of network {raw['floating_network_id']}, not of {network['name']!r} ({network['id']})"
         why = "the router of the machines has its gateway elsewhere: attaching it fails"
-        yield Finding(where=where, what=what, why=why, remedy=_create(scene))
+        yield Diagnostic(code="floating-ip.other-network", where=where, what=what, why=why, fix=_create(scene))
 
 
 def _create(scene: Scene) -> str:
@@ -81,25 +85,27 @@ def _create(scene: Scene) -> str:
     return scene.openstack("floating", "ip", "create", name) + "  # and write the address it gives"
 
 
-def _missing(scene: Scene) -> Iterator[Finding]:
+def _missing(scene: Scene) -> Iterator[Diagnostic]:
     """Yield which way in will not be there; both can be wanted so, where machines are reached without NAT."""
     cluster, create = scene.cluster, _create(scene)
     if not cluster.api_floating_ip:
-        yield Finding(
+        yield Diagnostic(
+            code="floating-ip.api-unset",
             where=scene.place("api_floating_ip"),
             what="none is named",
             why="where the machines' network is not routed to here, the installer waits 20 minutes for an API in vain",
-            remedy=create,
-            level="warning",
+            fix=create,
+            status=Status.WARNING,
         )
     if not cluster.ingress_floating_ip:
         fixed = "the installer attaches none before 4.6" if scene.release < INGRESS_SINCE else "none is named"
         later = f"openstack-prep post-ipi --metadata {shlex.quote(str(scene.path.with_name('metadata.json')))}"
         later += " --ingress-ip ADDRESS --wait 3600"
-        yield Finding(
+        yield Diagnostic(
+            code="floating-ip.ingress-unset",
             where=scene.place("ingress_floating_ip") if scene.release >= INGRESS_SINCE else "ingress",
             what=fixed,
             why="the ingress port stays without a floating IP: console and routes answer nobody from outside",
-            remedy=later if scene.release < INGRESS_SINCE else f"{create}; or, while it installs: {later}",
-            level="warning",
+            fix=later if scene.release < INGRESS_SINCE else f"{create}; or, while it installs: {later}",
+            status=Status.WARNING,
         )

@@ -10,7 +10,7 @@ import ipaddress
 import re
 from collections.abc import Iterator, Sequence
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.check.network.topology import listed
 from openstack_prep.openshift.check.scene import Scene
@@ -23,7 +23,7 @@ AGENTS = ("dhcp", "reserved_dhcp_port")
 _VIRTUAL = re.compile(r"(.*)-(?:api|ingress)-port")
 
 
-def ovn(scene: Scene) -> Iterator[Finding]:
+def ovn(scene: Scene) -> Iterator[Diagnostic]:
     """Yield the floating IPs of the project that lead nowhere."""
     project_id = scene.cloud.project_id
     ports = {port["id"]: port for port in listed(scene, "ports", project_id=project_id)}
@@ -33,7 +33,7 @@ def ovn(scene: Scene) -> Iterator[Finding]:
             yield from _unattached(scene, raw, port)
 
 
-def _unattached(scene: Scene, raw: Raw, port: Raw) -> Iterator[Finding]:
+def _unattached(scene: Scene, raw: Raw, port: Raw) -> Iterator[Diagnostic]:
     on_network = listed(scene, "ports", network_id=port["network_id"])
     if _runs(on_network) is False:
         return
@@ -46,12 +46,13 @@ def _unattached(scene: Scene, raw: Raw, port: Raw) -> Iterator[Finding]:
     what = f"{raw['floating_ip_address']} serves {address}, which no machine has and no port's pairs allow"
     what += f" (a network around it does, {', '.join(around)}: not enough)" if around else ""
     why = "OVN translates the address of an unattached port only when another port's allowed address pairs have it"
-    yield Finding(
+    yield Diagnostic(
+        code="pairs.missing",
         where=f"port {port['name']} {port['id']}".replace("  ", " "),
         what=what,
         why=why if sure else f"if this cloud runs OVN, which it does not tell: {why}",
-        remedy=_remedy(scene, port, address),
-        level="error" if sure else "warning",
+        fix=_fix(scene, port, address),
+        status=Status.ERROR if sure else Status.WARNING,
     )
 
 
@@ -67,7 +68,7 @@ def _runs(ports: Sequence[Raw]) -> bool | None:
     return False if agents else None
 
 
-def _remedy(scene: Scene, port: Raw, address: str) -> str:
+def _fix(scene: Scene, port: Raw, address: str) -> str:
     infra_id = _VIRTUAL.fullmatch(port["name"])
     if infra_id and naming.is_infra_id(infra_id[1]):
         cloud = f"--os-cloud {scene.cloud.name}"

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
+from openstack_prep.neutron.addresses import addresses_of
 from openstack_prep.openshift.check.network.networks import overlaps
 from openstack_prep.openshift.check.network.topology import (
-    addresses_of,
     external_network,
     listed,
     machines,
@@ -29,7 +29,7 @@ from openstack_prep.resources.network.uses import INTERFACES
 LEAST_MTU = 1380  # IPv6's own 1280 and 100 that OVN-Kubernetes adds
 
 
-def own_subnet(scene: Scene) -> Iterator[Finding]:
+def own_subnet(scene: Scene) -> Iterator[Diagnostic]:
     """Yield what is wrong with the user's own subnets and their network."""
     where = scene.place("machines_subnets")
     for reference in references(scene):
@@ -37,11 +37,12 @@ def own_subnet(scene: Scene) -> Iterator[Finding]:
         told = reference.id or repr(reference.name)
         if len(found) != 1:
             ids = ", ".join(each["id"] for each in found)
-            yield Finding(
+            yield Diagnostic(
+                code="subnet.ambiguous" if found else "subnet.missing",
                 where=where,
                 what=f"{len(found)} subnets are called {told}: {ids}" if found else f"there is no subnet {told}",
                 why="the installer must find exactly one" if found else "the installer cannot place the machines",
-                remedy=scene.openstack("subnet", "list", "--long") + "  # and write the id of the one you mean",
+                fix=scene.openstack("subnet", "list", "--long") + "  # and write the id of the one you mean",
             )
     subnets = own_subnets(scene)
     for subnet in subnets:
@@ -53,34 +54,37 @@ def own_subnet(scene: Scene) -> Iterator[Finding]:
         yield from _network(scene, where, subnets)
 
 
-def _subnet(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
+def _subnet(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
     cidr, subnet_id = subnet["cidr"], subnet["id"]
     if cidr not in scene.cluster.machine_networks:
         given = ", ".join(scene.cluster.machine_networks)
-        yield Finding(
+        yield Diagnostic(
+            code="machine-network.not-subnet",
             where=scene.place("machine_networks"),
             what=f"{given} is not {cidr}, the network of subnet {subnet_id}",
             why="the installer refuses any other; security rules and virtual addresses are made of it",
-            remedy=f"write {cidr}",
+            fix=f"write {cidr}",
         )
     if subnet["ip_version"] == 4 and not subnet["enable_dhcp"]:
-        yield Finding(
+        yield Diagnostic(
+            code="subnet.no-dhcp",
             where=where,
             what=f"DHCP is off on subnet {subnet_id}",
             why="machines learn their addresses by DHCP",
-            remedy=scene.openstack("subnet", "set", "--dhcp", subnet_id),
+            fix=scene.openstack("subnet", "set", "--dhcp", subnet_id),
         )
     if not subnet["dns_nameservers"]:
-        yield Finding(
+        yield Diagnostic(
+            code="subnet.no-dns-server",
             where=where,
             what=f"subnet {subnet_id} names no DNS servers",
             why="where the cloud's DHCP offers none itself, machines resolve nothing and pull no image",
-            remedy=scene.openstack("subnet", "set", "--dns-nameserver", "ADDRESS", subnet_id),
-            level="warning",
+            fix=scene.openstack("subnet", "set", "--dns-nameserver", "ADDRESS", subnet_id),
+            status=Status.WARNING,
         )
 
 
-def _way_out(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
+def _way_out(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
     """Yield unless a router connects the subnet to the external network."""
     subnet_id, mine = subnet["id"], subnet["project_id"] == scene.cloud.project_id
     interfaces = [
@@ -91,32 +95,36 @@ def _way_out(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
     if not subnet["gateway_ip"]:
         gateway = ipaddress.ip_network(subnet["cidr"]).network_address + 1
         apart = pools_without(subnet, [gateway])
-        yield Finding(
+        yield Diagnostic(
+            code="subnet.no-gateway",
             where=where,
             what=f"subnet {subnet_id} has no gateway",
             why="machines have no way out: they reach neither OpenStack nor a registry",
-            remedy=scene.openstack("subnet", "set", *apart, "--gateway", str(gateway), subnet_id),
+            fix=scene.openstack("subnet", "set", *apart, "--gateway", str(gateway), subnet_id),
         )
     external = external_network(scene)
     if external is None:
         return
     if not interfaces:
-        yield Finding(
+        yield Diagnostic(
+            code="router.missing",
             where=where,
-            what=f"no router has an interface in subnet {subnet_id}" + ("" if mine else ", as far as you may see"),
+            what=f"no router has an interface in subnet {subnet_id}"
+            + ("" if mine else ", as far as these credentials show"),
             why=f"floating IPs of {external['name']!r} cannot be attached to ports there",
-            remedy=scene.openstack("router", "add", "subnet", "ROUTER", subnet_id),
-            level="error" if mine else "warning",
+            fix=scene.openstack("router", "add", "subnet", "ROUTER", subnet_id),
+            status=Status.ERROR if mine else Status.WARNING,
         )
     for router in _routers(scene, interfaces):
         beyond = (router["external_gateway_info"] or {}).get("network_id")
         if beyond != external["id"]:
             has = f"has its gateway on network {beyond}" if beyond else "has no external gateway"
-            yield Finding(
+            yield Diagnostic(
+                code="router.other-gateway" if beyond else "router.no-gateway",
                 where=where,
                 what=f"router {router['name']} {router['id']} of subnet {subnet_id} {has}",
                 why=f"floating IPs of {external['name']!r} cannot be attached to ports there",
-                remedy=scene.openstack("router", "set", "--external-gateway", external["id"], router["id"]),
+                fix=scene.openstack("router", "set", "--external-gateway", external["id"], router["id"]),
             )
 
 
@@ -125,7 +133,7 @@ def _routers(scene: Scene, interfaces: list[Raw]) -> list[Raw]:
     return [router for port in interfaces for router in listed(scene, "routers", id=port["device_id"])]
 
 
-def _around(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
+def _around(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
     """Yield networks that machines can reach now, and will not when pods or services have their addresses."""
     routers = _routers(scene, router_interfaces(scene, subnet["network_id"]))
     reached = {each["destination"]: f"a host route of subnet {subnet['id']}" for each in subnet["host_routes"]}
@@ -140,88 +148,102 @@ def _around(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
         if block.prefixlen == 0 or destination == subnet["cidr"]:
             continue
         for field, own in overlaps(scene, block, ("cluster_networks", "service_networks")):
-            yield Finding(
+            yield Diagnostic(
+                code="network.overlap",
                 where=field,
                 what=f"{own} overlaps {destination}, {told}",
                 why="what lies there cannot be reached from the cluster",
-                remedy=f"write a network apart from {destination}",
-                level="warning",
+                fix=f"write a network apart from {destination}",
+                status=Status.WARNING,
             )
 
 
-def _room(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
+def _room(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
     """Yield when the allocation pools run out; ports of others that these credentials do not see count as free."""
     ports = listed(scene, "ports", network_id=subnet["network_id"])
     used = {int(each) for port in ports for each in addresses_of(port) if each.version == subnet["ip_version"]}
     ends = [(int(first), int(last)) for first, last in pools(subnet)]
     free = sum(last - first + 1 - sum(first <= each <= last for each in used) for first, last in ends)
     if free < machines(scene):
-        yield Finding(
+        yield Diagnostic(
+            code="subnet.full",
             where=where,
             what=f"the allocation pools of subnet {subnet['id']} have {free} addresses left for "
             f"{machines(scene)} machines, the bootstrap machine being one",
             why="the last machines get none",
-            remedy=scene.openstack("subnet", "set", "--allocation-pool", "start=ADDRESS,end=ADDRESS", subnet["id"]),
+            fix=scene.openstack("subnet", "set", "--allocation-pool", "start=ADDRESS,end=ADDRESS", subnet["id"]),
         )
 
 
-def _network(scene: Scene, where: str, subnets: list[Raw]) -> Iterator[Finding]:
+def _network(scene: Scene, where: str, subnets: list[Raw]) -> Iterator[Diagnostic]:
     network_ids = {each["network_id"] for each in subnets}
     if len(network_ids) > 1:
-        yield Finding(
+        yield Diagnostic(
+            code="subnet.other-network",
             where=where,
             what=f"the subnets are of different networks: {', '.join(sorted(network_ids))}",
             why="a machine has one port with an address of each",
-            remedy="name two subnets of one network",
+            fix="name two subnets of one network",
         )
     yield from _named(scene, network_ids)
     for network in (each for one in sorted(network_ids) for each in listed(scene, "networks", id=one)):
         yield from _fitting(scene, where, network, subnets)
 
 
-def _named(scene: Scene, network_ids: set[str]) -> Iterator[Finding]:
+def _named(scene: Scene, network_ids: set[str]) -> Iterator[Diagnostic]:
     """Yield when the network that is named beside the subnets is not theirs."""
     reference = scene.cluster.machines_network
     meant = matches(scene, "networks", reference) if reference else ()
     if reference and len(meant) != 1:
         told = reference.id or repr(reference.name)
-        what = f"{len(meant)} networks are called {told}" if meant else f"there is no network {told}"
-        remedy = scene.openstack("network", "list") + "  # and write the id of the one you mean"
-        yield Finding(where=scene.place("machines_network"), what=what, why="it must be exactly one", remedy=remedy)
+        yield Diagnostic(
+            code="network.ambiguous" if meant else "network.missing",
+            where=scene.place("machines_network"),
+            what=f"{len(meant)} networks are called {told}" if meant else f"there is no network {told}",
+            why="the installer must find exactly one",
+            fix=scene.openstack("network", "list") + "  # and write the id of the one you mean",
+        )
     for other in (each for each in meant if len(meant) == 1 and each["id"] not in network_ids):
-        what = f"{other['id']} is not the network of the subnet, {', '.join(sorted(network_ids))}"
-        why, remedy = "the installer finds no such subnet there", f"write {min(network_ids)}, or leave it out"
-        yield Finding(where=scene.place("machines_network"), what=what, why=why, remedy=remedy)
+        yield Diagnostic(
+            code="network.not-of-subnet",
+            where=scene.place("machines_network"),
+            what=f"{other['id']} is not the network of the subnet, {', '.join(sorted(network_ids))}",
+            why="the installer does not find the subnet there",
+            fix=f"write {min(network_ids)}, or leave the network out",
+        )
 
 
-def _fitting(scene: Scene, where: str, network: Raw, subnets: list[Raw]) -> Iterator[Finding]:
+def _fitting(scene: Scene, where: str, network: Raw, subnets: list[Raw]) -> Iterator[Diagnostic]:
     """Yield what of a network keeps machines out."""
     six = any(each["ip_version"] == 6 for each in subnets)
     if six and network["mtu"] < LEAST_MTU:
-        yield Finding(
+        yield Diagnostic(
+            code="network.mtu-too-small",
             where=where,
             what=f"the MTU of network {network['id']} is {network['mtu']}",
             why=f"the installer refuses less than {LEAST_MTU} with IPv6",
-            remedy=scene.openstack("network", "set", "--mtu", str(LEAST_MTU), network["id"]),
+            fix=scene.openstack("network", "set", "--mtu", str(LEAST_MTU), network["id"]),
         )
     if (
         network["project_id"] != scene.cloud.project_id
         and len(subnets) == 1
         and scene.cluster.load_balancer != "UserManaged"
     ):
-        yield Finding(
+        yield Diagnostic(
+            code="network.other-project",
             where=where,
             what=f"network {network['id']} belongs to project {network['project_id']}",
             why="by Neutron's own policy only that project and administrators may choose a port's address there, "
             "and the virtual addresses' ports have chosen ones",
-            remedy="ask its administrator whether the policy create_port:fixed_ips:ip_address allows it, "
+            fix="ask its administrator whether the policy create_port:fixed_ips:ip_address allows it, "
             "or name a network of this project",
-            level="warning",
+            status=Status.WARNING,
         )
     if network.get("port_security_enabled") is False:
-        yield Finding(
+        yield Diagnostic(
+            code="port-security.off",
             where=where,
             what=f"port security is off on network {network['id']}",
             why="Neutron refuses security groups and allowed address pairs there, so machines get no ports",
-            remedy=scene.openstack("network", "set", "--enable-port-security", network["id"]),
+            fix=scene.openstack("network", "set", "--enable-port-security", network["id"]),
         )

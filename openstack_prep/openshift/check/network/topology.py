@@ -11,14 +11,12 @@ from typing import Any
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.core.run import query
+from openstack_prep.neutron.addresses import Address, Block
 from openstack_prep.openshift.check.capacity.machines import groups
 from openstack_prep.openshift.check.scene import Scene
 from openstack_prep.openshift.install_config import Reference
 from openstack_prep.openshift.install_config.machine_rules import ids
 from openstack_prep.resources.network.uses import INTERFACES
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Block = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 DNS_VIP_UNTIL = 6
 """Up to 4.5 a third virtual address serves names within the cluster."""
@@ -64,10 +62,6 @@ def own_subnets(scene: Scene) -> list[Raw]:
 def router_interfaces(scene: Scene, network_id: str) -> list[Raw]:
     """Return the ports by which routers reach a network, those that these credentials see."""
     return [port for port in listed(scene, "ports", network_id=network_id) if port["device_owner"] in INTERFACES]
-
-
-def addresses_of(port: Raw) -> list[Address]:
-    return [ipaddress.ip_address(each["ip_address"]) for each in port["fixed_ips"]]
 
 
 def blocks(given: Iterable[str]) -> list[Block]:

@@ -44,10 +44,14 @@ def test_findings_have_their_lines_and_are_counted(folder: Path, capsys: pytest.
     assert main(["check", "--release", "4.18", "--os-cloud", "lab"]) == 1
     out = capsys.readouterr().out
     assert out.startswith(
-        "error: install-config.yaml:4: controlPlane.replicas: the installer makes no 5, only 3\n  why: "
+        "error: install-config.yaml:4: controlPlane.replicas: the installer makes no 5, only 3 "
+        "[install-config.invalid]\n  why: "
     )
     assert "\nwarning: install-config.yaml:6: compute[0].nonsense: is unknown to 4.18" in out
-    assert "\nwarning: --os-cloud: is 'lab', while the installer takes 'nobodys', which was checked\n" in out
+    assert (
+        "\nwarning: --os-cloud: is 'lab', while the installer takes 'nobodys', which was checked "
+        "[environment.other-cloud]\n" in out
+    )
     assert out.endswith("\ninstall-config.yaml for 4.18 in cloud 'nobodys': 2 errors, 2 warnings\n")
 
 

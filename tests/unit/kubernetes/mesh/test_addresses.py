@@ -22,7 +22,7 @@ def test_every_node_may_use_the_mesh_address() -> None:
     (found,) = own_addresses(scene(), side("two", TWO, *well, node(3), node(4), mesh_address="10.2.0.200"))
     assert found.what == "the ports two-3, two-4 have no allowed address pair for the mesh address 10.2.0.200"
     set_pair = f"{OPENSTACK} port set --allowed-address ip-address=10.2.0.200"
-    assert found.remedy.partition("  # ")[0] == f"{set_pair} two-3 && {set_pair} two-4"
+    assert found.fix.partition("  # ")[0] == f"{set_pair} two-3 && {set_pair} two-4"
 
 
 def test_the_mesh_address_is_among_the_nodes() -> None:
@@ -30,14 +30,14 @@ def test_the_mesh_address_is_among_the_nodes() -> None:
     assert found.what == "the mesh address 10.9.0.200 lies in no subnet of the nodes: 10.2.0.0/24"
     announced = side("two", TWO, node(0, "10.9.0.200"), mesh_address="10.9.0.200", by_bgp=True)
     (found,) = own_addresses(scene(), announced)
-    assert (found.level, found.remedy) == ("warning", "look on the routers for a route to 10.9.0.200")
+    assert (found.status, found.fix) == ("warning", "look on the routers for a route to 10.9.0.200")
 
 
 def test_every_node_may_send_as_its_pods() -> None:
     assert list(own_addresses(scene(), side("two", TWO, node(0, "10.66.3.0/24"), pod_networks=PODS))) == []
     (found,) = own_addresses(scene(), side("two", TWO, node(0), pod_networks=PODS))
     assert found.what == "the ports two-0 have no allowed address pair for pods' 10.66.0.0/16"
-    assert found.remedy.startswith(f"{OPENSTACK} port set --allowed-address ip-address=10.66.0.0/16 two-0  # ")
+    assert found.fix.startswith(f"{OPENSTACK} port set --allowed-address ip-address=10.66.0.0/16 two-0  # ")
 
 
 def routes(*routers: dict[str, Any]) -> list[tuple[str, str]]:
@@ -50,7 +50,7 @@ def routes(*routers: dict[str, Any]) -> list[tuple[str, str]]:
         interfaces += [*transit, interface("r2", TWO)]
     around = scene(subnets=[ONE, TWO, TRANSIT], interfaces=interfaces, routers=routers)
     two = side("two", TWO, node(0), node(1), pod_networks=PODS)
-    return [(each.what, each.remedy) for each in pod_routes(around, side("one", ONE), two)]
+    return [(each.what, each.fix) for each in pod_routes(around, side("one", ONE), two)]
 
 
 def test_the_router_beside_the_nodes_leads_to_the_pods_of_each() -> None:

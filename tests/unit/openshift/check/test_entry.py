@@ -27,7 +27,7 @@ def write(path: Path, **settings: str) -> Path:
 
 
 def told(cloud: str = "lab") -> list[str]:
-    return [f"{each.level} {each.where}: {each.what}" for each in entry(cloud)]
+    return [f"{each.status} {each.where}: {each.what}" for each in entry(cloud)]
 
 
 def path_of(cloud: str) -> Path:
@@ -73,7 +73,7 @@ def test_a_file_that_is_named_and_not_there(home: Path, monkeypatch: pytest.Monk
     write(home / "work" / "clouds.yaml")
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", "/nowhere/clouds.yaml")
     (said,) = entry("lab")
-    assert (said.level, said.where) == ("warning", "OS_CLIENT_CONFIG_FILE")
+    assert (said.status, said.where) == ("warning", "OS_CLIENT_CONFIG_FILE")
     assert str(home / "work" / "clouds.yaml") in said.why
 
 

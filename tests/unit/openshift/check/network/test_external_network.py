@@ -57,7 +57,7 @@ def test_two_of_one_name_of_which_one_is_external(neutron: Neutron) -> None:
     neutron.add("networks", NETWORK, id="n9", name="external", project_id="theirs")
     (finding,) = external_network(neutron.scene())
     assert finding.what == "2 networks are called 'external': x1 of project admin-project, n9 of project theirs"
-    assert finding.level == "warning"
+    assert finding.status == "warning"
     assert "skip all its checks" in finding.why
     assert "it takes any of them" not in finding.why
 
@@ -65,7 +65,7 @@ def test_two_of_one_name_of_which_one_is_external(neutron: Neutron) -> None:
 def test_two_external_ones_of_one_name(neutron: Neutron) -> None:
     neutron.add("networks", NETWORK, id="x2", name="external", **{"router:external": True})
     (finding,) = external_network(neutron.scene())
-    assert finding.level == "error"
+    assert finding.status == "error"
     assert finding.why.endswith("then it takes any of them")
 
 

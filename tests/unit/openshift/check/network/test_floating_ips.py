@@ -64,5 +64,7 @@ def test_what_is_no_address_is_not_looked_for(neutron: Neutron) -> None:
 
 def test_before_4_6_the_installer_attaches_none_to_ingress(neutron: Neutron) -> None:
     said = list(floating_ips(neutron.scene(release="4.5", api_floating_ip=API)))
-    assert [str(each).splitlines()[0] for each in said] == ["warning: ingress: the installer attaches none before 4.6"]
-    assert said[0].remedy.startswith("openstack-prep post-ipi --metadata ")
+    assert [(each.status, each.where, each.code) for each in said] == [
+        ("warning", "ingress", "floating-ip.ingress-unset")
+    ]
+    assert said[0].fix.startswith("openstack-prep post-ipi --metadata ")

@@ -84,8 +84,10 @@ def test_what_is_just_enough(neutron: Neutron, fields: dict[str, Any], found: in
 
 def test_subnets_that_are_not_shown(neutron: Neutron) -> None:
     neutron.kept["subnets"].clear()
-    (said,) = neutron.found(networks)
-    assert said.startswith("warning platform.openstack.externalNetwork: these credentials see no subnet of 'external'")
+    (found,) = networks(neutron.scene())
+    assert (found.code, found.status) == ("access.denied", "unknown")
+    assert found.where == "platform.openstack.externalNetwork"
+    assert "'external'" in found.what
 
 
 def test_services_of_the_cloud(neutron: Neutron, services: requests_mock.Mocker) -> None:

@@ -5,8 +5,13 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.openshift.verify.rules import admission
+from openstack_prep.neutron.rules import Admission, Traffic
+from openstack_prep.neutron.rules import admission as of_traffic
 from tests.unit.openshift.verify.scene import rule
+
+
+def admission(rules: list[dict[str, Any]], tcp: int, version: int) -> Admission:
+    return of_traffic(rules, Traffic(direction="ingress", version=version, protocol="tcp", number=tcp))
 
 
 @pytest.mark.parametrize(
