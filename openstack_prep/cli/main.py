@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from openstack_prep.base.errors import PrepError
-from openstack_prep.cli import writing
+from openstack_prep.cli import explain, writing
 from openstack_prep.cli.kubernetes import address_pairs, rke, rke_mesh, rke_render
 from openstack_prep.cli.openshift import check, cleanup, ipi, names, post_ipi, pre_ipi, tools, verify, wait_for
 from openstack_prep.cli.project import audit, credential, export, unlock, verbs
@@ -46,6 +46,7 @@ COMMANDS = (
     rke_render,
     rke_mesh,
     credential,
+    explain,
     writing,
 )
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from openstack_prep.base.diagnostic import Diagnostic, Status, errors, summary
 from openstack_prep.base.raw import Values
 
-INDENT = 26
-"""Column of the text after a status and the name of a link."""
+INDENT = 28
+"""Columns of a status and of the name of a link, after the first one."""
 
 
 def ok(where: str, what: str) -> Diagnostic:
@@ -79,4 +79,4 @@ def _tree(chain: Chain) -> Iterator[str]:
         mark = link.status.upper() if link.status is Status.ERROR else link.status.value
         yield f"{'└─' if last else '├─'} {mark:<7}  {link.where:<15}  {link.text}"
         for line in link.advice:
-            yield f"{' ' if last else '│'}{'':<{INDENT + 1}} {line}"
+            yield f"{' ' if last else '│'}{'':<{INDENT}}{line}"
