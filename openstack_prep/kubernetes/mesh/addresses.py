@@ -11,55 +11,55 @@ from collections.abc import Iterator, Sequence
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.mesh.routing import longest
-from openstack_prep.kubernetes.mesh.scene import Scene, Side, block_of
+from openstack_prep.kubernetes.mesh.scene import MeshCluster, Scene, block_of
 from openstack_prep.neutron.addresses import Block, addresses_of
 from openstack_prep.neutron.pairs import allows
 
 FOR_ALL = "  # or put address_pairs into the spec, which nodes to come get, too"
 
 
-def own_addresses(scene: Scene, side: Side) -> Iterator[Diagnostic]:
+def own_addresses(scene: Scene, cluster: MeshCluster) -> Iterator[Diagnostic]:
     """Yield what keeps a cluster's nodes from answering by its mesh address, or from sending as its pods."""
-    if side.mesh_address:
-        address = ipaddress.ip_address(side.mesh_address)
-        on = [each for each in side.subnets if address in block_of(each)]
-        if not on and side.subnets:
-            there = ", ".join(each["cidr"] for each in side.subnets)
+    if cluster.mesh_address:
+        address = ipaddress.ip_address(cluster.mesh_address)
+        on = [each for each in cluster.subnets if address in block_of(each)]
+        if not on and cluster.subnets:
+            there = ", ".join(each["cidr"] for each in cluster.subnets)
             yield Diagnostic(
                 code="mesh-address.outside-subnet",
-                where=side.name,
+                where=cluster.name,
                 what=f"the mesh address {address} lies in no subnet of the nodes: {there}",
                 why="whether the routers learn of it by BGP cannot be seen from here"
-                if side.by_bgp
+                if cluster.by_bgp
                 else "no router leads there, and no node of the others' is answered",
                 fix=f"look on the routers for a route to {address}"
-                if side.by_bgp
+                if cluster.by_bgp
                 else f"choose an address out of {there}",
-                status=Status.WARNING if side.by_bgp else Status.ERROR,
+                status=Status.WARNING if cluster.by_bgp else Status.ERROR,
             )
-        yield from _pairs(scene, side, ipaddress.ip_network(address), "the mesh address")
-    for each in map(ipaddress.ip_network, side.pod_networks):
-        yield from _pairs(scene, side, each, "pods'")
+        yield from _pairs(scene, cluster, ipaddress.ip_network(address), "the mesh address")
+    for each in map(ipaddress.ip_network, cluster.pod_networks):
+        yield from _pairs(scene, cluster, each, "pods'")
 
 
-def _pairs(scene: Scene, side: Side, wanted: Block, told: str) -> Iterator[Diagnostic]:
+def _pairs(scene: Scene, cluster: MeshCluster, wanted: Block, told: str) -> Iterator[Diagnostic]:
     """Yield the ports that may not use any address of a network."""
-    of_version = (port for port in side.ports if any(each.version == wanted.version for each in addresses_of(port)))
+    of_version = (port for port in cluster.ports if any(each.version == wanted.version for each in addresses_of(port)))
     missing = [port for port in of_version if not allows(port, wanted)]
     if missing:
         pair = f"ip-address={wanted[0] if wanted.num_addresses == 1 else wanted}"
         commands = [scene.openstack("port", "set", "--allowed-address", pair, port["id"]) for port in missing]
         yield Diagnostic(
             code="pairs.missing",
-            where=side.name,
-            what=f"the ports {side.port_names(port['id'] for port in missing)} have no allowed address pair for {told} "
-            f"{pair.removeprefix('ip-address=')}",
+            where=cluster.name,
+            what=f"the ports {cluster.port_names(port['id'] for port in missing)} have no allowed address pair for "
+            f"{told} {pair.removeprefix('ip-address=')}",
             why="Neutron drops what a node sends by an address that is not allowed to its port",
             fix=" && ".join(commands) + FOR_ALL,
         )
 
 
-def pod_routes(scene: Scene, one: Side, other: Side) -> Iterator[Diagnostic]:
+def pod_routes(scene: Scene, one: MeshCluster, other: MeshCluster) -> Iterator[Diagnostic]:
     """Yield the routers on the way that do not know by which node pods of the other cluster are reached."""
     for block in map(ipaddress.ip_network, other.pod_networks):
         for source in one.subnets:
@@ -67,7 +67,7 @@ def pod_routes(scene: Scene, one: Side, other: Side) -> Iterator[Diagnostic]:
                 yield from _of_way(scene, source, one, other, block)
 
 
-def _of_way(scene: Scene, source: Raw, one: Side, other: Side, block: Block) -> Iterator[Diagnostic]:
+def _of_way(scene: Scene, source: Raw, one: MeshCluster, other: MeshCluster, block: Block) -> Iterator[Diagnostic]:
     interface = scene.interface_at([source["network_id"]], ipaddress.ip_address(source["gateway_ip"]))
     passed: set[str] = set()
     while interface is not None and interface["device_id"] not in passed:
@@ -91,7 +91,7 @@ def _of_way(scene: Scene, source: Raw, one: Side, other: Side, block: Block) -> 
 
 
 def _last(
-    scene: Scene, router_id: str, routes: Sequence[Raw], one: Side, other: Side, block: Block
+    scene: Scene, router_id: str, routes: Sequence[Raw], one: MeshCluster, other: MeshCluster, block: Block
 ) -> Iterator[Diagnostic]:
     """Yield when a router beside the nodes does not lead to the pods of each."""
     hops = {
@@ -106,7 +106,7 @@ def _last(
 
 
 def _missing(
-    scene: Scene, router_id: str, one: Side, other: Side, block: Block, routes: Sequence[tuple[str, str]]
+    scene: Scene, router_id: str, one: MeshCluster, other: MeshCluster, block: Block, routes: Sequence[tuple[str, str]]
 ) -> Diagnostic:
     options = [word for cidr, hop in routes for word in ("--route", f"destination={cidr},gateway={hop}")]
     hint = "" if str(block) == routes[0][0] else "  # kubectl get nodes -o wide; kubectl get node NAME -o yaml: podCIDR"

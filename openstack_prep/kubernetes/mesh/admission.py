@@ -13,7 +13,7 @@ from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.cilium import Passage
 from openstack_prep.kubernetes.mesh import passages
-from openstack_prep.kubernetes.mesh.scene import Scene, Side
+from openstack_prep.kubernetes.mesh.scene import MeshCluster, Scene
 from openstack_prep.neutron.addresses import Block, addresses_of, covers
 from openstack_prep.neutron.rules import Traffic
 from openstack_prep.neutron.rules import admission as admitted
@@ -30,14 +30,14 @@ class Peer:
     groups: frozenset[str] = frozenset()
 
 
-def admission(scene: Scene, one: Side, other: Side, passage: Passage) -> Iterator[Diagnostic]:
+def admission(scene: Scene, one: MeshCluster, other: MeshCluster, passage: Passage) -> Iterator[Diagnostic]:
     """Yield where something does not get out of one cluster's nodes, or into the other's."""
     versions = {each["ip_version"] for each in one.subnets} & {each["ip_version"] for each in other.subnets}
     for version in sorted(versions):
         receivers = _receivers(other, passage, version)
         if receivers or _anywhere(passage):
-            yield from Gate(scene, passage, version, "egress", one).closed(receivers)
-            yield from Gate(scene, passage, version, "ingress", other).closed(_peers(one, passage, version))
+            yield from GroupFilter(scene, passage, version, "egress", one).blocked(receivers)
+            yield from GroupFilter(scene, passage, version, "ingress", other).blocked(_peers(one, passage, version))
 
 
 def _anywhere(passage: Passage) -> bool:
@@ -45,28 +45,28 @@ def _anywhere(passage: Passage) -> bool:
     return passage.target == "mesh address" and passage.address is None
 
 
-def _peers(side: Side, passage: Passage, version: int) -> list[Peer]:
+def _peers(cluster: MeshCluster, passage: Passage, version: int) -> list[Peer]:
     """Return the nodes of a cluster, or its pods."""
     if passage.target == "pods":
-        networks = map(ipaddress.ip_network, side.pod_networks)
+        networks = map(ipaddress.ip_network, cluster.pod_networks)
         return [Peer(each, each) for each in networks if each.version == version]
     found = []
-    for port in side.ports:
+    for port in cluster.ports:
         for address in addresses_of(port):
             if address.version == version:
-                found.append(_peer(side, ipaddress.ip_network(address), frozenset(port["security_groups"])))
+                found.append(_peer(cluster, ipaddress.ip_network(address), frozenset(port["security_groups"])))
     return found
 
 
-def _peer(side: Side, block: Block, groups: frozenset[str] = frozenset()) -> Peer:
-    return Peer(block, next((each for each in side.blocks(block.version) if covers(each, block)), block), groups)
+def _peer(cluster: MeshCluster, block: Block, groups: frozenset[str] = frozenset()) -> Peer:
+    return Peer(block, next((each for each in cluster.blocks(block.version) if covers(each, block)), block), groups)
 
 
-def _receivers(side: Side, passage: Passage, version: int) -> list[Peer]:
+def _receivers(cluster: MeshCluster, passage: Passage, version: int) -> list[Peer]:
     if passage.target != "mesh address":
-        return _peers(side, passage, version)
+        return _peers(cluster, passage, version)
     block: Block | None = ipaddress.ip_network(passage.address) if passage.address else None
-    return [_peer(side, block)] if block is not None and block.version == version else []
+    return [_peer(cluster, block)] if block is not None and block.version == version else []
 
 
 def _whom(peers: Sequence[Peer], lacking: Sequence[Peer], within: Block) -> str:
@@ -77,19 +77,19 @@ def _whom(peers: Sequence[Peer], lacking: Sequence[Peer], within: Block) -> str:
 
 
 @dataclass(frozen=True)
-class Gate:
+class GroupFilter:
     """What the groups of one cluster's nodes let through of one thing, in one direction."""
 
     scene: Scene
     passage: Passage
     version: int
     direction: str
-    side: Side
+    cluster: MeshCluster
 
-    def closed(self, peers: Sequence[Peer]) -> Iterator[Diagnostic]:
+    def blocked(self, peers: Sequence[Peer]) -> Iterator[Diagnostic]:
         """Yield the ports that do not let it through to or from all of the others."""
         by_groups: dict[frozenset[str], list[Raw]] = {}
-        for port in self.side.ports:
+        for port in self.cluster.ports:
             if port.get("port_security_enabled", True):
                 by_groups.setdefault(frozenset(port["security_groups"]), []).append(port)
         shut: dict[tuple[str, str], tuple[set[str], list[Raw]]] = {}  # one rule may be enough for several groups' ports
@@ -125,7 +125,7 @@ class Gate:
     # --- diagnostics -----------------------------------------------------------------------------
 
     def _blocks(self, groups: Iterable[str], ports: Sequence[Raw], whom: str, fix: str) -> Diagnostic:
-        told = f"the ports {self.side.port_names(port['id'] for port in ports)}"
+        told = f"the ports {self.cluster.port_names(port['id'] for port in ports)}"
         names = ", ".join(sorted(self.scene.groups[each]["name"] for each in groups))
         way = f"{passages.told(self.passage)} {WORDS[self.direction]} {whom}"
         nothing = f"{told} have port security and no security group: nothing gets in or out"
@@ -134,11 +134,11 @@ class Gate:
 
     def _rule(self, groups: Iterable[str], within: Block) -> str:
         """Return the command for a rule more, in the group that is most the cluster's own."""
-        of_all = set.intersection(*(set(port["security_groups"]) for port in self.side.ports))
+        of_all = set.intersection(*(set(port["security_groups"]) for port in self.cluster.ports))
         raw = (self.scene.groups[each] for each in groups)
 
         def rank(group: Raw) -> tuple[bool, bool, bool, str]:
-            foreign = group["project_id"] != self.side.ports[0]["project_id"]
+            foreign = group["project_id"] != self.cluster.ports[0]["project_id"]
             return foreign, group["name"] == "default", group["id"] not in of_all, group["name"]
 
         best = min(raw, key=rank)
@@ -154,8 +154,8 @@ class Gate:
 
     def _group(self, ports: Sequence[Raw]) -> str:
         """Return the commands that give ports a group: that of the other nodes, or a new one."""
-        others = [each for port in self.side.ports for each in port["security_groups"]]
-        name = others[0] if others else f"mesh-{self.side.name}"
+        others = [each for port in self.cluster.ports for each in port["security_groups"]]
+        name = others[0] if others else f"mesh-{self.cluster.name}"
         owner = self.scene.for_owner(ports[0])
         commands = [] if others else [self.scene.openstack("security", "group", "create", *owner, name)]
         commands += [self.scene.openstack("port", "set", "--security-group", name, port["id"]) for port in ports]
@@ -165,7 +165,7 @@ class Gate:
         return Diagnostic(
             code="security-group.unreadable",
             where=self._where,
-            what=f"security group {', '.join(groups)} of the ports {self.side.port_names(p['id'] for p in ports)} "
+            what=f"security group {', '.join(groups)} of the ports {self.cluster.port_names(p['id'] for p in ports)} "
             f"is not yours to see: whether it lets {passages.told(self.passage)} through cannot be told",
             why=self.passage.why,
             fix="look with an administrator's --os-cloud",

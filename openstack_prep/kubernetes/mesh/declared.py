@@ -68,8 +68,8 @@ def as_declared(scene: Scene, clusters: Iterable[tuple[Declared, str | None]]) -
     return replace(scene, groups=groups)
 
 
-def mended(found: Iterable[Diagnostic], left: Iterable[Diagnostic], path: str) -> Iterator[Diagnostic]:
-    """Yield findings; those that are not left once all is as the spec declares it are mended by that.
+def fixed_by_spec(found: Iterable[Diagnostic], left: Iterable[Diagnostic], path: str) -> Iterator[Diagnostic]:
+    """Yield findings; those that are not left once all is as the spec declares it are fixed_by_spec by that.
 
     By hand it would be without our record, and destroy would leave it.
     """

@@ -14,14 +14,14 @@ from openstack_prep.kubernetes.mesh.addresses import own_addresses, pod_routes
 from openstack_prep.kubernetes.mesh.admission import admission
 from openstack_prep.kubernetes.mesh.inside import inside
 from openstack_prep.kubernetes.mesh.routing import routing
-from openstack_prep.kubernetes.mesh.scene import Scene, Side
+from openstack_prep.kubernetes.mesh.scene import MeshCluster, Scene
 
 
 @dataclass(frozen=True, kw_only=True)
 class Examination:
     """Clusters of a mesh, what must get through between them, and what stands in the way."""
 
-    sides: tuple[Side, ...]
+    clusters: tuple[MeshCluster, ...]
     passages: tuple[Passage, ...]
     findings: tuple[Diagnostic, ...]
     """Errors first."""
@@ -34,7 +34,7 @@ class Examination:
     def data(self) -> Values:
         """Return it as plain data."""
         return {
-            "clusters": [each.name for each in self.sides],
+            "clusters": [each.name for each in self.clusters],
             "ok": self.ok,
             "required": [asdict(each) for each in self.passages],
             "findings": [each.data() for each in self.findings],
@@ -49,7 +49,7 @@ class Examination:
                 yield passages.row(each, both_ways=back)
 
     def __str__(self) -> str:
-        end = f"{', '.join(each.name for each in self.sides)}: {summary(self.findings)}"
+        end = f"{', '.join(each.name for each in self.clusters)}: {summary(self.findings)}"
         return "\n".join([*_table([HEADER, *self.rows()]), "", *map(str, self.findings), end])
 
 
@@ -81,25 +81,27 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 def examine(scene: Scene, members: Sequence[Member], nodes: Mapping[str, Nodes]) -> Examination:
     """Judge what was read of the nodes of clusters, by the clusters' names: pure."""
     needed = required(members)
-    sides = {each.name: side_of(each, nodes[each.name]) for each in members}
+    clusters = {each.name: mesh_cluster(each, nodes[each.name]) for each in members}
     ways = [
-        each for pair in permutations(sides.values(), 2) for each in (*routing(scene, *pair), *pod_routes(scene, *pair))
+        each
+        for pair in permutations(clusters.values(), 2)
+        for each in (*routing(scene, *pair), *pod_routes(scene, *pair))
     ]
-    found = [each for side in sides.values() for each in own_addresses(scene, side)]
+    found = [each for cluster in clusters.values() for each in own_addresses(scene, cluster)]
     found += _each_command_once(ways)
     for passage in needed:
-        found += admission(scene, sides[passage.source], sides[passage.to], passage)
+        found += admission(scene, clusters[passage.source], clusters[passage.to], passage)
     for member in members:
-        found += inside(scene, sides[member.name], member, needed)
+        found += inside(scene, clusters[member.name], member, needed)
     return Examination(
-        sides=tuple(sides.values()), passages=tuple(needed), findings=tuple(by_weight(_each_command_once(found)))
+        clusters=tuple(clusters.values()), passages=tuple(needed), findings=tuple(by_weight(_each_command_once(found)))
     )
 
 
-def side_of(member: Member, nodes: Nodes) -> Side:
+def mesh_cluster(member: Member, nodes: Nodes) -> MeshCluster:
     """Return a cluster of the mesh as its neighbours see it."""
     cilium, pods = member.cilium, member.cluster.cluster_cidr
-    return Side(
+    return MeshCluster(
         name=member.name,
         ports=nodes.ports,
         subnets=nodes.subnets,

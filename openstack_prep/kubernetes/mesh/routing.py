@@ -12,20 +12,20 @@ from typing import TypeVar
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
-from openstack_prep.kubernetes.mesh.mending import Fix
-from openstack_prep.kubernetes.mesh.scene import Scene, Side, block_of
+from openstack_prep.kubernetes.mesh.fixes import FixCommands
+from openstack_prep.kubernetes.mesh.scene import MeshCluster, Scene, block_of
 from openstack_prep.neutron.addresses import Address, Block, addresses_of, covers
 
 T = TypeVar("T")
 
 
-def routing(scene: Scene, one: Side, other: Side) -> Iterator[Diagnostic]:
+def routing(scene: Scene, one: MeshCluster, other: MeshCluster) -> Iterator[Diagnostic]:
     """Yield what keeps the packets of one cluster's nodes from the other's nodes."""
     for source in one.subnets:
         for target in other.subnets:
             if source["ip_version"] == target["ip_version"] and source["id"] != target["id"]:
-                yield from Way(scene, f"{one.name} to {other.name}", source, target).broken()
-    versions = ({each["ip_version"] for each in side.subnets} for side in (one, other))
+                yield from PacketPath(scene, f"{one.name} to {other.name}", source, target).broken()
+    versions = ({each["ip_version"] for each in cluster.subnets} for cluster in (one, other))
     if one.subnets and other.subnets and set.isdisjoint(*versions):
         yield Diagnostic(
             code="network.no-common-ip-version",
@@ -36,13 +36,13 @@ def routing(scene: Scene, one: Side, other: Side) -> Iterator[Diagnostic]:
         )
 
 
-class Way:
+class PacketPath:
     """The way from one subnet to another."""
 
     def __init__(self, scene: Scene, where: str, source: Raw, target: Raw) -> None:
         self.scene, self.where, self.source, self.target = scene, where, source, target
         self.goal = block_of(target)
-        self.fix = Fix(scene, source, target)
+        self.fix = FixCommands(scene, source, target)
         self.why = f"packets from {source['cidr']} do not reach {self.goal}"
         self.last: tuple[str, Raw] = ("", {})  # the router and the route that were taken last
 

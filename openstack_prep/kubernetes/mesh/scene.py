@@ -13,7 +13,7 @@ from openstack_prep.neutron.addresses import Address, Block, addresses_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Side:
+class MeshCluster:
     """One cluster, as far as its neighbours are concerned."""
 
     name: str

@@ -7,8 +7,8 @@ import pytest
 
 from openstack_prep.kubernetes.mesh.addresses import own_addresses
 from openstack_prep.neutron.pairs import allows
+from tests.unit.kubernetes.mesh.cloud import cluster, subnet
 from tests.unit.kubernetes.mesh.cloud import scene as mesh_scene
-from tests.unit.kubernetes.mesh.cloud import side, subnet
 from tests.unit.openshift.verify.scene import changed, port, wrong
 
 FOREIGN = "fa:16:3e:ff:ff:ff"
@@ -47,5 +47,5 @@ def test_verify_and_mesh_agree_on_a_pair_with_a_foreign_mac_address() -> None:
     (by_verify,) = wrong(changed("master-1-0", **foreign))
     assert by_verify.startswith("api, address pairs, error pairs.missing: 10.0.0.5 ")
     node = port("master-1-0", "10.0.1.1", **foreign)
-    nodes = side("one", subnet("one", "10.0.0.0/16"), node, mesh_address="10.0.0.5")
+    nodes = cluster("one", subnet("one", "10.0.0.0/16"), node, mesh_address="10.0.0.5")
     assert [each.code for each in own_addresses(mesh_scene(), nodes)] == ["pairs.missing"]

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Sequence
 from typing import Any
 
-from openstack_prep.kubernetes.mesh.scene import Scene, Side
+from openstack_prep.kubernetes.mesh.scene import MeshCluster, Scene
 
 MINE = "project-1"
 
@@ -83,5 +83,5 @@ def scene(
     )
 
 
-def side(name: str, of: dict[str, Any], *ports: dict[str, Any], **fields: Any) -> Side:
-    return Side(name=name, ports=ports, subnets=(of,), **fields)
+def cluster(name: str, of: dict[str, Any], *ports: dict[str, Any], **fields: Any) -> MeshCluster:
+    return MeshCluster(name=name, ports=ports, subnets=(of,), **fields)

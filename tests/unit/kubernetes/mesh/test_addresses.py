@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from openstack_prep.kubernetes.mesh.addresses import own_addresses, pod_routes
-from tests.unit.kubernetes.mesh.cloud import interface, port, router, scene, side, subnet
+from tests.unit.kubernetes.mesh.cloud import cluster, interface, port, router, scene, subnet
 
 ONE, TWO = subnet("one", "10.1.0.0/24"), subnet("two", "10.2.0.0/24")
 TRANSIT = subnet("transit", "192.168.0.0/29")
@@ -18,24 +18,24 @@ def node(n: int, *pairs: str, **fields: Any) -> dict[str, Any]:
 
 def test_every_node_may_use_the_mesh_address() -> None:
     well = [node(0, "10.2.0.192/28"), node(1, "10.2.0.200"), node(2, port_security_enabled=False)]
-    assert list(own_addresses(scene(), side("two", TWO, *well, mesh_address="10.2.0.200"))) == []
-    (found,) = own_addresses(scene(), side("two", TWO, *well, node(3), node(4), mesh_address="10.2.0.200"))
+    assert list(own_addresses(scene(), cluster("two", TWO, *well, mesh_address="10.2.0.200"))) == []
+    (found,) = own_addresses(scene(), cluster("two", TWO, *well, node(3), node(4), mesh_address="10.2.0.200"))
     assert found.what == "the ports two-3, two-4 have no allowed address pair for the mesh address 10.2.0.200"
     set_pair = f"{OPENSTACK} port set --allowed-address ip-address=10.2.0.200"
     assert found.fix.partition("  # ")[0] == f"{set_pair} two-3 && {set_pair} two-4"
 
 
 def test_the_mesh_address_is_among_the_nodes() -> None:
-    (found,) = own_addresses(scene(), side("two", TWO, node(0, "10.9.0.200"), mesh_address="10.9.0.200"))
+    (found,) = own_addresses(scene(), cluster("two", TWO, node(0, "10.9.0.200"), mesh_address="10.9.0.200"))
     assert found.what == "the mesh address 10.9.0.200 lies in no subnet of the nodes: 10.2.0.0/24"
-    announced = side("two", TWO, node(0, "10.9.0.200"), mesh_address="10.9.0.200", by_bgp=True)
+    announced = cluster("two", TWO, node(0, "10.9.0.200"), mesh_address="10.9.0.200", by_bgp=True)
     (found,) = own_addresses(scene(), announced)
     assert (found.status, found.fix) == ("warning", "look on the routers for a route to 10.9.0.200")
 
 
 def test_every_node_may_send_as_its_pods() -> None:
-    assert list(own_addresses(scene(), side("two", TWO, node(0, "10.66.3.0/24"), pod_networks=PODS))) == []
-    (found,) = own_addresses(scene(), side("two", TWO, node(0), pod_networks=PODS))
+    assert list(own_addresses(scene(), cluster("two", TWO, node(0, "10.66.3.0/24"), pod_networks=PODS))) == []
+    (found,) = own_addresses(scene(), cluster("two", TWO, node(0), pod_networks=PODS))
     assert found.what == "the ports two-0 have no allowed address pair for pods' 10.66.0.0/16"
     assert found.fix.startswith(f"{OPENSTACK} port set --allowed-address ip-address=10.66.0.0/16 two-0  # ")
 
@@ -49,8 +49,8 @@ def routes(*routers: dict[str, Any]) -> list[tuple[str, str]]:
         transit = [interface("r1", TRANSIT), interface("r2", TRANSIT, "192.168.0.2")]
         interfaces += [*transit, interface("r2", TWO)]
     around = scene(subnets=[ONE, TWO, TRANSIT], interfaces=interfaces, routers=routers)
-    two = side("two", TWO, node(0), node(1), pod_networks=PODS)
-    return [(each.what, each.fix) for each in pod_routes(around, side("one", ONE), two)]
+    two = cluster("two", TWO, node(0), node(1), pod_networks=PODS)
+    return [(each.what, each.fix) for each in pod_routes(around, cluster("one", ONE), two)]
 
 
 def test_the_router_beside_the_nodes_leads_to_the_pods_of_each() -> None:
@@ -71,5 +71,5 @@ def test_routers_before_it_lead_there() -> None:
 
 
 def test_nodes_of_one_subnet_need_no_router() -> None:
-    two = side("two", TWO, node(0), pod_networks=PODS)
-    assert list(pod_routes(scene(subnets=[TWO]), side("one", TWO), two)) == []
+    two = cluster("two", TWO, node(0), pod_networks=PODS)
+    assert list(pod_routes(scene(subnets=[TWO]), cluster("one", TWO), two)) == []

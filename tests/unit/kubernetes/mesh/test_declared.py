@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
-from openstack_prep.kubernetes.mesh.declared import Declared, mended
+from openstack_prep.kubernetes.mesh.declared import Declared, fixed_by_spec
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.network.security_group import SecurityGroupRules
@@ -46,7 +46,7 @@ def test_what_is_left_keeps_its_command() -> None:
         Diagnostic(code=code, where="one", what="x", why="w", fix="openstack x")
         for code in ("security-group.blocks", "pairs.missing", "route.missing")
     )
-    assert [each.fix for each in mended([rule, pair, route], [route], "a b.yaml")] == [
+    assert [each.fix for each in fixed_by_spec([rule, pair, route], [route], "a b.yaml")] == [
         "openstack-prep apply 'a b.yaml'",
         "openstack-prep address-pairs sync 'a b.yaml'",
         "openstack x",

@@ -13,7 +13,7 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Resource
 from openstack_prep.kubernetes.cluster import rke_files
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
-from openstack_prep.kubernetes.mesh.declared import Declared, as_declared, mended
+from openstack_prep.kubernetes.mesh.declared import Declared, as_declared, fixed_by_spec
 from openstack_prep.kubernetes.mesh.examination import Examination, Nodes, examine
 from openstack_prep.kubernetes.mesh.reading import read
 from openstack_prep.kubernetes.nodes import nodes_of
@@ -36,7 +36,7 @@ def look(site: Site, resources: Sequence[Resource], *, path: str = "SPEC") -> Ex
         named = ", ".join(str(each.key) for each in clusters) or "no cluster"
         remedy = "give two or more of rke_clusters cilium with a mesh"
         raise SpecError([Mistake("rke_clusters", f"{named} takes part in a mesh", remedy)])
-    seen = [_seen(site, resources, each, path) for each in clusters]
+    seen = [_read_nodes(site, resources, each, path) for each in clusters]
     return _look(site, [Declared(each, resources) for each in clusters], seen, path)
 
 
@@ -45,7 +45,7 @@ def _takes_part(cluster: RkeCluster) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class ClusterNodes:
     """What there is of a cluster: the ports of its nodes, or what they will be made on."""
 
     ports: Sequence[Raw] = ()
@@ -62,7 +62,7 @@ class Seen:
     diagnostic: Diagnostic | None = None
 
 
-def _seen(site: Site, resources: Sequence[Resource], cluster: RkeCluster, path: str) -> Seen:
+def _read_nodes(site: Site, resources: Sequence[Resource], cluster: RkeCluster, path: str) -> ClusterNodes:
     outputs = stack_outputs.read(site, cluster.owner, cluster.stack)
     project_id = site.find_project_id(cluster.owner)
     ports = rows_of(site, project_id)
@@ -70,7 +70,7 @@ def _seen(site: Site, resources: Sequence[Resource], cluster: RkeCluster, path: 
         diagnostic = _unseen(site, cluster, project_id, outputs, path)
         network = cluster.scene.parameters(cluster).get("network")
         network_id = site.find_id(cluster.sibling(Existing, network, of="network")) if network else None
-        return Seen(networks=(network_id,) if network_id else (), others=ports, diagnostic=diagnostic)
+        return ClusterNodes(networks=(network_id,) if network_id else (), others=ports, diagnostic=diagnostic)
     mistakes = [
         cluster.mistake(f"{each.where}: {each.what}", each.remedy) for each in rke_files.mistakes(cluster, outputs)
     ]
@@ -86,7 +86,7 @@ def _seen(site: Site, resources: Sequence[Resource], cluster: RkeCluster, path: 
         port["id"]: frozenset(role for at in _addresses(port) & does.keys() for role in does[at]) for port in found
     }
     protocols = {pool.protocol for pool in cluster.metallb.pools} if cluster.metallb else set()
-    return Seen(
+    return ClusterNodes(
         ports=found,
         roles=roles,
         others=ports,
@@ -145,7 +145,7 @@ def _named(port: Raw, names: Mapping[str, str]) -> Raw | None:
     return {**port, "name": port["name"] or name} if name else None
 
 
-def _look(site: Site, clusters: Sequence[Declared], seen: Sequence[Seen], path: str) -> Examination:
+def _look(site: Site, clusters: Sequence[Declared], seen: Sequence[ClusterNodes], path: str) -> Examination:
     cloud = site.admin
     scene = read(
         cloud.network,
@@ -170,4 +170,4 @@ def _look(site: Site, clusters: Sequence[Declared], seen: Sequence[Seen], path: 
     projects = [(one, site.find_project_id(one.cluster.owner)) for one in clusters]
     left = examine(as_declared(scene, projects), members, declared)
     missing = [each.diagnostic for each in seen if each.diagnostic]
-    return replace(found, findings=tuple(by_weight([*missing, *mended(found.findings, left.findings, path)])))
+    return replace(found, findings=tuple(by_weight([*missing, *fixed_by_spec(found.findings, left.findings, path)])))

@@ -13,7 +13,7 @@ from openstack_prep.neutron.addresses import Address
 from openstack_prep.resources.network.allocation_pools import pools, pools_without
 
 
-class Fix:
+class FixCommands:
     """What mends the way from one subnet to another."""
 
     def __init__(self, scene: Scene, source: Raw, target: Raw) -> None:
