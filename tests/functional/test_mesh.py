@@ -164,7 +164,8 @@ def test_two_routers_that_nothing_joins_are_joined(room: Room) -> None:
     room.neutron.update_router(r1, admin_state_up=False)
     assert room.mend_all() == [
         f"error one to two: router r1 {r1.id} is switched off",
-        f"error two to one: router r2 {r2.id} has a route to 10.1.0.0/24 by 10.2.0.177, which is no router",
+        f"error two to one: router r2 {r2.id} has a route to 10.1.0.0/24 by 10.2.0.177, which is "
+        "not a router's address",
         f"error two to one: router r2 {r2.id} {lacks} one {one.id} (10.1.0.0/24) nor a route to it",
     ]
 
@@ -176,8 +177,8 @@ def test_pods_that_are_routed_as_they_are(room: Room) -> None:
     router = room.router("r", one, two)
     assert room.found() == [
         "error one: the ports one-0, one-1 have no allowed address pair for the mesh address 10.1.0.200",
-        "error one: the ports one-0, one-1 have no allowed address pair for pods' 10.65.0.0/16",
-        f"error two to one: router r {router.id} has no route into the pods' 10.65.0.0/16 by "
+        "error one: the ports one-0, one-1 have no allowed address pair for the pods' 10.65.0.0/16",
+        f"error two to one: router r {router.id} has no route to the pods' 10.65.0.0/16 by "
         + ", ".join(room.addresses("one")),
     ]
     pods = {f"PODS_OF_{each}": f"10.65.{n}.0/24" for n, each in enumerate(room.addresses("one"))}

@@ -1,4 +1,4 @@
-"""Clusters that are to be one mesh: what must get through between them, and whether OpenStack lets it."""
+"""Clusters of one mesh: the traffic that must pass between them, and whether OpenStack lets it through."""
 
 from openstack_prep.kubernetes.mesh.examination import Examination, Nodes, examine
 from openstack_prep.kubernetes.mesh.from_spec import look

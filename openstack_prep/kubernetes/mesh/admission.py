@@ -1,4 +1,4 @@
-"""What the security groups of nodes let out to, and in from, the nodes of another cluster.
+"""Whether the security groups of nodes let traffic out to, and in from, the nodes of another cluster.
 
 Source: Networking API v2.0, "Security group rules" and "Address groups"; groups only add to one another.
 """
@@ -23,7 +23,7 @@ WORDS = {"ingress": "in from", "egress": "out to"}
 
 @dataclass(frozen=True)
 class Peer:
-    """Some addresses at the other end: ``block`` is one node's, or a whole network; ``within`` is for a rule."""
+    """Addresses at the remote end: ``block`` is one node's or a network; ``within`` is the network to put in a rule."""
 
     block: Block
     within: Block
@@ -31,17 +31,17 @@ class Peer:
 
 
 def admission(scene: Scene, one: MeshCluster, other: MeshCluster, passage: Passage) -> Iterator[Diagnostic]:
-    """Yield where something does not get out of one cluster's nodes, or into the other's."""
+    """Yield where a passage is blocked: on the way out of one cluster's nodes, or into the other's."""
     versions = {each["ip_version"] for each in one.subnets} & {each["ip_version"] for each in other.subnets}
     for version in sorted(versions):
         receivers = _receivers(other, passage, version)
-        if receivers or _anywhere(passage):
+        if receivers or _address_unknown(passage):
             yield from GroupFilter(scene, passage, version, "egress", one).blocked(receivers)
             yield from GroupFilter(scene, passage, version, "ingress", other).blocked(_peers(one, passage, version))
 
 
-def _anywhere(passage: Passage) -> bool:
-    """Whether nobody knows the receiving address yet: MetalLB will choose one."""
+def _address_unknown(passage: Passage) -> bool:
+    """Whether the receiving address is not known yet, because MetalLB will choose one."""
     return passage.target == "mesh address" and passage.address is None
 
 
@@ -69,16 +69,16 @@ def _receivers(cluster: MeshCluster, passage: Passage, version: int) -> list[Pee
     return [_peer(cluster, block)] if block is not None and block.version == version else []
 
 
-def _whom(peers: Sequence[Peer], lacking: Sequence[Peer], within: Block) -> str:
-    """Return a network, or those of its nodes that are shut out where others are not."""
-    few = [str(peer.block[0]) for peer in lacking if peer.within == within]
+def _remote_end(peers: Sequence[Peer], refused: Sequence[Peer], within: Block) -> str:
+    """Return a network, or those of its nodes that are blocked if others are not."""
+    few = [str(peer.block[0]) for peer in refused if peer.within == within]
     some = len(few) < sum(peer.within == within for peer in peers)
     return f"{', '.join(few)} of {within}" if some else str(within)
 
 
 @dataclass(frozen=True)
 class GroupFilter:
-    """What the groups of one cluster's nodes let through of one thing, in one direction."""
+    """Whether the groups of one cluster's nodes let a passage through, in one direction."""
 
     scene: Scene
     passage: Passage
@@ -87,26 +87,27 @@ class GroupFilter:
     cluster: MeshCluster
 
     def blocked(self, peers: Sequence[Peer]) -> Iterator[Diagnostic]:
-        """Yield the ports that do not let it through to or from all of the others."""
+        """Yield the ports that do not let the passage through to or from all peers."""
         by_groups: dict[frozenset[str], list[Raw]] = {}
         for port in self.cluster.ports:
             if port.get("port_security_enabled", True):
                 by_groups.setdefault(frozenset(port["security_groups"]), []).append(port)
-        shut: dict[tuple[str, str], tuple[set[str], list[Raw]]] = {}  # one rule may be enough for several groups' ports
+        # one rule may be enough for the ports of several groups
+        by_remote_end: dict[tuple[str, str], tuple[set[str], list[Raw]]] = {}
         for groups, ports in by_groups.items():
-            lacking = [peer for peer in peers if not self._lets(groups, peer)]
-            if lacking and (unseen := sorted(groups - self.scene.groups.keys())):
-                yield self._unseen(unseen, ports)
+            refused = [peer for peer in peers if not self._admits(groups, peer)]
+            if refused and (hidden := sorted(groups - self.scene.groups.keys())):
+                yield self._unreadable(hidden, ports)
                 continue
-            for within in dict.fromkeys(peer.within for peer in lacking):
+            for within in dict.fromkeys(peer.within for peer in refused):
                 fix = self._rule(groups, within) if groups else self._group(ports)
-                ids, mine = shut.setdefault((_whom(peers, lacking, within), fix), (set(), []))
+                ids, mine = by_remote_end.setdefault((_remote_end(peers, refused, within), fix), (set(), []))
                 ids |= groups
                 mine += ports
-        for (whom, fix), (ids, mine) in shut.items():
-            yield self._blocks(ids, mine, whom, fix)
+        for (remote_end, fix), (ids, mine) in by_remote_end.items():
+            yield self._blocks(ids, mine, remote_end, fix)
 
-    def _lets(self, groups: Iterable[str], peer: Peer) -> bool:
+    def _admits(self, groups: Iterable[str], peer: Peer) -> bool:
         known = (self.scene.groups[each] for each in groups if each in self.scene.groups)
         rules = (rule for group in known for rule in group["security_group_rules"])
         found = admitted(rules, self._traffic, self.scene.addresses_of_groups)
@@ -124,16 +125,16 @@ class GroupFilter:
 
     # --- diagnostics -----------------------------------------------------------------------------
 
-    def _blocks(self, groups: Iterable[str], ports: Sequence[Raw], whom: str, fix: str) -> Diagnostic:
-        told = f"the ports {self.cluster.port_names(port['id'] for port in ports)}"
+    def _blocks(self, groups: Iterable[str], ports: Sequence[Raw], remote_end: str, fix: str) -> Diagnostic:
+        ports_text = f"the ports {self.cluster.port_names(port['id'] for port in ports)}"
         names = ", ".join(sorted(self.scene.groups[each]["name"] for each in groups))
-        way = f"{passages.told(self.passage)} {WORDS[self.direction]} {whom}"
-        nothing = f"{told} have port security and no security group: nothing gets in or out"
-        what = f"{told} (groups {names}) do not let {way}" if names else nothing
+        traffic = f"{passages.describe(self.passage)} {WORDS[self.direction]} {remote_end}"
+        nothing = f"{ports_text} have port security and no security group: nothing gets in or out"
+        what = f"{ports_text} (groups {names}) do not let {traffic}" if names else nothing
         return Diagnostic(code="security-group.blocks", where=self._where, what=what, why=self.passage.why, fix=fix)
 
     def _rule(self, groups: Iterable[str], within: Block) -> str:
-        """Return the command for a rule more, in the group that is most the cluster's own."""
+        """Return the command for the missing rule, in the group that belongs most closely to the cluster."""
         of_all = set.intersection(*(set(port["security_groups"]) for port in self.cluster.ports))
         raw = (self.scene.groups[each] for each in groups)
 
@@ -161,13 +162,14 @@ class GroupFilter:
         commands += [self.scene.openstack("port", "set", "--security-group", name, port["id"]) for port in ports]
         return " && ".join(commands)
 
-    def _unseen(self, groups: Sequence[str], ports: Sequence[Raw]) -> Diagnostic:
+    def _unreadable(self, groups: Sequence[str], ports: Sequence[Raw]) -> Diagnostic:
         return Diagnostic(
             code="security-group.unreadable",
             where=self._where,
             what=f"security group {', '.join(groups)} of the ports {self.cluster.port_names(p['id'] for p in ports)} "
-            f"is not yours to see: whether it lets {passages.told(self.passage)} through cannot be told",
+            "is not visible with these credentials; whether it lets "
+            f"{passages.describe(self.passage)} through is unknown",
             why=self.passage.why,
-            fix="look with an administrator's --os-cloud",
+            fix="run this with an administrator's --os-cloud",
             status=Status.UNKNOWN,
         )

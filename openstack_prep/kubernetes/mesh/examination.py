@@ -1,4 +1,4 @@
-"""What must get through between clusters, and what of it does not, as far as OpenStack knows."""
+"""Which traffic must pass between clusters, and which of it is blocked, as far as OpenStack knows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from openstack_prep.kubernetes.mesh.scene import MeshCluster, Scene
 
 @dataclass(frozen=True, kw_only=True)
 class Examination:
-    """Clusters of a mesh, what must get through between them, and what stands in the way."""
+    """Clusters of a mesh, the traffic that must pass between them, and the problems found."""
 
     clusters: tuple[MeshCluster, ...]
     passages: tuple[Passage, ...]
@@ -28,7 +28,7 @@ class Examination:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing stands in the way; what could not be seen is a warning."""
+        """Whether there are no errors; what these credentials do not show has the status unknown."""
         return not errors(self.findings)
 
     def data(self) -> Values:
@@ -41,10 +41,10 @@ class Examination:
         }
 
     def rows(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield what must get through: from where, to where, what, why; what goes both ways once."""
-        told = {(passages.told(each), each.target, each.source, each.to): each for each in self.passages}
-        for (what, target, source, to), each in told.items():
-            back = (what, target, to, source) in told and target != "mesh address"
+        """Yield the required traffic: from where, to where, what, why; traffic in both directions once."""
+        required = {(passages.describe(each), each.target, each.source, each.to): each for each in self.passages}
+        for (what, target, source, to), each in required.items():
+            back = (what, target, to, source) in required and target != "mesh address"
             if not back or source < to:
                 yield passages.row(each, both_ways=back)
 
@@ -58,11 +58,11 @@ class Nodes:
     """The nodes of one cluster."""
 
     ports: Sequence[Raw] = ()
-    """The ports by which they know one another."""
+    """The ports by which they reach one another."""
     subnets: Sequence[Raw] = ()
-    """The subnets that these are, or will be, in."""
+    """The subnets of these ports, or those that the ports will be in."""
     roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """What the nodes do (controlplane, etcd, worker), by the ids of their ports; empty when that is not known."""
+    """Roles of the nodes (controlplane, etcd, worker) by the ids of their ports; empty if they are not known."""
     by_bgp: bool = False
     """Whether MetalLB announces addresses by BGP."""
     speakers: bool = False
@@ -79,16 +79,16 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def examine(scene: Scene, members: Sequence[Member], nodes: Mapping[str, Nodes]) -> Examination:
-    """Judge what was read of the nodes of clusters, by the clusters' names: pure."""
+    """Evaluate what was read about the nodes of clusters, by the clusters' names: pure."""
     needed = required(members)
     clusters = {each.name: mesh_cluster(each, nodes[each.name]) for each in members}
-    ways = [
+    paths = [
         each
         for pair in permutations(clusters.values(), 2)
         for each in (*routing(scene, *pair), *pod_routes(scene, *pair))
     ]
     found = [each for cluster in clusters.values() for each in own_addresses(scene, cluster)]
-    found += _each_command_once(ways)
+    found += _each_command_once(paths)
     for passage in needed:
         found += admission(scene, clusters[passage.source], clusters[passage.to], passage)
     for member in members:
@@ -99,7 +99,7 @@ def examine(scene: Scene, members: Sequence[Member], nodes: Mapping[str, Nodes])
 
 
 def mesh_cluster(member: Member, nodes: Nodes) -> MeshCluster:
-    """Return a cluster of the mesh as its neighbours see it."""
+    """Return a cluster as the other clusters of the mesh see it."""
     cilium, pods = member.cilium, member.cluster.cluster_cidr
     return MeshCluster(
         name=member.name,
@@ -114,10 +114,10 @@ def mesh_cluster(member: Member, nodes: Nodes) -> MeshCluster:
 
 
 def _each_command_once(found: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
-    """Yield findings but those that the command of an earlier one mends: what opens a way often opens that back."""
-    told: set[str] = set()
+    """Yield diagnostics without those that an earlier command fixes: a route often serves both directions."""
+    commands: set[str] = set()
     for each in found:
-        if each.fix not in told:
+        if each.fix not in commands:
             yield each
         if each.fix.startswith("openstack "):
-            told.add(each.fix)
+            commands.add(each.fix)

@@ -1,4 +1,4 @@
-"""From a spec to what stands between its clusters."""
+"""From a spec to the problems between its clusters."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from openstack_prep.resources.orchestration.stack_outputs import Outputs
 
 
 def look(site: Site, resources: Sequence[Resource], *, path: str = "SPEC") -> Examination:
-    """Return what must get through between the clusters of a mesh, and what stands in the way; only reads.
+    """Return the traffic that must pass between the clusters of a mesh, and the problems found; only reads.
 
-    ``path`` is the spec's file, for the commands that mend.  Raises SpecError when fewer than two clusters take part,
-    or when a stack does not tell of its nodes; CloudError.
+    ``path`` is the spec's file, for the commands in ``fix``.  Raises SpecError when fewer than two clusters take part,
+    or when a stack has no outputs for its nodes; CloudError.
     """
     clusters = [each for each in resources if isinstance(each, RkeCluster) and _takes_part(each)]
     if len(clusters) < 2:
         named = ", ".join(str(each.key) for each in clusters) or "no cluster"
-        remedy = "give two or more of rke_clusters cilium with a mesh"
+        remedy = "declare cilium with a mesh in two or more of rke_clusters"
         raise SpecError([Mistake("rke_clusters", f"{named} takes part in a mesh", remedy)])
     seen = [_read_nodes(site, resources, each, path) for each in clusters]
     return _look(site, [Declared(each, resources) for each in clusters], seen, path)
@@ -46,11 +46,11 @@ def _takes_part(cluster: RkeCluster) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterNodes:
-    """What there is of a cluster: the ports of its nodes, or what they will be made on."""
+    """What exists of a cluster: the ports of its nodes, or the networks that they will be on."""
 
     ports: Sequence[Raw] = ()
     roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """What the nodes do, by the ids of their ports."""
+    """Roles of the nodes, by the ids of their ports."""
     networks: tuple[str, ...] = ()
     """Ids of the network that the nodes will be on."""
     others: Sequence[Raw] = ()
@@ -67,7 +67,7 @@ def _read_nodes(site: Site, resources: Sequence[Resource], cluster: RkeCluster, 
     project_id = site.find_project_id(cluster.owner)
     ports = rows_of(site, project_id)
     if outputs is None or not outputs.settled:
-        diagnostic = _unseen(site, cluster, project_id, outputs, path)
+        diagnostic = _unreadable(site, cluster, project_id, outputs, path)
         network = cluster.scene.parameters(cluster).get("network")
         network_id = site.find_id(cluster.sibling(Existing, network, of="network")) if network else None
         return ClusterNodes(networks=(network_id,) if network_id else (), others=ports, diagnostic=diagnostic)
@@ -92,7 +92,7 @@ def _read_nodes(site: Site, resources: Sequence[Resource], cluster: RkeCluster, 
         others=ports,
         by_bgp="bgp" in protocols,
         speakers="layer2" in protocols,
-        diagnostic=_lost(resources, cluster, names, found, path),
+        diagnostic=_without_port(resources, cluster, names, found, path),
     )
 
 
@@ -100,10 +100,10 @@ def _addresses(port: Raw) -> set[str]:
     return {each["ip_address"] for each in port["fixed_ips"]}
 
 
-def _lost(
+def _without_port(
     resources: Sequence[Resource], cluster: RkeCluster, names: Mapping[str, str], ports: Sequence[Raw], path: str
 ) -> Diagnostic | None:
-    """Return a word on nodes that their stack tells of, and that have no port."""
+    """Return a diagnostic for nodes that the stack's outputs name and that have no port."""
     there = {address for port in ports for address in _addresses(port)}
     lost = [f"{name} {address}" for address, name in names.items() if address not in there]
     if not lost:
@@ -113,34 +113,36 @@ def _lost(
         code="machine.missing",
         where=cluster.name,
         what=f"no server of stack/{cluster.stack} has a port with the address of {', '.join(lost)}",
-        why="what lets a node in shows on its port",
+        why="address pairs and security groups apply to its port",
         fix=f"openstack-prep apply {shlex.quote(path)}"
         if stacks
-        else f"have the owner of stack/{cluster.stack} make these servers again",
+        else f"ask the owner of stack/{cluster.stack} to re-create these servers",
     )
 
 
-def _unseen(site: Site, cluster: RkeCluster, project_id: str | None, outputs: Outputs | None, path: str) -> Diagnostic:
-    """Return a word on nodes that cannot be looked at: their stack is not there, or not to be seen."""
-    blind = project_id is not None and site.find_tenant(cluster.owner) is None
+def _unreadable(
+    site: Site, cluster: RkeCluster, project_id: str | None, outputs: Outputs | None, path: str
+) -> Diagnostic:
+    """Return a diagnostic for nodes that cannot be read: their stack does not exist, or is not visible."""
+    hidden = project_id is not None and site.find_tenant(cluster.owner) is None
     state = (
-        "cannot be seen: nobody may act there"
-        if blind
-        else "does not stand yet"
+        "is not visible: these credentials have no role in its project"
+        if hidden
+        else "does not exist yet"
         if outputs is None
         else "is not complete"
     )
     return Diagnostic(
-        code="access.denied" if blind else "stack.not-ready",
+        code="access.denied" if hidden else "stack.not-ready",
         where=cluster.name,
-        what=f"stack/{cluster.stack} {state}; addresses, groups and pairs of its nodes were not looked at",
-        why="whether nodes let one another in shows on their ports",
-        fix="choose an entry of the project by --os-cloud" if blind else f"openstack-prep apply {shlex.quote(path)}",
+        what=f"stack/{cluster.stack} {state}; addresses, groups and pairs of its nodes were not checked",
+        why="whether nodes reach one another depends on their ports",
+        fix="name an entry of the project by --os-cloud" if hidden else f"openstack-prep apply {shlex.quote(path)}",
     )
 
 
 def _named(port: Raw, names: Mapping[str, str]) -> Raw | None:
-    """Return the port of a node, by an address that its stack tells of; Nova gives ports no names."""
+    """Return the port of a node, by an address in its stack's outputs; Nova gives ports no names."""
     name = next((names[each] for each in _addresses(port) & names.keys()), None)
     return {**port, "name": port["name"] or name} if name else None
 

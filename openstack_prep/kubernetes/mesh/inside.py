@@ -1,4 +1,4 @@
-"""What must get through among the nodes of one cluster, for a mesh is no better than its clusters.
+"""Traffic that must pass among the nodes of one cluster, because a mesh needs working clusters.
 
 Source: RKE's and RKE2's documentation of ports; Cilium's "Firewall Rules"; MetalLB's "Requirements".
 """
@@ -30,7 +30,7 @@ JOINING = (ALL, SERVERS, 9345, "nodes of RKE2 join the cluster there")
 
 
 def inside(scene: Scene, cluster: MeshCluster, member: Member, required: Iterable[Passage]) -> Iterator[Diagnostic]:
-    """Yield what does not get from node to node of a cluster whose nodes' roles are known."""
+    """Yield what is blocked between the nodes of a cluster whose roles are known."""
     for sources, targets, port, why in (*KUBERNETES, *((JOINING,) if member.cluster.distribution == "rke2" else ())):
         passage = Passage(protocol="tcp", port=port, source=cluster.name, to=cluster.name, why=why)
         yield from _among(scene, cluster, sources, targets, passage)
@@ -48,6 +48,6 @@ def _among(
 ) -> Iterator[Diagnostic]:
     receivers = [port for port in cluster.ports if targets & cluster.roles.get(port["id"], frozenset())]
     senders = [port for port in cluster.ports if sources & cluster.roles.get(port["id"], frozenset())]
-    if len(receivers) == 1:  # nobody asks a group's leave to talk to itself
+    if len(receivers) == 1:  # security groups do not filter what a machine sends to itself
         senders = [port for port in senders if port not in receivers]
     yield from admission(scene, replace(cluster, ports=senders), replace(cluster, ports=receivers), passage)

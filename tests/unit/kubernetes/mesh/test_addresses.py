@@ -30,13 +30,13 @@ def test_the_mesh_address_is_among_the_nodes() -> None:
     assert found.what == "the mesh address 10.9.0.200 lies in no subnet of the nodes: 10.2.0.0/24"
     announced = cluster("two", TWO, node(0, "10.9.0.200"), mesh_address="10.9.0.200", by_bgp=True)
     (found,) = own_addresses(scene(), announced)
-    assert (found.status, found.fix) == ("warning", "look on the routers for a route to 10.9.0.200")
+    assert (found.status, found.fix) == ("warning", "check the routers for a route to 10.9.0.200")
 
 
 def test_every_node_may_send_as_its_pods() -> None:
     assert list(own_addresses(scene(), cluster("two", TWO, node(0, "10.66.3.0/24"), pod_networks=PODS))) == []
     (found,) = own_addresses(scene(), cluster("two", TWO, node(0), pod_networks=PODS))
-    assert found.what == "the ports two-0 have no allowed address pair for pods' 10.66.0.0/16"
+    assert found.what == "the ports two-0 have no allowed address pair for the pods' 10.66.0.0/16"
     assert found.fix.startswith(f"{OPENSTACK} port set --allowed-address ip-address=10.66.0.0/16 two-0  # ")
 
 
@@ -56,7 +56,7 @@ def routes(*routers: dict[str, Any]) -> list[tuple[str, str]]:
 def test_the_router_beside_the_nodes_leads_to_the_pods_of_each() -> None:
     assert routes(router("r1", ("10.66.0.0/24", "10.2.0.10"), ("10.66.1.0/24", "10.2.0.11"))) == []
     ((what, remedy),) = routes(router("r1", ("10.66.0.0/24", "10.2.0.10")))
-    assert what == "router r1 r1 has no route into the pods' 10.66.0.0/16 by 10.2.0.11"
+    assert what == "router r1 r1 has no route to the pods' 10.66.0.0/16 by 10.2.0.11"
     assert remedy.startswith(f"{OPENSTACK} router set --route destination=PODS_OF_10.2.0.11,gateway=10.2.0.11 r1  # ")
 
 
@@ -65,7 +65,7 @@ def test_routers_before_it_lead_there() -> None:
     last = router("r2", ("10.66.0.0/24", "10.2.0.10"), ("10.66.1.0/24", "10.2.0.11"))
     assert routes(router("r1", to_nodes, to_pods), last) == []
     ((what, remedy),) = routes(router("r1", to_nodes), last)
-    assert what == "router r1 r1 has no route into the pods' 10.66.0.0/16 by 192.168.0.2"
+    assert what == "router r1 r1 has no route to the pods' 10.66.0.0/16 by 192.168.0.2"
     assert remedy == f"{OPENSTACK} router set --route destination=10.66.0.0/16,gateway=192.168.0.2 r1"
     assert routes(router("r1"), last) == []  # the way to the nodes is told of elsewhere
 

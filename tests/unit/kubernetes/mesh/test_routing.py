@@ -45,8 +45,8 @@ def test_a_host_route_is_stronger_than_the_gateway() -> None:
     assert broken(one=routed, interfaces=interfaces, routers=routers) == []
     (found,) = broken(one=routed, interfaces=[interface("r", ONE), interface("r", TWO)], routers=routers)
     assert (
-        found.what
-        == "the host route of subnet one one (10.1.0.0/24) to 10.2.0.0/16 leads to 10.1.0.9, which is no router"
+        found.what == "the host route of subnet one one (10.1.0.0/24) to 10.2.0.0/16 leads to 10.1.0.9, which "
+        "is not a router's address"
     )
     assert found.fix == f"{OPENSTACK} subnet unset --host-route destination=10.2.0.0/16,gateway=10.1.0.9 one"
 
@@ -55,7 +55,7 @@ def test_a_gateway_that_is_not_the_routers_address() -> None:
     interfaces = [interface("r", ONE, "10.1.0.254"), interface("r", TWO)]
     (found,) = broken(interfaces=interfaces, routers=[router("r")])
     assert found.what == (
-        "the gateway_ip of subnet one one (10.1.0.0/24) is 10.1.0.1, which is no router's: router r r has 10.1.0.254"
+        "the gateway_ip of subnet one one (10.1.0.0/24) is 10.1.0.1, which no router has: router r r has 10.1.0.254"
     )
     apart = "--no-allocation-pool --allocation-pool start=10.1.0.2,end=10.1.0.253"
     assert found.fix == f"{OPENSTACK} subnet set {apart} --gateway 10.1.0.254 one"
@@ -67,7 +67,7 @@ def test_a_gateway_that_is_not_the_routers_address() -> None:
 def test_an_appliance_is_looked_at_by_a_person() -> None:
     firewall = port("firewall", ONE, "10.1.0.1")
     (found,) = broken(ports=[firewall])
-    assert (found.status, found.why) == ("warning", "whether it forwards packets cannot be seen from here")
+    assert (found.status, found.why) == ("warning", "whether it forwards packets is not visible to OpenStack")
     assert "leads to 10.1.0.1, which is port firewall firewall of compute:nova" in found.what
 
 
@@ -127,5 +127,5 @@ def test_the_order_in_which_neutron_lists_things_does_not_matter() -> None:
             (there,) = routing(given, cluster("one", ONE), cluster("two", TWO))
             (back,) = routing(given, cluster("two", TWO), cluster("one", ONE))
             assert there.what == "router r1 r1 is switched off"
-            assert back.what == "router r2 r2 has a route to 10.1.0.0/24 by 10.2.0.177, which is no router"
+            assert back.what == "router r2 r2 has a route to 10.1.0.0/24 by 10.2.0.177, which is not a router's address"
             assert back.fix == f"{OPENSTACK} router unset --route destination=10.1.0.0/24,gateway=10.2.0.177 r2"
