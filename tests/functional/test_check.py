@@ -248,8 +248,8 @@ def test_quotas_that_are_just_enough_pass_and_one_less_of_each_is_found_and_mend
         "quota.subnets": "1 are needed (the machines' own), 0 of 0 are free",
         "quota.routers": "1 are needed (the machines' own), 0 of 0 are free",
         "quota.security_groups": "2 are needed (masters' and workers'), 1 of 2 are free",
-        "quota.security_group_rules": "56 are needed (the installer asks for them, and makes 42), 55 of 59 are free",
-        "quota.floating_ips": "1 are needed (bootstrap's for a while), 0 of 2 are free",
+        "quota.security_group_rules": "56 are needed (the installer asks for them, and creates 42), 55 of 59 are free",
+        "quota.floating_ips": "1 are needed (temporarily for bootstrap), 0 of 2 are free",
         "quota.volumes": "4 are needed (4 of machines), 3 of 3 are free",
         "quota.gigabytes": "400 GiB are needed (4 of machines), 399 of 399 GiB are free",
         "quota.per_volume_gigabytes": "100 GiB are needed (the largest), 99 of 99 GiB are free",
@@ -285,7 +285,7 @@ def test_names_that_are_not_there_are_all_told_at_once(site: Site) -> None:
         f"error {PLATFORM}.clusterOSImage: there is no image 'nobodys' that this project sees",
         f"error {PLATFORM}.defaultMachinePlatform.type: there is no flavor 'nobodys' for this project",
         f"error {PLATFORM}.defaultMachinePlatform.zones: there is no availability zone of compute 'az9' available",
-        "warning controlPlane.platform.openstack.rootVolume.size: 30 GiB are little",
+        "warning controlPlane.platform.openstack.rootVolume.size: a 30 GiB root volume is below the recommendation",
     ]
 
 
@@ -312,9 +312,7 @@ def test_credentials_and_the_registry(site: Site) -> None:
     short, registry = sorted(site.told(cloud="short"))
     what = f"is an application credential that expires at {expires:%Y-%m-%dT%H:%M:%S}.000000 (UTC)"
     assert short == f"warning clouds.yaml: short: {what}"
-    assert registry.startswith(
-        "warning object-store: this user has not the role swiftoperator in the project, but member"
-    )
+    assert registry.startswith("warning object-store: missing role swiftoperator (has: member")
     site.limit("volume", {"gigabytes": 499})
     assert [each for each in site.told(code=1, cloud="short") if "quota" in each] == [
         "error quota.gigabytes: 500 GiB are needed (4 of machines + the registry's, without an object store), "
@@ -326,11 +324,11 @@ def test_an_entry_that_leads_nowhere(site: Site) -> None:
     good = site.credential()
     site.entry("elsewhere", good | {"region_name": "nowhere"})
     assert [each for each in site.told(code=1, cloud="elsewhere") if "region" in each] == [
-        "error clouds.yaml: elsewhere: region_name: 'nowhere' is none of the cloud's regions"
+        "error clouds.yaml: elsewhere: region_name: 'nowhere' is not a region of the cloud"
     ]
     site.entry("untrusted", good | {"cacert": "ca.pem"})
     (said,) = site.told(code=1, cloud="untrusted")
-    assert "ca.pem (relative to where the installer is started" in said
+    assert "ca.pem (relative to the installer's working directory" in said
     site.entry("locked", good | {"auth": good["auth"] | {"application_credential_secret": "wrong"}})
     (said,) = site.told(code=1, cloud="locked")
     assert "401" in said

@@ -40,20 +40,22 @@ def test_floating_ips(room: Room, devcloud: Devcloud, second_external: Any) -> N
     theirs = f"{room.cluster.api_floating_ip} belongs to project {room.tenant.project_id}, not to "
     assert any(theirs in each for each in room.found(connection=devcloud.admin))
     missing = room.found(api_floating_ip="192.168.122.99", release="4.6")
-    assert missing[0].startswith("error platform.openstack.lbFloatingIP: 192.168.122.99 is no floating IP of project")
+    assert missing[0].startswith(
+        "error platform.openstack.lbFloatingIP: 192.168.122.99 is not a floating IP of project"
+    )
 
 
 def test_the_external_network(shared: Room, devcloud: Devcloud, second_external: Any) -> None:
     shared.own()
     where = f"error {PLATFORM}.externalNetwork: "
     missing, not_external = shared.found(external_network="no-such"), shared.found(external_network="machines")
-    assert missing[0].startswith(f"{where}there is no network 'no-such'; those that are external: external")
+    assert missing[0].startswith(f"{where}there is no network 'no-such'; external networks: external")
     assert not_external == [f"{where}'machines' is not external (router:external is false)"]
     nothing = {"external_network": None, "api_floating_ip": None, "ingress_floating_ip": None}
     assert f"{where}is missing, and so is a subnet of your own ({PLATFORM}.controlPlanePort.fixedIPs)" in shared.found(
         **nothing
     )
-    assert f"{where}is missing; 4.5 cannot do without" in shared.found(release="4.5", **nothing)
+    assert f"{where}is missing; 4.5 requires it" in shared.found(release="4.5", **nothing)
 
     name = second_external.name
     overlapping = shared.found(external_network=name, machine_networks=("198.51.0.0/16",), connection=devcloud.admin)

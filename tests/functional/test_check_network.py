@@ -159,8 +159,8 @@ pullSecret: '{{"auths": {{"example.com": {{"auth": "Zm9vOmJhcg=="}}}}}}'
     for expected in (
         f":5: networking.machineNetwork: 192.168.0.0/16 is not 10.2.0.0/16, the network of subnet {subnet.id}",
         ":5: networking.machineNetwork: 192.168.0.0/16 overlaps 192.168.122.0/24 of the external network 'external'",
-        ":6: networking.clusterNetwork: 10.128.0.0/22 has 2 parts of /23 (hostPrefix), and the cluster 6 nodes",
-        ":13: platform.openstack.apiFloatingIP: 192.168.122.99 is no floating IP of project",
+        ":6: networking.clusterNetwork: 10.128.0.0/22 has 2 parts of /23 (hostPrefix), the cluster has 6 nodes",
+        ":13: platform.openstack.apiFloatingIP: 192.168.122.99 is not a floating IP of project",
         f":14: platform.openstack.controlPlanePort.fixedIPs: DHCP is off on subnet {subnet.id}",
         f":14: platform.openstack.controlPlanePort.fixedIPs: subnet {subnet.id} has no gateway",
         f":14: platform.openstack.controlPlanePort.fixedIPs: no router has an interface in subnet {subnet.id}",
@@ -169,7 +169,7 @@ pullSecret: '{{"auths": {{"example.com": {{"auth": "Zm9vOmJhcg=="}}}}}}'
         "warning: names: console-openshift-console.apps.dev.example.com",
     ):
         assert expected in said, said
-    assert "virtual" not in said.replace("virtual addresses are made of it", "")  # they follow from the network
+    assert "virtual" not in said.replace("virtual addresses follow from it", "")  # they follow from the network
     assert "Zm9vOmJhcg==" not in said
     assert said.count("\n  why: ") == said.count("\n  fix: ") == len(said.splitlines()) // 3
 

@@ -1,4 +1,4 @@
-"""The credential that the cluster will live by: the installer copies the entry of clouds.yaml into it.
+"""The credential that the cluster will use: the installer copies the entry of clouds.yaml into the cluster.
 
 Source: OpenShift installer docs/user/openstack/README.md and privileges.md; Identity API v3 "Application
 credentials".
@@ -18,7 +18,7 @@ COPIED = "the entry becomes the cluster's own credential, in its secret kube-sys
 
 
 def credentials(scene: Scene) -> Iterator[Diagnostic]:
-    """Yield why this credential is not one to give a cluster."""
+    """Yield why this credential does not suit a cluster."""
     where = f"clouds.yaml: {scene.cloud.name}"
     if scene.cloud.application_credential_id is None:
         if scene.release >= SINCE:
@@ -29,7 +29,7 @@ def credentials(scene: Scene) -> Iterator[Diagnostic]:
             code="credential.unsupported",
             where=where,
             what="is an application credential",
-            why=f"4.{scene.release} makes no working cluster of one; 4.{SINCE} and later do",
+            why=f"4.{scene.release} does not work with application credentials; 4.{SINCE} and later do",
             fix="name an entry with user and password",
         )
     yield from _expiring(scene, where, scene.cloud.application_credential_id)
@@ -40,9 +40,9 @@ def _password(scene: Scene, where: str) -> Diagnostic:
         code="credential.password",
         where=where,
         what="holds a user's password",
-        why=f"{COPIED}: the password too, and whoever changes it stops the cluster",
+        why=f"{COPIED}: with the password, and changing the password stops the cluster",
         fix=scene.openstack("application", "credential", "create", scene.cluster.cluster_name)
-        + "  # and name an entry with it; or application_credentials: in a spec of openstack-prep",
+        + "  # and use it in the entry; or declare application_credentials in a spec",
         status=Status.WARNING,
     )
 
@@ -58,8 +58,13 @@ def _expiring(scene: Scene, where: str, credential_id: str) -> Iterator[Diagnost
         code="credential.expires",
         where=where,
         what=f"is an application credential that expires at {expires} (UTC)",
-        why=f"{COPIED}: " + ("it dies in the installation" if soon else "from then on it can neither scale nor mount"),
+        why=f"{COPIED}: "
+        + (
+            "it expires during the installation"
+            if soon
+            else "afterwards the cluster can neither scale nor mount volumes"
+        ),
         fix=scene.openstack("application", "credential", "create", scene.cluster.cluster_name)
-        + "  # without --expiration; and name an entry with it",
+        + "  # without --expiration; then use it in the entry",
         status=Status.ERROR if soon else Status.WARNING,
     )

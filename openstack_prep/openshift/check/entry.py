@@ -1,7 +1,7 @@
-"""The entry of clouds.yaml that the installer will take: looked for where, and as, the installer does.
+"""The entry of clouds.yaml that the installer will use, found where and as the installer finds it.
 
 Source: gophercloud/utils openstack/clientconfig, which the OpenShift installer reads clouds.yaml with; it
-knows the names clouds.yaml, secure.yaml and clouds-public.yaml only, and passes over OS_* variables.
+knows only the names clouds.yaml, secure.yaml and clouds-public.yaml, and ignores OS_* variables.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ class Entry:
     """An entry that the installer finds."""
 
     path: Path
-    """The file it stands in."""
+    """The file that contains it."""
     settings: Raw
-    """What stands there, secrets too."""
+    """Its settings, including secrets."""
 
     def __repr__(self) -> str:
         return f"Entry({self.path})"
 
 
 def places(name: str) -> list[Path]:
-    """Return where the installer looks for such a file, the first that is there counts."""
+    """Return where the installer looks for a file; it uses the first that exists."""
     named = os.environ.get("OS_CLIENT_CONFIG_FILE") if name == CLOUDS else None
     folders = [Path.cwd(), Path.home() / ".config" / "openstack", Path("/etc/openstack")]
     return [*([Path(named)] if named else []), *(folder / name for folder in folders)]
 
 
 def find_entry(cloud: str, clouds_file: Path | None = None) -> Entry | None:
-    """Return the entry as the installer finds it; raises SpecError when the file is no clouds.yaml.
+    """Return the entry as the installer finds it; raises SpecError when the file is not a clouds.yaml.
 
-    ``clouds_file``: the one that it will be given by OS_CLIENT_CONFIG_FILE; default: as in this environment.
+    ``clouds_file``: the file that OS_CLIENT_CONFIG_FILE will name; default: as in this environment.
     """
     path = clouds_file or _first(CLOUDS)
     settings = clouds_yaml.read(path).get(cloud) if path else None
@@ -58,9 +58,9 @@ def _first(name: str) -> Path | None:
 
 
 def entry(cloud: str, clouds_file: Path | None = None) -> Iterator[Diagnostic]:
-    """Yield what will keep the installer from the cloud, or lead others to another one.
+    """Yield what keeps the installer from the cloud, or makes other tools use another one.
 
-    Whoever gives it a ``clouds_file`` also sets OS_CLOUD for it: then the environment has no say.
+    A caller that gives ``clouds_file`` also sets OS_CLOUD, so the environment does not matter then.
     """
     found = find_entry(cloud, clouds_file)
     if found is None:
@@ -76,15 +76,15 @@ def _missing(cloud: str, clouds_file: Path | None) -> Diagnostic:
     path = clouds_file or _first(CLOUDS)
     if path is None:
         what = f"there is no clouds.yaml in {', '.join(map(str, places(CLOUDS)))}"
-    elif cloud in (there := clouds_yaml.read(path)):
+    elif cloud in (entries := clouds_yaml.read(path)):
         what = f"the entry {cloud!r} is not a mapping"
     else:
-        what = f"has no entry {cloud!r}; it has {', '.join(sorted(map(str, there))) or 'none'}"
+        what = f"has no entry {cloud!r}; it has {', '.join(sorted(map(str, entries))) or 'none'}"
     return Diagnostic(
         code="clouds-yaml.no-entry",
         where=str(path or CLOUDS),
         what=what,
-        why="the installer looks nowhere else, and nothing of the cloud could be checked",
+        why="the installer reads no other file, and nothing in the cloud could be checked",
         fix="write the entry there, name its file: export OS_CLIENT_CONFIG_FILE=..., "
         "or name another entry in platform.openstack.cloud",
     )
@@ -94,10 +94,10 @@ def _ca_bundle(cloud: str, found: Entry) -> Iterator[Diagnostic]:
     named = found.settings.get("cacert")
     if not named:
         return
-    where, told = f"{found.path}: {cloud}: cacert", str(named)
-    path = Path(told)  # the installer opens it as it stands: ~ is no home to it
-    if told.startswith("-----BEGIN"):
-        told, problem = "a certificate itself", "the installer takes the path of a file"
+    where, shown = f"{found.path}: {cloud}: cacert", str(named)
+    path = Path(shown)  # the installer does not expand ~
+    if shown.startswith("-----BEGIN"):
+        shown, problem = "holds a certificate", "the installer expects the path of a file"
     else:
         try:
             text = path.read_text()
@@ -105,16 +105,16 @@ def _ca_bundle(cloud: str, found: Entry) -> Iterator[Diagnostic]:
             problem = str(error)
         else:
             problem = "" if "-----BEGIN CERTIFICATE-----" in text else "holds no certificate"
-            yield from _size(where, told, len(text))
+            yield from _size(where, shown, len(text))
         if not path.is_absolute():
-            told += f" (relative to where the installer is started, now {Path.cwd()})"
+            shown += f" (relative to the installer's working directory, now {Path.cwd()})"
     if problem:
         yield Diagnostic(
             code="ca-bundle.invalid",
             where=where,
-            what=f"{told}: {problem}",
+            what=f"{shown}: {problem}",
             why="the installer stops, even where the cloud has no TLS",
-            fix="write the absolute path of a file, or take cacert out",
+            fix="write the absolute path of a file, or remove cacert",
         )
 
 
@@ -124,7 +124,8 @@ def _size(where: str, named: str, size: int) -> Iterator[Diagnostic]:
             code="ca-bundle.too-large",
             where=where,
             what=f"{named} has {size} bytes",
-            why="it goes into the bootstrap machine's user data, encoded twice, of which Nova takes 65535 bytes",
+            why="the installer encodes it twice into the bootstrap machine's user data, of which "
+            "Nova accepts 65535 bytes",
             fix="keep only the CA of this cloud in it",
             status=Status.WARNING,
         )
@@ -139,9 +140,9 @@ def _profile(cloud: str, found: Entry) -> Iterator[Diagnostic]:
         yield Diagnostic(
             code="clouds-yaml.no-profile",
             where=f"{found.path}: {cloud}: profile",
-            what=f"{named!r} stands in no clouds-public.yaml ({path or 'there is none'})",
-            why="the installer, other than the openstack client, has no profiles of its own, and stops",
-            fix="write the profile's auth_url and what else it holds into the entry",
+            what=f"{named!r} is not in clouds-public.yaml ({path or 'no such file'})",
+            why="unlike the openstack client, the installer has no built-in profiles, and stops",
+            fix="write the profile's auth_url and other settings into the entry",
         )
 
 
@@ -151,8 +152,8 @@ def _environment(cloud: str) -> Iterator[Diagnostic]:
         yield Diagnostic(
             code="environment.other-cloud",
             where="OS_CLOUD",
-            what=f"is {shell!r}, while the installer takes {cloud!r} as install-config.yaml says",
-            why="what you look at in this shell with other tools is not the cloud or project of the cluster",
+            what=f"is {shell!r}, but install-config.yaml makes the installer use {cloud!r}",
+            why="other tools in this shell show another cloud or project than the cluster's",
             fix=f"export OS_CLOUD={cloud}",
             status=Status.WARNING,
         )
@@ -161,9 +162,9 @@ def _environment(cloud: str) -> Iterator[Diagnostic]:
         yield Diagnostic(
             code="environment.no-clouds-yaml",
             where="OS_CLIENT_CONFIG_FILE",
-            what=f"{named} is no file",
-            why=f"the installer reads {_first(CLOUDS) or 'no other'} instead, without a word",
-            fix="unset OS_CLIENT_CONFIG_FILE  # or name the right one",
+            what=f"{named} is not a file",
+            why=f"the installer reads {_first(CLOUDS) or 'no other'} instead, silently",
+            fix="unset OS_CLIENT_CONFIG_FILE  # or name the right file",
             status=Status.WARNING,
         )
     ignored = sorted(each for each in os.environ if IGNORED.fullmatch(each))
@@ -172,7 +173,7 @@ def _environment(cloud: str) -> Iterator[Diagnostic]:
             code="environment.ignored",
             where="environment",
             what=f"{', '.join(ignored)} {'is' if len(ignored) == 1 else 'are'} set",
-            why="the installer ignores all but OS_CLOUD and OS_CLIENT_CONFIG_FILE: clouds.yaml alone counts",
+            why="the installer ignores all but OS_CLOUD and OS_CLIENT_CONFIG_FILE: only clouds.yaml counts",
             fix=f"unset {' '.join(ignored)}",
             status=Status.WARNING,
         )

@@ -1,6 +1,6 @@
-"""A folder from which a cluster was installed: nothing else about it matters, for no second one is made there.
+"""A folder from which a cluster was installed: the installer creates no second cluster there.
 
-Source: the OpenShift installer (asset/cluster): with a metadata.json in its folder it makes no cluster.
+Source: the OpenShift installer (asset/cluster): with a metadata.json in its folder it creates no cluster.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def installed(path: Path) -> Iterator[Diagnostic]:
             code="cluster.installed",
             where=str(metadata),
             what=f"cluster {_infra_id(metadata)} was installed from this folder, or its installation has begun",
-            why="the installer makes no second one here, and what is checked before the first is in use by it",
-            fix=f"{verify}  # looks at that one; for a new one take another folder, or first {destroy}",
+            why="the installer creates no second cluster here, and this cluster uses what would be checked",
+            fix=f"{verify}  # verifies that cluster; for a new one use another folder, or first {destroy}",
         )
 
 
 def _infra_id(metadata: Path) -> str:
-    """Return the infraID; the installer looks no further than whether there is such a file."""
+    """Return the infraID, as far as it can be read; the installer only checks that the file exists."""
     try:
         text = metadata.read_text(encoding="utf-8")
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The services that the installer and the cluster call: in the catalogue, and able to do what is asked.
+"""The services that the installer and the cluster call: in the catalogue, and recent enough.
 
 Source: OpenShift installer docs/user/openstack/README.md; its preflight opens a block-storage client even
 where no volume is wanted, and asks Neutron for standard-attr-tag.  API microversions: "Compute API".
@@ -24,28 +24,28 @@ NEEDED = {
 
 
 def region(cloud: Cloud) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the region: looked at before all else, for there is no service elsewhere."""
+    """Yield what is wrong with the region; checked first, because without it no service is found."""
     regions, named = sorted({each["region"] for each in cloud.endpoints}), cloud.region
     if not regions:
         yield Diagnostic(
             code="catalog.empty",
             where=f"clouds.yaml: {cloud.name}",
-            what="its login gives no catalogue of services, as one without a project does",
+            what="its login returns no catalogue of services, like a login without a project",
             why="the installer finds no service, and stops",
-            fix="write project_name and project_domain_name into its auth, or the right ones",
+            fix="write the right project_name and project_domain_name into its auth",
         )
     elif (named and named not in regions) or (not named and len(regions) > 1):
         yield Diagnostic(
             code="region.invalid",
             where=f"clouds.yaml: {cloud.name}: region_name",
-            what=f"{named!r} is none of the cloud's regions" if named else "is missing, and the cloud has several",
+            what=f"{named!r} is not a region of the cloud" if named else "is missing, and the cloud has several",
             why="the installer finds no service, and stops",
             fix=f"write one of {', '.join(regions)}",
         )
 
 
 def services(scene: Scene) -> Iterator[Diagnostic]:
-    """Yield which service is missing, and what those there cannot do."""
+    """Yield which services are missing or too old."""
     there = {name for name in NEEDED if scene.cloud.has(name)}
     for name in (each for each in NEEDED if each not in there):
         yield Diagnostic(
@@ -53,7 +53,7 @@ def services(scene: Scene) -> Iterator[Diagnostic]:
             where=f"service {name}",
             what=f"the catalogue lists no {name} for {scene.cloud.interface or 'public'} use",
             why=NEEDED[name],
-            fix=scene.openstack("catalog", "list") + "  # shows what there is; its administrator can add to it",
+            fix=scene.openstack("catalog", "list") + "  # shows what exists; the cloud's administrator can add to it",
         )
     if "network" in there:
         yield from _tags(scene)
@@ -68,8 +68,8 @@ def _tags(scene: Scene) -> Iterator[Diagnostic]:
             code="service.no-tags",
             where="service network",
             what=f"Neutron has no extension {TAGS}",
-            why="the installer tags what it makes, to find it again, and stops without",
-            fix="nothing in this project mends it: Neutron older than Rocky; choose another cloud",
+            why="the installer tags what it creates, to find it again, and stops without the extension",
+            fix="choose another cloud: this Neutron is older than Rocky",
         )
 
 
@@ -81,6 +81,6 @@ def _server_groups(scene: Scene) -> Iterator[Diagnostic]:
             where="service compute",
             what=f"Nova's newest microversion is {'.'.join(map(str, newest))}",
             why="the installer asks for server groups in 2.64 (Rocky)",
-            fix="nothing in this project mends it; choose another cloud",
+            fix="choose another cloud: this Nova is older than Rocky",
             status=Status.ERROR if scene.release >= CLUSTER_API_SINCE else Status.WARNING,
         )

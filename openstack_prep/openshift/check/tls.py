@@ -1,7 +1,7 @@
-"""Certificates of the cloud's endpoints: one that has no subject alternative name is none to Go's TLS.
+"""Certificates of the cloud's endpoints: Go's TLS refuses one without a subject alternative name.
 
-Source: OpenShift installer docs/user/openstack/README.md: since 4.10 its Go takes the common name for no
-host's name any more.
+Source: OpenShift installer docs/user/openstack/README.md: since 4.10 its Go ignores the
+common name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TIMEOUT = 10.0  # seconds to connect, and for the handshake
 
 
 def identity(cloud: Cloud, release: int) -> Iterator[Diagnostic]:
-    """Yield what is wrong with Keystone's certificate: looked at before a login, which it would fail."""
+    """Yield what is wrong with Keystone's certificate; checked before the login, which would fail."""
     if cloud.config.get("verify", True):
         yield from certificates([cloud.auth_url], release, cacert=cloud.config.get("cacert"))
 
@@ -37,7 +37,7 @@ def endpoints(scene: Scene) -> Iterator[Diagnostic]:
 
 
 def certificates(urls: Iterable[str], release: int, *, cacert: str | None = None) -> Iterator[Diagnostic]:
-    """Yield which host's certificate the installer, or the cluster, will not take; those of https only."""
+    """Yield the https endpoints whose certificates the installer or the cluster refuses."""
     for host, port in sorted({_host(url) for url in urls if url.startswith("https://")}):
         yield from _one(host, port, release, cacert)
 
@@ -56,16 +56,16 @@ def _one(host: str, port: int, release: int, cacert: str | None) -> Iterator[Dia
             code="certificate.unverified",
             where=where,
             what=f"its certificate cannot be verified: {error.verify_message}",
-            why="neither the installer nor the cluster will speak to it",
+            why="neither the installer nor the cluster connects to it",
             fix=f"openssl s_client -connect {host}:{port} -showcerts  # then name its CA's file in cacert",
         )
     except OSError as error:
         yield Diagnostic(
             code="endpoint.unreachable",
             where=where,
-            what=f"cannot be connected to: {error}",
+            what=f"this machine cannot connect: {error}",
             why="the installer runs on this machine, and the cluster calls the same endpoints",
-            fix=f"curl -v {where}  # shows where it ends: name, route, firewall",
+            fix=f"curl -v {where}  # shows what fails: name, route or firewall",
             status=Status.WARNING,  # a proxy may lead there
         )
     else:
@@ -74,10 +74,8 @@ def _one(host: str, port: int, release: int, cacert: str | None) -> Iterator[Dia
                 code="certificate.no-alternative-name",
                 where=where,
                 what="its certificate has no subject alternative name",
-                why=f"since 4.{SINCE} the common name counts no more"
-                if release >= SINCE
-                else "later releases want one",
-                fix="its administrator must make the certificate anew, such as with "
+                why=f"since 4.{SINCE} the common name is ignored" if release >= SINCE else "later releases require one",
+                fix="its administrator must re-issue the certificate, for example with "
                 f"openssl req -addext subjectAltName=DNS:{host}",
                 status=Status.ERROR if release >= SINCE else Status.WARNING,
             )
@@ -86,7 +84,7 @@ def _one(host: str, port: int, release: int, cacert: str | None) -> Iterator[Dia
 def _names(host: str, port: int, cacert: str | None) -> list[str]:
     """Return the alternative names of a verified certificate."""
     context = ssl.create_default_context(cafile=cacert)
-    context.check_hostname = False  # a common name would pass it, or fail it, and is not what we look for
+    context.check_hostname = False  # it would also accept a common name
     with (
         socket.create_connection((host, port), TIMEOUT) as connected,
         context.wrap_socket(connected, server_hostname=host) as secured,

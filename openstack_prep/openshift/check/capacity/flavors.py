@@ -1,4 +1,4 @@
-"""Flavors: they exist, and are no smaller than the installer's minima.
+"""Flavors: they exist, and are not smaller than the installer's minima.
 
 Source: OpenShift installer docs/user/openstack/README.md and its validation
 (installconfig/openstack/validation/machinepool.go); Compute API "Flavors".
@@ -25,8 +25,8 @@ class Minimum(NamedTuple):
 MINIMA = {"control_plane": Minimum(16384, 4), "compute": Minimum(8192, 2)}
 DISK, GOOD_DISK = 25, 100  # GiB
 SKIPPED = (
-    "the installer's look-up of a flavor that is not there makes it skip all its checks of the cloud, "
-    "quotas too, without an error; the machines then fail one by one"
+    "if a flavor does not exist, the installer skips all its checks of the cloud, including quotas, "
+    "without an error; the machines then fail one by one"
 )
 
 
@@ -56,19 +56,19 @@ def _one(scene: Scene, where: str, pool: str, like: Machines) -> Iterator[Diagno
         yield Diagnostic(
             code="root-volume.small",
             where=said_in(scene, pool, "root_volume.size"),
-            what=f"{like.root_volume.size} GiB are little",
-            why=f"{DISK} GiB are the least that the installer takes, {GOOD_DISK} GiB what it recommends",
-            fix=f"make it {GOOD_DISK}",
+            what=f"a {like.root_volume.size} GiB root volume is below the recommendation",
+            why=f"the installer accepts {DISK} GiB and recommends {GOOD_DISK} GiB",
+            fix=f"set it to {GOOD_DISK}",
             status=Status.WARNING,
         )
 
 
 def _missing(scene: Scene, where: str, name: str, least: Minimum) -> Diagnostic:
-    there = ", ".join(sorted(flavors(scene))[:10])
+    names = ", ".join(sorted(flavors(scene))[:10])
     return Diagnostic(
         code="flavor.missing",
         where=where,
-        what=f"there is no flavor {name!r} for this project; it has {there or 'none'}",
+        what=f"there is no flavor {name!r} for this project; it has {names or 'none'}",
         why=SKIPPED,
         fix=_create(name, least),
     )

@@ -22,7 +22,10 @@ from openstack_prep.resources.image.image_seal import sums
 
 DISKS = ("qcow2", "raw")
 SCHEMES = ("http", "https", "file")
-SKIPPED = "a name that is not clear makes the installer skip all its checks of the cloud, quotas too, without an error"
+SKIPPED = (
+    "unless exactly one image has that name, the installer skips all its checks of the cloud, including quotas, "
+    "without an error"
+)
 
 
 def image(scene: Scene) -> Iterator[Diagnostic]:
@@ -63,16 +66,17 @@ def _one(scene: Scene, where: str, image: ImageRecord) -> Iterator[Diagnostic]:
             code="image.not-active",
             where=where,
             what=f"image {image.name!r} is {image.status}",
-            why="the installer takes only one that is active",
-            fix=scene.openstack("image", "set", "--activate", image.id) + "  # if deactivated; else upload it anew",
+            why="the installer accepts only active images",
+            fix=scene.openstack("image", "set", "--activate", image.id)
+            + "  # if it was deactivated; otherwise upload it again",
         )
     if image.disk_format not in DISKS:
         yield Diagnostic(
             code="image.wrong-format",
             where=where,
             what=f"image {image.name!r} is {image.disk_format}, not {' or '.join(DISKS)}",
-            why="RHCOS for OpenStack is qcow2, or raw where somebody converted it; others do not boot",
-            fix="upload the right one: an image with rhcos: in a spec of openstack-prep",
+            why="RHCOS for OpenStack is qcow2, or raw after a conversion; other formats do not boot",
+            fix="upload the right image, for example with rhcos: in a spec",
         )
     sealed = sums(image).get("sha256")
     if scene.installer and sealed and (known := _sums_of_installer(scene.installer)) and sealed not in known:
@@ -87,12 +91,12 @@ def _one(scene: Scene, where: str, image: ImageRecord) -> Iterator[Diagnostic]:
 
 
 def _sums_of_installer(installer: Path) -> set[str]:
-    """Return the sums of an installer's images, of any architecture; none when it does not tell."""
+    """Return the checksums of an installer's images, of any architecture; none if it does not name them."""
     found = set()
-    with contextlib.suppress(PrepError):  # older ones have no such command
+    with contextlib.suppress(PrepError):  # older installers have no such command
         metadata = ask_installer(str(installer))
         for arch in get_args(Arch):
-            with contextlib.suppress(DownloadError):  # it need not be for all of them
+            with contextlib.suppress(DownloadError):  # an installer need not support all of them
                 found.add(find_release(metadata, arch, str(installer)).uncompressed_sha256)
     return found
 
@@ -104,7 +108,7 @@ def _at_url(where: str, url: str) -> Iterator[Diagnostic]:
         yield Diagnostic(
             code="image-url.invalid",
             where=where,
-            what=f"{url.partition('://')[0]}://... is no URL: {error}",  # it may hold a password
+            what=f"{url.partition('://')[0]}://... is not a valid URL: {error}",  # it may hold a password
             why="the installer refuses it",
             fix="correct it, or upload the image and write its name",
         )
@@ -113,7 +117,7 @@ def _at_url(where: str, url: str) -> Iterator[Diagnostic]:
         yield Diagnostic(
             code="image-url.invalid",
             where=where,
-            what=f"the scheme of {shown(url)} is none of {', '.join(SCHEMES)}",
+            what=f"the scheme of {shown(url)} is not one of {', '.join(SCHEMES)}",
             why="the installer refuses it",
             fix="serve it over https, or upload it and write its name",
         )
@@ -122,9 +126,9 @@ def _at_url(where: str, url: str) -> Iterator[Diagnostic]:
         yield Diagnostic(
             code="image-url.no-checksum",
             where=where,
-            what=f"{shown(url)} comes without ?sha256=",
-            why="the installer uploads whatever it gets there",
-            fix="add ?sha256= and the sum of the uncompressed file",
+            what=f"{shown(url)} has no ?sha256=",
+            why="the installer uploads whatever it receives",
+            fix="append ?sha256= and the checksum of the uncompressed file",
             status=Status.WARNING,
         )
     if PurePosixPath(parts.path.removesuffix(".gz").removesuffix(".xz")).suffix == ".raw":
@@ -132,7 +136,7 @@ def _at_url(where: str, url: str) -> Iterator[Diagnostic]:
             code="image-url.raw",
             where=where,
             what=f"{shown(url)} is a raw image",
-            why="the installer declares all that it uploads as qcow2, and the machines do not boot",
+            why="the installer declares every upload as qcow2, so the machines do not boot",
             fix="upload it with disk_format: raw, and write its name",
         )
     yield from _reachable(where, url)
@@ -149,5 +153,5 @@ def _reachable(where: str, url: str) -> Iterator[Diagnostic]:
             where=where,
             what=str(error),
             why="the installer downloads it from there, on this machine",
-            fix="correct the URL, or the way there (proxy, CA bundle)",
+            fix="correct the URL, the proxy or the CA bundle",
         )

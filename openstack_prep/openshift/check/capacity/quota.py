@@ -1,7 +1,7 @@
-"""Quotas: what is free of each is enough.
+"""Quotas: enough of each is free.
 
 Source: Compute, Networking and Block Storage API, quota details: limit, in use and reserved.  A limit of -1
-is none; that of members in a server group, and of a volume's size, is for each one.
+means unlimited; the limits of a server group's members and of a volume's size apply per group and volume.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from openstack_prep.resources.compute import quota_stores
 from openstack_prep.resources.compute.quota_stores import STORES, Store, unit
 
 SKIPPED = (
-    "the installer fails half-way; its own check counts a machine set as one instance, leaves the bootstrap "
-    "machine out, and looks at neither floating IPs nor volumes"
+    "the installer fails half-way; its own check counts a machine set as one instance, omits the "
+    "bootstrap machine, and checks neither floating IPs nor volumes"
 )
 
 
 def quota(scene: Scene) -> Iterator[Diagnostic]:
-    """Yield each quota of which less is free than needed."""
+    """Yield the quotas of which less is free than needed."""
     wanted = needs(scene)
     for store in STORES:
         mine = {name: need for name, need in wanted.items() if quota_stores.store_of(name) is store}
@@ -41,24 +41,25 @@ def _in_store(scene: Scene, store: Store, wanted: Mapping[str, Need]) -> Iterato
             code="quota.unreadable",
             where="quota",
             what=f"could not be read: {error}",
-            why=f"needed are {names}; the installer's own check " + ("is skipped, too" if hidden else "fails, too"),
+            why=f"the cluster needs {names}; the installer's own check "
+            + ("is skipped, too" if hidden else "fails, too"),
             fix=f"openstack quota show --usage {scene.cloud.project_id}  # as an administrator",
             status=Status.UNKNOWN if hidden else Status.ERROR,
         )
         return
     for name, need in wanted.items():
-        there = quota_stores.quotum(name, answer)
-        if there is not None and not there.allows(need.number):
-            yield _lacking(scene, name, need, there)
+        current = quota_stores.quotum(name, answer)
+        if current is not None and not current.allows(need.number):
+            yield _short(scene, name, need, current)
 
 
-def _lacking(scene: Scene, name: str, need: Need, there: quota_stores.Quotum) -> Diagnostic:
-    of = unit(name)
-    words = quota_stores.set_command(name, there.used + need.number, scene.cloud.project_id)
+def _short(scene: Scene, name: str, need: Need, current: quota_stores.Quotum) -> Diagnostic:
+    suffix = unit(name)
+    words = quota_stores.set_command(name, current.used + need.number, scene.cloud.project_id)
     return Diagnostic(
         code="quota.short",
         where=f"quota.{name}",
-        what=f"{need.number}{of} are needed ({need.parts}), {there.left} of {there.limit}{of} are free",
+        what=f"{need.number}{suffix} are needed ({need.parts}), {current.left} of {current.limit}{suffix} are free",
         why=SKIPPED,
-        fix=f"{shlex.join(words)}  # as an administrator; or quota: in the spec, which else sets it back",
+        fix=f"{shlex.join(words)}  # as an administrator; or set quota in the spec, which otherwise resets it",
     )

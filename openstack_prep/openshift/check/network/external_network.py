@@ -1,4 +1,4 @@
-"""The external network: exists, is the only one of its name, is external, and has addresses left.
+"""The external network: it exists, its name is unique, it is external, and it has addresses left.
 
 Source: Networking API v2.0, "Network IP availability"; openshift/installer #3822 (4.6 can do without one),
 #7411 and docs/user/openstack/known-issues.md (duplicate names).
@@ -15,7 +15,10 @@ from openstack_prep.openshift.check.network.topology import listed, named_networ
 from openstack_prep.openshift.check.scene import Scene
 
 OPTIONAL_SINCE = 6
-SILENT = "a name that is not clear makes the installer skip all its checks of the cloud, quotas too, without an error"
+SILENT = (
+    "unless exactly one network has that name, the installer skips all its checks of the cloud, including quotas, "
+    "without an error"
+)
 
 
 def external_network(scene: Scene) -> Iterator[Diagnostic]:
@@ -39,7 +42,7 @@ def external_network(scene: Scene) -> Iterator[Diagnostic]:
             code="external-network.not-external",
             where=where,
             what=f"{name!r} is not external (router:external is false)",
-            why="routers can have no gateway there, and there are no floating IPs of it",
+            why="routers can have no gateway there, and it has no floating IPs",
             fix=scene.openstack("network", "list", "--external") + "  # and write one of these names",
         )
     elif len(found) > 1:
@@ -51,21 +54,22 @@ def external_network(scene: Scene) -> Iterator[Diagnostic]:
 def _none(scene: Scene, where: str) -> Iterator[Diagnostic]:
     fix = scene.openstack("network", "list", "--external") + "  # and write one of these names"
     if scene.release < OPTIONAL_SINCE:
-        what, why = f"is missing; 4.{scene.release} cannot do without", "the installer refuses the file"
+        what, why = f"is missing; 4.{scene.release} requires it", "the installer refuses the file"
         yield Diagnostic(code="external-network.unset", where=where, what=what, why=why, fix=fix)
     elif not scene.cluster.machines_subnets:
         yield Diagnostic(
             code="external-network.unset",
             where=where,
             what=f"is missing, and so is a subnet of your own ({scene.place('machines_subnets')})",
-            why="the installer makes a network without a router: the machines reach nothing, and nobody their API",
+            why="the installer creates a network without a router: the machines reach nothing, and "
+            "nobody reaches the API",
             fix=fix,
         )
 
 
 def _others(scene: Scene) -> str:
     names = sorted({each["name"] for each in listed(scene, "networks", **{"router:external": True})})
-    return f"; those that are external: {', '.join(names)}" if names else "; these credentials see no external network"
+    return f"; external networks: {', '.join(names)}" if names else "; these credentials see no external network"
 
 
 def _several(scene: Scene, where: str, found: Sequence[Raw], external: int) -> Diagnostic:
@@ -74,14 +78,14 @@ def _several(scene: Scene, where: str, found: Sequence[Raw], external: int) -> D
         code="external-network.ambiguous",
         where=where,
         what=f"{len(found)} networks are called {scene.cluster.external_network!r}: {ids}",
-        why=SILENT if external == 1 else f"{SILENT}; then it takes any of them",
+        why=SILENT if external == 1 else f"{SILENT}; then it uses any of them",
         fix=scene.openstack("network", "set", "--name", "ANOTHER", "ID") + "  # rename all but one",
         status=Status.WARNING if external == 1 else Status.ERROR,
     )
 
 
 def _exhausted(scene: Scene, where: str, network: Raw) -> Iterator[Diagnostic]:
-    """Yield whether the pool is short, as far as these credentials may know: usually administrators' only."""
+    """Yield if the pool is exhausted; usually only administrators may read that."""
     try:
         availability = scene.cloud.network.get(f"/network-ip-availabilities/{network['id']}")
     except (NotAllowed, NotFound):

@@ -1,4 +1,6 @@
-"""Floating IPs on ports that no machine has: with OVN they work only when some port's pairs have the address.
+"""Floating IPs on ports without a machine: with OVN they work only when some port's pairs have the address.
+
+OVN compares the address alone, so a pair with any MAC address counts here.
 
 Source: Neutron contributor documentation, "Virtual IPs" of OVN; cloudandheat/ch-k8s-lbaas#53; Red Hat's
 networking guide on allowed address pairs (the pair must be the address itself, not a network around it).
@@ -24,7 +26,7 @@ _VIRTUAL = re.compile(r"(.*)-(?:api|ingress)-port")
 
 
 def ovn(scene: Scene) -> Iterator[Diagnostic]:
-    """Yield the floating IPs of the project that lead nowhere."""
+    """Yield the floating IPs of the project that no machine can answer for."""
     project_id = scene.cloud.project_id
     ports = {port["id"]: port for port in listed(scene, "ports", project_id=project_id)}
     for raw in listed(scene, "floatingips", project_id=project_id):
@@ -50,17 +52,17 @@ def _unattached(scene: Scene, raw: Raw, port: Raw) -> Iterator[Diagnostic]:
         code="pairs.missing",
         where=f"port {port['name']} {port['id']}".replace("  ", " "),
         what=what,
-        why=why if sure else f"if this cloud runs OVN, which it does not tell: {why}",
+        why=why if sure else f"if this cloud runs OVN, which these credentials do not show: {why}",
         fix=_fix(scene, port, address),
         status=Status.ERROR if sure else Status.WARNING,
     )
 
 
 def _runs(ports: Sequence[Raw]) -> bool | None:
-    """Whether a network is OVN's, by what Neutron itself has there; None when that does not tell.
+    """Whether OVN runs a network, by Neutron's own ports there; None if they do not show it.
 
-    Agents and the bindings of ports would say so, to administrators only.  Up to Ussuri OVN's own port is
-    called one of DHCP, too, but its device is none of the DHCP agents'.
+    Only administrators see agents and the bindings of ports.  Up to Ussuri OVN's own port is also one of DHCP,
+    but its device is not a DHCP agent's.
     """
     agents = [port["device_id"].startswith(AGENTS) for port in ports if port["device_owner"] == DHCP]
     if any(port["device_owner"] == DISTRIBUTED for port in ports) or not all(agents):

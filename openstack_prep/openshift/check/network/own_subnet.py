@@ -1,4 +1,4 @@
-"""A subnet of the user's own for the machines: what the installer demands of it, and what machines need of it.
+"""A subnet of the user's own for the machines: what the installer and the machines require of it.
 
 Source: OpenShift installer docs/user/openstack/customization.md, "Custom Subnets", and dual-stack.md;
 Networking API v2.0, "Routers" and "Allowed address pairs".
@@ -34,20 +34,20 @@ def own_subnet(scene: Scene) -> Iterator[Diagnostic]:
     where = scene.place("machines_subnets")
     for reference in references(scene):
         found = matches(scene, "subnets", reference)
-        told = reference.id or repr(reference.name)
+        name = reference.id or repr(reference.name)
         if len(found) != 1:
             ids = ", ".join(each["id"] for each in found)
             yield Diagnostic(
                 code="subnet.ambiguous" if found else "subnet.missing",
                 where=where,
-                what=f"{len(found)} subnets are called {told}: {ids}" if found else f"there is no subnet {told}",
+                what=f"{len(found)} subnets are called {name}: {ids}" if found else f"there is no subnet {name}",
                 why="the installer must find exactly one" if found else "the installer cannot place the machines",
                 fix=scene.openstack("subnet", "list", "--long") + "  # and write the id of the one you mean",
             )
     subnets = own_subnets(scene)
     for subnet in subnets:
         yield from _subnet(scene, where, subnet)
-        yield from _way_out(scene, where, subnet)
+        yield from _routers_out(scene, where, subnet)
         yield from _around(scene, where, subnet)
         yield from _room(scene, where, subnet)
     if subnets:
@@ -62,7 +62,7 @@ def _subnet(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
             code="machine-network.not-subnet",
             where=scene.place("machine_networks"),
             what=f"{given} is not {cidr}, the network of subnet {subnet_id}",
-            why="the installer refuses any other; security rules and virtual addresses are made of it",
+            why="the installer refuses any other; security group rules and virtual addresses follow from it",
             fix=f"write {cidr}",
         )
     if subnet["ip_version"] == 4 and not subnet["enable_dhcp"]:
@@ -78,14 +78,14 @@ def _subnet(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
             code="subnet.no-dns-server",
             where=where,
             what=f"subnet {subnet_id} names no DNS servers",
-            why="where the cloud's DHCP offers none itself, machines resolve nothing and pull no image",
+            why="unless the cloud's DHCP offers DNS servers, machines resolve no names and pull no images",
             fix=scene.openstack("subnet", "set", "--dns-nameserver", "ADDRESS", subnet_id),
             status=Status.WARNING,
         )
 
 
-def _way_out(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
-    """Yield unless a router connects the subnet to the external network."""
+def _routers_out(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
+    """Yield if no router connects the subnet to the external network."""
     subnet_id, mine = subnet["id"], subnet["project_id"] == scene.cloud.project_id
     interfaces = [
         port
@@ -99,7 +99,7 @@ def _way_out(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
             code="subnet.no-gateway",
             where=where,
             what=f"subnet {subnet_id} has no gateway",
-            why="machines have no way out: they reach neither OpenStack nor a registry",
+            why="machines have no default route: they reach neither OpenStack nor a registry",
             fix=scene.openstack("subnet", "set", *apart, "--gateway", str(gateway), subnet_id),
         )
     external = external_network(scene)
@@ -129,12 +129,12 @@ def _way_out(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
 
 
 def _routers(scene: Scene, interfaces: list[Raw]) -> list[Raw]:
-    """Return the routers of some interfaces, those that these credentials see."""
+    """Return the routers of interfaces, as far as these credentials see them."""
     return [router for port in interfaces for router in listed(scene, "routers", id=port["device_id"])]
 
 
 def _around(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
-    """Yield networks that machines can reach now, and will not when pods or services have their addresses."""
+    """Yield networks that machines will no longer reach because pods or services have the same addresses."""
     routers = _routers(scene, router_interfaces(scene, subnet["network_id"]))
     reached = {each["destination"]: f"a host route of subnet {subnet['id']}" for each in subnet["host_routes"]}
     for router in routers:
@@ -143,7 +143,7 @@ def _around(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
         for fixed in (each for port in ports for each in port["fixed_ips"]):
             for other in listed(scene, "subnets", id=fixed["subnet_id"]):
                 reached.setdefault(other["cidr"], f"subnet {other['id']}, which router {router['id']} leads to")
-    for destination, told in reached.items():
+    for destination, origin in reached.items():
         block = ipaddress.ip_network(destination)
         if block.prefixlen == 0 or destination == subnet["cidr"]:
             continue
@@ -151,15 +151,15 @@ def _around(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 code="network.overlap",
                 where=field,
-                what=f"{own} overlaps {destination}, {told}",
-                why="what lies there cannot be reached from the cluster",
-                fix=f"write a network apart from {destination}",
+                what=f"{own} overlaps {destination}, {origin}",
+                why="the cluster cannot reach that network",
+                fix=f"write a network that does not overlap {destination}",
                 status=Status.WARNING,
             )
 
 
 def _room(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
-    """Yield when the allocation pools run out; ports of others that these credentials do not see count as free."""
+    """Yield if the allocation pools are too small; addresses of ports that are not visible count as free."""
     ports = listed(scene, "ports", network_id=subnet["network_id"])
     used = {int(each) for port in ports for each in addresses_of(port) if each.version == subnet["ip_version"]}
     ends = [(int(first), int(last)) for first, last in pools(subnet)]
@@ -169,8 +169,8 @@ def _room(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
             code="subnet.full",
             where=where,
             what=f"the allocation pools of subnet {subnet['id']} have {free} addresses left for "
-            f"{machines(scene)} machines, the bootstrap machine being one",
-            why="the last machines get none",
+            f"{machines(scene)} machines, including the bootstrap machine",
+            why="the last machines get no address",
             fix=scene.openstack("subnet", "set", "--allocation-pool", "start=ADDRESS,end=ADDRESS", subnet["id"]),
         )
 
@@ -181,8 +181,8 @@ def _network(scene: Scene, where: str, subnets: list[Raw]) -> Iterator[Diagnosti
         yield Diagnostic(
             code="subnet.other-network",
             where=where,
-            what=f"the subnets are of different networks: {', '.join(sorted(network_ids))}",
-            why="a machine has one port with an address of each",
+            what=f"the subnets belong to different networks: {', '.join(sorted(network_ids))}",
+            why="a machine has one port with an address of each subnet",
             fix="name two subnets of one network",
         )
     yield from _named(scene, network_ids)
@@ -191,15 +191,15 @@ def _network(scene: Scene, where: str, subnets: list[Raw]) -> Iterator[Diagnosti
 
 
 def _named(scene: Scene, network_ids: set[str]) -> Iterator[Diagnostic]:
-    """Yield when the network that is named beside the subnets is not theirs."""
+    """Yield if the network in the file is not the network of its subnets."""
     reference = scene.cluster.machines_network
     meant = matches(scene, "networks", reference) if reference else ()
     if reference and len(meant) != 1:
-        told = reference.id or repr(reference.name)
+        name = reference.id or repr(reference.name)
         yield Diagnostic(
             code="network.ambiguous" if meant else "network.missing",
             where=scene.place("machines_network"),
-            what=f"{len(meant)} networks are called {told}" if meant else f"there is no network {told}",
+            what=f"{len(meant)} networks are called {name}" if meant else f"there is no network {name}",
             why="the installer must find exactly one",
             fix=scene.openstack("network", "list") + "  # and write the id of the one you mean",
         )
@@ -214,7 +214,7 @@ def _named(scene: Scene, network_ids: set[str]) -> Iterator[Diagnostic]:
 
 
 def _fitting(scene: Scene, where: str, network: Raw, subnets: list[Raw]) -> Iterator[Diagnostic]:
-    """Yield what of a network keeps machines out."""
+    """Yield properties of a network that keep machines out."""
     six = any(each["ip_version"] == 6 for each in subnets)
     if six and network["mtu"] < LEAST_MTU:
         yield Diagnostic(
@@ -233,8 +233,8 @@ def _fitting(scene: Scene, where: str, network: Raw, subnets: list[Raw]) -> Iter
             code="network.other-project",
             where=where,
             what=f"network {network['id']} belongs to project {network['project_id']}",
-            why="by Neutron's own policy only that project and administrators may choose a port's address there, "
-            "and the virtual addresses' ports have chosen ones",
+            why="by Neutron's default policy only that project and administrators may choose a port's address there, "
+            "and the ports of the virtual addresses have chosen ones",
             fix="ask its administrator whether the policy create_port:fixed_ips:ip_address allows it, "
             "or name a network of this project",
             status=Status.WARNING,

@@ -49,7 +49,7 @@ def test_findings_have_their_lines_and_are_counted(folder: Path, capsys: pytest.
     )
     assert "\nwarning: install-config.yaml:6: compute[0].nonsense: is unknown to 4.18" in out
     assert (
-        "\nwarning: --os-cloud: is 'lab', while the installer takes 'nobodys', which was checked "
+        "\nwarning: --os-cloud: is 'lab', but the installer uses 'nobodys', which was checked "
         "[environment.other-cloud]\n" in out
     )
     assert out.endswith("\ninstall-config.yaml for 4.18 in cloud 'nobodys': 2 errors, 2 warnings\n")

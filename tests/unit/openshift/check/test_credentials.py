@@ -37,7 +37,7 @@ def test_releases_before_4_12_take_none(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hours", "level", "why"), [(2, "error", "dies in the installation"), (24 * 90, "warning", "from then on")]
+    ("hours", "level", "why"), [(2, "error", "during the installation"), (24 * 90, "warning", "afterwards")]
 )
 def test_one_that_expires(project: Project, hours: int, level: str, why: str) -> None:
     with_credential(project, timedelta(hours=hours))

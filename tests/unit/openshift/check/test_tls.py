@@ -114,4 +114,4 @@ def test_a_port_where_nobody_listens_and_one_without_tls() -> None:
         port = server.getsockname()[1]
     (said,) = certificates([f"https://127.0.0.1:{port}", "http://127.0.0.1:1"], 18)
     assert said.status == "warning"
-    assert said.what.startswith("cannot be connected to: ")
+    assert said.code == "endpoint.unreachable"

@@ -19,7 +19,7 @@ def test_what_is_used_and_reserved_is_not_free(project: Project) -> None:
     project.quotas["compute"] = {"cores": {"limit": 30, "in_use": 4, "reserved": 3}}
     (found,) = project.findings(quota, compute=TWO)
     assert found.what == "24 are needed (3 x 4 + 2 x 4 + 1 x 4), 23 of 30 are free"
-    spec = "or quota: in the spec, which else sets it back"
+    spec = "or set quota in the spec, which otherwise resets it"
     assert found.fix == f"openstack quota set --cores 31 admin-project  # as an administrator; {spec}"
 
 

@@ -48,11 +48,11 @@ def test_the_default_networks(neutron: Neutron) -> None:
         ({"external_dns": ()}, "warning platform.openstack.externalDNS: is missing"),
         (
             {"host_prefix": 16},
-            "error networking.clusterNetwork: 10.128.0.0/14 has 4 parts of /16 (hostPrefix), and the cluster 6 nodes",
+            "error networking.clusterNetwork: 10.128.0.0/14 has 4 parts of /16 (hostPrefix), the cluster has 6 nodes",
         ),
         (
             {"cluster_networks": ("10.128.0.0/14", "fd01::/63")},
-            "error networking.clusterNetwork: fd01::/63 has 2 parts of /64 (hostPrefix), and the cluster 6 nodes",
+            "error networking.clusterNetwork: fd01::/63 has 2 parts of /64 (hostPrefix), the cluster has 6 nodes",
         ),
         (
             {"machine_networks": ("10.0.0.0/29",)},

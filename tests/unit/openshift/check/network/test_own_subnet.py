@@ -155,4 +155,4 @@ def test_two_stacks(neutron: Neutron) -> None:
     assert neutron.found(own_subnet, **OWN) == []
     neutron.kept["networks"][1]["mtu"] = 1380
     v6["network_id"] = "n2"
-    assert f"{WHERE}the subnets are of different networks: n1, n2" in neutron.found(own_subnet, **both)
+    assert f"{WHERE}the subnets belong to different networks: n1, n2" in neutron.found(own_subnet, **both)

@@ -37,18 +37,18 @@ def test_the_defaults_stand_apart(neutron: Neutron) -> None:
             f"{MACHINE}10.0.0.6 is both the API's and the cluster's DNS's virtual address",
         ),
         ({"api_vips": ("10.0.0.1",)}, f"{API}the API's 10.0.0.1 is the subnet's gateway"),
-        ({"api_vips": ("10.0.255.255",)}, f"{API}the API's 10.0.255.255 is no host's address in 10.0.0.0/16"),
+        ({"api_vips": ("10.0.255.255",)}, f"{API}the API's 10.0.255.255 is not a host address in 10.0.0.0/16"),
         (
             {"api_vips": ("10.9.0.5",), "machine_networks": ("10.0.0.0/16", "10.9.0.0/16")},
             f"{API}the API's 10.9.0.5 is not in the machines' subnet 10.0.0.0/16",
         ),
         (
             {"machine_networks": ("10.0.0.0/29",)},
-            f"{MACHINE}ingress's 10.0.0.7 (the installer's default) is no host's address in 10.0.0.0/29",
+            f"{MACHINE}ingress's 10.0.0.7 (the installer's default) is not a host address in 10.0.0.0/29",
         ),
         (
             {"machine_networks": ("255.255.255.252/30",), "api_vips": ("255.255.255.254",)},
-            f"{MACHINE}ingress's 255.255.255.255 (the installer's default) is no host's address in 255.255.255.252/30",
+            f"{MACHINE}ingress's 255.255.255.255 (the installer's default) is not a host address in 255.255.255.252/30",
         ),
         (
             {"machine_networks": ("10.0.0.0/30",), "api_vips": ("10.0.0.2",)},
