@@ -89,7 +89,7 @@ def wanted(
     try:
         caller = ipaddress.ip_network(source, strict=False) if source else None
     except ValueError:
-        mistakes.append(Mistake("from", f"{source!r} is neither an address nor a network", "write 203.0.113.7"))
+        mistakes.append(Mistake("from", f"{source!r} is not an IP address or network", "use one such as 203.0.113.7"))
     mistakes += _contradictions(cluster, settings)
     if base_domain and not (cluster_name or settings.cluster_name or metadata):
         mistakes += _cut(cluster)
@@ -150,15 +150,17 @@ def _contradictions(cluster: Metadata | None, settings: Settings) -> Iterator[Mi
     if cluster is None or not settings.cluster_name:
         return
     if naming.stem(settings.cluster_name) != cluster.infra_id.rpartition("-")[0]:
-        what = f"is that of a cluster {settings.cluster_name}, not of {cluster.infra_id}"
-        yield Mistake("install-config", what, "give the file of this cluster")
+        what = f"belongs to cluster {settings.cluster_name}, not to {cluster.infra_id}"
+        yield Mistake("install-config", what, "give this cluster's file")
 
 
 def _cut(cluster: Metadata | None) -> Iterator[Mistake]:
-    """Yield that a name is as long as an infraID keeps it: then it may be longer."""
+    """Yield a mistake if the infraID may have truncated the cluster's name."""
     if cluster is not None and len(cluster.cluster_name) == naming.LONGEST_STEM:
-        what = f"{cluster.cluster_name} may be only the beginning, which is all that {cluster.infra_id} keeps"
-        yield Mistake("cluster-name", what, "give the whole name")
+        what = (
+            f"{cluster.cluster_name} may be truncated, because the infraID {cluster.infra_id} keeps only its beginning"
+        )
+        yield Mistake("cluster-name", what, "give the full name")
 
 
 # --- install-config.yaml ------------------------------------------------------------------
