@@ -2,8 +2,9 @@
 
 OVN compares the address alone, so a pair with any MAC address counts here.
 
-Source: Neutron contributor documentation, "Virtual IPs" of OVN; cloudandheat/ch-k8s-lbaas#53; Red Hat's
-networking guide on allowed address pairs (the pair must be the address itself, not a network around it).
+Source: Neutron contributor documentation, "Virtual IPs" of OVN, and neutron/common/ovn/utils.py,
+get_virtual_port_parents; cloudandheat/ch-k8s-lbaas#53; Red Hat's networking guide on allowed address pairs (the
+pair must be the address itself, not a network around it).
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def test_a_name_that_the_infra_id_may_have_cut() -> None:
 def test_the_install_config_of_another_cluster(tmp_path: Path) -> None:
     file = tmp_path / "install-config.yaml"
     file.write_text(OLD)
-    with pytest.raises(SpecError, match="belongs to cluster dev, not to prod-x7k2p; give this cluster.s file"):
+    with pytest.raises(SpecError, match="belongs to cluster dev, not to prod-x7k2p; give this cluster's file"):
         wanted(infra_id="prod-x7k2p", install_config=file)
     file.write_text(OLD.replace("name: dev", "name: dev2"))
     with pytest.raises(SpecError, match="belongs to cluster dev2, not to dev-x7k2p"):
