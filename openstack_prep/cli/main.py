@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from openstack_prep.base.errors import PrepError
-from openstack_prep.cli import completion, writing
+from openstack_prep.cli import completion, explain, writing
 from openstack_prep.cli.kubernetes import address_pairs, rke, rke_mesh, rke_render
 from openstack_prep.cli.openshift import check, cleanup, ipi, names, post_ipi, pre_ipi, tools, verify, wait_for
 from openstack_prep.cli.project import audit, credential, export, unlock, validate, verbs
@@ -48,6 +48,7 @@ COMMANDS = (
     rke_render,
     rke_mesh,
     credential,
+    explain,
     writing,
     completion,
 )

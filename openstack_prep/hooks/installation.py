@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from openstack_prep.base.diagnostic import errors
 from openstack_prep.base.errors import ConfigError, PrepError, WaitTimeout
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.connection import Cloud, connect
@@ -134,7 +135,7 @@ class Installation:
         for each in warnings(verdict.findings, self.options.ingress_floating_ip):
             self.tell(str(each))
         if verdict.errors:
-            raise NotReady([each for each in verdict.findings if each.level == "error"])
+            raise NotReady(errors(verdict.findings))
 
     # --- the run ----------------------------------------------------------------------------
 

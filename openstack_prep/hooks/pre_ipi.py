@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from openstack_prep.base.diagnostic import Diagnostic, Status, errors
 from openstack_prep.base.errors import Mistake, PrepError, SpecError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
 from openstack_prep.core.executor import Event, silent
 from openstack_prep.core.plan import Report
 from openstack_prep.hooks.folder import CONFIG, Folder, clouds_file, for_installer
-from openstack_prep.openshift.check import Finding
 from openstack_prep.openshift.check.preflight import HOSTS, preflight
 from openstack_prep.openshift.install_config_file import InstallConfig
 from openstack_prep.openshift.names.resolver import read_hosts
@@ -23,9 +23,9 @@ from openstack_prep.verbs import api
 
 
 class NotReady(PrepError):
-    """An installation would fail; ``findings`` say why, and what mends it."""
+    """An installation would fail; ``findings`` say why, and how to fix it."""
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
+    def __init__(self, findings: Sequence[Diagnostic]) -> None:
         self.findings = tuple(findings)
         super().__init__("\n".join(map(str, findings)))
 
@@ -36,7 +36,7 @@ class Ready:
 
     report: Report
     """What apply did."""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Diagnostic, ...] = ()
     """What check found, errors first; nothing when apply failed, or the installer is at work already."""
     folder: Path
     """Folder of install-config.yaml, for the installer's --dir."""
@@ -56,8 +56,8 @@ class Ready:
         return not (self.report.failed or self.report.skipped or self.errors)
 
     @property
-    def errors(self) -> tuple[Finding, ...]:
-        return tuple(each for each in self.findings if each.level == "error")
+    def errors(self) -> tuple[Diagnostic, ...]:
+        return tuple(errors(self.findings))
 
     def raise_for_problems(self) -> None:
         """Raise ApplyFailed when a step failed, NotReady when the installation would."""
@@ -121,7 +121,7 @@ def checked(spec: Spec, report: Report, *, look: bool = True, hosts: Path = HOST
     """Return what was made ready, with what check finds in it unless nobody shall look."""
     config = installation_of(spec)
     file = entry_file(spec)
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Diagnostic, ...] = ()
     ingress = _ingress(config, report)
     failed, folder = report.failed or report.skipped, Folder(config.file.parent)
     if look and not failed and not folder.used:
@@ -148,16 +148,16 @@ def _ingress(config: InstallConfig, report: Report) -> str | None:
     return report.outputs.get(name, config.ingress_floating_ip)
 
 
-def _with_ingress(finding: Finding, address: str | None) -> Finding:
-    """Return a finding whose remedy names the routers' address, which check cannot know."""
+def _with_ingress(diagnostic: Diagnostic, address: str | None) -> Diagnostic:
+    """Return a diagnostic whose fix names the routers' address, which check cannot know."""
     return replace(
-        finding, remedy=finding.remedy.replace("--ingress-ip ADDRESS", f"--ingress-ip {address or 'ADDRESS'}")
+        diagnostic, fix=diagnostic.fix.replace("--ingress-ip ADDRESS", f"--ingress-ip {address or 'ADDRESS'}")
     )
 
 
-def warnings(findings: Iterable[Finding], ingress_floating_ip: str | None) -> Iterator[Finding]:
-    """Yield what is no error, without the advice to attach later what ipi attaches itself."""
+def warnings(findings: Iterable[Diagnostic], ingress_floating_ip: str | None) -> Iterator[Diagnostic]:
+    """Yield all but the errors, without the advice to attach later what ipi attaches itself."""
     for each in findings:
-        ours = ingress_floating_ip and each.remedy.startswith("openstack-prep post-ipi")
-        if each.level == "warning" and not ours:
+        attached = ingress_floating_ip and each.code == "floating-ip.ingress-unset"
+        if each.status is not Status.ERROR and not attached:
             yield each

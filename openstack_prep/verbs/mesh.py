@@ -1,4 +1,4 @@
-"""``rke mesh``: from a spec to what stands between its clusters."""
+"""``rke mesh``: from a spec to the problems between its clusters."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from openstack_prep.verbs import api
 
 
 def look(cloud: Cloud, spec: Spec, *, path: str = "SPEC", jobs: int = JOBS) -> mesh.Examination:
-    """Return what must get through between the clusters of a spec's mesh, and what stands in the way; only reads.
+    """Return the traffic that must pass between the clusters of a spec's mesh, and the problems found; only reads.
 
-    ``path`` is the spec's file, for the commands that mend.  The connection is an administrator's, or of the
-    spec's own project.  Raises SpecError when fewer than two clusters take part, or when a stack does not tell
-    of its nodes; CloudError.
+    ``path`` is the spec's file, for the commands in ``fix``.  The connection is an administrator's, or of the
+    spec's own project.  Raises SpecError when fewer than two clusters take part, or when a stack has no outputs
+    for its nodes; CloudError.
     """
     if any(isinstance(each, RkeCluster) for each in spec.resources):
         spec = spec.limited_to(RkeCluster.kind)

@@ -12,7 +12,7 @@ import pytest
 
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
-from openstack_prep.openshift.check import Finding, Scene, names
+from openstack_prep.openshift.check import Diagnostic, Scene, names
 from openstack_prep.openshift.check.network import external_network, floating_ips, networks, ovn, own_subnet, vips
 from openstack_prep.openshift.check.scene import READER
 from openstack_prep.openshift.install_config import Cluster, Contents
@@ -84,16 +84,16 @@ class Room:
             hosts=self.hosts,
         )
 
-    def findings(self, **changes: Any) -> list[Finding]:
+    def findings(self, **changes: Any) -> list[Diagnostic]:
         scene = self.scene(**changes)
         return [each for check in MINE for each in check(scene)]
 
     def found(self, **changes: Any) -> list[str]:
-        return [f"{each.level} {each.where}: {each.what}" for each in self.findings(**changes)]
+        return [f"{each.status} {each.where}: {each.what}" for each in self.findings(**changes)]
 
-    def mend(self, finding: Finding, **words: str) -> None:
+    def mend(self, finding: Diagnostic, **words: str) -> None:
         """Do what a finding says, as a shell would read it."""
-        carry_out(finding.remedy, {"OS_CLIENT_CONFIG_FILE": str(self.tenant.clouds_file)}, **words)
+        carry_out(finding.fix, {"OS_CLIENT_CONFIG_FILE": str(self.tenant.clouds_file)}, **words)
 
     def own(self, **of_network: Any) -> tuple[Any, Any]:
         """Make a network with a subnet as somebody would who knows nothing of the installer."""

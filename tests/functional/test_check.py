@@ -153,13 +153,13 @@ class Site:
     def told(self, *words: str, code: int = 0, **changes: Any) -> list[str]:
         """Return level, place and matter of what it finds, without ids and suffixes."""
         found = self.check(*words, code=code, **changes)
-        return [f"{each['level']} {each['where']}: {each['what']}".replace(f"-{self.suffix}", "") for each in found]
+        return [f"{each['status']} {each['where']}: {each['what']}".replace(f"-{self.suffix}", "") for each in found]
 
     def mend(self, *findings: dict[str, str]) -> None:
         """Do what findings on quotas say an administrator shall, all by one command."""
         options, project = list[str](), ""
         for each in findings:
-            command, quota, verb, *more, project = shlex.split(each["remedy"], comments=True)
+            command, quota, verb, *more, project = shlex.split(each["fix"], comments=True)
             assert (command, quota, verb) == ("openstack", "quota", "set")
             options += more
         environment = {"OS_CLIENT_CONFIG_FILE": str(self.devcloud.clouds_file), "OS_CLOUD": "devcloud-admin"}
@@ -189,7 +189,7 @@ def test_a_clean_project_passes_and_nothing_is_changed(site: Site) -> None:
     site.check()
     mark = site.devcloud.mark()
     said = site.prep.run("check", "--release", "4.18", "--hosts", "hosts").stdout
-    assert said == f"install-config.yaml for 4.18 in cloud '{CREDENTIAL}': nothing stands in the way\n"
+    assert said == f"install-config.yaml for 4.18 in cloud '{CREDENTIAL}': no problems found\n"
     written = {each.method for each in site.devcloud.requests_since(mark) if not each.path.endswith("/auth/tokens")}
     assert written <= {"GET", "HEAD"}
 
@@ -208,9 +208,9 @@ def test_the_installer_tells_the_release_and_the_copy_stands_for_what_it_ate(sit
     metadata.unlink()
     script.unlink()
     assert alone[0].startswith("error: metadata.json: cluster dev-x7k2p was installed from this folder")
-    assert alone[-1].endswith(": 1 error, 0 warnings")
+    assert alone[-1].endswith(": 1 error")
     assert (found["install_config"], found["release"]) == ("install-config.yaml.kept", "4.11")
-    assert f"clouds.yaml: {CREDENTIAL}" in [each["where"] for each in found["findings"] if each["level"] == "error"]
+    assert f"clouds.yaml: {CREDENTIAL}" in [each["where"] for each in found["findings"] if each["status"] == "error"]
 
 
 def test_what_fails_for_a_moment_is_read_again_and_what_stays_away_is_told(site: Site) -> None:
@@ -248,8 +248,8 @@ def test_quotas_that_are_just_enough_pass_and_one_less_of_each_is_found_and_mend
         "quota.subnets": "1 are needed (the machines' own), 0 of 0 are free",
         "quota.routers": "1 are needed (the machines' own), 0 of 0 are free",
         "quota.security_groups": "2 are needed (masters' and workers'), 1 of 2 are free",
-        "quota.security_group_rules": "56 are needed (the installer asks for them, and makes 42), 55 of 59 are free",
-        "quota.floating_ips": "1 are needed (bootstrap's for a while), 0 of 2 are free",
+        "quota.security_group_rules": "56 are needed (the installer asks for them, and creates 42), 55 of 59 are free",
+        "quota.floating_ips": "1 are needed (temporarily for bootstrap), 0 of 2 are free",
         "quota.volumes": "4 are needed (4 of machines), 3 of 3 are free",
         "quota.gigabytes": "400 GiB are needed (4 of machines), 399 of 399 GiB are free",
         "quota.per_volume_gigabytes": "100 GiB are needed (the largest), 99 of 99 GiB are free",
@@ -285,7 +285,7 @@ def test_names_that_are_not_there_are_all_told_at_once(site: Site) -> None:
         f"error {PLATFORM}.clusterOSImage: there is no image 'nobodys' that this project sees",
         f"error {PLATFORM}.defaultMachinePlatform.type: there is no flavor 'nobodys' for this project",
         f"error {PLATFORM}.defaultMachinePlatform.zones: there is no availability zone of compute 'az9' available",
-        "warning controlPlane.platform.openstack.rootVolume.size: 30 GiB are little",
+        "warning controlPlane.platform.openstack.rootVolume.size: a 30 GiB root volume is below the recommendation",
     ]
 
 
@@ -312,9 +312,7 @@ def test_credentials_and_the_registry(site: Site) -> None:
     short, registry = sorted(site.told(cloud="short"))
     what = f"is an application credential that expires at {expires:%Y-%m-%dT%H:%M:%S}.000000 (UTC)"
     assert short == f"warning clouds.yaml: short: {what}"
-    assert registry.startswith(
-        "warning object-store: this user has not the role swiftoperator in the project, but member"
-    )
+    assert registry.startswith("warning object-store: missing role swiftoperator (has: member")
     site.limit("volume", {"gigabytes": 499})
     assert [each for each in site.told(code=1, cloud="short") if "quota" in each] == [
         "error quota.gigabytes: 500 GiB are needed (4 of machines + the registry's, without an object store), "
@@ -326,11 +324,11 @@ def test_an_entry_that_leads_nowhere(site: Site) -> None:
     good = site.credential()
     site.entry("elsewhere", good | {"region_name": "nowhere"})
     assert [each for each in site.told(code=1, cloud="elsewhere") if "region" in each] == [
-        "error clouds.yaml: elsewhere: region_name: 'nowhere' is none of the cloud's regions"
+        "error clouds.yaml: elsewhere: region_name: 'nowhere' is not a region of the cloud"
     ]
     site.entry("untrusted", good | {"cacert": "ca.pem"})
     (said,) = site.told(code=1, cloud="untrusted")
-    assert "ca.pem (relative to where the installer is started" in said
+    assert "ca.pem (relative to the installer's working directory" in said
     site.entry("locked", good | {"auth": good["auth"] | {"application_credential_secret": "wrong"}})
     (said,) = site.told(code=1, cloud="locked")
     assert "401" in said

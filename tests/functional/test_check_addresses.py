@@ -40,20 +40,22 @@ def test_floating_ips(room: Room, devcloud: Devcloud, second_external: Any) -> N
     theirs = f"{room.cluster.api_floating_ip} belongs to project {room.tenant.project_id}, not to "
     assert any(theirs in each for each in room.found(connection=devcloud.admin))
     missing = room.found(api_floating_ip="192.168.122.99", release="4.6")
-    assert missing[0].startswith("error platform.openstack.lbFloatingIP: 192.168.122.99 is no floating IP of project")
+    assert missing[0].startswith(
+        "error platform.openstack.lbFloatingIP: 192.168.122.99 is not a floating IP of project"
+    )
 
 
 def test_the_external_network(shared: Room, devcloud: Devcloud, second_external: Any) -> None:
     shared.own()
     where = f"error {PLATFORM}.externalNetwork: "
     missing, not_external = shared.found(external_network="no-such"), shared.found(external_network="machines")
-    assert missing[0].startswith(f"{where}there is no network 'no-such'; those that are external: external")
+    assert missing[0].startswith(f"{where}there is no network 'no-such'; external networks: external")
     assert not_external == [f"{where}'machines' is not external (router:external is false)"]
     nothing = {"external_network": None, "api_floating_ip": None, "ingress_floating_ip": None}
     assert f"{where}is missing, and so is a subnet of your own ({PLATFORM}.controlPlanePort.fixedIPs)" in shared.found(
         **nothing
     )
-    assert f"{where}is missing; 4.5 cannot do without" in shared.found(release="4.5", **nothing)
+    assert f"{where}is missing; 4.5 requires it" in shared.found(release="4.5", **nothing)
 
     name = second_external.name
     overlapping = shared.found(external_network=name, machine_networks=("198.51.0.0/16",), connection=devcloud.admin)
@@ -83,7 +85,7 @@ def test_a_floating_ip_on_a_port_without_a_machine(room: Room, devcloud: Devclou
     neutron.update_port(machine, allowed_address_pairs=[{"ip_address": "10.0.0.0/28"}])
 
     (unsure,) = room.findings()
-    assert unsure.level == "warning"
+    assert unsure.status == "warning"
     assert unsure.where == f"port {infra_id}-ingress-port {virtual.id}"
     assert unsure.what == (
         f"{serving} serves 10.0.0.7, which no machine has and no port's pairs allow"
@@ -94,13 +96,13 @@ def test_a_floating_ip_on_a_port_without_a_machine(room: Room, devcloud: Devclou
         network_id=network.id, project_id=room.tenant.project_id, device_owner="network:distributed"
     )
     (sure,) = room.findings()
-    assert sure.level == "error"
-    assert sure.remedy == f"openstack-prep post-ipi --os-cloud {room.tenant.cloud} --infra-id {infra_id} --vip 10.0.0.7"
+    assert sure.status == "error"
+    assert sure.fix == f"openstack-prep post-ipi --os-cloud {room.tenant.cloud} --infra-id {infra_id} --vip 10.0.0.7"
     admin.update_port(metadata, device_owner="network:dhcp", device_id="dhcp-agent")
     assert room.found() == []
     admin.update_port(metadata, device_owner="network:distributed")
     neutron.set_tags(machine, [f"openshiftClusterID={infra_id}"])
-    command = shlex.split(sure.remedy)
+    command = shlex.split(sure.fix)
     subprocess.run(
         [str(Path(COMMAND).with_name(command[0])), *command[1:], "--yes"],
         env=os.environ | {"OS_CLIENT_CONFIG_FILE": str(room.tenant.clouds_file)},
@@ -119,15 +121,15 @@ def test_names_that_lead_elsewhere_and_nowhere(shared: Room, prep: Prep) -> None
         f"leads to {api}, not to {ingress}",
     ]
     shared.hosts.write_text("\n".join(hosts_lines(shared.names("10.0.0.5", "10.0.0.7"))))
-    assert [each.level for each in shared.findings()] == ["warning", "warning"]
+    assert [each.status for each in shared.findings()] == ["warning", "warning"]
     assert shared.found(external_network=None, api_floating_ip=None, ingress_floating_ip=None)[1:] == []
     shared.hosts.write_text("127.0.0.1 localhost\n")
     nowhere, nobody = shared.findings()
     assert nowhere.where == "names: api.dev.example.com"
-    assert nobody.level == "warning"
+    assert nobody.status == "warning"
     config = shared.folder / "install-config.yaml"
-    assert nowhere.remedy == f"openstack-prep names --install-config {config} --as hosts --write {shared.hosts}"
+    assert nowhere.fix == f"openstack-prep names --install-config {config} --as hosts --write {shared.hosts}"
     config.write_text(dump(document(shared.cluster, Contents())))
-    prep.run(*shlex.split(nowhere.remedy)[1:])
+    prep.run(*shlex.split(nowhere.fix)[1:])
     assert shared.found() == []
     assert shared.hosts.read_text().startswith("127.0.0.1 localhost\n")

@@ -77,7 +77,7 @@ def test_from_a_spec_to_an_attached_cluster_and_back(installer: Prep, devcloud: 
     hosts = ("--hosts", "hosts")
     data = json.loads(installer.run("pre-ipi", "--yes", "--format", "json", *hosts, "spec.yaml").stdout)
     assert {step["action"] for step in data["steps"]} == {"keep"}
-    assert not [each for each in data["findings"] if each["level"] == "error"]
+    assert not [each for each in data["findings"] if each["status"] == "error"]
     assert f"--ingress-ip {INGRESS} --wait" in str(data["findings"])  # 4.2 attaches none itself
     next_one = installer.run("pre-ipi", "--yes", *hosts, "spec.yaml").stdout
     assert "next: openstack-prep ipi --hosts hosts --spec spec.yaml -- openshift-install create cluster" in next_one

@@ -13,7 +13,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.kubernetes.cilium import Cilium, Member
 from openstack_prep.kubernetes.mesh import Examination, Nodes, examine, read
 from openstack_prep.kubernetes.model import Cluster
-from openstack_prep.openshift.check import Finding
+from openstack_prep.openshift.check import Diagnostic
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
 from tests.functional.client import carry_out
@@ -91,13 +91,13 @@ class Room:
     def found(self) -> list[str]:
         return [self.told(each) for each in self.look().findings]
 
-    def told(self, finding: Finding) -> str:
+    def told(self, finding: Diagnostic) -> str:
         """Return a finding, with names for ids of subnets and nothing for others."""
-        return f"{finding.level} {finding.where}: {finding.what}"
+        return f"{finding.status} {finding.where}: {finding.what}"
 
-    def mend(self, finding: Finding, **words: str) -> None:
+    def mend(self, finding: Diagnostic, **words: str) -> None:
         """Do what a finding says, as a shell would read it."""
-        carry_out(finding.remedy, {"OS_CLIENT_CONFIG_FILE": str(self.tenant.clouds_file)}, **words)
+        carry_out(finding.fix, {"OS_CLIENT_CONFIG_FILE": str(self.tenant.clouds_file)}, **words)
 
     def mend_all(self, **words: str) -> list[str]:
         """Do what the first finding says, and all of its kind, until there is none; return them."""
@@ -110,9 +110,9 @@ class Room:
         return told
 
 
-def _kind(finding: Finding) -> list[str]:
+def _kind(finding: Diagnostic) -> list[str]:
     """Return what tells remedies apart of which one may make another needless."""
-    words = shlex.split(finding.remedy)
+    words = shlex.split(finding.fix)
     return words[:7] if words[3:5] in (["security", "group"], ["port", "set"]) else words
 
 
@@ -164,7 +164,8 @@ def test_two_routers_that_nothing_joins_are_joined(room: Room) -> None:
     room.neutron.update_router(r1, admin_state_up=False)
     assert room.mend_all() == [
         f"error one to two: router r1 {r1.id} is switched off",
-        f"error two to one: router r2 {r2.id} has a route to 10.1.0.0/24 by 10.2.0.177, which is no router",
+        f"error two to one: router r2 {r2.id} has a route to 10.1.0.0/24 by 10.2.0.177, which is "
+        "not a router's address",
         f"error two to one: router r2 {r2.id} {lacks} one {one.id} (10.1.0.0/24) nor a route to it",
     ]
 
@@ -176,8 +177,8 @@ def test_pods_that_are_routed_as_they_are(room: Room) -> None:
     router = room.router("r", one, two)
     assert room.found() == [
         "error one: the ports one-0, one-1 have no allowed address pair for the mesh address 10.1.0.200",
-        "error one: the ports one-0, one-1 have no allowed address pair for pods' 10.65.0.0/16",
-        f"error two to one: router r {router.id} has no route into the pods' 10.65.0.0/16 by "
+        "error one: the ports one-0, one-1 have no allowed address pair for the pods' 10.65.0.0/16",
+        f"error two to one: router r {router.id} has no route to the pods' 10.65.0.0/16 by "
         + ", ".join(room.addresses("one")),
     ]
     pods = {f"PODS_OF_{each}": f"10.65.{n}.0/24" for n, each in enumerate(room.addresses("one"))}

@@ -148,11 +148,11 @@ def mesh_is_mended_by_the_spec(prep: Prep, devcloud: Devcloud) -> None:
         devcloud.admin.network.delete_security_group_rule(rule)
     findings = json.loads(prep.run("rke", "mesh", "--format", "json", prep.spec.name, code=1).stdout)["findings"]
     sync, apply = ["openstack-prep", "address-pairs", "sync", "spec.yaml"], ["openstack-prep", "apply", "spec.yaml"]
-    assert {each["remedy"] for each in findings} == {" ".join(sync), " ".join(apply)}
+    assert {each["fix"] for each in findings} == {" ".join(sync), " ".join(apply)}
     user = Prep(prep.folder, prep.environment | {"OS_CLIENT_CONFIG_FILE": "clouds.yaml", "OS_CLOUD": "mesh"})
     user.run(*sync[1:])
     prep.apply()
-    assert "nothing stands in the way" in prep.run("rke", "mesh", prep.spec.name).stdout
+    assert "no problems found" in prep.run("rke", "mesh", prep.spec.name).stdout
 
 
 def mend_by_hand_and_as_the_user(prep: Prep, devcloud: Devcloud) -> None:

@@ -73,7 +73,7 @@ def told(found: dict[str, Any]) -> list[str]:
 
 def test_the_clusters_of_a_spec(prep: Prep, project: str, devcloud: Devcloud) -> None:
     before = look(prep, code=1)
-    unseen = "does not stand yet; addresses, groups and pairs of its nodes were not looked at"
+    unseen = "does not exist yet; addresses, groups and pairs of its nodes were not checked"
     assert told(before) == [f"cluster{n}: stack/cluster{n} {unseen}" for n in (1, 2)]
     asked = {(each["source"], each["to"], each["protocol"], each["port"]) for each in before["required"]}
     assert ("cluster1", "cluster2", "tcp", 4240) in asked
@@ -97,9 +97,9 @@ def test_the_clusters_of_a_spec(prep: Prep, project: str, devcloud: Devcloud) ->
     own = look(prep, "--os-cloud", "own", code=1)
     assert told(own) == told(found)
     for finding in own["findings"]:
-        carry_out(finding["remedy"], prep.environment, prep.folder)
+        carry_out(finding["fix"], prep.environment, prep.folder)
     text = prep.run("rke", "mesh", "--os-cloud", "own", "spec.yaml").stdout
-    assert text.endswith("\n\ncluster1, cluster2: nothing stands in the way\n")
+    assert text.endswith("\n\ncluster1, cluster2: no problems found\n")
     prep.environment["OS_CLIENT_CONFIG_FILE"] = str(devcloud.clouds_file)
     check_what_cannot_be_seen(prep, project, devcloud)
 
@@ -114,7 +114,10 @@ def check_what_cannot_be_seen(prep: Prep, project: str, devcloud: Devcloud) -> N
     assert lost == f"cluster2: no server of stack/cluster2 has a port with the address of cluster2-1 {address}"
 
     prep.environment["PREP_PASSWORD"], password = "another", prep.environment["PREP_PASSWORD"]
-    unseen = "cannot be seen: nobody may act there; addresses, groups and pairs of its nodes were not looked at"
+    unseen = (
+        "is not visible: these credentials have no role in its project; addresses, groups and "
+        "pairs of its nodes were not checked"
+    )
     assert told(look(prep, code=1)) == [f"cluster{n}: stack/cluster{n} {unseen}" for n in (1, 2)]
     prep.environment["PREP_PASSWORD"] = password
 
@@ -125,4 +128,4 @@ def test_a_spec_without_a_mesh(prep: Prep) -> None:
     prep.write(alone)
     said = prep.run("rke", "mesh", "spec.yaml", code=2).stderr
     prep.spec.unlink()  # nothing was made of it
-    assert "rke_clusters: rke_cluster/cluster1 takes part in a mesh; give two or more" in said
+    assert "rke_clusters: rke_cluster/cluster1 takes part in a mesh; declare cilium" in said

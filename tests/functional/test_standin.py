@@ -140,7 +140,7 @@ def test_masters_without_workers_answer_for_the_routers(tenant: Tenant) -> None:
     standin.make(connection, "dev-x7k2p", servers=False, masters=1, workers=0, schedulable=recipe.schedulable)
     seen = verify(Cloud(connection), infra_id="dev-x7k2p")
     (ingress,) = (chain for chain in seen.chains if chain.name == "ingress")
-    said = [f"{link.state} {link.what}" for link in ingress.links if link.name == "security groups"]
+    said = [f"{link.status} {link.what}" for link in ingress.links if link.where == "security groups"]
     assert said == [f"ok TCP {number} from anywhere reaches 1 port" for number in (80, 443)]
 
 

@@ -19,11 +19,11 @@ def float_ip(connection: Any) -> str:
 
 
 def links(prep: Prep, *words: str, code: int) -> dict[str, list[str]]:
-    """Return by chain "link state" in order."""
+    """Return by chain "place status" in order."""
     out = prep.run("verify", "--format", "json", *words, code=code).stdout
     seen = json.loads(out)
     assert seen["ok"] == (code == 0)
-    return {chain["name"]: [f"{link['link']} {link['state']}" for link in chain["links"]] for chain in seen["chains"]}
+    return {chain["name"]: [f"{link['where']} {link['status']}" for link in chain["links"]] for chain in seen["chains"]}
 
 
 def until_active(connection: Any) -> None:
@@ -50,12 +50,12 @@ def test_a_way_is_broken_mended_and_broken_again(devcloud: Devcloud, tenant: Ten
     found = links(prep, *words, code=1)
     assert len([each for each in devcloud.requests_since(mark) if each.service != "keystone"]) <= 9
     assert found["api"] == ["name ok", "floating IP ok", *RIGHT, *tail]
-    assert found["ingress"] == ["name ok", "name ok", "floating IP broken", *RIGHT, "security groups ok", *tail]
+    assert found["ingress"] == ["name ok", "name ok", "floating IP error", *RIGHT, "security groups ok", *tail]
     said = prep.run("verify", *words, code=1).stdout
-    (mend,) = [line.partition("mend: ")[2] for line in said.splitlines() if "mend: " in line]
-    assert mend == f"openstack-prep post-ipi --infra-id {DEV} --ingress-ip {ingress}"
-    prep.run(*mend.split()[1:], "--yes")
-    assert f"{DEV}: all links are right" in prep.run("verify", *words).stdout
+    (fix,) = [line.partition("fix: ")[2] for line in said.splitlines() if "fix: " in line]
+    assert fix == f"openstack-prep post-ipi --infra-id {DEV} --ingress-ip {ingress}"
+    prep.run(*fix.split()[1:], "--yes")
+    assert f"{DEV}: no problems found" in prep.run("verify", *words).stdout
     wrong = prep.run("verify", "--infra-id", "dev-zzzzz", code=1).stdout
     assert f"it holds ports of {DEV}" in wrong
 
@@ -71,11 +71,11 @@ def test_a_way_is_broken_mended_and_broken_again(devcloud: Devcloud, tenant: Ten
     hosts.write_text(f"192.0.2.1 api.dev.example.com\n{ingress} {' '.join(apps)}\n")
     said = prep.run("verify", *words, code=1).stdout
     assert f"api.dev.example.com is 192.0.2.1 (hosts), not {api}" in said
-    pairs, rule, server = [line.partition("mend: ")[2] for line in said.splitlines() if "mend: openst" in line]
+    pairs, rule, server = [line.partition("fix: ")[2] for line in said.splitlines() if "fix: openst" in line]
     prep.run(*pairs.split()[1:], "--yes")
     assert prep.openstack(*rule.split()[1:])["port_range_min"] == 443
     assert server == f"openstack --os-cloud {tenant.cloud} server start {worker.name.removesuffix('-0')}"
     nova.start_server(worker.device_id)
     nova.wait_for_server(nova.get_server(worker.device_id), interval=0.2, wait=60)
     hosts.write_text(f"{api} api.dev.example.com\n{ingress} {' '.join(apps)}\n")
-    assert f"{DEV}: all links are right" in prep.run("verify", *words).stdout
+    assert f"{DEV}: no problems found" in prep.run("verify", *words).stdout

@@ -20,6 +20,9 @@ MUST = {
     "openstack_prep/__init__.py",
     "openstack_prep/py.typed",
     "openstack_prep/cli/main.py",
+    "openstack_prep/base/codes.yaml",
+    "openstack_prep/kubernetes/codes.yaml",
+    "openstack_prep/openshift/codes.yaml",
     "openstack_prep/kinds.py",
     "openstack_prep/kubernetes/keys/schema.yaml",
     "openstack_prep/resources/identity/project.py",
@@ -69,7 +72,8 @@ def files_of(wheel: Path) -> set[str]:
 
 def packaged() -> set[str]:
     """Return what the packages of the repository hold, as the wheel should name it."""
-    found = {str(path.relative_to(ROOT)) for path in (ROOT / "openstack_prep").rglob("*.py")}
+    package = ROOT / "openstack_prep"
+    found = {str(path.relative_to(ROOT)) for path in (*package.rglob("*.py"), *package.rglob("codes.yaml"))}
     for name in ("heat_templates", "install_configs"):
         found |= {f"openstack_prep/{name}/{path.name}" for path in (ROOT / name).iterdir() if path.is_file()}
     return found | {"openstack_prep/py.typed", "openstack_prep/kubernetes/keys/schema.yaml"}

@@ -30,13 +30,14 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", each.lower()).strip().replace(" ", "-") for each in headings}
 
 
-def test_docs_spec_md_is_up_to_date() -> None:
-    found = importlib.util.spec_from_file_location("make_spec_md", ROOT / "docs" / "make_spec_md.py")
+@pytest.mark.parametrize("name", ["spec", "codes"])
+def test_a_generated_page_is_up_to_date(name: str) -> None:
+    found = importlib.util.spec_from_file_location(f"make_{name}_md", ROOT / "docs" / f"make_{name}_md.py")
     assert found is not None
     assert found.loader is not None
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
-    assert (ROOT / "docs" / "spec.md").read_text() == module.page(), "run: python docs/make_spec_md.py"
+    assert (ROOT / "docs" / f"{name}.md").read_text() == module.page(), f"run: python docs/make_{name}_md.py"
 
 
 def test_the_readme_shows_the_shipped_spec() -> None:

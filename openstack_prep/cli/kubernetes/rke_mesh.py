@@ -1,4 +1,4 @@
-"""``rke mesh``: what must get through between clusters that Cilium joins, and what stands in the way."""
+"""``rke mesh``: the traffic that must pass between clusters that Cilium joins, and what blocks it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from openstack_prep.cli.running import no_garbage, open_spec, print_result
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    text = "what must get through between the clusters of a mesh: looked at, and how to mend it. 1: something does not"
+    text = "check the traffic that must pass between the clusters of a mesh, and print fixes (exit 1 on failure)"
     parser = command("rke mesh", _run, text)
     parser.add_argument("spec", type=Path, metavar="SPEC", help="YAML file")
 

@@ -1,4 +1,4 @@
-"""``check``: what stands in the way of an installation, looked at before thirty minutes are lost."""
+"""``check``: pre-installation checks."""
 
 from __future__ import annotations
 
@@ -23,31 +23,38 @@ INSTALLER = "openshift-install"
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    parser = command("check", _run, "look for what stands in the way of an installation")
+    parser = command("check", _run, "run pre-installation checks")
     parser.add_argument(
-        "path", type=Path, nargs="?", default=CONFIG, metavar="INSTALL_CONFIG", help=f"file or its folder (./{CONFIG})"
+        "path",
+        type=Path,
+        nargs="?",
+        default=CONFIG,
+        metavar="INSTALL_CONFIG",
+        help=f"install-config.yaml or its folder (./{CONFIG})",
     )
-    parser.add_argument("--release", metavar="4.N", help="OpenShift's release; default: what the installer says")
-    parser.add_argument("--installer", type=Path, metavar="FILE", help="openshift-install; beside the file, or on PATH")
-    parser.add_argument("--hosts", type=Path, metavar="FILE", help="the installer's machine's hosts file (/etc/hosts)")
+    parser.add_argument("--release", metavar="4.N", help="OpenShift release (that of the installer)")
+    parser.add_argument(
+        "--installer", type=Path, metavar="FILE", help="openshift-install (beside the file, or on PATH)"
+    )
+    parser.add_argument("--hosts", type=Path, metavar="FILE", help="hosts file of the installer's machine (/etc/hosts)")
 
 
 def _run(options: argparse.Namespace) -> int:
     with no_garbage():
         from openstack_prep.openshift.check.preflight import HOSTS, preflight
-    path = _there(options.path)
+    path = _existing(options.path)
     if options.installer and not options.installer.is_file():
         raise ConfigError(f"--installer: {options.installer} is no file; name the openshift-install")
     installer = options.installer or _beside(path)
     release = options.release or _release(installer)
     verdict = preflight(path, release, installer=installer, hosts=options.hosts or HOSTS, jobs=options.jobs)
     verdict = _with_choice(verdict, options.os_cloud)
-    print_result(options, _told(verdict), verdict.data())
+    print_result(options, _text(verdict), verdict.data())
     return 1 if verdict.errors else 0
 
 
-def _there(path: Path) -> Path:
-    """Return the file, or the copy that is kept of one which the installer has eaten; a folder is the installer's."""
+def _existing(path: Path) -> Path:
+    """Return the file, or its copy if the installer has deleted it; a folder is the installer's."""
     path = path / CONFIG if path.is_dir() else path
     kept = path.with_name(f"{path.name}.kept")
     if path.exists() or not kept.exists():
@@ -79,37 +86,34 @@ def _release(installer: Path | None) -> str:
 
 
 def _with_choice(verdict: Verdict, chosen: str | None) -> Verdict:
-    """Return it with a word on an --os-cloud that the installer will not follow."""
-    from openstack_prep.base.finding import Finding, by_weight
+    """Return the verdict with a warning about an --os-cloud that the installer will not use."""
+    from openstack_prep.base.diagnostic import Diagnostic, Status, by_weight
 
     if chosen is None or chosen == verdict.cloud:
         return verdict
-    finding = Finding(
+    chosen_ignored = Diagnostic(
+        code="environment.other-cloud",
         where="--os-cloud",
-        what=f"is {chosen!r}, while the installer takes {verdict.cloud!r}, which was checked",
+        what=f"is {chosen!r}, but the installer uses {verdict.cloud!r}, which was checked",
         why="the installer follows install-config.yaml, and OS_CLOUD only where that names no cloud",
-        remedy=f"write platform.openstack.cloud: {chosen}, or leave --os-cloud out",
-        level="warning",
+        fix=f"write platform.openstack.cloud: {chosen}, or leave --os-cloud out",
+        status=Status.WARNING,
     )
-    return replace(verdict, findings=tuple(by_weight([*verdict.findings, finding])))
+    return replace(verdict, findings=tuple(by_weight([*verdict.findings, chosen_ignored])))
 
 
-def _told(verdict: Verdict) -> str:
-    """Return the findings for people, with the file's lines."""
+def _text(verdict: Verdict) -> str:
+    """Return the diagnostics as text, with line numbers of the file."""
+    from openstack_prep.base.diagnostic import summary
     from openstack_prep.openshift.install_config import Given
 
     given = Given(verdict.path)
     lines = [str(replace(each, where=_placed(given, each.where))) for each in verdict.findings]
     subject = f"{verdict.path} for {verdict.release} in cloud {verdict.cloud!r}"
-    counts = ", ".join(_counted(n, word) for n, word in ((verdict.errors, "error"), (verdict.warnings, "warning")))
-    return "\n".join([*lines, f"{subject}: {counts}" if lines else f"{subject}: nothing stands in the way"])
+    return "\n".join([*lines, f"{subject}: {summary(verdict.findings)}"])
 
 
 def _placed(given: Given, where: str) -> str:
     """Return a field with its line, if it stands in the file; anything else as it is."""
     path = re.sub(r"\[\d*\]", "", where)
     return where if given.value(path) is None else given.place(path).removesuffix(path) + where
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

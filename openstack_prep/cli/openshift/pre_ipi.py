@@ -35,7 +35,7 @@ def add_preparation(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     ready = prepare(options)
-    data = ready.report.data() | {"findings": [vars(each) for each in ready.findings]}
+    data = ready.report.data() | {"findings": [each.data() for each in ready.findings]}
     print_result(options, "\n".join([ready.report.summary, *map(str, ready.findings)]), data)
     code = code_of(ready.report)
     if ready.ok and options.format == "text":

@@ -1,4 +1,4 @@
-"""``verify``: the way from outside to a cluster's API and to its routers, link by link."""
+"""``verify``: the paths from outside to a cluster's API and to its routers, link by link."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from openstack_prep.cli.running import no_garbage, print_result
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    parser = command(
-        "verify", _run, "after post-ipi: is the way to the API and to the console right? 1: a link is broken"
-    )
+    parser = command("verify", _run, "verify API and console connectivity, link by link (exit 1 on failure)")
     add_cluster_options(parser)
     parser.add_argument("--ingress-ip", metavar="ADDR", help="floating IP of the routers (that of their port)")
     parser.add_argument("--api-ip", metavar="ADDR", help="floating IP of the API (that of its port)")
@@ -22,11 +20,11 @@ def add(command: AddCommand) -> None:
         "--install-config",
         type=Path,
         metavar="FILE",
-        help="its domain and addresses (the one beside metadata.json)",
+        help="install-config.yaml with its domain and addresses (the one beside metadata.json)",
     )
-    parser.add_argument("--base-domain", metavar="DOMAIN", help="baseDomain of the cluster, to look its names up")
-    parser.add_argument("--cluster-name", metavar="NAME", help="its name, if the infraID has cut it")
-    parser.add_argument("--hosts", type=Path, metavar="FILE", help="a hosts file to look into before the resolver")
+    parser.add_argument("--base-domain", metavar="DOMAIN", help="baseDomain of the cluster, to resolve its names")
+    parser.add_argument("--cluster-name", metavar="NAME", help="its name, if the infraID truncates it")
+    parser.add_argument("--hosts", type=Path, metavar="FILE", help="hosts file to read before the resolver")
     parser.add_argument("--from", dest="source", metavar="ADDR", help="address or network that requests come from")
 
 
@@ -48,6 +46,6 @@ def _run(options: argparse.Namespace) -> int:
         cloud=options.os_cloud,
     )
     cloud = cloud_of(options, what.metadata)
-    seen = verify.look(cloud, what, hosts=options.hosts, jobs=options.jobs)
-    print_result(options, seen, seen.data())
-    return 0 if seen.ok else 1
+    verification = verify.look(cloud, what, hosts=options.hosts, jobs=options.jobs)
+    print_result(options, verification, verification.data())
+    return 0 if verification.ok else 1

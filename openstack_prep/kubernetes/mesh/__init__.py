@@ -1,8 +1,8 @@
-"""Clusters that are to be one mesh: what must get through between them, and whether OpenStack lets it."""
+"""Clusters of one mesh: the traffic that must pass between them, and whether OpenStack lets it through."""
 
 from openstack_prep.kubernetes.mesh.examination import Examination, Nodes, examine
-from openstack_prep.kubernetes.mesh.looking import look
+from openstack_prep.kubernetes.mesh.from_spec import look
 from openstack_prep.kubernetes.mesh.reading import read
-from openstack_prep.kubernetes.mesh.scene import Scene, Side
+from openstack_prep.kubernetes.mesh.scene import MeshCluster, Scene
 
-__all__ = ["Examination", "Nodes", "Scene", "Side", "examine", "look", "read"]
+__all__ = ["Examination", "MeshCluster", "Nodes", "Scene", "examine", "look", "read"]

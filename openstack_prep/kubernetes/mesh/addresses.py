@@ -1,4 +1,4 @@
-"""Addresses that nodes use besides their own: the mesh's, and pods' that are routed as they are.
+"""Addresses that nodes use besides their own: the mesh address, and those of pods that are routed natively.
 
 Source: Networking API v2.0, "Allowed address pairs" and "Routers" (routes).
 """
@@ -8,69 +8,66 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Sequence
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.mesh.routing import longest
-from openstack_prep.kubernetes.mesh.scene import Block, Scene, Side, addresses_of, block_of, covers
+from openstack_prep.kubernetes.mesh.scene import MeshCluster, Scene, block_of
+from openstack_prep.neutron.addresses import Block, addresses_of
+from openstack_prep.neutron.pairs import allows
 
-FOR_ALL = "  # or put address_pairs into the spec, which nodes to come get, too"
+FOR_ALL = "  # or declare address_pairs in the spec, which also covers nodes added later"
 
 
-def own_addresses(scene: Scene, side: Side) -> Iterator[Finding]:
-    """Yield what keeps a cluster's nodes from answering by its mesh address, or from sending as its pods."""
-    if side.mesh_address:
-        address = ipaddress.ip_address(side.mesh_address)
-        on = [each for each in side.subnets if address in block_of(each)]
-        if not on and side.subnets:
-            there = ", ".join(each["cidr"] for each in side.subnets)
-            yield Finding(
-                where=side.name,
-                what=f"the mesh address {address} lies in no subnet of the nodes: {there}",
-                why="whether the routers learn of it by BGP cannot be seen from here"
-                if side.by_bgp
-                else "no router leads there, and no node of the others' is answered",
-                remedy=f"look on the routers for a route to {address}"
-                if side.by_bgp
-                else f"choose an address out of {there}",
-                level="warning" if side.by_bgp else "error",
+def own_addresses(scene: Scene, cluster: MeshCluster) -> Iterator[Diagnostic]:
+    """Yield what keeps nodes from using the cluster's mesh address, or their pods' addresses."""
+    if cluster.mesh_address:
+        address = ipaddress.ip_address(cluster.mesh_address)
+        on = [each for each in cluster.subnets if address in block_of(each)]
+        if not on and cluster.subnets:
+            cidrs = ", ".join(each["cidr"] for each in cluster.subnets)
+            yield Diagnostic(
+                code="mesh-address.outside-subnet",
+                where=cluster.name,
+                what=f"the mesh address {address} lies in no subnet of the nodes: {cidrs}",
+                why="whether the routers learn it by BGP is not visible to OpenStack"
+                if cluster.by_bgp
+                else "no router leads there, so the nodes of the other clusters get no answer",
+                fix=f"check the routers for a route to {address}"
+                if cluster.by_bgp
+                else f"choose an address in {cidrs}",
+                status=Status.WARNING if cluster.by_bgp else Status.ERROR,
             )
-        yield from _pairs(scene, side, ipaddress.ip_network(address), "the mesh address")
-    for each in map(ipaddress.ip_network, side.pod_networks):
-        yield from _pairs(scene, side, each, "pods'")
+        yield from _pairs(scene, cluster, ipaddress.ip_network(address), "the mesh address")
+    for each in map(ipaddress.ip_network, cluster.pod_networks):
+        yield from _pairs(scene, cluster, each, "the pods'")
 
 
-def _pairs(scene: Scene, side: Side, wanted: Block, told: str) -> Iterator[Finding]:
-    """Yield the ports that may not use any address of a network."""
-    lacking = [port for port in side.ports if port.get("port_security_enabled", True) and not _allows(port, wanted)]
-    lacking = [port for port in lacking if any(each.version == wanted.version for each in addresses_of(port))]
-    if lacking:
+def _pairs(scene: Scene, cluster: MeshCluster, wanted: Block, whose: str) -> Iterator[Diagnostic]:
+    """Yield the ports that may not send from any address of a network."""
+    of_version = (port for port in cluster.ports if any(each.version == wanted.version for each in addresses_of(port)))
+    missing = [port for port in of_version if not allows(port, wanted)]
+    if missing:
         pair = f"ip-address={wanted[0] if wanted.num_addresses == 1 else wanted}"
-        commands = [scene.openstack("port", "set", "--allowed-address", pair, port["id"]) for port in lacking]
-        yield Finding(
-            where=side.name,
-            what=f"the ports {side.port_names(port['id'] for port in lacking)} have no allowed address pair for {told} "
-            f"{pair.removeprefix('ip-address=')}",
-            why="Neutron drops what a node sends by an address that is not allowed to its port",
-            remedy=" && ".join(commands) + FOR_ALL,
+        commands = [scene.openstack("port", "set", "--allowed-address", pair, port["id"]) for port in missing]
+        yield Diagnostic(
+            code="pairs.missing",
+            where=cluster.name,
+            what=f"the ports {cluster.port_names(port['id'] for port in missing)} have no allowed address pair for "
+            f"{whose} {pair.removeprefix('ip-address=')}",
+            why="Neutron drops what a node sends, with its own MAC address, from an address that its port may not use",
+            fix=" && ".join(commands) + FOR_ALL,
         )
 
 
-def _allows(port: Raw, wanted: Block) -> bool:
-    """Whether a port may use addresses of a network: a node's pods have but a part of their cluster's."""
-    pairs: list[Block] = [ipaddress.ip_network(each["ip_address"]) for each in port["allowed_address_pairs"]]
-    own: list[Block] = [ipaddress.ip_network(each) for each in addresses_of(port)]
-    return any(covers(each, wanted) or covers(wanted, each) for each in pairs + own)
-
-
-def pod_routes(scene: Scene, one: Side, other: Side) -> Iterator[Finding]:
-    """Yield the routers on the way that do not know by which node pods of the other cluster are reached."""
+def pod_routes(scene: Scene, one: MeshCluster, other: MeshCluster) -> Iterator[Diagnostic]:
+    """Yield the routers on the path that have no route to the pods of the other cluster."""
     for block in map(ipaddress.ip_network, other.pod_networks):
         for source in one.subnets:
             if source["ip_version"] == block.version and source["gateway_ip"] and source not in other.subnets:
-                yield from _of_way(scene, source, one, other, block)
+                yield from _along_path(scene, source, one, other, block)
 
 
-def _of_way(scene: Scene, source: Raw, one: Side, other: Side, block: Block) -> Iterator[Finding]:
+def _along_path(scene: Scene, source: Raw, one: MeshCluster, other: MeshCluster, block: Block) -> Iterator[Diagnostic]:
     interface = scene.interface_at([source["network_id"]], ipaddress.ip_address(source["gateway_ip"]))
     passed: set[str] = set()
     while interface is not None and interface["device_id"] not in passed:
@@ -79,43 +76,44 @@ def _of_way(scene: Scene, source: Raw, one: Side, other: Side, block: Block) -> 
         routes = scene.routers.get(router_id, {}).get("routes", ())
         ids = {each["id"] for each in other.subnets}
         if any(each["id"] in ids for each in scene.connected(router_id)):
-            yield from _last(scene, router_id, routes, one, other, block)
+            yield from _last_router(scene, router_id, routes, one, other, block)
             return
-        ways = ((ipaddress.ip_network(each["destination"]), each) for each in routes)
-        route = longest(ways, block)
+        routes_by_prefix = ((ipaddress.ip_network(each["destination"]), each) for each in routes)
+        route = longest(routes_by_prefix, block)
         if route is None:
             target = next(each for each in other.subnets if each["ip_version"] == block.version)
             to_nodes = longest(((ipaddress.ip_network(each["destination"]), each) for each in routes), block_of(target))
-            if to_nodes is not None:  # else the way to the nodes is what is missing, and was told
+            if to_nodes is not None:  # otherwise the path to the nodes is missing, which routing reports
                 yield _missing(scene, router_id, one, other, block, [(str(block), to_nodes["nexthop"])])
             return
         networks = [port["network_id"] for port in scene.interfaces_of(router_id)]
         interface = scene.interface_at(networks, ipaddress.ip_address(route["nexthop"]))
 
 
-def _last(
-    scene: Scene, router_id: str, routes: Sequence[Raw], one: Side, other: Side, block: Block
-) -> Iterator[Finding]:
-    """Yield when a router beside the nodes does not lead to the pods of each."""
+def _last_router(
+    scene: Scene, router_id: str, routes: Sequence[Raw], one: MeshCluster, other: MeshCluster, block: Block
+) -> Iterator[Diagnostic]:
+    """Yield when the last router does not lead to the pods of each node."""
     hops = {
         ipaddress.ip_address(each["nexthop"])
         for each in routes
         if block.overlaps(ipaddress.ip_network(each["destination"]))
     }
-    lacking = [address for address in other.addresses(block.version) if address not in hops]
-    if lacking:
-        words = [(f"PODS_OF_{address}", str(address)) for address in lacking]
+    missing = [address for address in other.addresses(block.version) if address not in hops]
+    if missing:
+        words = [(f"PODS_OF_{address}", str(address)) for address in missing]
         yield _missing(scene, router_id, one, other, block, words)
 
 
 def _missing(
-    scene: Scene, router_id: str, one: Side, other: Side, block: Block, routes: Sequence[tuple[str, str]]
-) -> Finding:
+    scene: Scene, router_id: str, one: MeshCluster, other: MeshCluster, block: Block, routes: Sequence[tuple[str, str]]
+) -> Diagnostic:
     options = [word for cidr, hop in routes for word in ("--route", f"destination={cidr},gateway={hop}")]
     hint = "" if str(block) == routes[0][0] else "  # kubectl get nodes -o wide; kubectl get node NAME -o yaml: podCIDR"
-    return Finding(
+    return Diagnostic(
+        code="route.missing",
         where=f"{one.name} to {other.name}",
-        what=f"{scene.router(router_id)} has no route into the pods' {block} by {', '.join(hop for _, hop in routes)}",
-        why="without a tunnel, pods are reached by routes alone",
-        remedy=scene.openstack("router", "set", *options, router_id) + hint,
+        what=f"{scene.router(router_id)} has no route to the pods' {block} by {', '.join(hop for _, hop in routes)}",
+        why="without a tunnel, only routes lead to the pods",
+        fix=scene.openstack("router", "set", *options, router_id) + hint,
     )

@@ -1,4 +1,4 @@
-"""What of a mesh's findings the spec itself mends: rules and pairs that it declares, and that are not there."""
+"""Which problems of a mesh the spec itself fixes: rules and pairs that it declares, and that do not exist yet."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from openstack_prep.base import ranges
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw
 from openstack_prep.core.model import Resource
@@ -30,7 +30,7 @@ class Declared:
         return (each for each in self.resources if getattr(each, "owner", None) == self.cluster.owner)
 
     def ports(self, ports: Iterable[Raw]) -> list[Raw]:
-        """Return the ports of the cluster's nodes as they are with the pairs that are declared for its stack."""
+        """Return the ports of the cluster's nodes, with the pairs that are declared for its stack."""
         pools = {each.name: each for each in self._mine() if isinstance(each, AddressPool)}
         wanted: list[Range] = []
         for each in self._mine():
@@ -41,7 +41,7 @@ class Declared:
         return [{**port, "allowed_address_pairs": [*port["allowed_address_pairs"], *more]} for port in ports]
 
     def groups(self, groups: Mapping[str, Raw], project_id: str | None) -> dict[str, Raw]:
-        """Return the project's security groups as they are with the rules that are declared for them."""
+        """Return the project's security groups, with the rules that are declared for them."""
         ids = {group["name"]: group_id for group_id, group in groups.items() if group["project_id"] == project_id}
         found = dict(groups)
         for each in self._mine():
@@ -53,7 +53,7 @@ class Declared:
 
 
 def _raw(declared: SecurityGroupRules, ids: Mapping[str, str]) -> Iterator[Raw]:
-    """Yield rules in the API's words; those of groups that no port of the mesh has let nothing through in it."""
+    """Yield rules as the API has them, without those for groups that no port of the mesh has."""
     for rule in declared.rules:
         remote = declared.name if rule.remote_group == SELF else rule.remote_group
         if remote is None or remote in ids:
@@ -61,23 +61,22 @@ def _raw(declared: SecurityGroupRules, ids: Mapping[str, str]) -> Iterator[Raw]:
 
 
 def as_declared(scene: Scene, clusters: Iterable[tuple[Declared, str | None]]) -> Scene:
-    """Return a scene whose groups have all rules that the spec declares, by cluster and the id of its project."""
+    """Return a scene whose groups have all rules that the spec declares for the clusters and their projects' ids."""
     groups = scene.groups
     for declared, project_id in clusters:
         groups = declared.groups(groups, project_id)
     return replace(scene, groups=groups)
 
 
-def mended(found: Iterable[Finding], left: Iterable[Finding], path: str) -> Iterator[Finding]:
-    """Yield findings; those that are not left once all is as the spec declares it are mended by that.
+def fixed_by_spec(found: Iterable[Diagnostic], left: Iterable[Diagnostic], path: str) -> Iterator[Diagnostic]:
+    """Yield diagnostics; the fix of those that the declared rules and pairs would remove is to apply the spec.
 
-    By hand it would be without our record, and destroy would leave it.
+    A rule or pair that is added by hand has no record, so destroy would leave it.
     """
-    remaining = {(each.where, each.what) for each in left}
+    remaining = {(each.code, each.where, each.what) for each in left}
     for each in found:
-        if (each.where, each.what) in remaining:
+        if (each.code, each.where, each.what) in remaining:
             yield each
         else:
-            pair = "allowed address pair" in each.what
-            verb = "address-pairs sync" if pair else "apply"
-            yield replace(each, remedy=f"openstack-prep {verb} {shlex.quote(path)}")
+            verb = "address-pairs sync" if each.code == "pairs.missing" else "apply"
+            yield replace(each, fix=f"openstack-prep {verb} {shlex.quote(path)}")

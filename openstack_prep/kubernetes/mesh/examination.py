@@ -1,4 +1,4 @@
-"""What must get through between clusters, and what of it does not, as far as OpenStack knows."""
+"""Which traffic must pass between clusters, and which of it is blocked, as far as OpenStack knows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import permutations
 
-from openstack_prep.base.finding import Finding, by_weight
+from openstack_prep.base.diagnostic import Diagnostic, by_weight, errors, summary
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.kubernetes.cilium import Member, Passage, required
 from openstack_prep.kubernetes.mesh import passages
@@ -14,48 +14,42 @@ from openstack_prep.kubernetes.mesh.addresses import own_addresses, pod_routes
 from openstack_prep.kubernetes.mesh.admission import admission
 from openstack_prep.kubernetes.mesh.inside import inside
 from openstack_prep.kubernetes.mesh.routing import routing
-from openstack_prep.kubernetes.mesh.scene import Scene, Side
+from openstack_prep.kubernetes.mesh.scene import MeshCluster, Scene
 
 
 @dataclass(frozen=True, kw_only=True)
 class Examination:
-    """Clusters of a mesh, what must get through between them, and what stands in the way."""
+    """Clusters of a mesh, the traffic that must pass between them, and the problems found."""
 
-    sides: tuple[Side, ...]
+    clusters: tuple[MeshCluster, ...]
     passages: tuple[Passage, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Diagnostic, ...]
     """Errors first."""
 
     @property
     def ok(self) -> bool:
-        """Whether nothing stands in the way; what could not be seen is a warning."""
-        return not any(each.level == "error" for each in self.findings)
+        """Whether there are no errors; what these credentials do not show has the status unknown."""
+        return not errors(self.findings)
 
     def data(self) -> Values:
         """Return it as plain data."""
         return {
-            "clusters": [each.name for each in self.sides],
+            "clusters": [each.name for each in self.clusters],
             "ok": self.ok,
             "required": [asdict(each) for each in self.passages],
-            "findings": [asdict(each) for each in self.findings],
+            "findings": [each.data() for each in self.findings],
         }
 
     def rows(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield what must get through: from where, to where, what, why; what goes both ways once."""
-        told = {(passages.told(each), each.target, each.source, each.to): each for each in self.passages}
-        for (what, target, source, to), each in told.items():
-            back = (what, target, to, source) in told and target != "mesh address"
+        """Yield the required traffic: from where, to where, what, why; traffic in both directions once."""
+        required = {(passages.describe(each), each.target, each.source, each.to): each for each in self.passages}
+        for (what, target, source, to), each in required.items():
+            back = (what, target, to, source) in required and target != "mesh address"
             if not back or source < to:
                 yield passages.row(each, both_ways=back)
 
     def __str__(self) -> str:
-        errors = sum(each.level == "error" for each in self.findings)
-        warnings = len(self.findings) - errors
-        counts = ", ".join(
-            f"{n} {word}{'' if n == 1 else 's'}" for n, word in ((errors, "error"), (warnings, "warning"))
-        )
-        names = ", ".join(each.name for each in self.sides)
-        end = f"{names}: {counts if self.findings else 'nothing stands in the way'}"
+        end = f"{', '.join(each.name for each in self.clusters)}: {summary(self.findings)}"
         return "\n".join([*_table([HEADER, *self.rows()]), "", *map(str, self.findings), end])
 
 
@@ -64,11 +58,11 @@ class Nodes:
     """The nodes of one cluster."""
 
     ports: Sequence[Raw] = ()
-    """The ports by which they know one another."""
+    """The ports by which they reach one another."""
     subnets: Sequence[Raw] = ()
-    """The subnets that these are, or will be, in."""
+    """The subnets of these ports, or those that the ports will be in."""
     roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """What the nodes do (controlplane, etcd, worker), by the ids of their ports; empty when that is not known."""
+    """Roles of the nodes (controlplane, etcd, worker) by the ids of their ports; empty if they are not known."""
     by_bgp: bool = False
     """Whether MetalLB announces addresses by BGP."""
     speakers: bool = False
@@ -85,27 +79,29 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def examine(scene: Scene, members: Sequence[Member], nodes: Mapping[str, Nodes]) -> Examination:
-    """Judge what was read of the nodes of clusters, by the clusters' names: pure."""
+    """Evaluate what was read about the nodes of clusters, by the clusters' names: pure."""
     needed = required(members)
-    sides = {each.name: side_of(each, nodes[each.name]) for each in members}
-    ways = [
-        each for pair in permutations(sides.values(), 2) for each in (*routing(scene, *pair), *pod_routes(scene, *pair))
+    clusters = {each.name: mesh_cluster(each, nodes[each.name]) for each in members}
+    paths = [
+        each
+        for pair in permutations(clusters.values(), 2)
+        for each in (*routing(scene, *pair), *pod_routes(scene, *pair))
     ]
-    found = [each for side in sides.values() for each in own_addresses(scene, side)]
-    found += _each_command_once(ways)
+    found = [each for cluster in clusters.values() for each in own_addresses(scene, cluster)]
+    found += _each_command_once(paths)
     for passage in needed:
-        found += admission(scene, sides[passage.source], sides[passage.to], passage)
+        found += admission(scene, clusters[passage.source], clusters[passage.to], passage)
     for member in members:
-        found += inside(scene, sides[member.name], member, needed)
+        found += inside(scene, clusters[member.name], member, needed)
     return Examination(
-        sides=tuple(sides.values()), passages=tuple(needed), findings=tuple(by_weight(_each_command_once(found)))
+        clusters=tuple(clusters.values()), passages=tuple(needed), findings=tuple(by_weight(_each_command_once(found)))
     )
 
 
-def side_of(member: Member, nodes: Nodes) -> Side:
-    """Return a cluster of the mesh as its neighbours see it."""
+def mesh_cluster(member: Member, nodes: Nodes) -> MeshCluster:
+    """Return a cluster as the other clusters of the mesh see it."""
     cilium, pods = member.cilium, member.cluster.cluster_cidr
-    return Side(
+    return MeshCluster(
         name=member.name,
         ports=nodes.ports,
         subnets=nodes.subnets,
@@ -117,11 +113,11 @@ def side_of(member: Member, nodes: Nodes) -> Side:
     )
 
 
-def _each_command_once(found: Sequence[Finding]) -> Iterator[Finding]:
-    """Yield findings but those that the command of an earlier one mends: what opens a way often opens that back."""
-    told: set[str] = set()
+def _each_command_once(found: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+    """Yield diagnostics without those that an earlier command fixes: a route often serves both directions."""
+    commands: set[str] = set()
     for each in found:
-        if each.remedy not in told:
+        if each.fix not in commands:
             yield each
-        if each.remedy.startswith("openstack "):
-            told.add(each.remedy)
+        if each.fix.startswith("openstack "):
+            commands.add(each.fix)

@@ -1,4 +1,4 @@
-"""What must get through between two clusters, in the words of security group rules and of people."""
+"""Traffic that must pass between two clusters, as options of security group rules and as text."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def number(passage: Passage, version: int) -> int | None:
     return ECHO[version] if passage.protocol == "icmp" else passage.port
 
 
-def told(passage: Passage) -> str:
-    """Return what it is, such as tcp 4240."""
+def describe(passage: Passage) -> str:
+    """Return its protocol and port, such as tcp 4240."""
     names = {"icmp": "ICMP echo", "any": "any protocol"}
     return names.get(passage.protocol) or " ".join(map(str, filter(None, (passage.protocol, passage.port))))
 
@@ -32,4 +32,4 @@ def row(passage: Passage, *, both_ways: bool) -> tuple[str, str, str, str]:
     what = "pods" if passage.target == "pods" else "nodes"
     to = f"{passage.address or 'the mesh address'} of" if passage.target == "mesh address" else f"{what} of"
     back = ", and back" if both_ways else ""
-    return f"{what} of {passage.source}", f"{to} {passage.to}{back}", told(passage), passage.why
+    return f"{what} of {passage.source}", f"{to} {passage.to}{back}", describe(passage), passage.why

@@ -1,4 +1,4 @@
-"""What Neutron knows of the ways between clusters: a handful of lists, however many nodes there are."""
+"""What Neutron knows of the paths between clusters: a few lists, however many nodes they have."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from openstack_prep.resources.network.uses import INTERFACES
 CHUNK = 50
 """Ids in one query: addresses may be some thousand letters long."""
 DEPTH = 2
-"""How often we look which further routers are on the networks of those found: three routers in a row are seen."""
+"""How often the routers on newly found networks are followed: enough for three routers in a row."""
 PORT_FIELDS = ("id", "name", "network_id", "device_id", "device_owner", "fixed_ips", "project_id")
 
 
@@ -74,7 +74,7 @@ def _address_groups(network: Service, groups: Mapping[str, Raw]) -> dict[str, Ra
     try:
         return _some(network, "address-groups", "id", used)
     except NotAllowed:
-        return {}  # then they let in nobody, as far as we can tell
+        return {}  # then they admit nobody, as far as these credentials show
 
 
 def _some(network: Service, collection: str, by: str, values: Iterable[str], **query: object) -> dict[str, Raw]:

@@ -1,4 +1,4 @@
-"""The way of a packet from one cluster's nodes to another's, router by router, as Neutron would take it.
+"""The path of a packet from one cluster's nodes to another's, router by router, as Neutron routes it.
 
 Source: Networking API v2.0, "Subnets" (gateway_ip, host_routes) and "Routers" (routes); the longest prefix wins,
 as in any IP router.
@@ -10,77 +10,84 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
-from openstack_prep.kubernetes.mesh.mending import Fix
-from openstack_prep.kubernetes.mesh.scene import Address, Block, Scene, Side, addresses_of, block_of, covers
+from openstack_prep.kubernetes.mesh.fixes import FixCommands
+from openstack_prep.kubernetes.mesh.scene import MeshCluster, Scene, block_of
+from openstack_prep.neutron.addresses import Address, Block, addresses_of, covers
 
 T = TypeVar("T")
 
 
-def routing(scene: Scene, one: Side, other: Side) -> Iterator[Finding]:
+def routing(scene: Scene, one: MeshCluster, other: MeshCluster) -> Iterator[Diagnostic]:
     """Yield what keeps the packets of one cluster's nodes from the other's nodes."""
     for source in one.subnets:
         for target in other.subnets:
             if source["ip_version"] == target["ip_version"] and source["id"] != target["id"]:
-                yield from Way(scene, f"{one.name} to {other.name}", source, target).broken()
-    versions = ({each["ip_version"] for each in side.subnets} for side in (one, other))
+                yield from PacketPath(scene, f"{one.name} to {other.name}", source, target).problems()
+    versions = ({each["ip_version"] for each in cluster.subnets} for cluster in (one, other))
     if one.subnets and other.subnets and set.isdisjoint(*versions):
-        yield Finding(
+        yield Diagnostic(
+            code="network.no-common-ip-version",
             where=f"{one.name} to {other.name}",
             what=f"the nodes of {one.name} and of {other.name} have no IP version in common",
             why="nodes of a mesh talk to one another by their addresses",
-            remedy="give both clusters subnets of one IP version",
+            fix="give both clusters subnets of one IP version",
         )
 
 
-class Way:
-    """The way from one subnet to another."""
+class PacketPath:
+    """The path from one subnet to another."""
 
     def __init__(self, scene: Scene, where: str, source: Raw, target: Raw) -> None:
         self.scene, self.where, self.source, self.target = scene, where, source, target
         self.goal = block_of(target)
-        self.fix = Fix(scene, source, target)
+        self.fix = FixCommands(scene, source, target)
+        self.why = f"packets from {source['cidr']} do not reach {self.goal}"
         self.last: tuple[str, Raw] = ("", {})  # the router and the route that were taken last
 
-    def broken(self) -> Iterator[Finding]:
-        """Yield where the way ends too early; nothing when it does not."""
+    def problems(self) -> Iterator[Diagnostic]:
+        """Yield where the path ends too early; nothing if it is complete."""
         if block_of(self.source).overlaps(self.goal):
-            yield self._finding(
-                f"the nodes' subnets overlap: {_told(self.source)}, {_told(self.target)}",
+            yield self._diagnostic(
+                "network.overlap",
+                f"the nodes' subnets overlap: {_describe(self.source)}, {_describe(self.target)}",
                 "give one cluster a subnet with a CIDR of its own",
             )
             return
-        hop: str | Finding | None = self._first_hop()
+        hop: str | Diagnostic | None = self._first_hop()
         passed: set[str] = set()
         while isinstance(hop, str) and hop not in passed:
             passed.add(hop)
             hop = self._next_hop(hop)
-        if isinstance(hop, Finding):
+        if isinstance(hop, Diagnostic):
             yield hop
         elif hop is not None:
             names = ", ".join(self.scene.router(each) for each in sorted(passed))
-            yield self._finding(f"packets for {self.goal} go in a circle: {names}", self.fix.without(*self.last))
+            what = f"packets for {self.goal} go in a circle: {names}"
+            yield self._diagnostic("route.loop", what, self.fix.without(*self.last))
 
-    def _finding(self, what: str, remedy: str, *, sure: bool = True) -> Finding:
-        return Finding(
+    def _diagnostic(self, code: str, what: str, fix: str, *, sure: bool = True) -> Diagnostic:
+        return Diagnostic(
+            code=code,
             where=self.where,
-            what=what + ("" if sure else ", as far as you may see"),
-            why=f"packets from {self.source['cidr']} do not reach {self.goal}",
-            remedy=remedy,
-            level="error" if sure else "warning",
+            what=what + ("" if sure else ", as far as these credentials show"),
+            why=self.why,
+            fix=fix,
+            status=Status.ERROR if sure else Status.WARNING,
         )
 
     # --- from a node to its first router ------------------------------------------------------
 
-    def _first_hop(self) -> str | Finding:
+    def _first_hop(self) -> str | Diagnostic:
         """Return the router that a node sends its packets to."""
-        told = _told(self.source)
+        name = _describe(self.source)
         routes = ((ipaddress.ip_network(each["destination"]), each) for each in self.source["host_routes"])
         route = longest(routes, self.goal)
         gateway = route["nexthop"] if route else self.source["gateway_ip"]
         if gateway is None:
-            return self._finding(f"{told} has no gateway, and no host route to {self.goal}", self.fix.gateway())
+            what = f"{name} has no gateway, and no host route to {self.goal}"
+            return self._diagnostic("subnet.no-gateway", what, self.fix.gateway())
         address = ipaddress.ip_address(gateway)
         interface = self.scene.interface_at([self.source["network_id"]], address)
         if interface is not None:
@@ -89,56 +96,69 @@ class Way:
             return foreign
         sure = self.scene.sees(self.source) and not address.is_link_local  # which Neutron's routers keep to themselves
         if route:
-            what = f"the host route of {told} to {route['destination']} leads to {gateway}, which is no router"
-            return self._finding(what, self.fix.host_route(route), sure=sure)
+            what = (
+                f"the host route of {name} to {route['destination']} leads to {gateway}, which "
+                "is not a router's address"
+            )
+            return self._diagnostic("route.dead-end", what, self.fix.host_route(route), sure=sure)
         mine = list(self.scene.interfaces_in(self.source["id"]))
         if mine:
             has = ", ".join(f"{self.scene.router(port['device_id'])} has {at}" for port, at in mine)
-            what = f"the gateway_ip of {told} is {gateway}, which is no router's: {has}"
-            return self._finding(what, self.fix.gateway(), sure=sure)
-        return self._finding(f"no router has an interface in {told}", self.fix.router_for(self.source), sure=sure)
+            what = f"the gateway_ip of {name} is {gateway}, which no router has: {has}"
+            return self._diagnostic("subnet.wrong-gateway", what, self.fix.gateway(), sure=sure)
+        what = f"no router has an interface in {name}"
+        return self._diagnostic("router.missing", what, self.fix.router_for(self.source), sure=sure)
 
-    def _not_a_router(self, address: Address, network_id: str) -> Finding | None:
-        """Return a word on a next hop that is somebody's machine: what that forwards, Neutron does not know."""
+    def _not_a_router(self, address: Address, network_id: str) -> Diagnostic | None:
+        """Return a diagnostic for a next hop that is a machine: Neutron does not know what that forwards."""
         for port in self.scene.ports:
             if port["network_id"] == network_id and address in addresses_of(port) and port["device_id"]:
-                what = f"the way to {self.goal} leads to {address}, which is port {port['name'] or ''} {port['id']}"
+                what = f"the path to {self.goal} leads to {address}, which is port {port['name'] or ''} {port['id']}"
                 show = self.scene.openstack("port", "show", port["id"])
-                return Finding(
+                return Diagnostic(
+                    code="route.through-machine",
                     where=self.where,
-                    what=f"{what.replace('  ', ' ')} of {port['device_owner'] or 'a device'}: no router of Neutron's",
-                    why="whether it forwards packets cannot be seen from here",
-                    remedy=f"{show}  # and look at its forwarding there",
-                    level="warning",
+                    what=f"{what.replace('  ', ' ')} of {port['device_owner'] or 'a device'}: not a Neutron router",
+                    why="whether it forwards packets is not visible to OpenStack",
+                    fix=f"{show}  # and check its forwarding there",
+                    status=Status.WARNING,
                 )
         return None
 
     # --- from router to router ----------------------------------------------------------------
 
-    def _next_hop(self, router_id: str) -> str | Finding | None:
+    def _next_hop(self, router_id: str) -> str | Diagnostic | None:
         """Return the router after one; None when that one has an interface in the subnet."""
-        scene, told = self.scene, self.scene.router(router_id)
+        scene, name = self.scene, self.scene.router(router_id)
         router = scene.routers.get(router_id)
         if router is None:
-            return self._finding(f"{told} is not yours to see", self._ask_owner(), sure=False)
+            return Diagnostic(
+                code="access.denied",
+                status=Status.UNKNOWN,
+                where=self.where,
+                what=f"{name} is not visible with these credentials",
+                why=self.why,
+                fix="ask its owner for its routes, or run this with an administrator's --os-cloud",
+            )
         if not router["admin_state_up"]:
-            return self._finding(f"{told} is switched off", scene.openstack("router", "set", "--enable", router_id))
+            fix = scene.openstack("router", "set", "--enable", router_id)
+            return self._diagnostic("router.disabled", f"{name} is switched off", fix)
         connected = scene.connected(router_id)
         if self.target["id"] in [each["id"] for each in connected]:
             return None
-        ways: list[tuple[Block, Raw]] = [(block_of(each), each) for each in connected]
-        ways += [(ipaddress.ip_network(each["destination"]), each) for each in router["routes"]]
-        best = longest(ways, self.goal)
+        routes: list[tuple[Block, Raw]] = [(block_of(each), each) for each in connected]
+        routes += [(ipaddress.ip_network(each["destination"]), each) for each in router["routes"]]
+        best = longest(routes, self.goal)
         if best is None:
             out = ": it sends them out by its external gateway" if router["external_gateway_info"] else ""
-            what = f"{told} has neither an interface in {_told(self.target)} nor a route to it{out}"
-            return self._finding(what, self.fix.route(router_id))
+            what = f"{name} has neither an interface in {_describe(self.target)} nor a route to it{out}"
+            return self._diagnostic("route.missing", what, self.fix.route(router_id))
         if "nexthop" not in best:
-            what = f"{told} has an interface in another subnet with {self.goal} in it: {_told(best)}"
-            return self._finding(what, "give one of the two a CIDR of its own")
+            what = f"{name} has an interface in another subnet with {self.goal} in it: {_describe(best)}"
+            return self._diagnostic("network.overlap", what, "give one of the two a CIDR of its own")
         return self._over(router_id, best)
 
-    def _over(self, router_id: str, route: Raw) -> str | Finding:
+    def _over(self, router_id: str, route: Raw) -> str | Diagnostic:
         """Return the router that a route leads to."""
         address = ipaddress.ip_address(route["nexthop"])
         networks = [port["network_id"] for port in self.scene.interfaces_of(router_id)]
@@ -149,19 +169,19 @@ class Way:
         for network_id in networks:
             if foreign := self._not_a_router(address, network_id):
                 return foreign
-        what = f"{self.scene.router(router_id)} has a route to {route['destination']} by {address}, which is no router"
+        what = (
+            f"{self.scene.router(router_id)} has a route to {route['destination']} by {address}, "
+            "which is not a router's address"
+        )
         sure = all(self.scene.sees(each) for each in self.scene.connected(router_id) if address in block_of(each))
-        return self._finding(what, self.fix.without(router_id, route), sure=sure)
-
-    def _ask_owner(self) -> str:
-        return "ask its owner for its routes, or look with an administrator's --os-cloud"
+        return self._diagnostic("route.dead-end", what, self.fix.without(router_id, route), sure=sure)
 
 
-def longest(ways: Iterable[tuple[Block, T]], goal: Block) -> T | None:
+def longest(routes: Iterable[tuple[Block, T]], goal: Block) -> T | None:
     """Return what the longest of the prefixes that hold a network leads to."""
-    found = [(block.prefixlen, way) for block, way in ways if covers(block, goal)]
+    found = [(block.prefixlen, way) for block, way in routes if covers(block, goal)]
     return max(found, key=lambda each: each[0])[1] if found else None
 
 
-def _told(subnet: Raw) -> str:
+def _describe(subnet: Raw) -> str:
     return " ".join(filter(None, ["subnet", subnet["name"], subnet["id"], f"({subnet['cidr']})"]))

@@ -1,4 +1,4 @@
-"""Clusters that are to be meshed, and what Neutron says of what lies between them: plain data."""
+"""Clusters of a mesh, and what Neutron has between them: plain data."""
 
 from __future__ import annotations
 
@@ -9,30 +9,28 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from openstack_prep.base.raw import Raw
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Block = ipaddress.IPv4Network | ipaddress.IPv6Network
+from openstack_prep.neutron.addresses import Address, Block, addresses_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Side:
-    """One cluster, as far as its neighbours are concerned."""
+class MeshCluster:
+    """One cluster, as the other clusters of the mesh see it."""
 
     name: str
     ports: Sequence[Raw] = ()
-    """The ports of its nodes, by which the others know them."""
+    """The ports of its nodes, by which the other clusters reach them."""
     roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """What the nodes do, by the ids of their ports; empty when that is not known."""
+    """Roles of the nodes, by the ids of their ports; empty if they are not known."""
     subnets: Sequence[Raw] = ()
-    """The subnets of these; those that the nodes will be in where there are none yet."""
+    """The subnets of these ports, or those that the ports will be in."""
     pod_networks: tuple[str, ...] = ()
-    """CIDRs of pods that are routed as they are; none where a tunnel hides them."""
+    """CIDRs of pods that are routed natively; empty with a tunnel."""
     mesh_address: str | None = None
-    """Address of the Service that the others ask for its state."""
+    """Address of the Service that the other clusters ask for its state."""
     by_bgp: bool = False
     """Whether such addresses are announced by BGP, and may so lie outside of the nodes' subnets."""
     speakers: bool = False
-    """Whether such addresses are announced by layer 2, by one of MetalLB's speakers that agree on who does it."""
+    """Whether such addresses are announced on layer 2, for which MetalLB's speakers elect one of them."""
 
     def addresses(self, version: int) -> list[Address]:
         """Return the nodes' own addresses of an IP version."""
@@ -43,7 +41,7 @@ class Side:
         return [block for block in map(block_of, self.subnets) if block.version == version]
 
     def port_names(self, ids: Iterable[str]) -> str:
-        """Return ports by name where they have one, a few of many."""
+        """Return the first three ports by name or id, and how many more there are."""
         wanted = set(ids)
         names = sorted(port["name"] or port["id"] for port in self.ports if port["id"] in wanted)
         return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
@@ -54,10 +52,10 @@ class Scene:
     """What these credentials see of networks, routers and groups around the clusters."""
 
     cloud: str
-    """Entry of clouds.yaml for the commands that mend."""
+    """Entry of clouds.yaml for the commands in ``fix``."""
     project_id: str
     sees_all: bool
-    """Whether what is not seen is not there: an administrator sees the ports of all projects."""
+    """Whether what is not listed does not exist: an administrator sees the ports of all projects."""
     subnets: Mapping[str, Raw] = field(default_factory=dict)
     """By id: those of the nodes, and those that the routers lead to."""
     networks: Mapping[str, Raw] = field(default_factory=dict)
@@ -73,16 +71,21 @@ class Scene:
     ports: Sequence[Raw] = ()
     """All ports of the project."""
 
+    @cached_property
+    def addresses_of_groups(self) -> dict[str, list[str]]:
+        """The addresses of the address groups, by id; one that these credentials do not see admits nobody."""
+        return {group_id: group["addresses"] for group_id, group in self.address_groups.items()}
+
     def openstack(self, *words: str) -> str:
         """Return a line for the shell: the client's command, with the entry of clouds.yaml in use."""
         return shlex.join(["openstack", "--os-cloud", self.cloud, *words])
 
     def for_owner(self, thing: Raw) -> list[str]:
-        """Return the client's options to create something in the project of a thing, which may not be our own."""
+        """Return the client's options to create something in the project that owns a resource, if it is another one."""
         return [] if thing["project_id"] == self.project_id else ["--project", thing["project_id"]]
 
     def sees(self, subnet: Raw) -> bool:
-        """Whether every router of a subnet would be seen: others' are not, nor those of metal on a provider's."""
+        """Whether every router of a subnet is visible: other projects' and physical routers are not."""
         network = self.networks.get(subnet["network_id"], {})
         if network.get("router:external") or network.get("shared"):
             return False
@@ -98,7 +101,7 @@ class Scene:
         return next(filter(None, found), None)
 
     def is_free(self, network_id: str, address: Address) -> bool:
-        """Whether no port has an address on a network, of those that are seen."""
+        """Whether no visible port has an address on a network."""
         mine = (port for port in (*self.interfaces, *self.ports) if port["network_id"] == network_id)
         return not any(address in addresses_of(port) for port in mine)
 
@@ -118,19 +121,10 @@ class Scene:
         return [self.subnets[each] for each in dict.fromkeys(ids) if each in self.subnets]
 
     def router(self, router_id: str) -> str:
-        """Return a router in words."""
+        """Return a router's name and id."""
         found = self.routers.get(router_id)
         return f"router {found['name']} {router_id}" if found else f"router {router_id}"
 
 
-def addresses_of(port: Raw) -> list[Address]:
-    return [ipaddress.ip_address(each["ip_address"]) for each in port["fixed_ips"]]
-
-
 def block_of(subnet: Raw) -> Block:
     return ipaddress.ip_network(subnet["cidr"])
-
-
-def covers(outer: Block, inner: Block) -> bool:
-    """Whether a network holds another, of the same version."""
-    return outer.version == inner.version and inner.subnet_of(outer)  # type: ignore[arg-type]

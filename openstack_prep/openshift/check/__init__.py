@@ -1,6 +1,6 @@
-"""What the installer's own preflight misses or gets wrong, looked at before thirty minutes are lost.
+"""Pre-installation checks: what the installer's own preflight misses or gets wrong.
 
-One file a topic; each check takes the scene and yields findings.
+One file per topic; each check takes the scene and yields diagnostics.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+from openstack_prep.base.diagnostic import Diagnostic, Status, by_weight
 from openstack_prep.base.errors import CloudError, NotAllowed
-from openstack_prep.base.finding import Finding, by_weight
 from openstack_prep.openshift.check import credentials, names, services, tls
 from openstack_prep.openshift.check.capacity import flavors, image, image_limits, object_store, quota, zones
 from openstack_prep.openshift.check.network import external_network, floating_ips, networks, ovn, own_subnet, vips
 from openstack_prep.openshift.check.scene import Scene
 
-__all__ = ["CHECKS", "Finding", "Scene", "check"]
+__all__ = ["CHECKS", "Diagnostic", "Scene", "check"]
 
-Check = Callable[[Scene], Iterator[Finding]]
+Check = Callable[[Scene], Iterator[Diagnostic]]
 
 CHECKS: tuple[Check, ...] = (
     credentials.credentials,
@@ -39,25 +39,26 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def check(scene: Scene, *, jobs: int = 8) -> list[Finding]:
-    """Return all that stands in the way, errors first; what could not be looked at is a finding, too."""
+def check(scene: Scene, *, jobs: int = 8) -> list[Diagnostic]:
+    """Return all problems, errors first; a check that could not be completed is a problem, too."""
     with ThreadPoolExecutor(jobs) as pool:
-        found = [each for findings in pool.map(lambda one: list(_looked_at(one, scene)), CHECKS) for each in findings]
-    return by_weight(found)
+        results = pool.map(lambda one: list(_run(one, scene)), CHECKS)
+        return by_weight(each for found in results for each in found)
 
 
-def _looked_at(one: Check, scene: Scene) -> Iterator[Finding]:
+def _run(one: Check, scene: Scene) -> Iterator[Diagnostic]:
     try:
         yield from one(scene)
     except CloudError as error:
         forbidden = isinstance(error, NotAllowed)
-        yield Finding(
+        yield Diagnostic(
+            code="access.denied" if forbidden else "cloud.failed",
             where=one.__module__.rpartition(".")[2],
-            what=f"could not be looked at: {error}",
+            what=f"could not be checked: {error}",
             why="what cannot be read cannot be checked"
             + ("" if forbidden else "; the installer needs the same service"),
-            remedy="give this user the right to read it, or look yourself"
+            fix="give this user the right to read it, or check it yourself"
             if forbidden
-            else "try again; else ask its administrator",
-            level="warning" if forbidden else "error",
+            else "try again; if it persists, ask the administrator of the cloud",
+            status=Status.UNKNOWN if forbidden else Status.ERROR,
         )

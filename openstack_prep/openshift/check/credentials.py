@@ -1,4 +1,4 @@
-"""The credential that the cluster will live by: the installer copies the entry of clouds.yaml into it.
+"""The credential that the cluster will use: the installer copies the entry of clouds.yaml into the cluster.
 
 Source: OpenShift installer docs/user/openstack/README.md and privileges.md; Identity API v3 "Application
 credentials".
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.openshift.check.scene import Scene
 
 SINCE = 12
@@ -17,46 +17,54 @@ INSTALLATION = timedelta(hours=3)
 COPIED = "the entry becomes the cluster's own credential, in its secret kube-system/openstack-credentials"
 
 
-def credentials(scene: Scene) -> Iterator[Finding]:
-    """Yield why this credential is not one to give a cluster."""
+def credentials(scene: Scene) -> Iterator[Diagnostic]:
+    """Yield why this credential does not suit a cluster."""
     where = f"clouds.yaml: {scene.cloud.name}"
     if scene.cloud.application_credential_id is None:
         if scene.release >= SINCE:
             yield _password(scene, where)
         return
     if scene.release < SINCE:
-        yield Finding(
+        yield Diagnostic(
+            code="credential.unsupported",
             where=where,
             what="is an application credential",
-            why=f"4.{scene.release} makes no working cluster of one; 4.{SINCE} and later do",
-            remedy="name an entry with user and password",
+            why=f"4.{scene.release} does not work with application credentials; 4.{SINCE} and later do",
+            fix="name an entry with user and password",
         )
     yield from _expiring(scene, where, scene.cloud.application_credential_id)
 
 
-def _password(scene: Scene, where: str) -> Finding:
-    return Finding(
+def _password(scene: Scene, where: str) -> Diagnostic:
+    return Diagnostic(
+        code="credential.password",
         where=where,
         what="holds a user's password",
-        why=f"{COPIED}: the password too, and whoever changes it stops the cluster",
-        remedy=scene.openstack("application", "credential", "create", scene.cluster.cluster_name)
-        + "  # and name an entry with it; or application_credentials: in a spec of openstack-prep",
-        level="warning",
+        why=f"{COPIED}: with the password, and changing the password stops the cluster",
+        fix=scene.openstack("application", "credential", "create", scene.cluster.cluster_name)
+        + "  # and use it in the entry; or declare application_credentials in a spec",
+        status=Status.WARNING,
     )
 
 
-def _expiring(scene: Scene, where: str, credential_id: str) -> Iterator[Finding]:
+def _expiring(scene: Scene, where: str, credential_id: str) -> Iterator[Diagnostic]:
     path = f"/users/{scene.cloud.user_id}/application_credentials/{credential_id}"
     expires = scene.cloud.identity.get(path)["application_credential"]["expires_at"]
     if expires is None:
         return
     moment = datetime.fromisoformat(expires).replace(tzinfo=UTC)
     soon = moment - datetime.now(UTC) < INSTALLATION
-    yield Finding(
+    yield Diagnostic(
+        code="credential.expires",
         where=where,
         what=f"is an application credential that expires at {expires} (UTC)",
-        why=f"{COPIED}: " + ("it dies in the installation" if soon else "from then on it can neither scale nor mount"),
-        remedy=scene.openstack("application", "credential", "create", scene.cluster.cluster_name)
-        + "  # without --expiration; and name an entry with it",
-        level="error" if soon else "warning",
+        why=f"{COPIED}: "
+        + (
+            "it expires during the installation"
+            if soon
+            else "afterwards the cluster can neither scale nor mount volumes"
+        ),
+        fix=scene.openstack("application", "credential", "create", scene.cluster.cluster_name)
+        + "  # without --expiration; then use it in the entry",
+        status=Status.ERROR if soon else Status.WARNING,
     )

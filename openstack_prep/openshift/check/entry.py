@@ -1,7 +1,7 @@
-"""The entry of clouds.yaml that the installer will take: looked for where, and as, the installer does.
+"""The entry of clouds.yaml that the installer will use, found where and as the installer finds it.
 
 Source: gophercloud/utils openstack/clientconfig, which the OpenShift installer reads clouds.yaml with; it
-knows the names clouds.yaml, secure.yaml and clouds-public.yaml only, and passes over OS_* variables.
+knows only the names clouds.yaml, secure.yaml and clouds-public.yaml, and ignores OS_* variables.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud import clouds_yaml
 
@@ -28,25 +28,25 @@ class Entry:
     """An entry that the installer finds."""
 
     path: Path
-    """The file it stands in."""
+    """The file that contains it."""
     settings: Raw
-    """What stands there, secrets too."""
+    """Its settings, including secrets."""
 
     def __repr__(self) -> str:
         return f"Entry({self.path})"
 
 
 def places(name: str) -> list[Path]:
-    """Return where the installer looks for such a file, the first that is there counts."""
+    """Return where the installer looks for a file; it uses the first that exists."""
     named = os.environ.get("OS_CLIENT_CONFIG_FILE") if name == CLOUDS else None
     folders = [Path.cwd(), Path.home() / ".config" / "openstack", Path("/etc/openstack")]
     return [*([Path(named)] if named else []), *(folder / name for folder in folders)]
 
 
 def find_entry(cloud: str, clouds_file: Path | None = None) -> Entry | None:
-    """Return the entry as the installer finds it; raises SpecError when the file is no clouds.yaml.
+    """Return the entry as the installer finds it; raises SpecError when the file is not a clouds.yaml.
 
-    ``clouds_file``: the one that it will be given by OS_CLIENT_CONFIG_FILE; default: as in this environment.
+    ``clouds_file``: the file that OS_CLIENT_CONFIG_FILE will name; default: as in this environment.
     """
     path = clouds_file or _first(CLOUDS)
     settings = clouds_yaml.read(path).get(cloud) if path else None
@@ -57,10 +57,10 @@ def _first(name: str) -> Path | None:
     return next((each for each in places(name) if each.is_file()), None)
 
 
-def entry(cloud: str, clouds_file: Path | None = None) -> Iterator[Finding]:
-    """Yield what will keep the installer from the cloud, or lead others to another one.
+def entry(cloud: str, clouds_file: Path | None = None) -> Iterator[Diagnostic]:
+    """Yield what keeps the installer from the cloud, or makes other tools use another one.
 
-    Whoever gives it a ``clouds_file`` also sets OS_CLOUD for it: then the environment has no say.
+    A caller that gives ``clouds_file`` also sets OS_CLOUD, so the environment does not matter then.
     """
     found = find_entry(cloud, clouds_file)
     if found is None:
@@ -72,31 +72,32 @@ def entry(cloud: str, clouds_file: Path | None = None) -> Iterator[Finding]:
         yield from _environment(cloud)
 
 
-def _missing(cloud: str, clouds_file: Path | None) -> Finding:
+def _missing(cloud: str, clouds_file: Path | None) -> Diagnostic:
     path = clouds_file or _first(CLOUDS)
     if path is None:
         what = f"there is no clouds.yaml in {', '.join(map(str, places(CLOUDS)))}"
-    elif cloud in (there := clouds_yaml.read(path)):
+    elif cloud in (entries := clouds_yaml.read(path)):
         what = f"the entry {cloud!r} is not a mapping"
     else:
-        what = f"has no entry {cloud!r}; it has {', '.join(sorted(map(str, there))) or 'none'}"
-    return Finding(
+        what = f"has no entry {cloud!r}; it has {', '.join(sorted(map(str, entries))) or 'none'}"
+    return Diagnostic(
+        code="clouds-yaml.no-entry",
         where=str(path or CLOUDS),
         what=what,
-        why="the installer looks nowhere else, and nothing of the cloud could be checked",
-        remedy="write the entry there, name its file: export OS_CLIENT_CONFIG_FILE=..., "
+        why="the installer reads no other file, and nothing in the cloud could be checked",
+        fix="write the entry there, name its file: export OS_CLIENT_CONFIG_FILE=..., "
         "or name another entry in platform.openstack.cloud",
     )
 
 
-def _ca_bundle(cloud: str, found: Entry) -> Iterator[Finding]:
+def _ca_bundle(cloud: str, found: Entry) -> Iterator[Diagnostic]:
     named = found.settings.get("cacert")
     if not named:
         return
-    where, told = f"{found.path}: {cloud}: cacert", str(named)
-    path = Path(told)  # the installer opens it as it stands: ~ is no home to it
-    if told.startswith("-----BEGIN"):
-        told, problem = "a certificate itself", "the installer takes the path of a file"
+    where, shown = f"{found.path}: {cloud}: cacert", str(named)
+    path = Path(shown)  # the installer does not expand ~
+    if shown.startswith("-----BEGIN"):
+        shown, problem = "holds a certificate", "the installer expects the path of a file"
     else:
         try:
             text = path.read_text()
@@ -104,68 +105,75 @@ def _ca_bundle(cloud: str, found: Entry) -> Iterator[Finding]:
             problem = str(error)
         else:
             problem = "" if "-----BEGIN CERTIFICATE-----" in text else "holds no certificate"
-            yield from _size(where, told, len(text))
+            yield from _size(where, shown, len(text))
         if not path.is_absolute():
-            told += f" (relative to where the installer is started, now {Path.cwd()})"
+            shown += f" (relative to the installer's working directory, now {Path.cwd()})"
     if problem:
-        yield Finding(
+        yield Diagnostic(
+            code="ca-bundle.invalid",
             where=where,
-            what=f"{told}: {problem}",
+            what=f"{shown}: {problem}",
             why="the installer stops, even where the cloud has no TLS",
-            remedy="write the absolute path of a file, or take cacert out",
+            fix="write the absolute path of a file, or remove cacert",
         )
 
 
-def _size(where: str, named: str, size: int) -> Iterator[Finding]:
+def _size(where: str, named: str, size: int) -> Iterator[Diagnostic]:
     if size > LARGEST_BUNDLE:
-        yield Finding(
+        yield Diagnostic(
+            code="ca-bundle.too-large",
             where=where,
             what=f"{named} has {size} bytes",
-            why="it goes into the bootstrap machine's user data, encoded twice, of which Nova takes 65535 bytes",
-            remedy="keep only the CA of this cloud in it",
-            level="warning",
+            why="the installer encodes it twice into the bootstrap machine's user data, of which "
+            "Nova accepts 65535 bytes",
+            fix="keep only the CA of this cloud in it",
+            status=Status.WARNING,
         )
 
 
-def _profile(cloud: str, found: Entry) -> Iterator[Finding]:
+def _profile(cloud: str, found: Entry) -> Iterator[Diagnostic]:
     named = found.settings.get("profile") or found.settings.get("cloud")
     if not named:
         return
     path = _first("clouds-public.yaml")
     if path is None or named not in clouds_yaml.read(path, "public-clouds"):
-        yield Finding(
+        yield Diagnostic(
+            code="clouds-yaml.no-profile",
             where=f"{found.path}: {cloud}: profile",
-            what=f"{named!r} stands in no clouds-public.yaml ({path or 'there is none'})",
-            why="the installer, other than the openstack client, has no profiles of its own, and stops",
-            remedy="write the profile's auth_url and what else it holds into the entry",
+            what=f"{named!r} is not in clouds-public.yaml ({path or 'no such file'})",
+            why="unlike the openstack client, the installer has no built-in profiles, and stops",
+            fix="write the profile's auth_url and other settings into the entry",
         )
 
 
-def _environment(cloud: str) -> Iterator[Finding]:
+def _environment(cloud: str) -> Iterator[Diagnostic]:
     shell = os.environ.get("OS_CLOUD")
     if shell and shell != cloud:
-        yield Finding(
+        yield Diagnostic(
+            code="environment.other-cloud",
             where="OS_CLOUD",
-            what=f"is {shell!r}, while the installer takes {cloud!r} as install-config.yaml says",
-            why="what you look at in this shell with other tools is not the cloud or project of the cluster",
-            remedy=f"export OS_CLOUD={cloud}",
-            level="warning",
+            what=f"is {shell!r}, but install-config.yaml makes the installer use {cloud!r}",
+            why="other tools in this shell show another cloud or project than the cluster's",
+            fix=f"export OS_CLOUD={cloud}",
+            status=Status.WARNING,
         )
     named = os.environ.get("OS_CLIENT_CONFIG_FILE")
     if named and not Path(named).is_file():
-        yield Finding(
+        yield Diagnostic(
+            code="environment.no-clouds-yaml",
             where="OS_CLIENT_CONFIG_FILE",
-            what=f"{named} is no file",
-            why=f"the installer reads {_first(CLOUDS) or 'no other'} instead, without a word",
-            remedy="unset OS_CLIENT_CONFIG_FILE  # or name the right one",
-            level="warning",
+            what=f"{named} is not a file",
+            why=f"the installer reads {_first(CLOUDS) or 'no other'} instead, silently",
+            fix="unset OS_CLIENT_CONFIG_FILE  # or name the right file",
+            status=Status.WARNING,
         )
     ignored = sorted(each for each in os.environ if IGNORED.fullmatch(each))
     if ignored:
-        yield Finding(
+        yield Diagnostic(
+            code="environment.ignored",
             where="environment",
             what=f"{', '.join(ignored)} {'is' if len(ignored) == 1 else 'are'} set",
-            why="the installer ignores all but OS_CLOUD and OS_CLIENT_CONFIG_FILE: clouds.yaml alone counts",
-            remedy=f"unset {' '.join(ignored)}",
-            level="warning",
+            why="the installer ignores all but OS_CLOUD and OS_CLIENT_CONFIG_FILE: only clouds.yaml counts",
+            fix=f"unset {' '.join(ignored)}",
+            status=Status.WARNING,
         )

@@ -1,4 +1,4 @@
-"""Names of the cluster: api and *.apps lead to its addresses, seen from the machine that installs.
+"""Names of the cluster: api and *.apps must lead to its addresses, as seen from the installer's machine.
 
 Source: OpenShift installer docs/user/openstack/README.md, "Create API and Ingress Floating IP Addresses";
 "Failure modes users hit".
@@ -9,29 +9,29 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.openshift.check.network.topology import listed, virtual_addresses
 from openstack_prep.openshift.check.scene import Scene
 from openstack_prep.openshift.names.hosts import ROUTES, Names
 from openstack_prep.openshift.names.resolver import resolve
 
 ASKED = ROUTES[:2]
-"""The names below apps that are looked up: one must be able to log in to the console."""
+"""The names below apps that are resolved: those needed to log in to the console."""
 
 
-WAITS = "the installer waits 20 minutes for the API by that name, and gives up"
+WAITS = "the installer waits 20 minutes for the API by that name, then fails"
 LOCKED_OUT = "nobody can log in to the console from here"
 
 
-def names(scene: Scene) -> Iterator[Finding]:
-    """Yield names that do not resolve, or lead elsewhere; raises SpecError for a hosts file nobody can read."""
+def names(scene: Scene) -> Iterator[Diagnostic]:
+    """Yield names that do not resolve, or lead elsewhere; raises SpecError for an unreadable hosts file."""
     cluster = scene.cluster
     domain = Names(cluster_name=cluster.cluster_name, base_domain=cluster.base_domain, api="", ingress="").domain
-    asked = {"api": [f"api.{domain}"], "ingress": [f"{route}.apps.{domain}" for route in ASKED]}
-    found = resolve([each for mine in asked.values() for each in mine], hosts=scene.hosts)
+    hosts_of = {"api": [f"api.{domain}"], "ingress": [f"{route}.apps.{domain}" for route in ASKED]}
+    found = resolve([each for mine in hosts_of.values() for each in mine], hosts=scene.hosts)
     for which, why in (("api", WAITS), ("ingress", LOCKED_OUT)):
         led: dict[tuple[str, ...], list[str]] = {}
-        for name in asked[which]:
+        for name in hosts_of[which]:
             led.setdefault(found[name].addresses, []).append(name)
         for addresses, mine in led.items():
             yield from _led(scene, which, mine, addresses, why, any(found[each].late for each in mine))
@@ -39,26 +39,29 @@ def names(scene: Scene) -> Iterator[Finding]:
 
 def _led(
     scene: Scene, which: str, mine: Sequence[str], addresses: Sequence[str], why: str, late: bool
-) -> Iterator[Finding]:
-    """Yield what is wrong with names that lead to the same addresses, or to none."""
+) -> Iterator[Diagnostic]:
+    """Yield what is wrong with names that share their addresses, or have none."""
     floating, virtual = _floating(scene, which), set(map(str, virtual_addresses(scene)[f"{which}_vips"]))
     wanted = floating or virtual
     wrong = sorted(set(addresses) - wanted)
     unless = _exception(scene, within=set(wrong) <= virtual)
     if not addresses:
+        code = "dns.timeout" if late else "dns.missing"
         what = f"nothing in {scene.hosts}, and " + ("no name server answers in time" if late else "no such name in DNS")
     elif not wrong:
         return
     else:
+        code = "dns.wrong-address"
         what = f"leads to {', '.join(wrong)}, not to {' or '.join(sorted(wanted))}"
         why += f", unless {unless}" if unless else ""
     sure = which == "api" if not addresses else not unless
-    yield Finding(
+    yield Diagnostic(
+        code=code,
         where=f"names: {', '.join(mine)}",
         what=what,
         why=why,
-        remedy=_write(scene),
-        level="error" if sure else "warning",
+        fix=_write(scene),
+        status=Status.ERROR if sure else Status.WARNING,
     )
 
 
@@ -67,33 +70,33 @@ def _balanced(scene: Scene) -> bool:
 
 
 def _exception(scene: Scene, *, within: bool) -> str:
-    """Return when a name may lead elsewhere; nothing when it never may."""
+    """Return the condition under which a name may lead elsewhere; empty if it never may."""
     if within:
-        return "run where the machines' own network is reached"
+        return "you run this on the machines' own network"
     return "that is where your load balancer is reached" if _balanced(scene) else ""
 
 
 def _floating(scene: Scene, which: str) -> set[str]:
-    """Return the floating IPs by which it may be reached; with a load balancer of one's own also its addresses."""
+    """Return the floating IPs of the service, and the addresses of a user-managed load balancer."""
     cluster = scene.cluster
     named: str | None = getattr(cluster, f"{which}_floating_ip")
     if named or _balanced(scene):
         given: tuple[str, ...] = getattr(cluster, f"{which}_vips")
         return {*filter(None, [named]), *(given if _balanced(scene) else ())}
-    if which == "ingress" and cluster.external_network:  # one will be attached later; which, only the user knows
+    if which == "ingress" and cluster.external_network:  # one will be attached later; only the user knows which
         mine = listed(scene, "floatingips", project_id=scene.cloud.project_id)
         return {each["floating_ip_address"] for each in mine} - {cluster.api_floating_ip}
     return set()
 
 
 def _write(scene: Scene) -> str:
-    """Return the command that writes all names; it must be told the addresses that are not in the file."""
+    """Return the command that writes all names, with options for the addresses that the file does not contain."""
     words = ["--install-config", str(scene.path)]
     if scene.cluster.external_network:
         for which in ("api", "ingress"):
             if not getattr(scene.cluster, f"{which}_floating_ip"):
                 known = _floating(scene, which)
-                if which == "api" and not known:  # none will be attached either
+                if which == "api" and not known:  # none will be attached
                     known = set(map(str, virtual_addresses(scene)["api_vips"]))
                 words += [f"--{which}", known.pop() if len(known) == 1 else "ADDR"]
     return shlex.join(["openstack-prep", "names", *words, "--as", "hosts", "--write", str(scene.hosts)])

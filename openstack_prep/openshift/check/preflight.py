@@ -1,14 +1,14 @@
-"""All that can be looked at before an installation: the file, the entry of clouds.yaml, the cloud."""
+"""All checks before an installation: the file, the entry of clouds.yaml, the cloud."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
+from openstack_prep.base.diagnostic import Diagnostic, Status, by_weight, errors
 from openstack_prep.base.errors import CloudError, ConfigError, Mistake
-from openstack_prep.base.finding import Finding, by_weight
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.connection import connect
 from openstack_prep.cloud.site import Site
@@ -25,24 +25,31 @@ HOSTS = Path("/etc/hosts")
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What was found."""
+    """The result of all checks."""
 
     path: Path
     """The install-config.yaml."""
     release: str
     """The release it was read for, such as 4.18."""
     cloud: str
-    """The entry of clouds.yaml that the installer takes."""
-    findings: tuple[Finding, ...]
+    """The entry of clouds.yaml that the installer uses."""
+    findings: tuple[Diagnostic, ...]
     """Errors first."""
 
     @property
     def errors(self) -> int:
-        return sum(each.level == "error" for each in self.findings)
+        return self._count(Status.ERROR)
 
     @property
     def warnings(self) -> int:
-        return len(self.findings) - self.errors
+        return self._count(Status.WARNING)
+
+    @property
+    def unknown(self) -> int:
+        return self._count(Status.UNKNOWN)
+
+    def _count(self, status: Status) -> int:
+        return sum(each.status is status for each in self.findings)
 
     def data(self) -> Values:
         """Return it as JSON has it."""
@@ -52,7 +59,8 @@ class Verdict:
             "cloud": self.cloud,
             "errors": self.errors,
             "warnings": self.warnings,
-            "findings": [asdict(each) for each in self.findings],
+            "unknown": self.unknown,
+            "findings": [each.data() for each in self.findings],
         }
 
 
@@ -65,13 +73,13 @@ def preflight(
     clouds_file: Path | None = None,
     jobs: int = 8,
 ) -> Verdict:
-    """Look at everything that an ``openshift-install create cluster`` with this install-config.yaml will want.
+    """Check everything that ``openshift-install create cluster`` needs for this install-config.yaml.
 
     ``release``: such as 4.18.  ``installer``: the openshift-install, to ask it for its image.  ``hosts``:
     the hosts file of the machine it will run on.  ``clouds_file``: the clouds.yaml that it will be given by
     OS_CLIENT_CONFIG_FILE; default: the one that it finds in this environment.  The cloud is that of the entry
-    which it will take; nothing is changed there.  A cluster that was installed from that folder is the one
-    finding.  Raises SpecError when the file, or clouds.yaml, cannot be read.
+    which it will take; nothing is changed there.  A cluster that was installed from that folder is the only
+    diagnostic.  Raises SpecError when the file, or clouds.yaml, cannot be read.
     """
     path = Path(path)
     given = Given(path)
@@ -89,35 +97,41 @@ def preflight(
 # --- the file -----------------------------------------------------------------------------
 
 
-def _of_document(given: Given, cluster: Cluster, contents: Contents) -> Iterator[Finding]:
-    """Yield what the release makes of the file without asking the cloud."""
+def _of_document(given: Given, cluster: Cluster, contents: Contents) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the file for its release, without asking the cloud."""
     for each in findings(given.data, cluster.release):
-        yield Finding(
+        code, why = _consequence(each)
+        yield Diagnostic(
+            code=code,
             where=each.where,
             what=each.what,
-            why=_fate(each),
-            remedy=each.remedy,
-            level="error" if is_fatal(each) else "warning",
+            why=why,
+            fix=each.remedy,
+            status=Status.ERROR if is_fatal(each) else Status.WARNING,
         )
     for each in mistakes(cluster, contents):
-        yield Finding(
+        yield Diagnostic(
+            code="install-config.invalid",
             where=_in_the_file(each, minor(cluster.release)),
             what=_in_its_words(each.what, minor(cluster.release)),
-            why="the installer refuses it, or makes a cluster that does not work",
-            remedy=_in_its_words(each.remedy, minor(cluster.release)),
+            why="the installer refuses it, or creates a cluster that does not work",
+            fix=_in_its_words(each.remedy, minor(cluster.release)),
         )
 
 
-def _fate(mistake: Mistake) -> str:
+def _consequence(mistake: Mistake) -> tuple[str, str]:
+    """Return the code of a mistake in the file, and what the installer does because of it."""
     if is_fatal(mistake):
-        return "the installer stops"
-    if is_deprecated(mistake):
-        return "the installer still takes it; a later one may not"
-    return "what you meant by it may not happen"
+        code, why = "install-config.refused", "the installer stops"
+    elif is_deprecated(mistake):
+        code, why = "install-config.deprecated", "this installer accepts it; a later one may not"
+    else:
+        code, why = "install-config.ignored", "the setting may have no effect"
+    return code, why
 
 
 def _in_the_file(mistake: Mistake, release: int) -> str:
-    """Return where a mistake stands in the installer's words; what has no field there as we call it."""
+    """Return the installer's name of a field; fields that it does not have keep ours."""
     name, bracket, index = mistake.where.partition("[")
     field = next((each for each in FIELDS if each.of == name), None)
     spelling = field and (field.spelling(release) or field.spellings[0])
@@ -125,7 +139,7 @@ def _in_the_file(mistake: Mistake, release: int) -> str:
 
 
 def _in_its_words(text: str, release: int) -> str:
-    """Return a text in which our names of fields are the installer's; one word of ours may be plain English."""
+    """Return a text with the installer's names of fields; ours without a dot or underscore may be plain English."""
     ours = {each.of: (each.spelling(release) or each.spellings[0]).path.replace("[]", "") for each in FIELDS}
     names = "|".join(re.escape(each) for each in sorted(ours, key=len, reverse=True) if re.search("[._]", each))
     return re.sub(rf"(?<![\w.])({names})\b", lambda found: ours[found[1]], text)
@@ -136,8 +150,8 @@ def _in_its_words(text: str, release: int) -> str:
 
 def _of_cloud(
     mine: Entry, cluster: Cluster, contents: Contents, path: Path, installer: Path | None, hosts: Path, jobs: int
-) -> list[Finding]:
-    """Return what is found in the cloud, or why one cannot log in there."""
+) -> list[Diagnostic]:
+    """Return what is wrong in the cloud, or why the login fails."""
     try:
         cloud = connect(cluster.cloud, clouds_file=mine.path).allow_parallel(jobs)
         found = list(tls.identity(cloud, minor(cluster.release)))
@@ -145,11 +159,12 @@ def _of_cloud(
         if fatal(found):
             return found
     except (CloudError, ConfigError) as error:
-        refused = Finding(
+        refused = Diagnostic(
+            code="login.failed",
             where=f"{mine.path}: {cluster.cloud}",
             what=str(error),
-            why="the installer logs in with the same; nothing of the cloud could be checked",
-            remedy=f"mend the entry until this answers: openstack --os-cloud {cluster.cloud} token issue",
+            why="the installer logs in with the same entry; nothing in the cloud could be checked",
+            fix=f"correct the entry until this succeeds: openstack --os-cloud {cluster.cloud} token issue",
         )
         return [refused]
     site = Site(cloud, READER)
@@ -157,5 +172,5 @@ def _of_cloud(
     return [*found, *check(scene, jobs=jobs)]
 
 
-def fatal(found: Iterable[Finding]) -> bool:
-    return any(each.level == "error" for each in found)
+def fatal(found: Iterable[Diagnostic]) -> bool:
+    return bool(errors(found))

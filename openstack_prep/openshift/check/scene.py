@@ -1,4 +1,4 @@
-"""What is checked: a cluster that is to be installed, and the project that it is to be installed in."""
+"""What is checked: the cluster to install, and the project to install it in."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ READER = Mark("check")
 class Scene:
     """An install-config, the cloud as its cluster will see it, and what was read of both.
 
-    Several checks want the same list: ``once`` reads it for all of them.
+    Several checks need the same list: ``once`` reads it for all of them.
     """
 
     site: Site
     """The cloud by the entry of clouds.yaml that the installer will use, and what was read of it."""
     cluster: Cluster
-    """What install-config.yaml says, in the words of today's release."""
+    """What install-config.yaml says, in the names of the newest release."""
     contents: Contents
-    """Pull secret, SSH key and CA bundle that stand in it."""
+    """Its pull secret, SSH key and CA bundle."""
     path: Path
     """The install-config.yaml; the installer will be run with its folder as --dir."""
     hosts: Path = Path("/etc/hosts")
     """The hosts file of the machine that the installer will run on."""
     installer: Path | None = None
-    """An openshift-install, to ask which image belongs to it."""
+    """An openshift-install that tells which image belongs to it."""
 
     @property
     def cloud(self) -> Cloud:
@@ -54,7 +54,7 @@ class Scene:
         return self.site.once(name, read)
 
     def place(self, of: str) -> str:
-        """Return where in install-config.yaml this release writes what we call so."""
+        """Return the path in install-config.yaml that this release uses for one of our fields."""
         field = next(each for each in FIELDS if each.of == of)
         return (field.spelling(self.release) or field.spellings[0]).path.replace("[]", "")
 

@@ -1,4 +1,4 @@
-"""The services that the installer and the cluster call: in the catalogue, and able to do what is asked.
+"""The services that the installer and the cluster call: in the catalogue, and recent enough.
 
 Source: OpenShift installer docs/user/openstack/README.md; its preflight opens a block-storage client even
 where no volume is wanted, and asks Neutron for standard-attr-tag.  API microversions: "Compute API".
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.check.scene import Scene
 
@@ -23,34 +23,37 @@ NEEDED = {
 }
 
 
-def region(cloud: Cloud) -> Iterator[Finding]:
-    """Yield what is wrong with the region: looked at before all else, for there is no service elsewhere."""
+def region(cloud: Cloud) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the region; checked first, because without it no service is found."""
     regions, named = sorted({each["region"] for each in cloud.endpoints}), cloud.region
     if not regions:
-        yield Finding(
+        yield Diagnostic(
+            code="catalog.empty",
             where=f"clouds.yaml: {cloud.name}",
-            what="its login gives no catalogue of services, as one without a project does",
+            what="its login returns no catalogue of services, like a login without a project",
             why="the installer finds no service, and stops",
-            remedy="write project_name and project_domain_name into its auth, or the right ones",
+            fix="write the right project_name and project_domain_name into its auth",
         )
     elif (named and named not in regions) or (not named and len(regions) > 1):
-        yield Finding(
+        yield Diagnostic(
+            code="region.invalid",
             where=f"clouds.yaml: {cloud.name}: region_name",
-            what=f"{named!r} is none of the cloud's regions" if named else "is missing, and the cloud has several",
+            what=f"{named!r} is not a region of the cloud" if named else "is missing, and the cloud has several",
             why="the installer finds no service, and stops",
-            remedy=f"write one of {', '.join(regions)}",
+            fix=f"write one of {', '.join(regions)}",
         )
 
 
-def services(scene: Scene) -> Iterator[Finding]:
-    """Yield which service is missing, and what those there cannot do."""
+def services(scene: Scene) -> Iterator[Diagnostic]:
+    """Yield which services are missing or too old."""
     there = {name for name in NEEDED if scene.cloud.has(name)}
     for name in (each for each in NEEDED if each not in there):
-        yield Finding(
+        yield Diagnostic(
+            code="service.missing",
             where=f"service {name}",
             what=f"the catalogue lists no {name} for {scene.cloud.interface or 'public'} use",
             why=NEEDED[name],
-            remedy=scene.openstack("catalog", "list") + "  # shows what there is; its administrator can add to it",
+            fix=scene.openstack("catalog", "list") + "  # shows what exists; the cloud's administrator can add to it",
         )
     if "network" in there:
         yield from _tags(scene)
@@ -58,24 +61,26 @@ def services(scene: Scene) -> Iterator[Finding]:
         yield from _server_groups(scene)
 
 
-def _tags(scene: Scene) -> Iterator[Finding]:
+def _tags(scene: Scene) -> Iterator[Diagnostic]:
     known = {each["alias"] for each in scene.cloud.network.list("/extensions", "extensions")}
     if TAGS not in known:
-        yield Finding(
+        yield Diagnostic(
+            code="service.no-tags",
             where="service network",
             what=f"Neutron has no extension {TAGS}",
-            why="the installer tags what it makes, to find it again, and stops without",
-            remedy="nothing in this project mends it: Neutron older than Rocky; choose another cloud",
+            why="the installer tags what it creates, to find it again, and stops without the extension",
+            fix="choose another cloud: this Neutron is older than Rocky",
         )
 
 
-def _server_groups(scene: Scene) -> Iterator[Finding]:
+def _server_groups(scene: Scene) -> Iterator[Diagnostic]:
     newest = scene.cloud.compute.newest_microversion
     if newest is not None and newest < SERVER_GROUPS:
-        yield Finding(
+        yield Diagnostic(
+            code="service.too-old",
             where="service compute",
             what=f"Nova's newest microversion is {'.'.join(map(str, newest))}",
             why="the installer asks for server groups in 2.64 (Rocky)",
-            remedy="nothing in this project mends it; choose another cloud",
-            level="error" if scene.release >= CLUSTER_API_SINCE else "warning",
+            fix="choose another cloud: this Nova is older than Rocky",
+            status=Status.ERROR if scene.release >= CLUSTER_API_SINCE else Status.WARNING,
         )

@@ -1,7 +1,7 @@
-"""Certificates of the cloud's endpoints: one that has no subject alternative name is none to Go's TLS.
+"""Certificates of the cloud's endpoints: Go's TLS refuses one without a subject alternative name.
 
-Source: OpenShift installer docs/user/openstack/README.md: since 4.10 its Go takes the common name for no
-host's name any more.
+Source: OpenShift installer docs/user/openstack/README.md: since 4.10 its Go ignores the
+common name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.check.scene import Scene
 
@@ -20,13 +20,13 @@ CALLED = ("compute", "network", "image", "block-storage", "volumev3", "object-st
 TIMEOUT = 10.0  # seconds to connect, and for the handshake
 
 
-def identity(cloud: Cloud, release: int) -> Iterator[Finding]:
-    """Yield what is wrong with Keystone's certificate: looked at before a login, which it would fail."""
+def identity(cloud: Cloud, release: int) -> Iterator[Diagnostic]:
+    """Yield what is wrong with Keystone's certificate; checked before the login, which would fail."""
     if cloud.config.get("verify", True):
         yield from certificates([cloud.auth_url], release, cacert=cloud.config.get("cacert"))
 
 
-def endpoints(scene: Scene) -> Iterator[Finding]:
+def endpoints(scene: Scene) -> Iterator[Diagnostic]:
     """Yield what is wrong with the certificates of the other services that the installer or the cluster calls."""
     cloud = scene.cloud
     if cloud.config.get("verify", True):
@@ -36,8 +36,8 @@ def endpoints(scene: Scene) -> Iterator[Finding]:
         yield from certificates(others, scene.release, cacert=cloud.config.get("cacert"))
 
 
-def certificates(urls: Iterable[str], release: int, *, cacert: str | None = None) -> Iterator[Finding]:
-    """Yield which host's certificate the installer, or the cluster, will not take; those of https only."""
+def certificates(urls: Iterable[str], release: int, *, cacert: str | None = None) -> Iterator[Diagnostic]:
+    """Yield the https endpoints whose certificates the installer or the cluster refuses."""
     for host, port in sorted({_host(url) for url in urls if url.startswith("https://")}):
         yield from _one(host, port, release, cacert)
 
@@ -47,43 +47,44 @@ def _host(url: str) -> tuple[str, int]:
     return parts.hostname or "", parts.port or 443
 
 
-def _one(host: str, port: int, release: int, cacert: str | None) -> Iterator[Finding]:
+def _one(host: str, port: int, release: int, cacert: str | None) -> Iterator[Diagnostic]:
     where = f"https://{host}:{port}"
     try:
         names = _names(host, port, cacert)
     except ssl.SSLCertVerificationError as error:
-        yield Finding(
+        yield Diagnostic(
+            code="certificate.unverified",
             where=where,
             what=f"its certificate cannot be verified: {error.verify_message}",
-            why="neither the installer nor the cluster will speak to it",
-            remedy=f"openssl s_client -connect {host}:{port} -showcerts  # then name its CA's file in cacert",
+            why="neither the installer nor the cluster connects to it",
+            fix=f"openssl s_client -connect {host}:{port} -showcerts  # then name its CA's file in cacert",
         )
     except OSError as error:
-        yield Finding(
+        yield Diagnostic(
+            code="endpoint.unreachable",
             where=where,
-            what=f"cannot be connected to: {error}",
+            what=f"this machine cannot connect: {error}",
             why="the installer runs on this machine, and the cluster calls the same endpoints",
-            remedy=f"curl -v {where}  # shows where it ends: name, route, firewall",
-            level="warning",  # a proxy may lead there
+            fix=f"curl -v {where}  # shows what fails: name, route or firewall",
+            status=Status.WARNING,  # a proxy may lead there
         )
     else:
         if not names:
-            yield Finding(
+            yield Diagnostic(
+                code="certificate.no-alternative-name",
                 where=where,
                 what="its certificate has no subject alternative name",
-                why=f"since 4.{SINCE} the common name counts no more"
-                if release >= SINCE
-                else "later releases want one",
-                remedy="its administrator must make the certificate anew, such as with "
+                why=f"since 4.{SINCE} the common name is ignored" if release >= SINCE else "later releases require one",
+                fix="its administrator must re-issue the certificate, for example with "
                 f"openssl req -addext subjectAltName=DNS:{host}",
-                level="error" if release >= SINCE else "warning",
+                status=Status.ERROR if release >= SINCE else Status.WARNING,
             )
 
 
 def _names(host: str, port: int, cacert: str | None) -> list[str]:
     """Return the alternative names of a verified certificate."""
     context = ssl.create_default_context(cafile=cacert)
-    context.check_hostname = False  # a common name would pass it, or fail it, and is not what we look for
+    context.check_hostname = False  # it would also accept a common name
     with (
         socket.create_connection((host, port), TIMEOUT) as connected,
         context.wrap_socket(connected, server_hostname=host) as secured,

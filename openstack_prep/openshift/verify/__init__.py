@@ -1,7 +1,6 @@
-"""The way from outside to a cluster's API and to its routers, link by link, as far as OpenStack knows it.
+"""The paths from outside to a cluster's API and to its routers, link by link, as far as OpenStack knows them.
 
-Nothing is sent to the cluster itself: a way that is right here may still end at a machine that does
-not answer.
+Nothing is sent to the cluster itself: a path without problems may still end at a machine that does not answer.
 """
 
 from __future__ import annotations
@@ -11,28 +10,28 @@ from typing import Any
 
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.names.resolver import resolve
-from openstack_prep.openshift.verify.link import Chain, Link, State, Verification
+from openstack_prep.openshift.verify.chain import Chain, Verification
 from openstack_prep.openshift.verify.links import evaluate
 from openstack_prep.openshift.verify.reading import read
 from openstack_prep.openshift.verify.target import Wanted, wanted
 
-__all__ = ["Chain", "Link", "State", "Verification", "Wanted", "look", "verify", "wanted"]
+__all__ = ["Chain", "Verification", "Wanted", "look", "verify", "wanted"]
 
 
 def verify(cloud: Cloud, *, hosts: Path | None = None, jobs: int = 8, **given: Any) -> Verification:
-    """Return each link of the ways to the API and to the routers, in the connection's own project.
+    """Return each link of the paths to the API and to the routers, in the connection's own project.
 
     ``given`` are ``metadata`` or ``infra_id``, and what helps: ``api_floating_ip`` and
     ``ingress_floating_ip`` (address or id), ``install_config`` (Path), ``base_domain`` and
     ``cluster_name``, ``source`` (address or network that requests come from), ``cloud`` (entry of
-    clouds.yaml for the commands that mend, if not that of metadata.json).  ``hosts`` is a hosts file
+    clouds.yaml for the commands in ``fix``, if not that of metadata.json).  ``hosts`` is a hosts file
     that is looked into before the resolver.  Raises SpecError, CloudError.
     """
     return look(cloud, wanted(**given), hosts=hosts, jobs=jobs)
 
 
 def look(cloud: Cloud, what: Wanted, *, hosts: Path | None = None, jobs: int = 8) -> Verification:
-    """Look names up, read the cloud, and judge."""
+    """Resolve the names, read the cloud, and evaluate both."""
     answers = resolve([host for target in what.targets for host in target.hosts], hosts=hosts)
     cloud.allow_parallel(jobs).authenticate()
     with cloud.reading():

@@ -9,139 +9,198 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
+from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.names.resolver import Answer
-from openstack_prep.openshift.verify.link import Link, broken, ok, unknown
+from openstack_prep.openshift.verify.access_path import AccessPath, addresses, some
+from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.openshift.verify.reading import Scene
-from openstack_prep.openshift.verify.way import Way, addresses, some
 from openstack_prep.resources.lists import installer_names as naming
 
-
-def names(way: Way, told: Mapping[str, str | None]) -> Iterator[Link]:
-    """Yield a link a name; ``told`` are the addresses that the names of both ways should have."""
-    if not way.target.hosts:
-        yield unknown("name", "the cluster's domain is not known", "give --base-domain DOMAIN or --install-config FILE")
-    for host in way.target.hosts:
-        yield _name(way, host, way.answers[host], _write_names(way, told))
+NAME, FLOATING_IP, PORT, ROUTER = "name", "floating IP", "port", "router"
 
 
-def _name(way: Way, host: str, answer: Answer, mend: str) -> Link:
-    address = way.leads_to
+def names(path: AccessPath, expected: Mapping[str, str | None]) -> Iterator[Diagnostic]:
+    """Yield a link per name; ``expected`` are the addresses that the names of both paths should have."""
+    if not path.target.hosts:
+        fix = "give --base-domain DOMAIN or --install-config FILE"
+        yield unknown("dns.domain-unknown", NAME, "the cluster's domain is not known", fix)
+    for host in path.target.hosts:
+        yield _name(path, host, path.answers[host], _write_names(path, expected))
+
+
+def _name(path: AccessPath, host: str, answer: Answer, fix: str) -> Diagnostic:
+    address = path.leads_to
     if answer.late:
-        return unknown("name", f"{answer.source} did not say in time what {host} is", "look at the resolver, try again")
+        what = f"{answer.source} did not resolve {host} in time"
+        return unknown("dns.timeout", NAME, what, "check the resolver, then try again")
     if not answer.addresses:
-        return broken("name", f"{host} has no address", mend)
-    said = f"{host} is {', '.join(answer.addresses)} ({answer.source})"
+        return Diagnostic(code="dns.missing", where=NAME, what=f"{host} has no address", fix=fix)
+    resolved = f"{host} is {', '.join(answer.addresses)} ({answer.source})"
     wrong = [each for each in answer.addresses if each != address]
-    if address and not way.direct and wrong:
-        return broken("name", f"{said}, not {address}", mend)
-    return ok("name", said)
+    if address and not path.direct and wrong:
+        return Diagnostic(code="dns.wrong-address", where=NAME, what=f"{resolved}, not {address}", fix=fix)
+    return ok(NAME, resolved)
 
 
-def _write_names(way: Way, told: Mapping[str, str | None]) -> str:
+def _write_names(path: AccessPath, expected: Mapping[str, str | None]) -> str:
     given = {
-        "--cluster-name": way.wanted.cluster_name,
-        "--base-domain": way.wanted.base_domain,
-        "--api": told["api"] or "ADDRESS",
-        "--ingress": told["ingress"] or "ADDRESS",
+        "--cluster-name": path.wanted.cluster_name,
+        "--base-domain": path.wanted.base_domain,
+        "--api": expected["api"] or "ADDRESS",
+        "--ingress": expected["ingress"] or "ADDRESS",
         "--write": "/etc/hosts",
     }
     words = (word for option in given.items() for word in option if word)
     return f"correct the DNS, or openstack-prep names {shlex.join(words)}"
 
 
-def floating_ip(way: Way) -> Link:
-    name, found = "floating IP", way.floating_ip
-    attach = f"{way.repair} {way.target.option} {way.address or 'ADDRESS'}"
-    if way.scene.floating_ips is None:
-        return unknown(name, "these credentials may not list floating IPs")
-    if way.direct:
-        return ok(name, "none is needed: the address is the virtual one itself")
-    if way.serving is not None and found is not way.serving:
-        other = way.serving["floating_ip_address"]
-        what = f"{other} serves the port, not {way.target.given}"
-        return broken(name, what, f"expect that one, or make room: {way.client} floating ip unset --port {other}")
-    if found is None and way.target.given:
-        what = f"{way.target.given} is no floating IP of this project"
-        return broken(name, what, f"correct it: {way.client} floating ip list shows what there is")
-    if found is None:
-        return broken(name, f"none serves the port {way.target.port}", attach)
+def floating_ip(path: AccessPath) -> Diagnostic:
+    """Return whether the right floating IP serves the port."""
+    if path.scene.floating_ips is None:
+        return unknown("access.denied", FLOATING_IP, "these credentials may not list floating IPs")
+    if path.direct:
+        return ok(FLOATING_IP, "none is needed: the address is the virtual one itself")
+    found = path.floating_ip
+    if found is None or found is not (path.serving or found):
+        return _no_floating_ip(path)
+    return _attached(path, found)
+
+
+def _no_floating_ip(path: AccessPath) -> Diagnostic:
+    """Return why the floating IP that is expected is not on the port."""
+    if path.serving is not None:
+        other = path.serving["floating_ip_address"]
+        return Diagnostic(
+            code="floating-ip.other-address",
+            where=FLOATING_IP,
+            what=f"{other} serves the port, not {path.target.given}",
+            fix=f"expect {other}, or detach it: {path.client} floating ip unset --port {other}",
+        )
+    if path.target.given:
+        return Diagnostic(
+            code="floating-ip.missing",
+            where=FLOATING_IP,
+            what=f"{path.target.given} is not a floating IP of this project",
+            fix=f"name one of these: {path.client} floating ip list",
+        )
+    what = f"none serves the port {path.target.port}"
+    return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=path.attach)
+
+
+def _attached(path: AccessPath, found: Raw) -> Diagnostic:
+    """Return whether a floating IP serves the port, and works."""
+    show = f"{path.client} floating ip show {path.address}"
     if not found["port_id"]:
-        return broken(name, f"{way.address} serves no port", attach)
-    if way.port and found["port_id"] != way.port["id"]:
-        other = next((port["name"] for port in way.scene.ports if port["id"] == found["port_id"]), "")
-        what = f"{way.address} serves another port: {' '.join(filter(None, (other, found['port_id'])))}"
-        return broken(name, what, f"{attach} --move")
+        what = f"{path.address} serves no port"
+        return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=path.attach)
+    if path.port and found["port_id"] != path.port["id"]:
+        other = next((port["name"] for port in path.scene.ports if port["id"] == found["port_id"]), "")
+        what = f"{path.address} serves another port: {' '.join(filter(None, (other, found['port_id'])))}"
+        return Diagnostic(code="floating-ip.in-use", where=FLOATING_IP, what=what, fix=f"{path.attach} --move")
     if found["status"] == "ERROR":
-        return broken(name, f"{way.address} is in status ERROR", f"{way.client} floating ip show {way.address}")
+        what = f"{path.address} is in status ERROR"
+        return Diagnostic(code="floating-ip.error", where=FLOATING_IP, what=what, fix=show)
     if found["status"] != "ACTIVE":
-        what = f"{way.address} is on its port, but {found['status']}: no router has said yet that it serves it"
-        return unknown(name, what, f"look again: {way.client} floating ip show {way.address}")
-    return ok(name, f"{way.address} serves the port, ACTIVE")
+        what = f"{path.address} is on its port, but {found['status']}: no router has reported yet that it serves it"
+        return unknown("floating-ip.not-active", FLOATING_IP, what, f"try again: {show}")
+    return ok(FLOATING_IP, f"{path.address} serves the port, ACTIVE")
 
 
-def virtual_port(way: Way) -> Link:
-    name, tag, port = "port", naming.tag(way.infra_id), way.port
-    if len(way.ports) > 1:
-        what = f"{len(way.ports)} ports are named {way.target.port}: {some(each['id'] for each in way.ports)}"
-        idle = [each["id"] for each in way.ports if way.serving and each["id"] != way.serving["port_id"]]
-        return broken(name, what, f"keep the right one: {way.client} port delete {' '.join(idle) or 'ID'}")
+def virtual_port(path: AccessPath) -> Diagnostic:
+    """Return whether the port of the virtual address is there, and the cluster's."""
+    tag, port = naming.tag(path.infra_id), path.port
+    if len(path.ports) > 1:
+        idle = [each["id"] for each in path.ports if path.serving and each["id"] != path.serving["port_id"]]
+        return Diagnostic(
+            code="port.ambiguous",
+            where=PORT,
+            what=f"{len(path.ports)} ports are named {path.target.port}: {some(each['id'] for each in path.ports)}",
+            fix=f"keep the right one: {path.client} port delete {' '.join(idle) or 'ID'}",
+        )
     if port is None:
-        what = f"no port of this project is named {way.target.port}"
-        where = way.elsewhere or "is the infraID right, and the cloud that of the cluster's project"
-        mend = f"{where}; of a UserManaged load balancer or two stacks tell by --install-config FILE"
-        return broken(name, what, mend)
-    said = f"{port['name']} {', '.join(addresses(port))}"
+        reason = path.elsewhere or "is the infraID right, and the cloud that of the cluster's project"
+        return Diagnostic(
+            code="port.missing",
+            where=PORT,
+            what=f"no port of this project is named {path.target.port}",
+            fix=f"{reason}; with a UserManaged load balancer or dual stack give --install-config FILE",
+        )
+    return _of_cluster(path, port, tag)
+
+
+def _of_cluster(path: AccessPath, port: Raw, tag: str) -> Diagnostic:
+    shown = f"{port['name']} {', '.join(addresses(port))}"
     if foreign := naming.foreign_tags(port["tags"], tag):
-        return broken(name, f"{said} carries {', '.join(foreign)}: another cluster's", "correct the infraID")
-    if tag not in port["tags"] and port in way.scene.virtual and port["name"] == way.target.port:
-        mend = f"{way.client} port set --tag {tag} {port['id']}"
-        return broken(name, f"{said} does not carry the tag {tag}; destroy would leave it", mend)
+        what = f"{shown} carries {', '.join(foreign)} of another cluster"
+        return Diagnostic(code="port.other-cluster", where=PORT, what=what, fix="correct the infraID")
+    if tag not in port["tags"] and port in path.scene.virtual and port["name"] == path.target.port:
+        return Diagnostic(
+            code="port.no-tag",
+            where=PORT,
+            what=f"{shown} does not carry the tag {tag}",
+            why="openshift-install destroy cluster would leave it",
+            fix=f"{path.client} port set --tag {tag} {port['id']}",
+        )
     if not port["admin_state_up"]:
-        return broken(name, f"{said} is switched off", f"{way.client} port set --enable {port['id']}")
-    return ok(name, said)
+        fix = f"{path.client} port set --enable {port['id']}"
+        return Diagnostic(code="port.disabled", where=PORT, what=f"{shown} is switched off", fix=fix)
+    return ok(PORT, shown)
 
 
-def router_between(way: Way) -> Link:
-    name, port, scene = "router", way.port, way.scene
+def router_between(path: AccessPath) -> Diagnostic:
+    """Return whether a router joins the port's subnet and the floating IP's network."""
+    port, scene = path.port, path.scene
     if port is None:
-        return unknown(name, "cannot be told without the port")
-    if way.direct:
-        return ok(name, "none is needed: nothing is translated")
+        return unknown("port.missing", ROUTER, "cannot be checked without the port")
+    if path.direct:
+        return ok(ROUTER, "none is needed: no address is translated")
     subnets = {ip["subnet_id"] for ip in port["fixed_ips"]}
     joined = {each["device_id"] for each in scene.interfaces or () if subnets & _subnets(each)}
     known = [router for key, router in (scene.routers or {}).items() if key in joined]
+    if known:
+        return _gateway(path, known)
     subnet = some(_subnet_name(scene, each) for each in sorted(subnets))
-    serving = way.serving["router_id"] if way.serving else None
-    if not known and (serving or scene.interfaces is None or scene.routers is None or not _network_is_ours(way)):
-        what = f"that of subnet {subnet} is not visible to these credentials"
-        return unknown(name, what + (f"; Neutron says that {serving} serves the floating IP" if serving else ""))
-    if not known:
-        return broken(
-            name, f"none has an interface in subnet {subnet}", f"{way.client} router add subnet ROUTER {subnet}"
-        )
-    return _gateway(way, known, subnet)
+    serving = path.serving["router_id"] if path.serving else None
+    if serving or scene.interfaces is None or scene.routers is None or not _owns_network(path):
+        note = f"; Neutron says that {serving} serves the floating IP" if serving else ""
+        what = f"the router of subnet {subnet} is not visible to these credentials{note}"
+        return unknown("access.denied", ROUTER, what)
+    return Diagnostic(
+        code="router.missing",
+        where=ROUTER,
+        what=f"no router has an interface in subnet {subnet}",
+        fix=f"{path.client} router add subnet ROUTER {subnet}",
+    )
 
 
-def _network_is_ours(way: Way) -> bool:
-    """Whether we would see a router's interface in the subnet: its network's owner does."""
-    subnets = (way.scene.subnets or {}).values()
-    return any(subnet["project_id"] == (way.port or {}).get("project_id") for subnet in subnets)
+def _owns_network(path: AccessPath) -> bool:
+    """Whether these credentials would see a router's interface in the subnet: its network's owner does."""
+    subnets = (path.scene.subnets or {}).values()
+    return any(subnet["project_id"] == (path.port or {}).get("project_id") for subnet in subnets)
 
 
-def _gateway(way: Way, routers: Sequence[Raw], subnet: str) -> Link:
-    name, network = "router", way.floating_ip["floating_network_id"] if way.floating_ip else None
+def _gateway(path: AccessPath, routers: Sequence[Raw]) -> Diagnostic:
+    """Return whether one of the port's routers leads to the floating IP's network, and is up."""
+    network = path.floating_ip["floating_network_id"] if path.floating_ip else None
     gates = {router["id"]: (router["external_gateway_info"] or {}).get("network_id") for router in routers}
     router = next((each for each in routers if gates[each["id"]] and network in (None, gates[each["id"]])), None)
     if router is None:
         first = routers[0]
-        lack = "has its gateway on another network than the floating IP's" if gates[first["id"]] else "has no gateway"
-        mend = f"{way.client} router set --external-gateway {network or 'EXTERNAL-NETWORK'} {first['id']}"
-        return broken(name, f"{first['name']} {lack}", mend)
-    if not router["admin_state_up"] or router["status"] == "ERROR":
-        off = "is switched off" if not router["admin_state_up"] else "is in status ERROR"
-        return broken(name, f"{router['name']} {off}", f"{way.client} router set --enable {router['id']}")
-    return ok(name, f"{router['name']} joins the port's subnet and the outside")
+        other = gates[first["id"]]
+        lack = "has its gateway on another network than the floating IP's" if other else "has no external gateway"
+        return Diagnostic(
+            code="router.other-gateway" if other else "router.no-gateway",
+            where=ROUTER,
+            what=f"{first['name']} {lack}",
+            fix=f"{path.client} router set --external-gateway {network or 'EXTERNAL-NETWORK'} {first['id']}",
+        )
+    enable = f"{path.client} router set --enable {router['id']}"
+    if not router["admin_state_up"]:
+        return Diagnostic(code="router.disabled", where=ROUTER, what=f"{router['name']} is switched off", fix=enable)
+    if router["status"] == "ERROR":
+        return Diagnostic(code="router.error", where=ROUTER, what=f"{router['name']} is in status ERROR", fix=enable)
+    return ok(ROUTER, f"{router['name']} joins the port's subnet and the outside")
 
 
 def _subnets(port: Raw) -> set[str]:

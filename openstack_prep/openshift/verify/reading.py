@@ -1,4 +1,4 @@
-"""What OpenStack knows of the ways into a cluster: a handful of lists, however many machines there are."""
+"""What OpenStack knows of the paths to a cluster: a few lists, however many machines it has."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHUNK = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """What was read; None is what these credentials may not read."""
+    """What was read; None stands for a list that these credentials may not read."""
 
     infra_id: str
     ports: Sequence[Raw]
@@ -50,7 +50,7 @@ class Scene:
 
 
 def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> Scene:
-    """Read what there is in the project that the connection is scoped to; raises CloudError."""
+    """Read the project that the connection is scoped to; raises CloudError."""
     neutron = cloud.network
     mine: Values = {"project_id": cloud.project_id}
     with ThreadPoolExecutor(jobs) as pool:

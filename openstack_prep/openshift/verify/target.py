@@ -1,4 +1,4 @@
-"""What is asked: which two ways lead into which cluster, by what the user gives and install-config.yaml says."""
+"""What to verify: the two paths to a cluster, by the user's options and install-config.yaml."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Literal
 
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.neutron.addresses import Block
 from openstack_prep.openshift import cluster as openshift
 from openstack_prep.openshift.cluster import Metadata
 from openstack_prep.openshift.install_config import Given
-from openstack_prep.openshift.verify.rules import Network
 from openstack_prep.resources.lists import installer_names as naming
 
 ROUTES = ("console-openshift-console", "oauth-openshift")
-"""First labels below ``apps`` that are looked up: a person's way to the console needs both."""
+"""First labels below ``apps`` that are looked up: a person needs both to reach the console."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """One of the two ways into a cluster."""
+    """One of the two services of a cluster that are called from outside."""
 
     name: Literal["api", "ingress"]
     port: str
@@ -31,13 +31,13 @@ class Target:
     tcp: tuple[int, ...]
     """TCP ports that answer."""
     roles: tuple[str, ...]
-    """Which machines can hold the virtual address."""
+    """Roles of the machines that can hold the virtual address."""
     hosts: tuple[str, ...]
-    """Names by which it is called; none when the domain is unknown."""
+    """Its host names; empty if the domain is not known."""
     given: str | None
-    """The floating IP, by address or id, that is said to serve it."""
+    """The floating IP, by address or id, that should serve it."""
     virtual: tuple[str, ...] = ()
-    """Its virtual addresses, when install-config.yaml says them."""
+    """Its virtual addresses, if install-config.yaml names them."""
 
     @property
     def url(self) -> str:
@@ -59,7 +59,7 @@ class Wanted:
     """Whether install-config.yaml says that somebody else balances load."""
     cloud: str | None = None
     """Entry of clouds.yaml that commands have to name; None: the environment does."""
-    source: Network | None = None
+    source: Block | None = None
     """From where requests come; None: from anywhere."""
 
 
@@ -77,42 +77,42 @@ def wanted(
 ) -> Wanted:
     """Return what to verify; raises SpecError that lists all mistakes in what was given."""
     mistakes: list[Mistake] = []
-    cluster, said, caller = None, Said(), None
+    cluster, settings, caller = None, Settings(), None
     try:
         cluster = openshift.cluster(metadata, infra_id)
     except SpecError as error:
         mistakes += error.mistakes
     try:
-        said = read_install_config(install_config) if install_config else said
+        settings = read_install_config(install_config) if install_config else settings
     except SpecError as error:
         mistakes += error.mistakes
     try:
         caller = ipaddress.ip_network(source, strict=False) if source else None
     except ValueError:
-        mistakes.append(Mistake("from", f"{source!r} is neither an address nor a network", "write 203.0.113.7"))
-    mistakes += _contradictions(cluster, said)
-    if base_domain and not (cluster_name or said.cluster_name or metadata):
+        mistakes.append(Mistake("from", f"{source!r} is not an IP address or network", "use one such as 203.0.113.7"))
+    mistakes += _contradictions(cluster, settings)
+    if base_domain and not (cluster_name or settings.cluster_name or metadata):
         mistakes += _cut(cluster)
     if mistakes or cluster is None:
         raise SpecError(mistakes)
-    name = cluster_name or said.cluster_name or cluster.cluster_name
-    parent = base_domain or said.base_domain
+    name = cluster_name or settings.cluster_name or cluster.cluster_name
+    parent = base_domain or settings.base_domain
     domain = f"{name}.{parent.strip('.')}" if parent else None
     return Wanted(
         metadata=cluster,
         cluster_name=name,
         base_domain=parent,
         targets=(
-            _api(cluster.infra_id, domain, said, api_floating_ip),
-            _ingress(cluster.infra_id, domain, said, ingress_floating_ip),
+            _api(cluster.infra_id, domain, settings, api_floating_ip),
+            _ingress(cluster.infra_id, domain, settings, ingress_floating_ip),
         ),
-        user_managed=said.user_managed,
+        user_managed=settings.user_managed,
         source=caller,
         cloud=cloud or cluster.cloud,
     )
 
 
-def _api(infra_id: str, domain: str | None, said: Said, given: str | None) -> Target:
+def _api(infra_id: str, domain: str | None, settings: Settings, given: str | None) -> Target:
     return Target(
         name="api",
         port=naming.api_port(infra_id),
@@ -120,12 +120,12 @@ def _api(infra_id: str, domain: str | None, said: Said, given: str | None) -> Ta
         tcp=(6443,),
         roles=("master", "bootstrap"),
         hosts=(f"api.{domain}",) if domain else (),
-        given=_plain(given or said.api_floating_ip),
-        virtual=said.api_vips,
+        given=_plain(given or settings.api_floating_ip),
+        virtual=settings.api_vips,
     )
 
 
-def _ingress(infra_id: str, domain: str | None, said: Said, given: str | None) -> Target:
+def _ingress(infra_id: str, domain: str | None, settings: Settings, given: str | None) -> Target:
     return Target(
         name="ingress",
         port=naming.ingress_port(infra_id),
@@ -133,8 +133,8 @@ def _ingress(infra_id: str, domain: str | None, said: Said, given: str | None) -
         tcp=(80, 443),
         roles=("worker",),
         hosts=tuple(f"{route}.apps.{domain}" for route in ROUTES) if domain else (),
-        given=_plain(given or said.ingress_floating_ip),
-        virtual=said.ingress_vips,
+        given=_plain(given or settings.ingress_floating_ip),
+        virtual=settings.ingress_vips,
     )
 
 
@@ -146,27 +146,29 @@ def _plain(given: str | None) -> str | None:
         return given
 
 
-def _contradictions(cluster: Metadata | None, said: Said) -> Iterator[Mistake]:
-    if cluster is None or not said.cluster_name:
+def _contradictions(cluster: Metadata | None, settings: Settings) -> Iterator[Mistake]:
+    if cluster is None or not settings.cluster_name:
         return
-    if naming.stem(said.cluster_name) != cluster.infra_id.rpartition("-")[0]:
-        what = f"is that of a cluster {said.cluster_name}, not of {cluster.infra_id}"
-        yield Mistake("install-config", what, "give the file of this cluster")
+    if naming.stem(settings.cluster_name) != cluster.infra_id.rpartition("-")[0]:
+        what = f"belongs to cluster {settings.cluster_name}, not to {cluster.infra_id}"
+        yield Mistake("install-config", what, "give this cluster's file")
 
 
 def _cut(cluster: Metadata | None) -> Iterator[Mistake]:
-    """Yield that a name is as long as an infraID keeps it: then it may be longer."""
+    """Yield a mistake if the infraID may have truncated the cluster's name."""
     if cluster is not None and len(cluster.cluster_name) == naming.LONGEST_STEM:
-        what = f"{cluster.cluster_name} may be only the beginning, which is all that {cluster.infra_id} keeps"
-        yield Mistake("cluster-name", what, "give the whole name")
+        what = (
+            f"{cluster.cluster_name} may be truncated, because the infraID {cluster.infra_id} keeps only its beginning"
+        )
+        yield Mistake("cluster-name", what, "give the full name")
 
 
 # --- install-config.yaml ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
-    """What an install-config says of the ways into its cluster."""
+class Settings:
+    """What an install-config says of the paths to its cluster."""
 
     cluster_name: str | None = None
     base_domain: str | None = None
@@ -177,7 +179,7 @@ class Said:
     user_managed: bool = False
 
 
-def read_install_config(path: Path) -> Said:
+def read_install_config(path: Path) -> Settings:
     """Return what an install-config of any release says; raises SpecError."""
     given = Given(path)
 
@@ -189,7 +191,7 @@ def read_install_config(path: Path) -> Said:
         _, found = given.field(of)
         return tuple(map(str, found if isinstance(found, list) else [found] if found else ()))
 
-    return Said(
+    return Settings(
         cluster_name=text("cluster_name"),
         base_domain=text("base_domain"),
         api_floating_ip=text("api_floating_ip"),

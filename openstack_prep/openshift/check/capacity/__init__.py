@@ -1,1 +1,1 @@
-"""Whether what the machines need is there: flavors, image, quotas, zones, object store."""
+"""Whether the cloud has what the machines need: flavors, image, quotas, zones, object store."""

@@ -1,4 +1,4 @@
-"""Flavors: they exist, and are no smaller than the installer's minima.
+"""Flavors: they exist, and are not smaller than the installer's minima.
 
 Source: OpenShift installer docs/user/openstack/README.md and its validation
 (installconfig/openstack/validation/machinepool.go); Compute API "Flavors".
@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.check.capacity.machines import POOLS, effective, flavors, said_in
 from openstack_prep.openshift.check.scene import Scene
@@ -25,12 +25,12 @@ class Minimum(NamedTuple):
 MINIMA = {"control_plane": Minimum(16384, 4), "compute": Minimum(8192, 2)}
 DISK, GOOD_DISK = 25, 100  # GiB
 SKIPPED = (
-    "the installer's look-up of a flavor that is not there makes it skip all its checks of the cloud, "
-    "quotas too, without an error; the machines then fail one by one"
+    "if a flavor does not exist, the installer skips all its checks of the cloud, including quotas, "
+    "without an error; the machines then fail one by one"
 )
 
 
-def flavors_of_machines(scene: Scene) -> Iterator[Finding]:
+def flavors_of_machines(scene: Scene) -> Iterator[Diagnostic]:
     """Yield what is wrong with the flavors of the pools, and with that of all machines."""
     seen: set[tuple[str, str | None]] = set()
     for pool in POOLS:
@@ -43,7 +43,7 @@ def flavors_of_machines(scene: Scene) -> Iterator[Finding]:
         yield _missing(scene, where, default, MINIMA["control_plane"])
 
 
-def _one(scene: Scene, where: str, pool: str, like: Machines) -> Iterator[Finding]:
+def _one(scene: Scene, where: str, pool: str, like: Machines) -> Iterator[Diagnostic]:
     assert like.flavor is not None
     flavor = flavors(scene).get(like.flavor)
     if flavor is None:
@@ -53,22 +53,24 @@ def _one(scene: Scene, where: str, pool: str, like: Machines) -> Iterator[Findin
         if like.root_volume is None:
             yield from _disk(scene, where, flavor)
     if like.root_volume is not None and like.root_volume.size < GOOD_DISK:
-        yield Finding(
+        yield Diagnostic(
+            code="root-volume.small",
             where=said_in(scene, pool, "root_volume.size"),
-            what=f"{like.root_volume.size} GiB are little",
-            why=f"{DISK} GiB are the least that the installer takes, {GOOD_DISK} GiB what it recommends",
-            remedy=f"make it {GOOD_DISK}",
-            level="warning",
+            what=f"a {like.root_volume.size} GiB root volume is below the recommendation",
+            why=f"the installer accepts {DISK} GiB and recommends {GOOD_DISK} GiB",
+            fix=f"set it to {GOOD_DISK}",
+            status=Status.WARNING,
         )
 
 
-def _missing(scene: Scene, where: str, name: str, least: Minimum) -> Finding:
-    there = ", ".join(sorted(flavors(scene))[:10])
-    return Finding(
+def _missing(scene: Scene, where: str, name: str, least: Minimum) -> Diagnostic:
+    names = ", ".join(sorted(flavors(scene))[:10])
+    return Diagnostic(
+        code="flavor.missing",
         where=where,
-        what=f"there is no flavor {name!r} for this project; it has {there or 'none'}",
+        what=f"there is no flavor {name!r} for this project; it has {names or 'none'}",
         why=SKIPPED,
-        remedy=_create(name, least),
+        fix=_create(name, least),
     )
 
 
@@ -77,26 +79,28 @@ def _create(name: str, least: Minimum) -> str:
     return f"{shlex.join(['openstack', 'flavor', 'create', *sizes, name])}  # as an administrator; or name another"
 
 
-def _too_small(scene: Scene, where: str, least: Minimum, flavor: Raw) -> Iterator[Finding]:
+def _too_small(scene: Scene, where: str, least: Minimum, flavor: Raw) -> Iterator[Diagnostic]:
     for name, unit in (("ram", " MiB"), ("vcpus", " vCPUs")):
         wanted = getattr(least, name)
         if flavor[name] < wanted:
-            yield Finding(
+            yield Diagnostic(
+                code="flavor.too-small",
                 where=where,
                 what=f"flavor {flavor['name']!r} has {flavor[name]}{unit}, {wanted} are needed",
                 why="the installer refuses it",
-                remedy=scene.openstack("flavor", "list", "--min-ram", str(least.ram)) + "  # and name a larger one",
+                fix=scene.openstack("flavor", "list", "--min-ram", str(least.ram)) + "  # and name a larger one",
             )
 
 
-def _disk(scene: Scene, where: str, flavor: Raw) -> Iterator[Finding]:
+def _disk(scene: Scene, where: str, flavor: Raw) -> Iterator[Diagnostic]:
     if flavor["disk"] < GOOD_DISK:
         fatal = flavor["disk"] < DISK
-        yield Finding(
+        yield Diagnostic(
+            code="flavor.small-disk",
             where=where,
             what=f"flavor {flavor['name']!r} has a disk of {flavor['disk']} GiB",
             why=f"the installer refuses less than {DISK}" if fatal else f"the installer recommends {GOOD_DISK}",
-            remedy=scene.openstack("flavor", "list", "--min-disk", str(GOOD_DISK))
+            fix=scene.openstack("flavor", "list", "--min-disk", str(GOOD_DISK))
             + "  # and name a larger one, or give the machines a rootVolume",
-            level="error" if fatal else "warning",
+            status=Status.ERROR if fatal else Status.WARNING,
         )

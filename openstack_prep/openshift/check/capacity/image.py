@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import get_args
 from urllib.parse import parse_qs, urlsplit
 
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.errors import DownloadError, PrepError
-from openstack_prep.base.finding import Finding
 from openstack_prep.download.fetching import open_source, shown
 from openstack_prep.download.rhcos import Arch, ask_installer, find_release
 from openstack_prep.openshift.check.scene import Scene
@@ -22,10 +22,13 @@ from openstack_prep.resources.image.image_seal import sums
 
 DISKS = ("qcow2", "raw")
 SCHEMES = ("http", "https", "file")
-SKIPPED = "a name that is not clear makes the installer skip all its checks of the cloud, quotas too, without an error"
+SKIPPED = (
+    "unless exactly one image has that name, the installer skips all its checks of the cloud, including quotas, "
+    "without an error"
+)
 
 
-def image(scene: Scene) -> Iterator[Finding]:
+def image(scene: Scene) -> Iterator[Diagnostic]:
     """Yield what is wrong with the image of the machines."""
     named = scene.cluster.cluster_os_image
     if named is None:
@@ -34,110 +37,121 @@ def image(scene: Scene) -> Iterator[Finding]:
     yield from _at_url(where, named) if "://" in named else _in_glance(scene, where, named)
 
 
-def _in_glance(scene: Scene, where: str, name: str) -> Iterator[Finding]:
+def _in_glance(scene: Scene, where: str, name: str) -> Iterator[Diagnostic]:
     found = scene.cloud.image.list("/images", "images", name=f"eq:{name}")
     if not found:
-        yield Finding(
+        yield Diagnostic(
+            code="image.missing",
             where=where,
             what=f"there is no image {name!r} that this project sees",
             why=SKIPPED,
-            remedy=scene.openstack("image", "list", "--status", "active") + "  # and name one of these, or upload it",
+            fix=scene.openstack("image", "list", "--status", "active") + "  # and name one of these, or upload it",
         )
     elif len(found) > 1:
         ids = ", ".join(f"{each['id']} ({each['status']}, of {each['owner']})" for each in found)
-        yield Finding(
+        yield Diagnostic(
+            code="image.ambiguous",
             where=where,
             what=f"{len(found)} images are called {name!r}: {ids}",
             why=SKIPPED,
-            remedy=scene.openstack("image", "set", "--name", "ANOTHER", "ID") + "  # rename all but one",
+            fix=scene.openstack("image", "set", "--name", "ANOTHER", "ID") + "  # rename all but one",
         )
     else:
         yield from _one(scene, where, ImageRecord.read(found[0]))
 
 
-def _one(scene: Scene, where: str, image: ImageRecord) -> Iterator[Finding]:
+def _one(scene: Scene, where: str, image: ImageRecord) -> Iterator[Diagnostic]:
     if image.status != "active":
-        yield Finding(
+        yield Diagnostic(
+            code="image.not-active",
             where=where,
             what=f"image {image.name!r} is {image.status}",
-            why="the installer takes only one that is active",
-            remedy=scene.openstack("image", "set", "--activate", image.id) + "  # if deactivated; else upload it anew",
+            why="the installer accepts only active images",
+            fix=scene.openstack("image", "set", "--activate", image.id)
+            + "  # if it was deactivated; otherwise upload it again",
         )
     if image.disk_format not in DISKS:
-        yield Finding(
+        yield Diagnostic(
+            code="image.wrong-format",
             where=where,
             what=f"image {image.name!r} is {image.disk_format}, not {' or '.join(DISKS)}",
-            why="RHCOS for OpenStack is qcow2, or raw where somebody converted it; others do not boot",
-            remedy="upload the right one: an image with rhcos: in a spec of openstack-prep",
+            why="RHCOS for OpenStack is qcow2, or raw after a conversion; other formats do not boot",
+            fix="upload the right image, for example with rhcos: in a spec",
         )
     sealed = sums(image).get("sha256")
     if scene.installer and sealed and (known := _sums_of_installer(scene.installer)) and sealed not in known:
-        yield Finding(
+        yield Diagnostic(
+            code="image.other-release",
             where=where,
             what=f"image {image.name!r} has sha256 {sealed}, which is not that of this installer's RHCOS",
             why="an image too old for its installer does not understand its Ignition config, and never boots",
-            remedy=f"rhcos: {{installer: {scene.installer}}} of that image in its spec, then openstack-prep apply",
-            level="warning",
+            fix=f"rhcos: {{installer: {scene.installer}}} of that image in its spec, then openstack-prep apply",
+            status=Status.WARNING,
         )
 
 
 def _sums_of_installer(installer: Path) -> set[str]:
-    """Return the sums of an installer's images, of any architecture; none when it does not tell."""
+    """Return the checksums of an installer's images, of any architecture; none if it does not name them."""
     found = set()
-    with contextlib.suppress(PrepError):  # older ones have no such command
+    with contextlib.suppress(PrepError):  # older installers have no such command
         metadata = ask_installer(str(installer))
         for arch in get_args(Arch):
-            with contextlib.suppress(DownloadError):  # it need not be for all of them
+            with contextlib.suppress(DownloadError):  # an installer need not support all of them
                 found.add(find_release(metadata, arch, str(installer)).uncompressed_sha256)
     return found
 
 
-def _at_url(where: str, url: str) -> Iterator[Finding]:
+def _at_url(where: str, url: str) -> Iterator[Diagnostic]:
     try:
         parts = urlsplit(url)
     except ValueError as error:
-        yield Finding(
+        yield Diagnostic(
+            code="image-url.invalid",
             where=where,
-            what=f"{url.partition('://')[0]}://... is no URL: {error}",  # it may hold a password
+            what=f"{url.partition('://')[0]}://... is not a valid URL: {error}",  # it may hold a password
             why="the installer refuses it",
-            remedy="correct it, or upload the image and write its name",
+            fix="correct it, or upload the image and write its name",
         )
         return
     if parts.scheme not in SCHEMES:
-        yield Finding(
+        yield Diagnostic(
+            code="image-url.invalid",
             where=where,
-            what=f"the scheme of {shown(url)} is none of {', '.join(SCHEMES)}",
+            what=f"the scheme of {shown(url)} is not one of {', '.join(SCHEMES)}",
             why="the installer refuses it",
-            remedy="serve it over https, or upload it and write its name",
+            fix="serve it over https, or upload it and write its name",
         )
         return
     if "sha256" not in parse_qs(parts.query):
-        yield Finding(
+        yield Diagnostic(
+            code="image-url.no-checksum",
             where=where,
-            what=f"{shown(url)} comes without ?sha256=",
-            why="the installer uploads whatever it gets there",
-            remedy="add ?sha256= and the sum of the uncompressed file",
-            level="warning",
+            what=f"{shown(url)} has no ?sha256=",
+            why="the installer uploads whatever it receives",
+            fix="append ?sha256= and the checksum of the uncompressed file",
+            status=Status.WARNING,
         )
     if PurePosixPath(parts.path.removesuffix(".gz").removesuffix(".xz")).suffix == ".raw":
-        yield Finding(
+        yield Diagnostic(
+            code="image-url.raw",
             where=where,
             what=f"{shown(url)} is a raw image",
-            why="the installer declares all that it uploads as qcow2, and the machines do not boot",
-            remedy="upload it with disk_format: raw, and write its name",
+            why="the installer declares every upload as qcow2, so the machines do not boot",
+            fix="upload it with disk_format: raw, and write its name",
         )
     yield from _reachable(where, url)
 
 
-def _reachable(where: str, url: str) -> Iterator[Finding]:
+def _reachable(where: str, url: str) -> Iterator[Diagnostic]:
     try:
         chunks, _ = open_source(url)
         with contextlib.closing(chunks):
             next(chunks, b"")
     except DownloadError as error:
-        yield Finding(
+        yield Diagnostic(
+            code="image-url.unreachable",
             where=where,
             what=str(error),
             why="the installer downloads it from there, on this machine",
-            remedy="correct the URL, or the way there (proxy, CA bundle)",
+            fix="correct the URL, the proxy or the CA bundle",
         )

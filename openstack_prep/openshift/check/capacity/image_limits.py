@@ -1,7 +1,7 @@
-"""Glance's limits: there is room for what the installer uploads.
+"""Glance's limits: the installer's uploads fit.
 
 Source: Image API v2.14 "Quota usage" (Xena): limit and usage, sizes in MiB; older ones, and those without
-limits in Keystone, tell nothing.  OpenShift installer docs/source: an image of RHCOS for each cluster, unless
+limits in Keystone, report nothing.  OpenShift installer docs/source: an image of RHCOS for each cluster, unless
 clusterOSImage names one; the bootstrap machine's Ignition config since 4.4.
 """
 
@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.errors import NotFound
-from openstack_prep.base.finding import Finding
 from openstack_prep.openshift.check.scene import Scene
 
 IGNITION_SINCE = 4
 RHCOS = 2400  # MiB, about
 
 
-def image_limits(scene: Scene) -> Iterator[Finding]:
-    """Yield what the installer's images have no room for."""
+def image_limits(scene: Scene) -> Iterator[Diagnostic]:
+    """Yield the limits that the installer's uploads exceed."""
     named = scene.cluster.cluster_os_image
     uploads = named is None or "://" in named
     ignition = scene.release >= IGNITION_SINCE
@@ -30,11 +30,12 @@ def image_limits(scene: Scene) -> Iterator[Finding]:
         limit, used = usage[name]["limit"], usage[name]["usage"]
         if limit - used < need:
             unit = " MiB" if name == "image_size_total" else ""
-            yield Finding(
+            yield Diagnostic(
+                code="quota.short",
                 where=f"quota.{name}",
                 what=f"{need}{unit} are needed, {max(0, limit - used)} of {limit}{unit} are free",
-                why="Glance refuses an upload of the installer, which stops there",
-                remedy=f"openstack limit list --service glance --project {scene.cloud.project_id}"
+                why="Glance refuses the installer's upload, and the installer stops",
+                fix=f"openstack limit list --service glance --project {scene.cloud.project_id}"
                 f"  # as an administrator; then limit set --resource-limit {used + need} with its id",
             )
 

@@ -1,7 +1,7 @@
-"""The machines of a cluster: each pool's, as the defaults for all and its own words make them, and bootstrap's.
+"""The machines of a cluster: those of each pool, by its own settings and the common defaults, and bootstrap.
 
-Source: the OpenShift installer's types (openstack/machinepool.go, Set): what a pool says wins, a field at a
-time.  The bootstrap machine is like the control plane's.
+Source: the OpenShift installer's types (openstack/machinepool.go, Set): a pool's setting wins, per
+field.  The bootstrap machine is like the control plane's.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ POOLS = ("control_plane", "compute")
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Machines that are alike."""
+    """Machines with the same settings."""
 
     pool: str
-    """control_plane or compute: whose words they follow."""
+    """control_plane or compute: whose settings they have."""
     count: int
     """How many."""
     like: Machines
-    """What they are like."""
+    """Their settings."""
 
 
 def groups(cluster: Cluster) -> list[Group]:
-    """Return all machines that are there at the same time: every replica, and the bootstrap machine."""
+    """Return all machines that exist at the same time: every replica, and the bootstrap machine."""
     masters, workers = (
         Group(pool=pool, count=getattr(cluster, pool).replicas, like=effective(cluster, pool)) for pool in POOLS
     )
@@ -38,14 +38,14 @@ def groups(cluster: Cluster) -> list[Group]:
 
 
 def effective(cluster: Cluster, pool: str) -> Machines:
-    """Return what the machines of a pool are like."""
+    """Return the settings of a pool's machines: its own, or the defaults."""
     own = getattr(cluster, pool)
-    said = {each.name: getattr(own, each.name) or getattr(cluster.machines, each.name) for each in fields(Machines)}
-    return Machines(**said)
+    settings = {each.name: getattr(own, each.name) or getattr(cluster.machines, each.name) for each in fields(Machines)}
+    return Machines(**settings)
 
 
 def said_in(scene: Scene, pool: str, field: str) -> str:
-    """Return where a pool's setting stands: in the pool, or among those of all machines."""
+    """Return the field that a pool's setting comes from: the pool's own, or the default of all machines."""
     inner, outer = getattr(scene.cluster, pool), scene.cluster.machines
     for step in field.split("."):
         inner, outer = inner and getattr(inner, step), outer and getattr(outer, step)

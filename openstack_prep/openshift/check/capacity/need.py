@@ -1,7 +1,7 @@
 """How much of each quota a cluster needs at its peak, while the bootstrap machine is there.
 
-Source: OpenShift installer docs/user/openstack/README.md, counted as its program really asks: every
-replica, and not one a machine set; the group rules are those of IPv4.
+Source: OpenShift installer docs/user/openstack/README.md, counted as its code does: every
+replica, and not one per machine set; the group rules are those of IPv4.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from openstack_prep.openshift.check.capacity.object_store import why_unusable
 from openstack_prep.openshift.check.scene import Scene
 from openstack_prep.openshift.install_config.network_rules import families
 
-QUOTA_CHECK_SINCE = 7  # the installer has looked at quotas itself since; it asks for more rules than it makes
+QUOTA_CHECK_SINCE = 7  # the installer has checked quotas itself since; it asks for more rules than it creates
 RULES, RULES_OF_SCHEDULABLE_MASTERS, RULES_ASKED_FOR = 42, 3, 56
 PORTS_ASKED_FOR = 4  # besides those of the replicas, own network or not
 MASTERS_GROUP_SINCE, WORKERS_GROUP_SINCE = 5, 10
@@ -22,29 +22,29 @@ REGISTRY = 100  # GiB
 
 
 class Need(NamedTuple):
-    """How many, and what for."""
+    """How many are needed, and what for."""
 
     number: int
     parts: str
 
 
 def needs(scene: Scene) -> dict[str, Need]:
-    """Return by our name of a quota what is needed; volumes_TYPE and gigabytes_TYPE are of one volume type."""
+    """Return the need per quota, by our name; volumes_TYPE and gigabytes_TYPE are for one volume type."""
     return dict([*_compute(scene), *_network(scene), *_server_groups(scene), *_volumes(scene)])
 
 
-def _told(machines: Sequence[Group]) -> str:
+def _machines_text(machines: Sequence[Group]) -> str:
     masters, workers, _ = machines
     return f"{masters.count} control plane + {workers.count} compute + 1 bootstrap"
 
 
 def _compute(scene: Scene) -> Iterator[tuple[str, Need]]:
     machines = groups(scene.cluster)
-    yield "instances", Need(sum(each.count for each in machines), _told(machines))
+    yield "instances", Need(sum(each.count for each in machines), _machines_text(machines))
     known = [(each.count, flavors(scene).get(each.like.flavor or "")) for each in machines if each.count]
     for quota, size in (("cores", "vcpus"), ("ram", "ram")):
         parts = [(count, flavor[size]) for count, flavor in known if flavor]
-        if len(parts) == len(known):  # a flavor that is not there has been told of
+        if len(parts) == len(known):  # the check of flavors reports a missing one
             yield quota, Need(sum(a * b for a, b in parts), " + ".join(f"{a} x {b}" for a, b in parts))
 
 
@@ -54,7 +54,7 @@ def _network(scene: Scene) -> Iterator[tuple[str, Need]]:
     per_machine = [(each.count, 1 + len(each.like.additional_networks)) for each in machines]
     of_machines = sum(count * ports for count, ports in per_machine)
     of_replicas = sum(count * ports for count, ports in per_machine[:2])
-    # with two stacks the user makes the ports of both addresses, with a load balancer of its own nobody
+    # with dual stack the user creates these ports; with a user-managed load balancer nobody does
     two_stacks = len(families(cluster, "machine_networks")) > 1
     virtual = 0 if two_stacks or cluster.load_balancer == "UserManaged" else 2
     ports = of_machines + virtual + (0 if own else 2)
@@ -76,23 +76,23 @@ def _network(scene: Scene) -> Iterator[tuple[str, Need]]:
 
 
 def _at_least(need: Need, asked_for: int) -> Need:
-    """Return the larger of what is made and what the installer's own check asks for."""
+    """Return the larger of what is created and what the installer's own check asks for."""
     return (
-        need if need.number >= asked_for else Need(asked_for, f"the installer asks for them, and makes {need.number}")
+        need if need.number >= asked_for else Need(asked_for, f"the installer asks for them, and creates {need.number}")
     )
 
 
 def _floating_ips(scene: Scene) -> Need:
-    """Return those to come: what the install-config names is mostly there, and in use by the quota's count."""
+    """Return those still to be created: the ones in install-config.yaml usually exist, and count as used."""
     listed = scene.cloud.network.list("/floatingips", "floatingips", project_id=scene.cloud.project_id)
     there = {each["floating_ip_address"] for each in listed}
     named = {each for each in (scene.cluster.api_floating_ip, scene.cluster.ingress_floating_ip) if each}
     lacking = len(named - there)
-    return Need(1 + lacking, "bootstrap's for a while" + (f" + {lacking} that are not there yet" if lacking else ""))
+    return Need(1 + lacking, "temporarily for bootstrap" + (f" + {lacking} that do not exist yet" if lacking else ""))
 
 
 def _server_groups(scene: Scene) -> Iterator[tuple[str, Need]]:
-    """Yield groups, one a zone for workers, and the members of the largest: that is what the limit is for."""
+    """Yield groups, one per zone for workers, and the members of the largest, which the limit is for."""
     masters, workers, _ = groups(scene.cluster)
     if scene.release < MASTERS_GROUP_SINCE:
         return
@@ -115,9 +115,9 @@ def _volumes(scene: Scene) -> Iterator[tuple[str, Need]]:
         return
     parts = [f"{of_machines} of machines"] if of_machines else []
     parts += ["the registry's, without an object store"] if len(sizes) > of_machines else []
-    told = " + ".join(parts)
-    yield "volumes", Need(len(sizes), told)
-    yield "gigabytes", Need(sum(size for size, _ in sizes), told)
+    purpose = " + ".join(parts)
+    yield "volumes", Need(len(sizes), purpose)
+    yield "gigabytes", Need(sum(size for size, _ in sizes), purpose)
     yield "per_volume_gigabytes", Need(max(size for size, _ in sizes), "the largest")
     for kind in sorted({kind for _, kind in sizes if kind}):
         mine = [size for size, name in sizes if name == kind]

@@ -7,41 +7,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.cloud.service import Service
 from openstack_prep.core.run import query
 from openstack_prep.openshift.check.capacity.machines import POOLS, effective, said_in
 from openstack_prep.openshift.check.scene import Scene
 
+VOLUME_TYPE = "volume type"
 
-def zones(scene: Scene) -> Iterator[Finding]:
-    """Yield which zone or volume type is not there."""
-    told: set[tuple[str, str]] = set()
-    for where, kind, name, there in _named(scene):
-        if name not in there and (where, name) not in told:
-            told.add((where, name))
-            yield Finding(
+
+def zones(scene: Scene) -> Iterator[Diagnostic]:
+    """Yield the zones and volume types that do not exist."""
+    reported: set[tuple[str, str]] = set()
+    for where, kind, name, existing in _named(scene):
+        if name not in existing and (where, name) not in reported:
+            reported.add((where, name))
+            code = "volume-type.missing" if kind == VOLUME_TYPE else "zone.missing"
+            yield Diagnostic(
+                code=code,
                 where=where,
-                what=f"there is no {kind} {name!r} available; there is {', '.join(sorted(there)) or 'none'}",
+                what=f"there is no {kind} {name!r} available; there is {', '.join(sorted(existing)) or 'none'}",
                 why="the installer refuses it",
-                remedy="write one of these",
+                fix="write one of these",
             )
 
 
 def _named(scene: Scene) -> Iterator[tuple[str, str, str, set[str]]]:
-    """Yield what is named: where, its kind, its name, and what there is."""
+    """Yield each name in the file: where it is, its kind, the name, and the names that exist."""
     for pool in POOLS:
         like = effective(scene.cluster, pool)
         for name in like.zones:
-            there = _compute_zones(scene)
-            yield said_in(scene, pool, "zones"), "availability zone of compute", name, there
+            existing = _compute_zones(scene)
+            yield said_in(scene, pool, "zones"), "availability zone of compute", name, existing
         volume = like.root_volume
         for name in volume.zones if volume else ():
-            there = _volume_zones(scene)
-            yield said_in(scene, pool, "root_volume.zones"), "availability zone of volumes", name, there
+            existing = _volume_zones(scene)
+            yield said_in(scene, pool, "root_volume.zones"), "availability zone of volumes", name, existing
         for name in volume.types if volume else ():
-            there = _volume_types(scene)
-            yield said_in(scene, pool, "root_volume.types"), "volume type", name, there
+            existing = _volume_types(scene)
+            yield said_in(scene, pool, "root_volume.types"), VOLUME_TYPE, name, existing
 
 
 @query

@@ -1,1 +1,1 @@
-"""Whether networks, subnets and addresses are as the installer wants them."""
+"""Whether networks, subnets and addresses are as the installer needs them."""

@@ -1,4 +1,4 @@
-"""The external network: exists, is the only one of its name, is external, and has addresses left.
+"""The external network: it exists, its name is unique, it is external, and it has addresses left.
 
 Source: Networking API v2.0, "Network IP availability"; openshift/installer #3822 (4.6 can do without one),
 #7411 and docs/user/openstack/known-issues.md (duplicate names).
@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.errors import NotAllowed, NotFound
-from openstack_prep.base.finding import Finding
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.check.network.topology import listed, named_networks
 from openstack_prep.openshift.check.scene import Scene
 
 OPTIONAL_SINCE = 6
-SILENT = "a name that is not clear makes the installer skip all its checks of the cloud, quotas too, without an error"
+SILENT = (
+    "unless exactly one network has that name, the installer skips all its checks of the cloud, including quotas, "
+    "without an error"
+)
 
 
-def external_network(scene: Scene) -> Iterator[Finding]:
+def external_network(scene: Scene) -> Iterator[Diagnostic]:
     """Yield what is wrong with the external network."""
     where, name = scene.place("external_network"), scene.cluster.external_network
     if name is None:
@@ -27,18 +30,20 @@ def external_network(scene: Scene) -> Iterator[Finding]:
     found = named_networks(scene)
     external = [each for each in found if each["router:external"]]
     if not found:
-        yield Finding(
+        yield Diagnostic(
+            code="external-network.missing",
             where=where,
             what=f"there is no network {name!r}{_others(scene)}",
             why=SILENT,
-            remedy=scene.openstack("network", "list", "--external") + "  # and write one of these names",
+            fix=scene.openstack("network", "list", "--external") + "  # and write one of these names",
         )
     elif not external:
-        yield Finding(
+        yield Diagnostic(
+            code="external-network.not-external",
             where=where,
             what=f"{name!r} is not external (router:external is false)",
-            why="routers can have no gateway there, and there are no floating IPs of it",
-            remedy=scene.openstack("network", "list", "--external") + "  # and write one of these names",
+            why="routers can have no gateway there, and it has no floating IPs",
+            fix=scene.openstack("network", "list", "--external") + "  # and write one of these names",
         )
     elif len(found) > 1:
         yield _several(scene, where, found, len(external))
@@ -46,38 +51,41 @@ def external_network(scene: Scene) -> Iterator[Finding]:
         yield from _exhausted(scene, where, external[0])
 
 
-def _none(scene: Scene, where: str) -> Iterator[Finding]:
-    remedy = scene.openstack("network", "list", "--external") + "  # and write one of these names"
+def _none(scene: Scene, where: str) -> Iterator[Diagnostic]:
+    fix = scene.openstack("network", "list", "--external") + "  # and write one of these names"
     if scene.release < OPTIONAL_SINCE:
-        what, why = f"is missing; 4.{scene.release} cannot do without", "the installer refuses the file"
-        yield Finding(where=where, what=what, why=why, remedy=remedy)
+        what, why = f"is missing; 4.{scene.release} requires it", "the installer refuses the file"
+        yield Diagnostic(code="external-network.unset", where=where, what=what, why=why, fix=fix)
     elif not scene.cluster.machines_subnets:
-        yield Finding(
+        yield Diagnostic(
+            code="external-network.unset",
             where=where,
             what=f"is missing, and so is a subnet of your own ({scene.place('machines_subnets')})",
-            why="the installer makes a network without a router: the machines reach nothing, and nobody their API",
-            remedy=remedy,
+            why="the installer creates a network without a router: the machines reach nothing, and "
+            "nobody reaches the API",
+            fix=fix,
         )
 
 
 def _others(scene: Scene) -> str:
     names = sorted({each["name"] for each in listed(scene, "networks", **{"router:external": True})})
-    return f"; those that are external: {', '.join(names)}" if names else "; these credentials see no external network"
+    return f"; external networks: {', '.join(names)}" if names else "; these credentials see no external network"
 
 
-def _several(scene: Scene, where: str, found: Sequence[Raw], external: int) -> Finding:
+def _several(scene: Scene, where: str, found: Sequence[Raw], external: int) -> Diagnostic:
     ids = ", ".join(f"{each['id']} of project {each['project_id']}" for each in found)
-    return Finding(
+    return Diagnostic(
+        code="external-network.ambiguous",
         where=where,
         what=f"{len(found)} networks are called {scene.cluster.external_network!r}: {ids}",
-        why=SILENT if external == 1 else f"{SILENT}; then it takes any of them",
-        remedy=scene.openstack("network", "set", "--name", "ANOTHER", "ID") + "  # rename all but one",
-        level="warning" if external == 1 else "error",
+        why=SILENT if external == 1 else f"{SILENT}; then it uses any of them",
+        fix=scene.openstack("network", "set", "--name", "ANOTHER", "ID") + "  # rename all but one",
+        status=Status.WARNING if external == 1 else Status.ERROR,
     )
 
 
-def _exhausted(scene: Scene, where: str, network: Raw) -> Iterator[Finding]:
-    """Yield whether the pool is short, as far as these credentials may know: usually administrators' only."""
+def _exhausted(scene: Scene, where: str, network: Raw) -> Iterator[Diagnostic]:
+    """Yield if the pool is exhausted; usually only administrators may read that."""
     try:
         availability = scene.cloud.network.get(f"/network-ip-availabilities/{network['id']}")
     except (NotAllowed, NotFound):
@@ -87,9 +95,10 @@ def _exhausted(scene: Scene, where: str, network: Raw) -> Iterator[Finding]:
     needs = ["the bootstrap machine's floating IP"]
     needs += [] if scene.cluster.machines_subnets else ["the router's gateway"]
     if free < len(needs):
-        yield Finding(
+        yield Diagnostic(
+            code="external-network.full",
             where=where,
             what=f"{network['name']!r} has {free} addresses left, {len(needs)} are needed for {' and '.join(needs)}",
             why="the installer fails when it asks for one",
-            remedy=scene.openstack("floating", "ip", "list", "--status", "DOWN") + "  # and delete what nobody needs",
+            fix=scene.openstack("floating", "ip", "list", "--status", "DOWN") + "  # and delete what nobody needs",
         )

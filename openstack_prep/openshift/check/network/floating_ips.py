@@ -1,4 +1,4 @@
-"""Floating IPs that install-config.yaml names: they exist, are free, and are this project's.
+"""Floating IPs that install-config.yaml names: they exist, are free, and belong to this project.
 
 Source: Networking API v2.0, "Floating IPs"; the OpenShift installer's validation of the platform
 (installconfig/openstack/validation/platform.go): found by address alone, status DOWN, nothing else.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.fields import is_address
-from openstack_prep.base.finding import Finding
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.check.network.topology import external_network, listed
 from openstack_prep.openshift.check.scene import Scene
@@ -18,11 +18,11 @@ from openstack_prep.openshift.check.scene import Scene
 INGRESS_SINCE = 6
 
 
-def floating_ips(scene: Scene) -> Iterator[Finding]:
-    """Yield what is wrong with the floating IPs, and which one is missing."""
+def floating_ips(scene: Scene) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the floating IPs, and which ones are not set."""
     cluster = scene.cluster
     places: dict[str, str] = {}
-    for of in ("ingress_floating_ip", "api_floating_ip"):  # that both are one, the file alone tells
+    for of in ("ingress_floating_ip", "api_floating_ip"):  # the check of the file reports that both are equal
         address: str | None = getattr(cluster, of)
         if address and is_address(address):
             places[address] = scene.place(of)
@@ -32,74 +32,84 @@ def floating_ips(scene: Scene) -> Iterator[Finding]:
         yield from _missing(scene)
 
 
-def _one(scene: Scene, where: str, address: str) -> Iterator[Finding]:
+def _one(scene: Scene, where: str, address: str) -> Iterator[Diagnostic]:
     found = listed(scene, "floatingips", floating_ip_address=address)
     mine = [each for each in found if each["project_id"] == scene.cloud.project_id]
     if not found:
-        yield Finding(
+        yield Diagnostic(
+            code="floating-ip.missing",
             where=where,
-            what=f"{address} is no floating IP of project {scene.cloud.project_id}",
+            what=f"{address} is not a floating IP of project {scene.cloud.project_id}",
             why="the installer refuses it, or, when it skips its checks, fails after minutes",
-            remedy=_create(scene),
+            fix=_create(scene),
         )
     elif not mine:
-        yield Finding(
+        yield Diagnostic(
+            code="floating-ip.other-project",
             where=where,
             what=f"{address} belongs to project {found[0]['project_id']}, not to {scene.cloud.project_id}",
-            why="the installer does not look whose it is: it would take it from them, or fail to attach it",
-            remedy=_create(scene),
+            why="the installer does not check the owner: it takes the address from that project, or fails to attach it",
+            fix=_create(scene),
         )
     else:
         yield from _mine(scene, where, mine[0])
 
 
-def _mine(scene: Scene, where: str, raw: Raw) -> Iterator[Finding]:
+def _mine(scene: Scene, where: str, raw: Raw) -> Iterator[Diagnostic]:
     address, network = raw["floating_ip_address"], external_network(scene)
     if raw["port_id"]:
-        yield Finding(
+        yield Diagnostic(
+            code="floating-ip.in-use",
             where=where,
             what=f"{address} is in use: it serves port {raw['port_id']} (status {raw['status']})",
             why="the installer refuses it when it is ACTIVE, and silently takes it from that port when it is DOWN",
-            remedy=scene.openstack("floating", "ip", "unset", "--port", address) + "  # or name another",
+            fix=scene.openstack("floating", "ip", "unset", "--port", address) + "  # or name another",
         )
     elif raw["status"] != "DOWN":
-        yield Finding(
+        yield Diagnostic(
+            code="floating-ip.not-down",
             where=where,
             what=f"{address} serves no port, yet its status is {raw['status']}: left behind by something deleted",
-            why="the installer takes only one whose status is DOWN",
-            remedy=scene.openstack("floating", "ip", "delete", address) + "  # and create another",
+            why="the installer accepts only floating IPs whose status is DOWN",
+            fix=scene.openstack("floating", "ip", "delete", address) + "  # and create another",
         )
     if network is not None and raw["floating_network_id"] != network["id"]:
         what = f"{address} is of network {raw['floating_network_id']}, not of {network['name']!r} ({network['id']})"
         why = "the router of the machines has its gateway elsewhere: attaching it fails"
-        yield Finding(where=where, what=what, why=why, remedy=_create(scene))
+        yield Diagnostic(code="floating-ip.other-network", where=where, what=what, why=why, fix=_create(scene))
 
 
 def _create(scene: Scene) -> str:
     network = external_network(scene)
     name = network["name"] if network else "EXTERNAL"
-    return scene.openstack("floating", "ip", "create", name) + "  # and write the address it gives"
+    return scene.openstack("floating", "ip", "create", name) + "  # and write the address that it returns"
 
 
-def _missing(scene: Scene) -> Iterator[Finding]:
-    """Yield which way in will not be there; both can be wanted so, where machines are reached without NAT."""
+def _missing(scene: Scene) -> Iterator[Diagnostic]:
+    """Yield which floating IP is not set; neither is needed where machines are reached without NAT."""
     cluster, create = scene.cluster, _create(scene)
     if not cluster.api_floating_ip:
-        yield Finding(
+        yield Diagnostic(
+            code="floating-ip.api-unset",
             where=scene.place("api_floating_ip"),
-            what="none is named",
-            why="where the machines' network is not routed to here, the installer waits 20 minutes for an API in vain",
-            remedy=create,
-            level="warning",
+            what="no floating IP is set",
+            why="unless the machines' network is routed to here, the installer waits 20 minutes for the API in vain",
+            fix=create,
+            status=Status.WARNING,
         )
     if not cluster.ingress_floating_ip:
-        fixed = "the installer attaches none before 4.6" if scene.release < INGRESS_SINCE else "none is named"
+        what = (
+            "the installer attaches no floating IP before 4.6"
+            if scene.release < INGRESS_SINCE
+            else "no floating IP is set"
+        )
         later = f"openstack-prep post-ipi --metadata {shlex.quote(str(scene.path.with_name('metadata.json')))}"
         later += " --ingress-ip ADDRESS --wait 3600"
-        yield Finding(
+        yield Diagnostic(
+            code="floating-ip.ingress-unset",
             where=scene.place("ingress_floating_ip") if scene.release >= INGRESS_SINCE else "ingress",
-            what=fixed,
-            why="the ingress port stays without a floating IP: console and routes answer nobody from outside",
-            remedy=later if scene.release < INGRESS_SINCE else f"{create}; or, while it installs: {later}",
-            level="warning",
+            what=what,
+            why="the ingress port stays without a floating IP: console and routes are unreachable from outside",
+            fix=later if scene.release < INGRESS_SINCE else f"{create}; or, during the installation: {later}",
+            status=Status.WARNING,
         )

@@ -1,4 +1,4 @@
-"""The networks inside and around a cluster: nothing overlaps, everybody gets an address, names resolve.
+"""The networks inside and around a cluster: no overlaps, enough addresses, DNS servers.
 
 Source: OpenShift installer docs/user/openstack/known-issues.md; "Configuring the cluster network" of its docs
 (hostPrefix: each node gets a part of that size).
@@ -10,11 +10,10 @@ import ipaddress
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.neutron.addresses import Address, Block
 from openstack_prep.openshift.check.network.topology import (
     OWN_NETWORKS,
-    Address,
-    Block,
     blocks,
     external_network,
     holding,
@@ -30,8 +29,8 @@ IPV6_PART = 64
 """Length of the prefix of a node's part of an IPv6 network of pods."""
 
 
-def networks(scene: Scene) -> Iterator[Finding]:
-    """Yield what is wrong with the networks, whoever makes the machines' one."""
+def networks(scene: Scene) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the networks, whether the installer creates the machines' one or not."""
     yield from _external(scene)
     yield from _additional(scene)
     yield from _additional_groups(scene)
@@ -49,78 +48,90 @@ def overlaps(scene: Scene, block: Block, fields: tuple[str, ...] = OWN_NETWORKS)
                 yield scene.place(of), own
 
 
-def _external(scene: Scene) -> Iterator[Finding]:
+def _external(scene: Scene) -> Iterator[Diagnostic]:
     network = external_network(scene)
     if network is None:
         return
     subnets = listed(scene, "subnets", network_id=network["id"])
     if not subnets:
-        yield Finding(
+        yield Diagnostic(
+            code="access.denied",
             where=scene.place("external_network"),
-            what=f"these credentials see no subnet of {network['name']!r}, so overlaps cannot be looked for",
+            what=f"these credentials see no subnet of {network['name']!r}, so overlaps cannot be checked",
             why="a machine network that overlaps it makes its floating IPs unreachable",
-            remedy=f"ask an administrator for: openstack subnet list --network {network['id']}",
-            level="warning",
+            fix=f"ask an administrator for: openstack subnet list --network {network['id']}",
+            status=Status.UNKNOWN,
         )
     for subnet in subnets:
         for where, own in overlaps(scene, ipaddress.ip_network(subnet["cidr"])):
-            yield Finding(
+            yield Diagnostic(
+                code="network.overlap",
                 where=where,
                 what=f"{own} overlaps {subnet['cidr']} of the external network {network['name']!r}",
-                why="the router cannot connect both, or machines take floating IPs and gateway for neighbours",
-                remedy=f"write a network apart from {subnet['cidr']}",
+                why="the router cannot connect both, or machines look for floating IPs and gateway "
+                "among their neighbours",
+                fix=f"write a network that does not overlap {subnet['cidr']}",
             )
 
 
-def _additional(scene: Scene) -> Iterator[Finding]:
+def _additional(scene: Scene) -> Iterator[Diagnostic]:
     cluster = scene.cluster
     for of in ("machines", "control_plane", "compute"):
         where = scene.place(f"{of}.additional_networks")
         for network_id in getattr(cluster, of).additional_networks:
             if not listed(scene, "networks", id=network_id):
-                why = "no machine gets a port there"
-                remedy = scene.openstack("network", "list") + "  # and write one of these ids"
-                yield Finding(where=where, what=f"there is no network {network_id}", why=why, remedy=remedy)
+                yield Diagnostic(
+                    code="network.missing",
+                    where=where,
+                    what=f"there is no network {network_id}",
+                    why="no machine gets a port there",
+                    fix=scene.openstack("network", "list") + "  # and write one of these ids",
+                )
             for subnet in listed(scene, "subnets", network_id=network_id):
                 for field, own in overlaps(scene, ipaddress.ip_network(subnet["cidr"])):
-                    yield Finding(
+                    yield Diagnostic(
+                        code="network.overlap",
                         where=where,
                         what=f"{subnet['cidr']} of network {network_id} overlaps {own} of {field}",
-                        why="machines have both, and send what is meant for one into the other",
-                        remedy=f"write another network here, or one apart from {subnet['cidr']} in {field}",
+                        why="machines have addresses in both, and send packets for one network into the other",
+                        fix=f"write another network here, or one that does not overlap {subnet['cidr']} in {field}",
                     )
 
 
-def _additional_groups(scene: Scene) -> Iterator[Finding]:
+def _additional_groups(scene: Scene) -> Iterator[Diagnostic]:
     for of in ("machines", "control_plane", "compute"):
         for group_id in getattr(scene.cluster, of).additional_security_groups:
             if not listed(scene, "security-groups", id=group_id):
-                yield Finding(
+                yield Diagnostic(
+                    code="security-group.missing",
                     where=scene.place(f"{of}.additional_security_groups"),
                     what=f"there is no security group {group_id} that this project sees",
                     why="no machine gets a port with it",
-                    remedy=scene.openstack("security", "group", "list") + "  # and write one of these ids",
+                    fix=scene.openstack("security", "group", "list") + "  # and write one of these ids",
                 )
 
 
-def _unreachable(scene: Scene) -> Iterator[Finding]:
-    """Yield what machines must reach, but will look for among themselves."""
-    inside = OWN_NETWORKS[1:] if scene.cluster.machines_subnets else OWN_NETWORKS  # an own subnet has neighbours
+def _unreachable(scene: Scene) -> Iterator[Diagnostic]:
+    """Yield services outside of the cluster whose addresses lie in its own networks."""
+    inside = (
+        OWN_NETWORKS[1:] if scene.cluster.machines_subnets else OWN_NETWORKS
+    )  # a subnet of the user's own has neighbours
     for where, what, host in _needed(scene):
         address = _address(host)
         for field, block in holding(scene, address, inside) if address else ():
-            yield Finding(
+            yield Diagnostic(
+                code="network.shadows-address",
                 where=where,
                 what=f"{what} {address} lies in {block} of {field}",
                 why="machines and pods look for it there, and never reach it",
-                remedy=f"write a network apart from it in {field}",
+                fix=f"write a network without that address in {field}",
             )
 
 
 def _needed(scene: Scene) -> Iterator[tuple[str, str, str]]:
-    """Yield what machines must reach: where it is said, what it is, and its host."""
+    """Yield what machines must reach: the field that names it, what it is, and its host."""
     cluster, cloud = scene.cluster, scene.cloud
-    if not cluster.machines_subnets:  # an own subnet has its own, says the file
+    if not cluster.machines_subnets:  # the check of the file reports that a user's own subnet has its own
         yield from ((scene.place("external_dns"), "DNS server", each) for each in cluster.external_dns)
     for subnet in own_subnets(scene):
         name = f"DNS server of subnet {subnet['id']}"
@@ -144,47 +155,51 @@ def _host(url: str) -> str:
 def _address(text: str) -> Address | None:
     try:
         return ipaddress.ip_address(text)
-    except ValueError:  # a name: where it leads may differ for the machines
+    except ValueError:  # a name may lead elsewhere for the machines
         return None
 
 
-def _parts(scene: Scene) -> Iterator[Finding]:
+def _parts(scene: Scene) -> Iterator[Diagnostic]:
     cluster = scene.cluster
-    nodes = machines(scene) - 1  # the bootstrap machine is no node
+    nodes = machines(scene) - 1  # the bootstrap machine is not a node
     for version in sorted({each.version for each in blocks(cluster.cluster_networks)}):
         mine = [each for each in blocks(cluster.cluster_networks) if each.version == version]
         prefix = cluster.host_prefix if version == 4 else IPV6_PART
-        if version == 4 and any(prefix < each.prefixlen for each in mine):  # the file alone tells
+        if version == 4 and any(prefix < each.prefixlen for each in mine):  # the check of the file reports it
             continue
         parts = sum(1 << prefix - each.prefixlen for each in mine if prefix >= each.prefixlen)
         if parts < nodes:
-            told = ", ".join(map(str, mine))
-            yield Finding(
+            cidrs = ", ".join(map(str, mine))
+            yield Diagnostic(
+                code="cluster-network.too-small",
                 where=scene.place("cluster_networks"),
-                what=f"{told} has {parts} parts of /{prefix} (hostPrefix), and the cluster {nodes} nodes",
+                what=f"{cidrs} has {parts} parts of /{prefix} (hostPrefix), the cluster has {nodes} nodes",
                 why="a node without a part runs no pods",
-                remedy="write a wider network" + (", or a longer hostPrefix" if version == 4 else ""),
+                fix="write a wider network" + (", or a longer hostPrefix" if version == 4 else ""),
             )
 
 
-def _installers_own(scene: Scene) -> Iterator[Finding]:
-    """Yield what is wrong with the subnet that the installer will make of the first machine network."""
+def _installers_own(scene: Scene) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the subnet that the installer will create from the first machine network."""
     cluster = scene.cluster
     block = ipaddress.ip_network(cluster.machine_networks[0])
     needed = machines(scene) + len(virtual_addresses(scene)) + 2  # gateway, and Neutron's DHCP
     free = max(0, block.num_addresses - 2)
     if free < needed:
-        yield Finding(
+        yield Diagnostic(
+            code="machine-network.too-small",
             where=scene.place("machine_networks"),
-            what=f"{block} has {free} addresses, {needed} are needed: machines, bootstrap, virtual ones, gateway, DHCP",
-            why="the last machines get none",
-            remedy="write a wider network",
+            what=f"{block} has {free} addresses, {needed} are needed: machines, bootstrap, virtual "
+            "addresses, gateway, DHCP",
+            why="the last machines get no address",
+            fix="write a wider network",
         )
     if not cluster.external_dns and scene.release >= DNS_SINCE:
-        yield Finding(
+        yield Diagnostic(
+            code="subnet.no-dns-server",
             where=scene.place("external_dns"),
-            what="is missing: the subnet that the installer makes names no DNS servers",
-            why="where the cloud's DHCP offers none itself, machines resolve nothing and pull no image",
-            remedy=f"write the DNS servers that machines shall ask in {scene.place('external_dns')}",
-            level="warning",
+            what="is missing: the subnet that the installer creates names no DNS servers",
+            why="unless the cloud's DHCP offers DNS servers, machines resolve no names and pull no images",
+            fix=f"write the machines' DNS servers in {scene.place('external_dns')}",
+            status=Status.WARNING,
         )

@@ -1,7 +1,10 @@
-"""Floating IPs on ports that no machine has: with OVN they work only when some port's pairs have the address.
+"""Floating IPs on ports without a machine: with OVN they work only when some port's pairs have the address.
 
-Source: Neutron contributor documentation, "Virtual IPs" of OVN; cloudandheat/ch-k8s-lbaas#53; Red Hat's
-networking guide on allowed address pairs (the pair must be the address itself, not a network around it).
+OVN compares the address alone, so a pair with any MAC address counts here.
+
+Source: Neutron contributor documentation, "Virtual IPs" of OVN, and neutron/common/ovn/utils.py,
+get_virtual_port_parents; cloudandheat/ch-k8s-lbaas#53; Red Hat's networking guide on allowed address pairs (the
+pair must be the address itself, not a network around it).
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import ipaddress
 import re
 from collections.abc import Iterator, Sequence
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.check.network.topology import listed
 from openstack_prep.openshift.check.scene import Scene
@@ -23,8 +26,8 @@ AGENTS = ("dhcp", "reserved_dhcp_port")
 _VIRTUAL = re.compile(r"(.*)-(?:api|ingress)-port")
 
 
-def ovn(scene: Scene) -> Iterator[Finding]:
-    """Yield the floating IPs of the project that lead nowhere."""
+def ovn(scene: Scene) -> Iterator[Diagnostic]:
+    """Yield the floating IPs of the project that no machine can answer for."""
     project_id = scene.cloud.project_id
     ports = {port["id"]: port for port in listed(scene, "ports", project_id=project_id)}
     for raw in listed(scene, "floatingips", project_id=project_id):
@@ -33,7 +36,7 @@ def ovn(scene: Scene) -> Iterator[Finding]:
             yield from _unattached(scene, raw, port)
 
 
-def _unattached(scene: Scene, raw: Raw, port: Raw) -> Iterator[Finding]:
+def _unattached(scene: Scene, raw: Raw, port: Raw) -> Iterator[Diagnostic]:
     on_network = listed(scene, "ports", network_id=port["network_id"])
     if _runs(on_network) is False:
         return
@@ -46,20 +49,21 @@ def _unattached(scene: Scene, raw: Raw, port: Raw) -> Iterator[Finding]:
     what = f"{raw['floating_ip_address']} serves {address}, which no machine has and no port's pairs allow"
     what += f" (a network around it does, {', '.join(around)}: not enough)" if around else ""
     why = "OVN translates the address of an unattached port only when another port's allowed address pairs have it"
-    yield Finding(
+    yield Diagnostic(
+        code="pairs.missing",
         where=f"port {port['name']} {port['id']}".replace("  ", " "),
         what=what,
-        why=why if sure else f"if this cloud runs OVN, which it does not tell: {why}",
-        remedy=_remedy(scene, port, address),
-        level="error" if sure else "warning",
+        why=why if sure else f"if this cloud runs OVN, which these credentials do not show: {why}",
+        fix=_fix(scene, port, address),
+        status=Status.ERROR if sure else Status.WARNING,
     )
 
 
 def _runs(ports: Sequence[Raw]) -> bool | None:
-    """Whether a network is OVN's, by what Neutron itself has there; None when that does not tell.
+    """Whether OVN runs a network, by Neutron's own ports there; None if they do not show it.
 
-    Agents and the bindings of ports would say so, to administrators only.  Up to Ussuri OVN's own port is
-    called one of DHCP, too, but its device is none of the DHCP agents'.
+    Only administrators see agents and the bindings of ports.  Up to Ussuri OVN's own port is also one of DHCP,
+    but its device is not a DHCP agent's.
     """
     agents = [port["device_id"].startswith(AGENTS) for port in ports if port["device_owner"] == DHCP]
     if any(port["device_owner"] == DISTRIBUTED for port in ports) or not all(agents):
@@ -67,7 +71,7 @@ def _runs(ports: Sequence[Raw]) -> bool | None:
     return False if agents else None
 
 
-def _remedy(scene: Scene, port: Raw, address: str) -> str:
+def _fix(scene: Scene, port: Raw, address: str) -> str:
     infra_id = _VIRTUAL.fullmatch(port["name"])
     if infra_id and naming.is_infra_id(infra_id[1]):
         cloud = f"--os-cloud {scene.cloud.name}"

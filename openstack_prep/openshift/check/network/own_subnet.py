@@ -1,4 +1,4 @@
-"""A subnet of the user's own for the machines: what the installer demands of it, and what machines need of it.
+"""A subnet of the user's own for the machines: what the installer and the machines require of it.
 
 Source: OpenShift installer docs/user/openstack/customization.md, "Custom Subnets", and dual-stack.md;
 Networking API v2.0, "Routers" and "Allowed address pairs".
@@ -9,11 +9,11 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
+from openstack_prep.neutron.addresses import addresses_of
 from openstack_prep.openshift.check.network.networks import overlaps
 from openstack_prep.openshift.check.network.topology import (
-    addresses_of,
     external_network,
     listed,
     machines,
@@ -29,59 +29,63 @@ from openstack_prep.resources.network.uses import INTERFACES
 LEAST_MTU = 1380  # IPv6's own 1280 and 100 that OVN-Kubernetes adds
 
 
-def own_subnet(scene: Scene) -> Iterator[Finding]:
+def own_subnet(scene: Scene) -> Iterator[Diagnostic]:
     """Yield what is wrong with the user's own subnets and their network."""
     where = scene.place("machines_subnets")
     for reference in references(scene):
         found = matches(scene, "subnets", reference)
-        told = reference.id or repr(reference.name)
+        name = reference.id or repr(reference.name)
         if len(found) != 1:
             ids = ", ".join(each["id"] for each in found)
-            yield Finding(
+            yield Diagnostic(
+                code="subnet.ambiguous" if found else "subnet.missing",
                 where=where,
-                what=f"{len(found)} subnets are called {told}: {ids}" if found else f"there is no subnet {told}",
+                what=f"{len(found)} subnets are called {name}: {ids}" if found else f"there is no subnet {name}",
                 why="the installer must find exactly one" if found else "the installer cannot place the machines",
-                remedy=scene.openstack("subnet", "list", "--long") + "  # and write the id of the one you mean",
+                fix=scene.openstack("subnet", "list", "--long") + "  # and write the id of the one you mean",
             )
     subnets = own_subnets(scene)
     for subnet in subnets:
         yield from _subnet(scene, where, subnet)
-        yield from _way_out(scene, where, subnet)
+        yield from _routers_out(scene, where, subnet)
         yield from _around(scene, where, subnet)
         yield from _room(scene, where, subnet)
     if subnets:
         yield from _network(scene, where, subnets)
 
 
-def _subnet(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
+def _subnet(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
     cidr, subnet_id = subnet["cidr"], subnet["id"]
     if cidr not in scene.cluster.machine_networks:
         given = ", ".join(scene.cluster.machine_networks)
-        yield Finding(
+        yield Diagnostic(
+            code="machine-network.not-subnet",
             where=scene.place("machine_networks"),
             what=f"{given} is not {cidr}, the network of subnet {subnet_id}",
-            why="the installer refuses any other; security rules and virtual addresses are made of it",
-            remedy=f"write {cidr}",
+            why="the installer refuses any other; security group rules and virtual addresses follow from it",
+            fix=f"write {cidr}",
         )
     if subnet["ip_version"] == 4 and not subnet["enable_dhcp"]:
-        yield Finding(
+        yield Diagnostic(
+            code="subnet.no-dhcp",
             where=where,
             what=f"DHCP is off on subnet {subnet_id}",
             why="machines learn their addresses by DHCP",
-            remedy=scene.openstack("subnet", "set", "--dhcp", subnet_id),
+            fix=scene.openstack("subnet", "set", "--dhcp", subnet_id),
         )
     if not subnet["dns_nameservers"]:
-        yield Finding(
+        yield Diagnostic(
+            code="subnet.no-dns-server",
             where=where,
             what=f"subnet {subnet_id} names no DNS servers",
-            why="where the cloud's DHCP offers none itself, machines resolve nothing and pull no image",
-            remedy=scene.openstack("subnet", "set", "--dns-nameserver", "ADDRESS", subnet_id),
-            level="warning",
+            why="unless the cloud's DHCP offers DNS servers, machines resolve no names and pull no images",
+            fix=scene.openstack("subnet", "set", "--dns-nameserver", "ADDRESS", subnet_id),
+            status=Status.WARNING,
         )
 
 
-def _way_out(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
-    """Yield unless a router connects the subnet to the external network."""
+def _routers_out(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
+    """Yield if no router connects the subnet to the external network."""
     subnet_id, mine = subnet["id"], subnet["project_id"] == scene.cloud.project_id
     interfaces = [
         port
@@ -91,42 +95,46 @@ def _way_out(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
     if not subnet["gateway_ip"]:
         gateway = ipaddress.ip_network(subnet["cidr"]).network_address + 1
         apart = pools_without(subnet, [gateway])
-        yield Finding(
+        yield Diagnostic(
+            code="subnet.no-gateway",
             where=where,
             what=f"subnet {subnet_id} has no gateway",
-            why="machines have no way out: they reach neither OpenStack nor a registry",
-            remedy=scene.openstack("subnet", "set", *apart, "--gateway", str(gateway), subnet_id),
+            why="machines have no default route: they reach neither OpenStack nor a registry",
+            fix=scene.openstack("subnet", "set", *apart, "--gateway", str(gateway), subnet_id),
         )
     external = external_network(scene)
     if external is None:
         return
     if not interfaces:
-        yield Finding(
+        yield Diagnostic(
+            code="router.missing",
             where=where,
-            what=f"no router has an interface in subnet {subnet_id}" + ("" if mine else ", as far as you may see"),
+            what=f"no router has an interface in subnet {subnet_id}"
+            + ("" if mine else ", as far as these credentials show"),
             why=f"floating IPs of {external['name']!r} cannot be attached to ports there",
-            remedy=scene.openstack("router", "add", "subnet", "ROUTER", subnet_id),
-            level="error" if mine else "warning",
+            fix=scene.openstack("router", "add", "subnet", "ROUTER", subnet_id),
+            status=Status.ERROR if mine else Status.WARNING,
         )
     for router in _routers(scene, interfaces):
         beyond = (router["external_gateway_info"] or {}).get("network_id")
         if beyond != external["id"]:
             has = f"has its gateway on network {beyond}" if beyond else "has no external gateway"
-            yield Finding(
+            yield Diagnostic(
+                code="router.other-gateway" if beyond else "router.no-gateway",
                 where=where,
                 what=f"router {router['name']} {router['id']} of subnet {subnet_id} {has}",
                 why=f"floating IPs of {external['name']!r} cannot be attached to ports there",
-                remedy=scene.openstack("router", "set", "--external-gateway", external["id"], router["id"]),
+                fix=scene.openstack("router", "set", "--external-gateway", external["id"], router["id"]),
             )
 
 
 def _routers(scene: Scene, interfaces: list[Raw]) -> list[Raw]:
-    """Return the routers of some interfaces, those that these credentials see."""
+    """Return the routers of interfaces, as far as these credentials see them."""
     return [router for port in interfaces for router in listed(scene, "routers", id=port["device_id"])]
 
 
-def _around(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
-    """Yield networks that machines can reach now, and will not when pods or services have their addresses."""
+def _around(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
+    """Yield networks that machines will no longer reach because pods or services have the same addresses."""
     routers = _routers(scene, router_interfaces(scene, subnet["network_id"]))
     reached = {each["destination"]: f"a host route of subnet {subnet['id']}" for each in subnet["host_routes"]}
     for router in routers:
@@ -135,93 +143,107 @@ def _around(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
         for fixed in (each for port in ports for each in port["fixed_ips"]):
             for other in listed(scene, "subnets", id=fixed["subnet_id"]):
                 reached.setdefault(other["cidr"], f"subnet {other['id']}, which router {router['id']} leads to")
-    for destination, told in reached.items():
+    for destination, origin in reached.items():
         block = ipaddress.ip_network(destination)
         if block.prefixlen == 0 or destination == subnet["cidr"]:
             continue
         for field, own in overlaps(scene, block, ("cluster_networks", "service_networks")):
-            yield Finding(
+            yield Diagnostic(
+                code="network.overlap",
                 where=field,
-                what=f"{own} overlaps {destination}, {told}",
-                why="what lies there cannot be reached from the cluster",
-                remedy=f"write a network apart from {destination}",
-                level="warning",
+                what=f"{own} overlaps {destination}, {origin}",
+                why="the cluster cannot reach that network",
+                fix=f"write a network that does not overlap {destination}",
+                status=Status.WARNING,
             )
 
 
-def _room(scene: Scene, where: str, subnet: Raw) -> Iterator[Finding]:
-    """Yield when the allocation pools run out; ports of others that these credentials do not see count as free."""
+def _room(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
+    """Yield if the allocation pools are too small; addresses of ports that are not visible count as free."""
     ports = listed(scene, "ports", network_id=subnet["network_id"])
     used = {int(each) for port in ports for each in addresses_of(port) if each.version == subnet["ip_version"]}
     ends = [(int(first), int(last)) for first, last in pools(subnet)]
     free = sum(last - first + 1 - sum(first <= each <= last for each in used) for first, last in ends)
     if free < machines(scene):
-        yield Finding(
+        yield Diagnostic(
+            code="subnet.full",
             where=where,
             what=f"the allocation pools of subnet {subnet['id']} have {free} addresses left for "
-            f"{machines(scene)} machines, the bootstrap machine being one",
-            why="the last machines get none",
-            remedy=scene.openstack("subnet", "set", "--allocation-pool", "start=ADDRESS,end=ADDRESS", subnet["id"]),
+            f"{machines(scene)} machines, including the bootstrap machine",
+            why="the last machines get no address",
+            fix=scene.openstack("subnet", "set", "--allocation-pool", "start=ADDRESS,end=ADDRESS", subnet["id"]),
         )
 
 
-def _network(scene: Scene, where: str, subnets: list[Raw]) -> Iterator[Finding]:
+def _network(scene: Scene, where: str, subnets: list[Raw]) -> Iterator[Diagnostic]:
     network_ids = {each["network_id"] for each in subnets}
     if len(network_ids) > 1:
-        yield Finding(
+        yield Diagnostic(
+            code="subnet.other-network",
             where=where,
-            what=f"the subnets are of different networks: {', '.join(sorted(network_ids))}",
-            why="a machine has one port with an address of each",
-            remedy="name two subnets of one network",
+            what=f"the subnets belong to different networks: {', '.join(sorted(network_ids))}",
+            why="a machine has one port with an address of each subnet",
+            fix="name two subnets of one network",
         )
     yield from _named(scene, network_ids)
     for network in (each for one in sorted(network_ids) for each in listed(scene, "networks", id=one)):
         yield from _fitting(scene, where, network, subnets)
 
 
-def _named(scene: Scene, network_ids: set[str]) -> Iterator[Finding]:
-    """Yield when the network that is named beside the subnets is not theirs."""
+def _named(scene: Scene, network_ids: set[str]) -> Iterator[Diagnostic]:
+    """Yield if the network in the file is not the network of its subnets."""
     reference = scene.cluster.machines_network
     meant = matches(scene, "networks", reference) if reference else ()
     if reference and len(meant) != 1:
-        told = reference.id or repr(reference.name)
-        what = f"{len(meant)} networks are called {told}" if meant else f"there is no network {told}"
-        remedy = scene.openstack("network", "list") + "  # and write the id of the one you mean"
-        yield Finding(where=scene.place("machines_network"), what=what, why="it must be exactly one", remedy=remedy)
+        name = reference.id or repr(reference.name)
+        yield Diagnostic(
+            code="network.ambiguous" if meant else "network.missing",
+            where=scene.place("machines_network"),
+            what=f"{len(meant)} networks are called {name}" if meant else f"there is no network {name}",
+            why="the installer must find exactly one",
+            fix=scene.openstack("network", "list") + "  # and write the id of the one you mean",
+        )
     for other in (each for each in meant if len(meant) == 1 and each["id"] not in network_ids):
-        what = f"{other['id']} is not the network of the subnet, {', '.join(sorted(network_ids))}"
-        why, remedy = "the installer finds no such subnet there", f"write {min(network_ids)}, or leave it out"
-        yield Finding(where=scene.place("machines_network"), what=what, why=why, remedy=remedy)
+        yield Diagnostic(
+            code="network.not-of-subnet",
+            where=scene.place("machines_network"),
+            what=f"{other['id']} is not the network of the subnet, {', '.join(sorted(network_ids))}",
+            why="the installer does not find the subnet there",
+            fix=f"write {min(network_ids)}, or leave the network out",
+        )
 
 
-def _fitting(scene: Scene, where: str, network: Raw, subnets: list[Raw]) -> Iterator[Finding]:
-    """Yield what of a network keeps machines out."""
+def _fitting(scene: Scene, where: str, network: Raw, subnets: list[Raw]) -> Iterator[Diagnostic]:
+    """Yield properties of a network that keep machines out."""
     six = any(each["ip_version"] == 6 for each in subnets)
     if six and network["mtu"] < LEAST_MTU:
-        yield Finding(
+        yield Diagnostic(
+            code="network.mtu-too-small",
             where=where,
             what=f"the MTU of network {network['id']} is {network['mtu']}",
             why=f"the installer refuses less than {LEAST_MTU} with IPv6",
-            remedy=scene.openstack("network", "set", "--mtu", str(LEAST_MTU), network["id"]),
+            fix=scene.openstack("network", "set", "--mtu", str(LEAST_MTU), network["id"]),
         )
     if (
         network["project_id"] != scene.cloud.project_id
         and len(subnets) == 1
         and scene.cluster.load_balancer != "UserManaged"
     ):
-        yield Finding(
+        yield Diagnostic(
+            code="network.other-project",
             where=where,
             what=f"network {network['id']} belongs to project {network['project_id']}",
-            why="by Neutron's own policy only that project and administrators may choose a port's address there, "
-            "and the virtual addresses' ports have chosen ones",
-            remedy="ask its administrator whether the policy create_port:fixed_ips:ip_address allows it, "
+            why="by Neutron's default policy only that project and administrators may choose a port's address there, "
+            "and the ports of the virtual addresses have chosen ones",
+            fix="ask its administrator whether the policy create_port:fixed_ips:ip_address allows it, "
             "or name a network of this project",
-            level="warning",
+            status=Status.WARNING,
         )
     if network.get("port_security_enabled") is False:
-        yield Finding(
+        yield Diagnostic(
+            code="port-security.off",
             where=where,
             what=f"port security is off on network {network['id']}",
             why="Neutron refuses security groups and allowed address pairs there, so machines get no ports",
-            remedy=scene.openstack("network", "set", "--enable-port-security", network["id"]),
+            fix=scene.openstack("network", "set", "--enable-port-security", network["id"]),
         )

@@ -1,4 +1,4 @@
-"""What Neutron says of the networks that a cluster is to lie in: read once, for all checks that want it.
+"""The networks of the cluster to be, as Neutron has them: read once for all checks.
 
 Source: Networking API v2.0; OpenShift installer docs/user/openstack/customization.md.
 """
@@ -11,14 +11,12 @@ from typing import Any
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.core.run import query
+from openstack_prep.neutron.addresses import Address, Block
 from openstack_prep.openshift.check.capacity.machines import groups
 from openstack_prep.openshift.check.scene import Scene
 from openstack_prep.openshift.install_config import Reference
 from openstack_prep.openshift.install_config.machine_rules import ids
 from openstack_prep.resources.network.uses import INTERFACES
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Block = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 DNS_VIP_UNTIL = 6
 """Up to 4.5 a third virtual address serves names within the cluster."""
@@ -38,7 +36,7 @@ def named_networks(scene: Scene) -> Sequence[Raw]:
 
 
 def external_network(scene: Scene) -> Raw | None:
-    """Return the external network, when it is clear which."""
+    """Return the external network, if its name is unique."""
     external = [each for each in named_networks(scene) if each["router:external"]]
     return external[0] if len(external) == 1 else None
 
@@ -50,24 +48,20 @@ def matches(scene: Scene, kind: str, reference: Reference) -> Sequence[Raw]:
 
 
 def references(scene: Scene) -> list[Reference]:
-    """Return how the user's own subnets are named; what the installer takes for no name is said without the cloud."""
+    """Return the references to the user's own subnets, without invalid ones, which the check of the file reports."""
     given = scene.cluster.machines_subnets
     return [each for each in given if bool(each.id) != bool(each.name) and not list(ids("", filter(None, [each.id])))]
 
 
 def own_subnets(scene: Scene) -> list[Raw]:
-    """Return the subnets of the user's own for the machines, those that are clear."""
+    """Return the user's own subnets for the machines, those whose references are unique."""
     found = (matches(scene, "subnets", each) for each in references(scene))
     return [subnets[0] for subnets in found if len(subnets) == 1]
 
 
 def router_interfaces(scene: Scene, network_id: str) -> list[Raw]:
-    """Return the ports by which routers reach a network, those that these credentials see."""
+    """Return the router interfaces on a network, as far as these credentials see them."""
     return [port for port in listed(scene, "ports", network_id=network_id) if port["device_owner"] in INTERFACES]
-
-
-def addresses_of(port: Raw) -> list[Address]:
-    return [ipaddress.ip_address(each["ip_address"]) for each in port["fixed_ips"]]
 
 
 def blocks(given: Iterable[str]) -> list[Block]:
@@ -75,7 +69,7 @@ def blocks(given: Iterable[str]) -> list[Block]:
 
 
 def holding(scene: Scene, address: Address, fields: Iterable[str]) -> Iterator[tuple[str, Block]]:
-    """Yield the fields, of these, with a network that an address lies in, and that network."""
+    """Yield those of the fields that have a network with an address, and that network."""
     for of in fields:
         yield from ((scene.place(of), block) for block in blocks(getattr(scene.cluster, of)) if address in block)
 
@@ -92,10 +86,10 @@ def virtual_addresses(scene: Scene) -> dict[str, list[Address]]:
 
 
 def _after(first: Address, number: int) -> Address:
-    """Return an address further on; the last of all where there are not so many."""
+    """Return the address so many after another; at most the last one."""
     return type(first)(min(int(first) + number, 2**first.max_prefixlen - 1))
 
 
 def machines(scene: Scene) -> int:
-    """Return how many machines are there at the same time: all replicas, and the bootstrap machine."""
+    """Return how many machines exist at the same time: all replicas, and the bootstrap machine."""
     return sum(each.count for each in groups(scene.cluster))

@@ -1,4 +1,4 @@
-"""Virtual addresses of API and ingress: in the machines' subnet, of nobody else, and apart.
+"""Virtual addresses of API and ingress: in the machines' subnet, unused, and different.
 
 Source: OpenShift installer docs/user/openstack/customization.md and dual-stack.md; its validation
 (installconfig/openstack/validation/platform.go, validateVIPs).
@@ -10,11 +10,10 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.raw import Raw
+from openstack_prep.neutron.addresses import Address, addresses_of
 from openstack_prep.openshift.check.network.topology import (
-    Address,
-    addresses_of,
     blocks,
     listed,
     own_subnets,
@@ -26,24 +25,25 @@ from openstack_prep.resources.network.allocation_pools import pools, pools_witho
 WHOSE = {"api_vips": "the API's", "ingress_vips": "ingress's", "DNS": "the cluster's DNS's"}
 
 
-def vips(scene: Scene) -> Iterator[Finding]:
-    """Yield what is wrong with the virtual addresses; a load balancer of the user's own is the user's business."""
+def vips(scene: Scene) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the virtual addresses, unless the user manages the load balancer."""
     if scene.cluster.load_balancer == "UserManaged":
         return
     addresses = virtual_addresses(scene)
     for (one, mine), (other, theirs) in combinations(addresses.items(), 2):
-        if _given(scene, one) and _given(scene, other):  # the file alone tells
+        if _given(scene, one) and _given(scene, other):  # the check of the file reports it
             continue
         for each in sorted(set(map(str, mine)) & set(map(str, theirs))):
-            yield Finding(
+            yield Diagnostic(
+                code="vip.not-unique",
                 where=_place(scene, other),
                 what=f"{each} is both {WHOSE[one]} and {WHOSE[other]} virtual address",
-                why="the second port cannot be made",
-                remedy=f"write another address in {scene.place(other) if other != 'DNS' else scene.place(one)}",
+                why="the second port cannot be created",
+                fix=f"write another address in {scene.place(other) if other != 'DNS' else scene.place(one)}",
             )
     subnets = own_subnets(scene)
     known = [each for each in subnets if each["cidr"] in scene.cluster.machine_networks]
-    if len(known) < len(scene.cluster.machines_subnets):  # the first mistake is there, says another check
+    if len(known) < len(scene.cluster.machines_subnets):  # another check reports the subnet
         return
     for of, address in _each(addresses):
         yield from _outside(scene, of, address, subnets)
@@ -64,58 +64,69 @@ def _given(scene: Scene, of: str) -> bool:
 
 
 def _place(scene: Scene, of: str) -> str:
-    """Return the field that a virtual address comes from: its own, or the network it is the default in."""
+    """Return the field that a virtual address comes from: its own, or the network whose default it is."""
     return scene.place(of) if _given(scene, of) else scene.place("machine_networks")
 
 
-def _told(scene: Scene, of: str, address: Address) -> str:
+def _describe(scene: Scene, of: str, address: Address) -> str:
     return f"{WHOSE[of]} {address}" + ("" if _given(scene, of) else " (the installer's default)")
 
 
-def _outside(scene: Scene, of: str, address: Address, subnets: list[Raw]) -> Iterator[Finding]:
-    """Yield when a virtual address cannot be one of the subnet that its port is made in."""
+def _outside(scene: Scene, of: str, address: Address, subnets: list[Raw]) -> Iterator[Diagnostic]:
+    """Yield if a virtual address is not a usable host address of the machines' subnet."""
     cidrs = [each["cidr"] for each in subnets] or [scene.cluster.machine_networks[0]]
     block = next((each for each in map(ipaddress.ip_network, cidrs) if address in each), None)
     gateways = [each["gateway_ip"] for each in subnets] or [str(ipaddress.ip_network(cidrs[0]).network_address + 1)]
     if _given(scene, of) and not any(address in each for each in blocks(scene.cluster.machine_networks)):
-        return  # the file alone tells
+        return  # the check of the file reports it
     if block is None:
-        what = f"{_told(scene, of, address)} is not in the machines' subnet {' or '.join(cidrs)}"
-        why = "its port cannot be made there"
+        what = f"{_describe(scene, of, address)} is not in the machines' subnet {' or '.join(cidrs)}"
+        why = "its port cannot be created there"
     elif str(address) in gateways:
-        what, why = f"{_told(scene, of, address)} is the subnet's gateway", "its port cannot be made, or cuts off all"
+        what, why = (
+            f"{_describe(scene, of, address)} is the subnet's gateway",
+            "its port cannot be created, or cuts off the whole subnet",
+        )
     elif address.version == 4 and address in (block.network_address, block.broadcast_address):
-        what, why = f"{_told(scene, of, address)} is no host's address in {block}", "its port cannot be made"
+        what, why = f"{_describe(scene, of, address)} is not a host address in {block}", "its port cannot be created"
     else:
         return
     named = scene.place(of) if of != "DNS" else scene.place("machine_networks")
-    yield Finding(where=_place(scene, of), what=what, why=why, remedy=f"write an address of {cidrs[0]} in {named}")
+    yield Diagnostic(
+        code="vip.invalid",
+        where=_place(scene, of),
+        what=what,
+        why=why,
+        fix=f"write an address of {cidrs[0]} in {named}",
+    )
 
 
-def _in_pools(scene: Scene, addresses: dict[str, list[Address]], subnet: Raw) -> Iterator[Finding]:
+def _in_pools(scene: Scene, addresses: dict[str, list[Address]], subnet: Raw) -> Iterator[Diagnostic]:
     every = [each for _, each in _each(addresses)]
-    remedy = scene.openstack("subnet", "set", *pools_without(subnet, every), subnet["id"])
+    fix = scene.openstack("subnet", "set", *pools_without(subnet, every), subnet["id"])
     for of, each in _each(addresses):
         for first, last in pools(subnet):
             if first.version == each.version and int(first) <= int(each) <= int(last):
-                yield Finding(
+                yield Diagnostic(
+                    code="vip.in-pool",
                     where=_place(scene, of),
-                    what=f"{_told(scene, of, each)} lies in the allocation pool {first}-{last} of {subnet['id']}",
+                    what=f"{_describe(scene, of, each)} lies in the allocation pool {first}-{last} of {subnet['id']}",
                     why="Neutron may give it to another port first; the installer refuses it",
-                    remedy=remedy,
+                    fix=fix,
                 )
 
 
-def _taken(scene: Scene, addresses: dict[str, list[Address]], subnet: Raw) -> Iterator[Finding]:
+def _taken(scene: Scene, addresses: dict[str, list[Address]], subnet: Raw) -> Iterator[Diagnostic]:
     ports = listed(scene, "ports", network_id=subnet["network_id"])
     for of, each in _each(addresses):
         for port in ports:
             if each in addresses_of(port) and str(each) != subnet["gateway_ip"]:
-                yield Finding(
+                yield Diagnostic(
+                    code="vip.in-use",
                     where=_place(scene, of),
-                    what=f"{_told(scene, of, each)} is in use by {_port(port)}",
-                    why="the installer makes a port with that address itself, and cannot",
-                    remedy=scene.openstack("port", "delete", port["id"]) + "  # if nobody needs it; or name another",
+                    what=f"{_describe(scene, of, each)} is in use by {_port(port)}",
+                    why="the installer creates a port with that address itself, and cannot",
+                    fix=scene.openstack("port", "delete", port["id"]) + "  # if nobody needs it; or name another",
                 )
 
 
@@ -123,26 +134,28 @@ def _port(port: Raw) -> str:
     return " ".join(filter(None, ["port", port["name"], port["id"], port["device_owner"]]))
 
 
-def _port_of_two_stacks(scene: Scene, of: str, mine: list[Address], subnets: list[Raw]) -> Iterator[Finding]:
-    """Yield unless one free port, made by the user, has both addresses."""
+def _port_of_two_stacks(scene: Scene, of: str, mine: list[Address], subnets: list[Raw]) -> Iterator[Diagnostic]:
+    """Yield unless a free port of the user's has both addresses."""
     ports = listed(scene, "ports", network_id=subnets[0]["network_id"])
     holders = [port for port in ports if set(mine) & set(addresses_of(port))]
     fitting = [port for port in holders if set(mine) <= set(addresses_of(port))]
     both = " and ".join(map(str, mine))
     if not fitting:
-        yield Finding(
+        yield Diagnostic(
+            code="vip.no-port",
             where=_place(scene, of),
             what=f"no port has {both}" + "".join(f"; {_port(each)} has a part" for each in holders),
-            why="with two stacks the installer makes no ports for the virtual addresses; they must be there",
-            remedy=_create_port(scene, of, mine, subnets),
+            why="with dual stack the installer creates no ports for the virtual addresses; they must exist",
+            fix=_create_port(scene, of, mine, subnets),
         )
     for port in fitting:
         if port["device_owner"]:
-            yield Finding(
+            yield Diagnostic(
+                code="vip.in-use",
                 where=_place(scene, of),
                 what=f"{both} are in use by {_port(port)}",
                 why="a virtual address belongs to no machine: it moves among the control plane's",
-                remedy="name other addresses, and make a port of them",
+                fix="name other addresses, and create a port with them",
             )
 
 

@@ -43,9 +43,15 @@ def release(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def test_findings_have_their_lines_and_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--release", "4.18", "--os-cloud", "lab"]) == 1
     out = capsys.readouterr().out
-    assert out.startswith("error: install-config.yaml:4: controlPlane.replicas: 5 replicas are not supported\n  why: ")
+    assert out.startswith(
+        "error: install-config.yaml:4: controlPlane.replicas: 5 replicas are not supported "
+        "[install-config.invalid]\n  why: "
+    )
     assert "\nwarning: install-config.yaml:6: compute[0].nonsense: is unknown to 4.18" in out
-    assert "\nwarning: --os-cloud: is 'lab', while the installer takes 'nobodys', which was checked\n" in out
+    assert (
+        "\nwarning: --os-cloud: is 'lab', but the installer uses 'nobodys', which was checked "
+        "[environment.other-cloud]\n" in out
+    )
     assert out.endswith("\ninstall-config.yaml for 4.18 in cloud 'nobodys': 2 errors, 2 warnings\n")
 
 

@@ -51,13 +51,13 @@ def test_the_installers_folder_is_enough(cluster: Path, capsys: pytest.CaptureFi
     (cluster / "install-config.yaml.kept").write_text(CONFIG)
     assert main(["verify"]) == 1
     out = capsys.readouterr().out
-    assert "BROKEN   name             api.dev.example.com has no address" in out
-    assert f"{ID}: 3 broken" in out
+    assert "ERROR    name             api.dev.example.com has no address [dns.missing]" in out
+    assert f"{ID}: 3 errors" in out
     hosts = cluster / "hosts"
     apps = "console-openshift-console.apps.dev.example.com oauth-openshift.apps.dev.example.com"
     hosts.write_text(f"{API} api.dev.example.com\n{INGRESS} {apps}\n")
     assert main(["verify", "--hosts", "hosts", "--from", "203.0.113.7"]) == 0
-    assert "all links are right" in capsys.readouterr().out
+    assert "no problems found" in capsys.readouterr().out
 
 
 def test_as_json(cluster: Path, capsys: pytest.CaptureFixture[str]) -> None:

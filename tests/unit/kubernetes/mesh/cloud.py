@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Sequence
 from typing import Any
 
-from openstack_prep.kubernetes.mesh.scene import Scene, Side
+from openstack_prep.kubernetes.mesh.scene import MeshCluster, Scene
 
 MINE = "project-1"
 
@@ -38,7 +38,11 @@ def router(name: str, *routes: tuple[str, str], **fields: Any) -> dict[str, Any]
 
 def port(name: str, of: dict[str, Any], address: str, *groups: str, **fields: Any) -> dict[str, Any]:
     raw = {"id": name, "name": name, "network_id": of["network_id"], "security_groups": list(groups)}
-    raw |= {"fixed_ips": [{"subnet_id": of["id"], "ip_address": address}], "allowed_address_pairs": []}
+    raw |= {
+        "mac_address": "fa:16:3e:00:00:01",
+        "fixed_ips": [{"subnet_id": of["id"], "ip_address": address}],
+        "allowed_address_pairs": [],
+    }
     return raw | {"project_id": MINE, "device_id": f"server-{name}", "device_owner": "compute:nova"} | fields
 
 
@@ -79,5 +83,5 @@ def scene(
     )
 
 
-def side(name: str, of: dict[str, Any], *ports: dict[str, Any], **fields: Any) -> Side:
-    return Side(name=name, ports=ports, subnets=(of,), **fields)
+def cluster(name: str, of: dict[str, Any], *ports: dict[str, Any], **fields: Any) -> MeshCluster:
+    return MeshCluster(name=name, ports=ports, subnets=(of,), **fields)

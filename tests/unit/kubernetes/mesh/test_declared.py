@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
-from openstack_prep.kubernetes.mesh.declared import Declared, mended
+from openstack_prep.kubernetes.mesh.declared import Declared, fixed_by_spec
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.network.security_group import SecurityGroupRules
@@ -43,10 +43,10 @@ def test_rules_are_added_to_the_groups_of_the_project() -> None:
 
 def test_what_is_left_keeps_its_command() -> None:
     rule, pair, route = (
-        Finding(where="one", what=what, why="w", remedy="openstack x")
-        for what in ("does not let tcp 1 in", "have no allowed address pair for", "no route")
+        Diagnostic(code=code, where="one", what="x", why="w", fix="openstack x")
+        for code in ("security-group.blocks", "pairs.missing", "route.missing")
     )
-    assert [each.remedy for each in mended([rule, pair, route], [route], "a b.yaml")] == [
+    assert [each.fix for each in fixed_by_spec([rule, pair, route], [route], "a b.yaml")] == [
         "openstack-prep apply 'a b.yaml'",
         "openstack-prep address-pairs sync 'a b.yaml'",
         "openstack x",

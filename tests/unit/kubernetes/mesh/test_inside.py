@@ -5,7 +5,7 @@ from typing import Any, Literal
 from openstack_prep.kubernetes.cilium import Cilium, Member, required
 from openstack_prep.kubernetes.mesh.inside import inside
 from openstack_prep.kubernetes.model import Cluster
-from tests.unit.kubernetes.mesh.cloud import group, port, rule, scene, side, subnet
+from tests.unit.kubernetes.mesh.cloud import cluster, group, port, rule, scene, subnet
 
 ONE = subnet("one", "10.1.0.0/24")
 SERVER, AGENT = frozenset({"controlplane", "etcd"}), frozenset({"worker"})
@@ -25,7 +25,7 @@ def found(
         for n, name in enumerate(("one", "two"), 1)
     ]
     ports = [port(f"one-{n}", ONE, f"10.1.0.1{n}", "one") for n in range(len(roles))]
-    nodes = side("one", ONE, *ports, speakers=speakers, roles={f"one-{n}": each for n, each in enumerate(roles)})
+    nodes = cluster("one", ONE, *ports, speakers=speakers, roles={f"one-{n}": each for n, each in enumerate(roles)})
     around = scene(groups=[group("one", *rules)])
     findings = list(inside(around, nodes, members[0], required(members)))
     assert all(each.where == "within one" for each in findings)

@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.base.finding import Finding
+from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.kubernetes.mesh.routing import routing
-from tests.unit.kubernetes.mesh.cloud import interface, port, router, scene, side, subnet
+from tests.unit.kubernetes.mesh.cloud import cluster, interface, port, router, scene, subnet
 
 ONE, TWO = subnet("one", "10.1.0.0/24"), subnet("two", "10.2.0.0/24")
 TRANSIT = subnet("transit", "192.168.0.0/29")
 OPENSTACK = "openstack --os-cloud mycloud"
 
 
-def broken(one: dict[str, Any] = ONE, two: dict[str, Any] = TWO, **given: Any) -> list[Finding]:
+def broken(one: dict[str, Any] = ONE, two: dict[str, Any] = TWO, **given: Any) -> list[Diagnostic]:
     subnets = [one, two, *given.pop("subnets", [])]
-    return list(routing(scene(subnets=subnets, **given), side("one", one), side("two", two)))
+    return list(routing(scene(subnets=subnets, **given), cluster("one", one), cluster("two", two)))
 
 
 def test_one_router_for_both() -> None:
@@ -30,12 +30,12 @@ def test_two_routers_joined_by_a_network() -> None:
     given = {"subnets": [TRANSIT], "interfaces": [*joined, interface("r2", TWO)]}
     assert broken(routers=[router("r1", ("10.0.0.0/8", "192.168.0.2")), router("r2")], **given) == []
     (found,) = broken(routers=[router("r1"), router("r2")], **given)
-    assert found.remedy == f"{OPENSTACK} router set --route destination=10.2.0.0/24,gateway=192.168.0.2 r1"
+    assert found.fix == f"{OPENSTACK} router set --route destination=10.2.0.0/24,gateway=192.168.0.2 r1"
     wrong = [router("r1", ("10.0.0.0/8", "192.168.0.2")), router("r2", external_gateway_info={"network_id": "ext"})]
     given["interfaces"] = joined
     (found,) = broken(routers=wrong, **given)
     assert found.what.endswith("nor a route to it: it sends them out by its external gateway")
-    assert found.remedy == f"{OPENSTACK} router add subnet r2 two"
+    assert found.fix == f"{OPENSTACK} router add subnet r2 two"
 
 
 def test_a_host_route_is_stronger_than_the_gateway() -> None:
@@ -45,29 +45,29 @@ def test_a_host_route_is_stronger_than_the_gateway() -> None:
     assert broken(one=routed, interfaces=interfaces, routers=routers) == []
     (found,) = broken(one=routed, interfaces=[interface("r", ONE), interface("r", TWO)], routers=routers)
     assert (
-        found.what
-        == "the host route of subnet one one (10.1.0.0/24) to 10.2.0.0/16 leads to 10.1.0.9, which is no router"
+        found.what == "the host route of subnet one one (10.1.0.0/24) to 10.2.0.0/16 leads to 10.1.0.9, which "
+        "is not a router's address"
     )
-    assert found.remedy == f"{OPENSTACK} subnet unset --host-route destination=10.2.0.0/16,gateway=10.1.0.9 one"
+    assert found.fix == f"{OPENSTACK} subnet unset --host-route destination=10.2.0.0/16,gateway=10.1.0.9 one"
 
 
 def test_a_gateway_that_is_not_the_routers_address() -> None:
     interfaces = [interface("r", ONE, "10.1.0.254"), interface("r", TWO)]
     (found,) = broken(interfaces=interfaces, routers=[router("r")])
     assert found.what == (
-        "the gateway_ip of subnet one one (10.1.0.0/24) is 10.1.0.1, which is no router's: router r r has 10.1.0.254"
+        "the gateway_ip of subnet one one (10.1.0.0/24) is 10.1.0.1, which no router has: router r r has 10.1.0.254"
     )
     apart = "--no-allocation-pool --allocation-pool start=10.1.0.2,end=10.1.0.253"
-    assert found.remedy == f"{OPENSTACK} subnet set {apart} --gateway 10.1.0.254 one"
+    assert found.fix == f"{OPENSTACK} subnet set {apart} --gateway 10.1.0.254 one"
     (found,) = broken(one=ONE | {"gateway_ip": None}, interfaces=[interface("r", TWO)], routers=[router("r")])
     assert found.what == "subnet one one (10.1.0.0/24) has no gateway, and no host route to 10.2.0.0/24"
-    assert found.remedy == f"{OPENSTACK} subnet set --gateway 10.1.0.1 one"
+    assert found.fix == f"{OPENSTACK} subnet set --gateway 10.1.0.1 one"
 
 
 def test_an_appliance_is_looked_at_by_a_person() -> None:
     firewall = port("firewall", ONE, "10.1.0.1")
     (found,) = broken(ports=[firewall])
-    assert (found.level, found.why) == ("warning", "whether it forwards packets cannot be seen from here")
+    assert (found.status, found.why) == ("warning", "whether it forwards packets is not visible to OpenStack")
     assert "leads to 10.1.0.1, which is port firewall firewall of compute:nova" in found.what
 
 
@@ -76,7 +76,7 @@ def test_a_circle() -> None:
     routers = [router("r1", ("10.2.0.0/24", "192.168.0.2")), router("r2", ("10.0.0.0/8", "192.168.0.1"))]
     (found,) = broken(subnets=[TRANSIT], interfaces=interfaces, routers=routers)
     assert found.what == "packets for 10.2.0.0/24 go in a circle: router r1 r1, router r2 r2"
-    assert found.remedy == f"{OPENSTACK} router unset --route destination=10.0.0.0/8,gateway=192.168.0.1 r2"
+    assert found.fix == f"{OPENSTACK} router unset --route destination=10.0.0.0/8,gateway=192.168.0.1 r2"
 
 
 def test_networks_that_cannot_be_told_apart() -> None:
@@ -96,26 +96,24 @@ def test_networks_that_cannot_be_told_apart() -> None:
 @pytest.mark.parametrize(("sees_all", "level"), [(False, "warning"), (True, "error")])
 def test_on_other_projects_networks_not_all_routers_are_seen(sees_all: bool, level: str) -> None:
     (found,) = broken(one=ONE | {"project_id": "theirs"}, sees_all=sees_all)
-    assert found.level == level
-    assert found.what.endswith("as far as you may see") is not sees_all
+    assert found.status == level
+    assert found.code == "router.missing"
     (found,) = broken(interfaces=[interface("r", ONE)])
-    assert (found.level, found.what) == ("warning", "router r is not yours to see, as far as you may see")
+    assert (found.status, found.what) == ("unknown", "router r is not visible with these credentials")
 
 
 @pytest.mark.parametrize("way", ["router:external", "shared"])
 def test_on_a_providers_network_the_router_may_be_of_metal(way: str) -> None:
     (found,) = broken(networks=[{"id": "net-one", way: True}], sees_all=True)
-    assert (found.level, found.what) == (
-        "warning",
-        "no router has an interface in subnet one one (10.1.0.0/24), as far as you may see",
-    )
-    assert broken(networks=[{"id": "net-one", way: False}])[0].level == "error"
+    assert (found.status, found.code) == ("warning", "router.missing")
+    assert "subnet one one (10.1.0.0/24)" in found.what
+    assert broken(networks=[{"id": "net-one", way: False}])[0].status == "error"
 
 
 def test_a_link_local_gateway_is_a_router_of_metal() -> None:
     one, two = subnet("one", "2001:db8:1::/64", gateway_ip="fe80::1"), subnet("two", "2001:db8:2::/64")
     (found,) = broken(one=one, two=two)
-    assert found.level == "warning"
+    assert found.status == "warning"
 
 
 def test_the_order_in_which_neutron_lists_things_does_not_matter() -> None:
@@ -126,8 +124,8 @@ def test_the_order_in_which_neutron_lists_things_does_not_matter() -> None:
     for ways in itertools.permutations(interfaces):
         for listed in itertools.permutations(routers):
             given = scene(subnets=[TRANSIT, TWO, ONE], interfaces=ways, routers=listed)
-            (there,) = routing(given, side("one", ONE), side("two", TWO))
-            (back,) = routing(given, side("two", TWO), side("one", ONE))
+            (there,) = routing(given, cluster("one", ONE), cluster("two", TWO))
+            (back,) = routing(given, cluster("two", TWO), cluster("one", ONE))
             assert there.what == "router r1 r1 is switched off"
-            assert back.what == "router r2 r2 has a route to 10.1.0.0/24 by 10.2.0.177, which is no router"
-            assert back.remedy == f"{OPENSTACK} router unset --route destination=10.1.0.0/24,gateway=10.2.0.177 r2"
+            assert back.what == "router r2 r2 has a route to 10.1.0.0/24 by 10.2.0.177, which is not a router's address"
+            assert back.fix == f"{OPENSTACK} router unset --route destination=10.1.0.0/24,gateway=10.2.0.177 r2"

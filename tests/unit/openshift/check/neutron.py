@@ -10,7 +10,7 @@ import requests_mock
 
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
-from openstack_prep.openshift.check import Finding, Scene
+from openstack_prep.openshift.check import Diagnostic, Scene
 from openstack_prep.openshift.check.scene import READER
 from openstack_prep.openshift.install_config import Cluster, Contents
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, connection, failure
@@ -74,9 +74,9 @@ class Neutron:
         site = Site(Cloud(connection()), READER)
         return Scene(site=site, cluster=cluster(**fields), contents=Contents(), path=hosts, hosts=hosts)
 
-    def found(self, check: Callable[[Scene], Iterator[Finding]], **fields: Any) -> list[str]:
+    def found(self, check: Callable[[Scene], Iterator[Diagnostic]], **fields: Any) -> list[str]:
         """Return what one check finds."""
-        return [f"{each.level} {each.where}: {each.what}" for each in check(self.scene(**fields))]
+        return [f"{each.status} {each.where}: {each.what}" for each in check(self.scene(**fields))]
 
 
 def cluster(**fields: Any) -> Cluster:

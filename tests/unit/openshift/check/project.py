@@ -11,7 +11,7 @@ import requests_mock
 
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
-from openstack_prep.openshift.check import Finding, Scene
+from openstack_prep.openshift.check import Diagnostic, Scene
 from openstack_prep.openshift.check.scene import READER
 from openstack_prep.openshift.install_config import Contents, Machines
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, token
@@ -80,12 +80,12 @@ class Project:
             installer=installer,
         )
 
-    def findings(self, check: Callable[[Scene], Iterator[Finding]], **fields: Any) -> list[Finding]:
+    def findings(self, check: Callable[[Scene], Iterator[Diagnostic]], **fields: Any) -> list[Diagnostic]:
         return list(check(self.scene(**fields)))
 
-    def found(self, check: Callable[[Scene], Iterator[Finding]], **fields: Any) -> list[str]:
+    def found(self, check: Callable[[Scene], Iterator[Diagnostic]], **fields: Any) -> list[str]:
         """Return what one check finds: level, place, matter."""
-        return [f"{each.level} {each.where}: {each.what}" for each in self.findings(check, **fields)]
+        return [f"{each.status} {each.where}: {each.what}" for each in self.findings(check, **fields)]
 
     def fail(self, method: str, pattern: str, **answer: Any) -> None:
         self.services.register_uri(method, re.compile(pattern), **answer)

@@ -25,23 +25,23 @@ def test_one_that_does_not_expire(project: Project) -> None:
 
 def test_a_password_is_a_warning_where_there_is_something_better(project: Project) -> None:
     (found,) = project.findings(credentials)
-    assert (found.level, found.what) == ("warning", "holds a user's password")
-    assert "application credential create dev " in found.remedy
+    assert (found.status, found.what) == ("warning", "holds a user's password")
+    assert "application credential create dev " in found.fix
     assert project.found(credentials, release="4.11") == []
 
 
 def test_releases_before_4_12_take_none(project: Project) -> None:
     with_credential(project)
     (found,) = project.findings(credentials, release="4.11")
-    assert (found.level, found.remedy) == ("error", "name an entry with user and password")
+    assert (found.status, found.fix) == ("error", "name an entry with user and password")
 
 
 @pytest.mark.parametrize(
-    ("hours", "level", "why"), [(2, "error", "dies in the installation"), (24 * 90, "warning", "from then on")]
+    ("hours", "level", "why"), [(2, "error", "during the installation"), (24 * 90, "warning", "afterwards")]
 )
 def test_one_that_expires(project: Project, hours: int, level: str, why: str) -> None:
     with_credential(project, timedelta(hours=hours))
     (found,) = project.findings(credentials)
-    assert found.level == level
+    assert found.status == level
     assert why in found.why
-    assert "without --expiration" in found.remedy
+    assert "without --expiration" in found.fix

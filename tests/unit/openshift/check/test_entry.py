@@ -27,7 +27,7 @@ def write(path: Path, **settings: str) -> Path:
 
 
 def told(cloud: str = "lab") -> list[str]:
-    return [f"{each.level} {each.where}: {each.what}" for each in entry(cloud)]
+    return [f"{each.status} {each.where}: {each.what}" for each in entry(cloud)]
 
 
 def path_of(cloud: str) -> Path:
@@ -73,7 +73,7 @@ def test_a_file_that_is_named_and_not_there(home: Path, monkeypatch: pytest.Monk
     write(home / "work" / "clouds.yaml")
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", "/nowhere/clouds.yaml")
     (said,) = entry("lab")
-    assert (said.level, said.where) == ("warning", "OS_CLIENT_CONFIG_FILE")
+    assert (said.status, said.where) == ("warning", "OS_CLIENT_CONFIG_FILE")
     assert str(home / "work" / "clouds.yaml") in said.why
 
 
@@ -86,11 +86,11 @@ def test_a_broken_file_is_told_by_its_line(home: Path) -> None:
 def test_a_ca_bundle(home: Path) -> None:
     path = write(home / "work" / "clouds.yaml", cacert="ca.pem")
     (said,) = told()
-    assert said.startswith(f"error {path}: lab: cacert: ca.pem (relative to where the installer is started")
+    assert said.startswith(f"error {path}: lab: cacert: ca.pem (relative to the installer's working directory")
     bundle = home / "work" / "ca.pem"
     bundle.write_text("nothing")
     assert told() == [
-        f"error {path}: lab: cacert: ca.pem (relative to where the installer is started, now {home / 'work'}): "
+        f"error {path}: lab: cacert: ca.pem (relative to the installer's working directory, now {home / 'work'}): "
         "holds no certificate"
     ]
     bundle.write_text("-----BEGIN CERTIFICATE-----\n")
@@ -105,10 +105,10 @@ def test_a_bundle_in_the_home_and_one_that_is_a_certificate_itself(home: Path) -
     path = write(home / "work" / "clouds.yaml", cacert="~/ca.pem")
     (home / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
     (said,) = told()
-    assert said.startswith(f"error {path}: lab: cacert: ~/ca.pem (relative to where the installer is started, now ")
+    assert said.startswith(f"error {path}: lab: cacert: ~/ca.pem (relative to the installer's working directory, now ")
     write(home / "work" / "clouds.yaml", cacert="'-----BEGIN CERTIFICATE----- MIIB'")
     where = f"error {path}: lab: cacert"
-    assert told() == [f"{where}: a certificate itself: the installer takes the path of a file"]
+    assert told() == [f"{where}: holds a certificate: the installer expects the path of a file"]
     write(home / "work" / "clouds.yaml", cacert='"a\\0b"')
     assert [each.partition(": lab")[0] for each in told()] == [f"error {path}"]
 
@@ -123,7 +123,7 @@ def test_an_entry_that_is_no_mapping(home: Path, entry: str) -> None:
 def test_a_profile_must_stand_in_a_file(home: Path) -> None:
     path = write(home / "work" / "clouds.yaml", profile="rackspace")
     (said,) = told()
-    assert said == f"error {path}: lab: profile: 'rackspace' stands in no clouds-public.yaml (there is none)"
+    assert said == f"error {path}: lab: profile: 'rackspace' is not in clouds-public.yaml (no such file)"
     (home / "work" / "clouds-public.yaml").write_text("public-clouds: {rackspace: {}}")
     assert told() == []
 
@@ -137,6 +137,6 @@ def test_a_shell_that_means_something_else(home: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("OS_PASSWORD", "hush")
     monkeypatch.setenv("OS_AUTH_URL", "http://x")
     assert told() == [
-        "warning OS_CLOUD: is 'other', while the installer takes 'lab' as install-config.yaml says",
+        "warning OS_CLOUD: is 'other', but install-config.yaml makes the installer use 'lab'",
         "warning environment: OS_AUTH_URL, OS_PASSWORD are set",
     ]

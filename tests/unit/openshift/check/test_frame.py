@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import requests_mock
 
+from openstack_prep.base.diagnostic import Diagnostic, Status, by_weight
 from openstack_prep.openshift import check as package
-from openstack_prep.openshift.check import Finding, Scene, by_weight, check
+from openstack_prep.openshift.check import Scene, check
 from openstack_prep.openshift.check.network.external_network import external_network
 from openstack_prep.openshift.check.network.ovn import ovn
 from openstack_prep.openshift.check.preflight import preflight
@@ -21,25 +22,25 @@ def neutron(services: requests_mock.Mocker, tmp_path: Path, monkeypatch: pytest.
     return Neutron(services, tmp_path)
 
 
-@pytest.mark.parametrize(("status", "level"), [(403, "warning"), (500, "error"), (404, "error")])
+@pytest.mark.parametrize(("status", "level"), [(403, "unknown"), (500, "error"), (404, "error")])
 def test_what_cannot_be_looked_at_is_found_and_the_rest_goes_on(
     neutron: Neutron, services: requests_mock.Mocker, status: int, level: str
 ) -> None:
     services.get(f"{NEUTRON}/ports", **failure(status))
     found = check(neutron.scene(external_network="no-such"))
-    assert sorted((each.level, each.where) for each in found) == sorted(
+    assert sorted((each.status, each.where) for each in found) == sorted(
         [("error", "platform.openstack.externalNetwork"), (level, "ovn")]
     )
 
 
 def test_errors_come_first_and_what_is_found_twice_once(neutron: Neutron) -> None:
-    words = {"where": "here", "what": "it", "why": "so", "remedy": "mend"}
-    warning, error = Finding(**words, level="warning"), Finding(**words)
+    words = {"where": "here", "what": "it", "why": "so", "fix": "do"}
+    warning, error = Diagnostic(**words, status=Status.WARNING), Diagnostic(**words)
     assert by_weight([warning, error, warning]) == [error, warning]
 
 
 def test_no_check_hides_what_is_our_own_mistake(neutron: Neutron, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(scene: Scene) -> Iterator[Finding]:
+    def broken(scene: Scene) -> Iterator[Diagnostic]:
         raise KeyError("ours")
         yield
 
@@ -59,7 +60,7 @@ networking: {machineCIDR: 10.0.0.0/16, clusterNetwork: [{cidr: 10.0.128.0/17, ho
 platform: {openstack: {cloud: no-such, computeFlavor: m1}}
 """
     )
-    found = [f"{each.where}: {each.what}; {each.remedy}" for each in preflight(path, "4.2").findings]
+    found = [f"{each.where}: {each.what}; {each.fix}" for each in preflight(path, "4.2").findings]
     assert "metadata.name: 'dev.one' contains a dot; move it into baseDomain, or leave it out" in found
     overlap = "networking.machineCIDR: 10.0.0.0/16 overlaps 10.0.128.0/17 of networking.clusterNetwork"
     assert f"{overlap}; choose networks that do not overlap" in found

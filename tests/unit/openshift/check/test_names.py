@@ -92,7 +92,7 @@ def test_which_address_is_right(
 
 def test_the_remedy_says_the_addresses_that_the_file_does_not(neutron: Neutron) -> None:
     def told(**fields: str) -> str:
-        api, ingress = (each.remedy for each in names(neutron.scene(**fields)))
+        api, ingress = (each.fix for each in names(neutron.scene(**fields)))
         assert api == ingress
         return api.partition(f"{neutron.folder}/hosts ")[2].partition("--as hosts")[0].strip()
 

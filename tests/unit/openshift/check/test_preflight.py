@@ -30,7 +30,7 @@ def verdict(folder: Path, release: str = "4.18", cloud: str = "nobodys", **more:
 
 
 def told(found: Verdict) -> list[str]:
-    return [f"{each.level} {each.where}: {each.what}" for each in found.findings]
+    return [f"{each.status} {each.where}: {each.what}" for each in found.findings]
 
 
 @pytest.fixture
@@ -64,8 +64,8 @@ def test_fields_that_a_release_does_not_know_or_has_new_names_for(clouds_yaml: P
         "warning platform.openstack.externalNetwrk: is unknown to 4.18: the installer ignores it with a warning",
         "warning platform.openstack.ingressVIP: is deprecated since 4.12",
     ]
-    taken = "the installer still takes it; a later one may not"
-    assert [each.why for each in found.findings[1:]] == [taken, "what you meant by it may not happen", taken]
+    deprecated = "install-config.deprecated"
+    assert [each.code for each in found.findings[1:]] == [deprecated, "install-config.ignored", deprecated]
 
 
 def test_what_makes_the_installer_stop_is_an_error(clouds_yaml: Path, missing: str) -> None:
@@ -116,4 +116,4 @@ def test_what_cannot_be_read_is_no_finding(clouds_yaml: Path) -> None:
 def test_as_data(clouds_yaml: Path, missing: str) -> None:
     data = verdict(clouds_yaml.parent).data()
     assert data["errors"] == 1
-    assert set(data["findings"][0]) == {"where", "what", "why", "remedy", "level"}
+    assert set(data["findings"][0]) == {"code", "status", "where", "what", "why", "fix"}

@@ -27,7 +27,7 @@ def test_all_that_is_needed_is_there(project: Project) -> None:
 def test_block_storage_is_needed_without_volumes(project: Project) -> None:
     project.without("block-storage")
     (found,) = project.findings(services)
-    assert (found.where, found.level) == ("service block-storage", "error")
+    assert (found.where, found.status) == ("service block-storage", "error")
     assert "stops, volumes or not" in found.why
 
 
@@ -41,7 +41,7 @@ def test_a_login_without_a_catalogue(project: Project) -> None:
     project.without("identity", *ENDPOINTS)
     (found,) = region(Cloud(connection()))
     assert "no catalogue" in found.what
-    assert "project_name" in found.remedy
+    assert "project_name" in found.fix
 
 
 def test_a_neutron_without_tags(project: Project, extensions: list[dict[str, str]]) -> None:
@@ -61,7 +61,7 @@ def test_the_region_is_one_of_the_catalogues(project: Project, named: str, there
     project.without(region=there)
     said = list(region(Cloud(connection())))
     assert len(said) == found
-    assert [each.remedy for each in said] == ["write one of two"][:found]
+    assert [each.fix for each in said] == ["write one of two"][:found]
 
 
 def test_no_region_will_do_where_there_is_but_one(project: Project) -> None:
@@ -75,4 +75,4 @@ def test_no_region_will_do_where_there_is_but_one(project: Project) -> None:
     catalog[0]["endpoints"].append(catalog[0]["endpoints"][0] | {"id": "e2", "region": "two", "region_id": "two"})
     project.login(catalog=catalog)
     (said,) = region(anywhere())
-    assert (said.what, said.remedy) == ("is missing, and the cloud has several", "write one of one, two")
+    assert (said.what, said.fix) == ("is missing, and the cloud has several", "write one of one, two")

@@ -79,10 +79,10 @@ def test_a_certificate_needs_an_alternative_name(
     pem, key = certificate(tmp_path, *names)
     with served(pem, key) as url:
         said = list(certificates([url], release, cacert=str(pem)))
-    assert [each.level for each in said] == found
+    assert [each.status for each in said] == found
     for each in said:
         assert each.what == "its certificate has no subject alternative name"
-        assert "-addext subjectAltName=DNS:localhost" in each.remedy
+        assert "-addext subjectAltName=DNS:localhost" in each.fix
 
 
 def test_endpoints_that_nobody_of_ours_calls_may_be_as_they_are(project: Project, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_endpoints_that_nobody_of_ours_calls_may_be_as_they_are(project: Project
 def test_one_that_nobody_trusts(tmp_path: Path) -> None:
     with served(*certificate(tmp_path, "localhost")) as url:
         (said,) = certificates([url, url], 18)
-    assert (said.level, said.where) == ("error", url.removesuffix("/v3"))
+    assert (said.status, said.where) == ("error", url.removesuffix("/v3"))
     assert "cannot be verified: self-signed certificate" in said.what
 
 
@@ -113,5 +113,5 @@ def test_a_port_where_nobody_listens_and_one_without_tls() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     (said,) = certificates([f"https://127.0.0.1:{port}", "http://127.0.0.1:1"], 18)
-    assert said.level == "warning"
-    assert said.what.startswith("cannot be connected to: ")
+    assert said.status == "warning"
+    assert said.code == "endpoint.unreachable"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.openshift.names.resolver import Answer
-from openstack_prep.openshift.verify.link import Link
 from openstack_prep.openshift.verify.links import evaluate
 from openstack_prep.openshift.verify.reading import Scene
 from openstack_prep.openshift.verify.target import wanted
@@ -94,8 +94,8 @@ def changed(name: str, **values: Any) -> Scene:
     )
 
 
-def links(scene: Scene, *, names: dict[str, str] | None = None, **given: Any) -> dict[str, list[Link]]:
-    """Return the links of both ways, by name of the way."""
+def links(scene: Scene, *, names: dict[str, str] | None = None, **given: Any) -> dict[str, list[Diagnostic]]:
+    """Return the links of both paths, by name of the path."""
     what = wanted(**{"infra_id": ID, "base_domain": "example.com"} | given)
     told = NAMES if names is None else names
     answers = {
@@ -105,10 +105,10 @@ def links(scene: Scene, *, names: dict[str, str] | None = None, **given: Any) ->
 
 
 def wrong(scene: Scene, **given: Any) -> list[str]:
-    """Return what is not right as "way, link, state: what; mend"."""
+    """Return what is not right as "path, place, status code: what; fix"."""
     return [
-        f"{way}, {link.name}, {link.state}: {link.what}; {link.mend}"
-        for way, found in links(scene, **given).items()
+        f"{path}, {link.where}, {link.status} {link.code}: {link.what}; {link.fix}"
+        for path, found in links(scene, **given).items()
         for link in found
-        if link.state != "ok"
+        if link.status != "ok"
     ]

@@ -23,33 +23,39 @@ def test_nothing_is_wrong() -> None:
 def test_a_floating_ip_that_serves_nothing(given: dict[str, Any]) -> None:
     free = floating(INGRESS, "ingress-port", port_id=None, router_id=None, status="DOWN")
     scene = replace(right(), floating_ips=[floating(API, "api-port"), free])
-    mend = f"{REPAIR} --ingress-ip {INGRESS}"
-    assert wrong(scene, **given) == [f"ingress, floating IP, broken: {INGRESS} serves no port; {mend}"]
+    fix = f"{REPAIR} --ingress-ip {INGRESS}"
+    assert wrong(scene, **given) == [
+        f"ingress, floating IP, error floating-ip.detached: {INGRESS} serves no port; {fix}"
+    ]
 
 
 def test_no_floating_ip_and_no_name() -> None:
     scene = replace(right(), floating_ips=[floating(API, "api-port")])
     assert wrong(scene, base_domain=None)[1:] == [
-        "ingress, name, unknown: the cluster's domain is not known; give --base-domain DOMAIN or --install-config FILE",
-        f"ingress, floating IP, broken: none serves the port {ID}-ingress-port; {REPAIR} --ingress-ip ADDRESS",
+        "ingress, name, unknown dns.domain-unknown: the cluster's domain is not known; give "
+        "--base-domain DOMAIN or --install-config FILE",
+        f"ingress, floating IP, error floating-ip.detached: none serves the port {ID}-ingress-port; "
+        f"{REPAIR} --ingress-ip ADDRESS",
     ]
 
 
 def test_a_floating_ip_elsewhere() -> None:
     scene = replace(right(), floating_ips=[floating(API, "api-port"), floating(INGRESS, "master-0-0")])
     said = f"{INGRESS} serves another port: {ID}-master-0-0 id-of-master-0-0; {REPAIR} --ingress-ip {INGRESS} --move"
-    assert wrong(scene) == [f"ingress, floating IP, broken: {said}"]
+    assert wrong(scene) == [f"ingress, floating IP, error floating-ip.in-use: {said}"]
 
 
 def test_not_the_floating_ip_that_is_expected() -> None:
-    said = f"api, floating IP, broken: {API} serves the port, not 198.51.100.1; expect that one, or make room: "
+    said = f"api, floating IP, error floating-ip.other-address: {API} serves the port, not 198.51.100.1; expect {API}, "
     assert wrong(right(), api_floating_ip="198.51.100.1")[1].startswith(said)
     none = replace(right(), floating_ips=[floating(INGRESS, "ingress-port")])
     found = wrong(none, api_floating_ip="198.51.100.1")
-    assert "198.51.100.1 is no floating IP of this project; correct it" in found[1]
+    assert found[1].startswith("api, floating IP, error floating-ip.missing: 198.51.100.1 is not ")
 
 
-@pytest.mark.parametrize(("status", "state"), [("ERROR", "broken"), ("DOWN", "unknown")])
+@pytest.mark.parametrize(
+    ("status", "state"), [("ERROR", "error floating-ip.error"), ("DOWN", "unknown floating-ip.not-active")]
+)
 def test_a_floating_ip_that_is_not_active(status: str, state: str) -> None:
     scene = replace(right(), floating_ips=[floating(API, "api-port", status=status), floating(INGRESS, "ingress-port")])
     (found,) = wrong(scene)
@@ -59,11 +65,11 @@ def test_a_floating_ip_that_is_not_active(status: str, state: str) -> None:
 def test_names() -> None:
     found = wrong(right(), names={**NAMES, "api.dev.example.com": "192.0.2.99", APPS[1]: "192.0.2.10"})
     assert found == [
-        f"api, name, broken: api.dev.example.com is 192.0.2.99 (hosts), not {API}; {WRITE}",
-        f"ingress, name, broken: {APPS[1]} is 192.0.2.10 (hosts), not {INGRESS}; {WRITE}",
+        f"api, name, error dns.wrong-address: api.dev.example.com is 192.0.2.99 (hosts), not {API}; {WRITE}",
+        f"ingress, name, error dns.wrong-address: {APPS[1]} is 192.0.2.10 (hosts), not {INGRESS}; {WRITE}",
     ]
     there = {name: address for name, address in NAMES.items() if name != APPS[0]}
-    assert wrong(right(), names=there) == [f"ingress, name, broken: {APPS[0]} has no address; {WRITE}"]
+    assert wrong(right(), names=there) == [f"ingress, name, error dns.missing: {APPS[0]} has no address; {WRITE}"]
 
 
 def test_a_provider_network_needs_no_floating_ip() -> None:
@@ -74,25 +80,40 @@ def test_a_provider_network_needs_no_floating_ip() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"gone": True}, f"no port of this project is named {ID}-api-port"),
-        ({"tags": []}, f"does not carry the tag {TAG}; destroy would leave it; openstack port set --tag {TAG} id-of"),
-        ({"tags": ["openshiftClusterID=dev2-q9m4t"]}, "carries openshiftClusterID=dev2-q9m4t: another cluster's"),
-        ({"admin_state_up": False}, "10.0.0.5 is switched off; openstack port set --enable id-of-api-port"),
+        ({"gone": True}, f"error port.missing: no port of this project is named {ID}-api-port"),
+        (
+            {"tags": []},
+            f"error port.no-tag: {ID}-api-port 10.0.0.5 does not carry the tag {TAG}; openstack "
+            f"port set --tag {TAG} id-of",
+        ),
+        (
+            {"tags": ["openshiftClusterID=dev2-q9m4t"]},
+            f"error port.other-cluster: {ID}-api-port 10.0.0.5 carries openshiftClusterID=dev2-q9m4t",
+        ),
+        (
+            {"admin_state_up": False},
+            f"error port.disabled: {ID}-api-port 10.0.0.5 is switched off; openstack port set --enable id-of-api-port",
+        ),
     ],
 )
 def test_the_port(values: dict[str, Any], said: str) -> None:
     found = wrong(changed("api-port", **values))
-    assert [each for each in found if each.startswith("api, port, broken: ") and said in each]
+    assert [each for each in found if each.startswith(f"api, port, {said}")]
 
 
 def test_two_ports_of_the_name() -> None:
     scene = replace(right(), ports=[*right().ports, port("api-port", "10.0.0.9", id="second")])
     port_link, *unknown = wrong(scene)  # the floating IP's is right: it serves one of the two
-    assert port_link.startswith("api, port, broken: 2 ports are named dev-x7k2p-api-port: id-of-api-port, second; ")
+    assert port_link.startswith(
+        "api, port, error port.ambiguous: 2 ports are named dev-x7k2p-api-port: id-of-api-port, second; "
+    )
     assert port_link.endswith("openstack port delete second")
-    assert {each.partition(":")[0] for each in unknown} == {"api, router, unknown", "api, address pairs, unknown"}
+    assert {each.partition(":")[0] for each in unknown} == {
+        "api, router, unknown port.missing",
+        "api, address pairs, unknown port.missing",
+    }
     nobody = replace(scene, floating_ips=[floating(INGRESS, "ingress-port")])
-    assert "api, floating IP, broken: none serves the port" in wrong(nobody, names={})[1]
+    assert "api, floating IP, error floating-ip.detached: none serves the port" in wrong(nobody, names={})[1]
 
 
 def test_ports_of_two_stacks_are_known_by_install_config(tmp_path: Path) -> None:
@@ -104,18 +125,25 @@ def test_ports_of_two_stacks_are_known_by_install_config(tmp_path: Path) -> None
     vips = "apiVIPs: [10.0.0.5]\n    ingressVIPs: [10.0.0.7]"
     file.write_text(f"baseDomain: example.com\nmetadata: {{name: dev}}\nplatform:\n  openstack:\n    {vips}\n")
     assert wrong(replace(scene, ports=ports), install_config=file) == []
-    assert "tell by --install-config FILE" in wrong(replace(scene, ports=ports))[0]
+    assert "give --install-config FILE" in wrong(replace(scene, ports=ports))[0]
 
 
 @pytest.mark.parametrize(
     ("router", "said"),
     [
-        ({"external_gateway_info": None}, "has no gateway; openstack router set --external-gateway ext router"),
+        (
+            {"external_gateway_info": None},
+            "router.no-gateway: dev-x7k2p-router has no external gateway; openstack router set "
+            "--external-gateway ext router",
+        ),
         (
             {"external_gateway_info": {"network_id": "other"}},
-            "has its gateway on another network than the floating IP's",
+            "router.other-gateway: dev-x7k2p-router has its gateway",
         ),
-        ({"admin_state_up": False}, "is switched off; openstack router set --enable router"),
+        (
+            {"admin_state_up": False},
+            "router.disabled: dev-x7k2p-router is switched off; openstack router set --enable router",
+        ),
     ],
 )
 def test_the_router(router: dict[str, Any], said: str) -> None:
@@ -129,9 +157,12 @@ def test_the_router(router: dict[str, Any], said: str) -> None:
 def test_no_router_or_one_that_nobody_shows_us() -> None:
     free = [floating(each, "", port_id=None, router_id=None) for each in (API, INGRESS)]
     none = replace(right(), interfaces=[], routers={}, floating_ips=free)
-    assert f"api, router, broken: none has an interface in subnet {ID}-nodes" in wrong(none)[1]
+    assert f"api, router, error router.missing: no router has an interface in subnet {ID}-nodes" in wrong(none)[1]
     theirs = replace(none, subnets={"sub": {"id": "sub", "name": "lent", "project_id": "another"}})
-    assert "api, router, unknown: that of subnet lent is not visible to these credentials" in wrong(theirs)[1]
+    assert (
+        "api, router, unknown access.denied: the router of subnet lent is not visible to these credentials"
+        in wrong(theirs)[1]
+    )
     serving = replace(right(), interfaces=[], routers={})
     assert "Neutron says that router serves the floating IP" in wrong(serving)[0]
 
@@ -140,4 +171,7 @@ def test_what_may_not_be_read_is_unknown() -> None:
     scene = replace(right(), floating_ips=None, servers=None, groups=None, interfaces=None, routers=None, subnets=None)
     found = wrong(scene)
     assert {each.split(", ")[1] for each in found} == {"floating IP", "router", "security groups", "machines"}
-    assert all(", unknown: " in each for each in found)
+    assert {each.split(", ")[2].partition(":")[0] for each in found} == {
+        "unknown access.denied",
+        "unknown security-group.unreadable",
+    }

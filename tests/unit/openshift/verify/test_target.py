@@ -48,12 +48,12 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
     infra_id, file, source = (str(each) for each in caught.value.mistakes)
     assert infra_id.startswith("infraID: 'dev' is not a valid infraID; write the cluster's name")
     assert "none.yaml" in file
-    assert source == "from: 'here' is neither an address nor a network; write 203.0.113.7"
+    assert source == "from: 'here' is not an IP address or network; use one such as 203.0.113.7"
 
 
 def test_a_name_that_the_infra_id_may_have_cut() -> None:
     cut = "cluster-of-the-north-"[:20] + "1"
-    with pytest.raises(SpecError, match=f"cluster-name: {cut} may be only the beginning, .*; give the whole name"):
+    with pytest.raises(SpecError, match=f"cluster-name: {cut} may be truncated, .*; give the full name"):
         wanted(infra_id=f"{cut}-x7k2p", base_domain="example.com")
     api = wanted(infra_id=f"{cut}-x7k2p", base_domain="example.com", cluster_name=f"{cut}23").targets[0]
     assert api.hosts == (f"api.{cut}23.example.com",)
@@ -63,8 +63,8 @@ def test_a_name_that_the_infra_id_may_have_cut() -> None:
 def test_the_install_config_of_another_cluster(tmp_path: Path) -> None:
     file = tmp_path / "install-config.yaml"
     file.write_text(OLD)
-    with pytest.raises(SpecError, match="is that of a cluster dev, not of prod-x7k2p; give the file of this cluster"):
+    with pytest.raises(SpecError, match="belongs to cluster dev, not to prod-x7k2p; give this cluster's file"):
         wanted(infra_id="prod-x7k2p", install_config=file)
     file.write_text(OLD.replace("name: dev", "name: dev2"))
-    with pytest.raises(SpecError, match="is that of a cluster dev2, not of dev-x7k2p"):
+    with pytest.raises(SpecError, match="belongs to cluster dev2, not to dev-x7k2p"):
         wanted(infra_id="dev-x7k2p", install_config=file)

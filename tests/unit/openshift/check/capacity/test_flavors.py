@@ -20,15 +20,15 @@ def test_one_that_is_missing_is_told_once_and_with_what_the_installer_makes_of_i
     (found,) = project.findings(flavors_of_machines, machines=Machines(flavor="my flavor"))
     assert found.where == ALL
     assert found.what == "there is no flavor 'my flavor' for this project; it has master, worker"
-    assert "skip all its checks" in found.why
-    assert "flavor create --ram 16384 --vcpus 4 --disk 100 'my flavor'" in found.remedy
+    assert "skips all its checks" in found.why
+    assert "flavor create --ram 16384 --vcpus 4 --disk 100 'my flavor'" in found.fix
 
 
 def test_the_default_counts_though_no_pool_has_it(project: Project) -> None:
     pools = {"control_plane": Pool(flavor="master"), "compute": Pool(flavor="nobodys")}
     found = project.findings(flavors_of_machines, machines=Machines(flavor="gone"), **pools)
     assert [each.where for each in found] == ["compute.platform.openstack.type", ALL]
-    assert "--ram 8192 --vcpus 2" in found[0].remedy
+    assert "--ram 8192 --vcpus 2" in found[0].fix
 
 
 def test_a_pool_without_any_is_told_by_the_rules_and_not_here(project: Project) -> None:
@@ -66,4 +66,7 @@ def test_a_root_volume_stands_for_the_disk(project: Project) -> None:
     assert project.found(flavors_of_machines, control_plane=pool) == []
     small = Pool(flavor="x", root_volume=RootVolume(size=99, types=("fast",)))
     (said,) = project.found(flavors_of_machines, control_plane=small)
-    assert said == "warning controlPlane.platform.openstack.rootVolume.size: 99 GiB are little"
+    assert (
+        said
+        == "warning controlPlane.platform.openstack.rootVolume.size: a 99 GiB root volume is below the recommendation"
+    )

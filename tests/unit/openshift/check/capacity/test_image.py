@@ -47,7 +47,7 @@ def test_one_that_is_active_is_right_and_so_is_a_raw_one(project: Project) -> No
 def test_none_and_several_of_that_name(project: Project) -> None:
     (missing,) = project.findings(image, cluster_os_image="rhcos")
     assert missing.what == "there is no image 'rhcos' that this project sees"
-    assert "skip all its checks" in missing.why
+    assert "skips all its checks" in missing.why
     project.images = [rhcos(), rhcos("i2", status="queued", owner="they")]
     (several,) = project.found(image, cluster_os_image="rhcos")
     assert several == f"error {WHERE}: 2 images are called 'rhcos': i1 (active, of me), i2 (queued, of they)"
@@ -101,19 +101,19 @@ def test_a_url_that_can_be_read_and_has_its_sum(project: Project, tmp_path: Path
 
 def test_a_url_without_a_sum_and_one_of_a_raw_image(project: Project, tmp_path: Path) -> None:
     (said,) = project.found(image, cluster_os_image=at(tmp_path, "rhcos.qcow2"))
-    assert said == f"warning {WHERE}: file://{tmp_path}/rhcos.qcow2 comes without ?sha256="
+    assert said == f"warning {WHERE}: file://{tmp_path}/rhcos.qcow2 has no ?sha256="
     (said,) = project.found(image, cluster_os_image=at(tmp_path, "rhcos.raw.gz", f"?sha256={RIGHT}"))
     assert said == f"error {WHERE}: file://{tmp_path}/rhcos.raw.gz is a raw image"
 
 
 def test_a_scheme_that_the_installer_does_not_know(project: Project) -> None:
     (said,) = project.found(image, cluster_os_image="ftp://me:hush@host/rhcos.qcow2")
-    assert said == f"error {WHERE}: the scheme of ftp://host/rhcos.qcow2 is none of http, https, file"
+    assert said == f"error {WHERE}: the scheme of ftp://host/rhcos.qcow2 is not one of http, https, file"
 
 
 def test_a_url_that_is_none(project: Project) -> None:
     (said,) = project.found(image, cluster_os_image="http://me:hush@[::1/rhcos.qcow2")
-    assert said == f"error {WHERE}: http://... is no URL: Invalid IPv6 URL"
+    assert said == f"error {WHERE}: http://... is not a valid URL: Invalid IPv6 URL"
 
 
 def test_a_url_that_nobody_answers(project: Project, tmp_path: Path) -> None:

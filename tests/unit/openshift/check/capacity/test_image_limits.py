@@ -42,5 +42,5 @@ def test_rhcos_needs_room_unless_it_is_there(project: Project) -> None:
     usage(project, image_size_total=(3000, 700))
     (found,) = project.findings(image_limits)
     assert found.what == "2400 MiB are needed, 2300 of 3000 MiB are free"
-    assert "--resource-limit 3100 " in found.remedy
+    assert "--resource-limit 3100 " in found.fix
     assert project.found(image_limits, cluster_os_image="rhcos") == []

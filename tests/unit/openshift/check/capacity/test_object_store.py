@@ -17,20 +17,20 @@ def test_without_one_the_registry_gets_a_volume_and_old_releases_stop(
 ) -> None:
     project.without("object-store")
     (found,) = project.findings(object_store, release=release)
-    assert (found.level, found.what) == (level, "the catalogue lists no object store")
-    assert found.remedy == "nothing, if a volume will do"
+    assert (found.status, found.what) == (level, "the catalogue lists no object store")
+    assert found.fix == "none needed if a volume is acceptable"
 
 
 def test_it_is_for_those_with_the_role_alone(project: Project) -> None:
     project.login(roles=("member", "reader"))
     (found,) = project.findings(object_store)
-    assert found.what == "this user has not the role swiftoperator in the project, but member, reader"
-    assert "role add --user admin-user --project admin-project swiftoperator  # as an admin" in found.remedy
+    assert found.what == "missing role swiftoperator (has: member, reader)"
+    assert "role add --user admin-user --project admin-project swiftoperator  # as an admin" in found.fix
 
 
 def test_one_that_refuses_is_asked_once(project: Project) -> None:
     asked = project.services.head(f"{SWIFT}/", **failure(403))
     scene = project.scene()
-    assert why_unusable(scene).startswith("it does not serve this user: HEAD object-store: 403")
+    assert why_unusable(scene).startswith("it refuses this user: HEAD object-store: 403")
     assert why_unusable(scene)
     assert asked.call_count == 1

@@ -19,8 +19,8 @@ def test_what_is_used_and_reserved_is_not_free(project: Project) -> None:
     project.quotas["compute"] = {"cores": {"limit": 30, "in_use": 4, "reserved": 3}}
     (found,) = project.findings(quota, compute=TWO)
     assert found.what == "24 are needed (3 x 4 + 2 x 4 + 1 x 4), 23 of 30 are free"
-    spec = "or quota: in the spec, which else sets it back"
-    assert found.remedy == f"openstack quota set --cores 31 admin-project  # as an administrator; {spec}"
+    spec = "or set quota in the spec, which otherwise resets it"
+    assert found.fix == f"openstack quota set --cores 31 admin-project  # as an administrator; {spec}"
 
 
 def test_more_in_use_than_allowed_is_nothing_free(project: Project) -> None:
@@ -36,7 +36,7 @@ def test_the_group_called_default_is_yet_to_come_in_a_project_that_nobody_used(p
     groups, rules = project.findings(quota)
     assert groups.what.endswith(" 1 of 2 are free")
     assert rules.what.endswith(" 55 of 59 are free")
-    assert rules.remedy.startswith("openstack quota set --secgroup-rules 60 admin-project ")
+    assert rules.fix.startswith("openstack quota set --secgroup-rules 60 admin-project ")
 
 
 def test_members_are_counted_a_group(project: Project) -> None:
@@ -50,19 +50,19 @@ def test_a_volume_type_has_a_name_of_its_own_words(project: Project) -> None:
     (found,) = project.findings(quota, machines=machines)
     assert found.where == "quota.gigabytes_very fast"
     assert found.what.startswith("700 GiB are needed")
-    assert found.remedy.startswith("openstack quota set --volume-type 'very fast' --gigabytes 700 admin-project ")
+    assert found.fix.startswith("openstack quota set --volume-type 'very fast' --gigabytes 700 admin-project ")
 
 
 @pytest.mark.parametrize(
-    ("status", "level", "why"), [(403, "warning", "is skipped, too"), (500, "error", "fails, too")]
+    ("status", "level", "why"), [(403, "unknown", "is skipped, too"), (500, "error", "fails, too")]
 )
 def test_a_service_that_does_not_tell_leaves_the_others(project: Project, status: int, level: str, why: str) -> None:
     project.fail("GET", "http://neutron/v2.0/quotas/.*", **failure(status, "not yours"))
     project.quotas["compute"] = {"instances": {"limit": 1, "in_use": 0, "reserved": 0}}
     found = {each.where: each for each in project.findings(quota)}
     instances, network = found["quota.instances"], found["quota"]
-    assert (instances.where, instances.level) == ("quota.instances", "error")
-    assert (network.where, network.level) == ("quota", level)
+    assert (instances.where, instances.status) == ("quota.instances", "error")
+    assert (network.where, network.status) == ("quota", level)
     assert why in network.why
     assert "not yours" in network.what
     assert "11 ports" in network.why

@@ -57,16 +57,16 @@ def test_two_of_one_name_of_which_one_is_external(neutron: Neutron) -> None:
     neutron.add("networks", NETWORK, id="n9", name="external", project_id="theirs")
     (finding,) = external_network(neutron.scene())
     assert finding.what == "2 networks are called 'external': x1 of project admin-project, n9 of project theirs"
-    assert finding.level == "warning"
-    assert "skip all its checks" in finding.why
-    assert "it takes any of them" not in finding.why
+    assert finding.status == "warning"
+    assert "skips all its checks" in finding.why
+    assert "uses any of them" not in finding.why
 
 
 def test_two_external_ones_of_one_name(neutron: Neutron) -> None:
     neutron.add("networks", NETWORK, id="x2", name="external", **{"router:external": True})
     (finding,) = external_network(neutron.scene())
-    assert finding.level == "error"
-    assert finding.why.endswith("then it takes any of them")
+    assert finding.status == "error"
+    assert finding.why.endswith("then it uses any of them")
 
 
 def test_none_needs_a_way_out_of_ones_own(neutron: Neutron) -> None:
@@ -74,7 +74,7 @@ def test_none_needs_a_way_out_of_ones_own(neutron: Neutron) -> None:
     assert neutron.found(external_network, external_network=None, machines_subnets=own) == []
     assert neutron.found(external_network, external_network=None) != []
     needed = neutron.found(external_network, external_network=None, machines_subnets=own, release="4.5")
-    assert needed == [f"{WHERE}is missing; 4.5 cannot do without"]
+    assert needed == [f"{WHERE}is missing; 4.5 requires it"]
 
 
 def test_a_project_that_sees_none(neutron: Neutron) -> None:

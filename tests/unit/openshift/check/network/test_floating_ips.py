@@ -34,7 +34,7 @@ def test_two_that_are_free(neutron: Neutron) -> None:
         ({"status": "ERROR"}, "192.0.2.10 serves no port, yet its status is ERROR"),
         ({"project_id": "theirs"}, "192.0.2.10 belongs to project theirs, not to admin-project"),
         ({"floating_network_id": "x2"}, "192.0.2.10 is of network x2, not of 'external' (x1)"),
-        ({"floating_ip_address": "192.0.2.99"}, "192.0.2.10 is no floating IP of project admin-project"),
+        ({"floating_ip_address": "192.0.2.99"}, "192.0.2.10 is not a floating IP of project admin-project"),
     ],
 )
 def test_one_that_will_not_do(neutron: Neutron, fields: dict[str, Any], found: str) -> None:
@@ -46,8 +46,8 @@ def test_one_that_will_not_do(neutron: Neutron, fields: dict[str, Any], found: s
 def test_those_that_are_not_named(neutron: Neutron) -> None:
     place = "warning platform.openstack."
     assert neutron.found(floating_ips) == [
-        f"{place}apiFloatingIP: none is named",
-        f"{place}ingressFloatingIP: none is named",
+        f"{place}apiFloatingIP: no floating IP is set",
+        f"{place}ingressFloatingIP: no floating IP is set",
     ]
     assert neutron.found(floating_ips, load_balancer="UserManaged") == []
     assert neutron.found(floating_ips, external_network=None) == []
@@ -64,5 +64,7 @@ def test_what_is_no_address_is_not_looked_for(neutron: Neutron) -> None:
 
 def test_before_4_6_the_installer_attaches_none_to_ingress(neutron: Neutron) -> None:
     said = list(floating_ips(neutron.scene(release="4.5", api_floating_ip=API)))
-    assert [str(each).splitlines()[0] for each in said] == ["warning: ingress: the installer attaches none before 4.6"]
-    assert said[0].remedy.startswith("openstack-prep post-ipi --metadata ")
+    assert [(each.status, each.where, each.code) for each in said] == [
+        ("warning", "ingress", "floating-ip.ingress-unset")
+    ]
+    assert said[0].fix.startswith("openstack-prep post-ipi --metadata ")

@@ -48,11 +48,11 @@ def test_the_default_networks(neutron: Neutron) -> None:
         ({"external_dns": ()}, "warning platform.openstack.externalDNS: is missing"),
         (
             {"host_prefix": 16},
-            "error networking.clusterNetwork: 10.128.0.0/14 has 4 parts of /16 (hostPrefix), and the cluster 6 nodes",
+            "error networking.clusterNetwork: 10.128.0.0/14 has 4 parts of /16 (hostPrefix), the cluster has 6 nodes",
         ),
         (
             {"cluster_networks": ("10.128.0.0/14", "fd01::/63")},
-            "error networking.clusterNetwork: fd01::/63 has 2 parts of /64 (hostPrefix), and the cluster 6 nodes",
+            "error networking.clusterNetwork: fd01::/63 has 2 parts of /64 (hostPrefix), the cluster has 6 nodes",
         ),
         (
             {"machine_networks": ("10.0.0.0/29",)},
@@ -84,8 +84,10 @@ def test_what_is_just_enough(neutron: Neutron, fields: dict[str, Any], found: in
 
 def test_subnets_that_are_not_shown(neutron: Neutron) -> None:
     neutron.kept["subnets"].clear()
-    (said,) = neutron.found(networks)
-    assert said.startswith("warning platform.openstack.externalNetwork: these credentials see no subnet of 'external'")
+    (found,) = networks(neutron.scene())
+    assert (found.code, found.status) == ("access.denied", "unknown")
+    assert found.where == "platform.openstack.externalNetwork"
+    assert "'external'" in found.what
 
 
 def test_services_of_the_cloud(neutron: Neutron, services: requests_mock.Mocker) -> None:

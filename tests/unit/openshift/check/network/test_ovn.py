@@ -20,9 +20,9 @@ def neutron(services: requests_mock.Mocker, tmp_path: Path) -> Neutron:
 
 def test_a_cloud_that_does_not_tell(neutron: Neutron) -> None:
     (finding,) = ovn(neutron.scene())
-    assert finding.level == "warning"
+    assert finding.status == "warning"
     assert finding.why.startswith("if this cloud runs OVN")
-    assert finding.remedy == (
+    assert finding.fix == (
         "openstack --os-cloud defaults port set --allowed-address ip-address=10.0.0.7 PORT  # of each machine"
     )
 

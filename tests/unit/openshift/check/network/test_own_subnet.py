@@ -58,7 +58,7 @@ def test_what_is_wrong_with_it(neutron: Neutron, fields: dict[str, Any], found: 
 def test_a_gateway_may_not_lie_in_a_pool(neutron: Neutron) -> None:
     subnet(neutron).update(gateway_ip=None, allocation_pools=[{"start": "10.0.0.1", "end": "10.0.255.254"}])
     (finding,) = own_subnet(neutron.scene(**OWN))
-    assert finding.remedy == (
+    assert finding.fix == (
         "openstack --os-cloud defaults subnet set --no-allocation-pool"
         " --allocation-pool start=10.0.0.2,end=10.0.255.254 --gateway 10.0.0.1 s1"
     )
@@ -91,7 +91,7 @@ def test_routers(neutron: Neutron) -> None:
     subnet(neutron)["project_id"] = "theirs"
     (unseen,) = neutron.found(own_subnet, **OWN)
     assert unseen.startswith("warning")
-    assert unseen.endswith("no router has an interface in subnet s1, as far as you may see")
+    assert unseen.endswith("no router has an interface in subnet s1, as far as these credentials show")
 
 
 def test_what_the_router_leads_to(neutron: Neutron) -> None:
@@ -155,4 +155,4 @@ def test_two_stacks(neutron: Neutron) -> None:
     assert neutron.found(own_subnet, **OWN) == []
     neutron.kept["networks"][1]["mtu"] = 1380
     v6["network_id"] = "n2"
-    assert f"{WHERE}the subnets are of different networks: n1, n2" in neutron.found(own_subnet, **both)
+    assert f"{WHERE}the subnets belong to different networks: n1, n2" in neutron.found(own_subnet, **both)

@@ -37,18 +37,18 @@ def test_the_defaults_stand_apart(neutron: Neutron) -> None:
             f"{MACHINE}10.0.0.6 is both the API's and the cluster's DNS's virtual address",
         ),
         ({"api_vips": ("10.0.0.1",)}, f"{API}the API's 10.0.0.1 is the subnet's gateway"),
-        ({"api_vips": ("10.0.255.255",)}, f"{API}the API's 10.0.255.255 is no host's address in 10.0.0.0/16"),
+        ({"api_vips": ("10.0.255.255",)}, f"{API}the API's 10.0.255.255 is not a host address in 10.0.0.0/16"),
         (
             {"api_vips": ("10.9.0.5",), "machine_networks": ("10.0.0.0/16", "10.9.0.0/16")},
             f"{API}the API's 10.9.0.5 is not in the machines' subnet 10.0.0.0/16",
         ),
         (
             {"machine_networks": ("10.0.0.0/29",)},
-            f"{MACHINE}ingress's 10.0.0.7 (the installer's default) is no host's address in 10.0.0.0/29",
+            f"{MACHINE}ingress's 10.0.0.7 (the installer's default) is not a host address in 10.0.0.0/29",
         ),
         (
             {"machine_networks": ("255.255.255.252/30",), "api_vips": ("255.255.255.254",)},
-            f"{MACHINE}ingress's 255.255.255.255 (the installer's default) is no host's address in 255.255.255.252/30",
+            f"{MACHINE}ingress's 255.255.255.255 (the installer's default) is not a host address in 255.255.255.252/30",
         ),
         (
             {"machine_networks": ("10.0.0.0/30",), "api_vips": ("10.0.0.2",)},
@@ -77,7 +77,7 @@ def test_what_the_file_alone_tells_is_not_said_twice(neutron: Neutron) -> None:
 def test_one_command_takes_them_all_out_of_the_pools(neutron: Neutron) -> None:
     own = neutron.kept["subnets"][-1]
     own["allocation_pools"] = [{"start": "10.0.0.5", "end": "10.0.0.7"}, {"start": "10.0.0.20", "end": "10.0.0.90"}]
-    remedies = {each.remedy for each in vips(neutron.scene(ingress_vips=("10.0.0.30",), **OWN))}
+    remedies = {each.fix for each in vips(neutron.scene(ingress_vips=("10.0.0.30",), **OWN))}
     assert remedies == {
         "openstack --os-cloud defaults subnet set --no-allocation-pool --allocation-pool start=10.0.0.6,end=10.0.0.7"
         " --allocation-pool start=10.0.0.20,end=10.0.0.29 --allocation-pool start=10.0.0.31,end=10.0.0.90 s1"
@@ -116,7 +116,7 @@ def test_two_stacks(neutron: Neutron) -> None:
     ingress = neutron.port("b", "10.0.0.7", name="ingress")
     (finding,) = vips(neutron.scene(**TWO))
     assert finding.what == "no port has 10.0.0.7 and fd2e::7; port ingress b has a part"
-    assert finding.remedy == (
+    assert finding.fix == (
         "openstack --os-cloud defaults port create --network n1 --fixed-ip subnet=s1,ip-address=10.0.0.7"
         " --fixed-ip subnet=s6,ip-address=fd2e::7 dev-ingress-port"
     )

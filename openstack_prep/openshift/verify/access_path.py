@@ -1,4 +1,4 @@
-"""One way into a cluster: what was asked, what was read, and what follows from both for its links.  Pure."""
+"""One path to a cluster: what was asked, what was read, and what follows from both for its links.  Pure."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SHOWN = 4
 
 
 @dataclass(frozen=True)
-class Way:
-    """One target in what was read, with the addresses of its names."""
+class AccessPath:
+    """The path to one target in what was read, with the addresses of its names."""
 
     wanted: Wanted
     target: Target
@@ -50,13 +50,13 @@ class Way:
 
     @cached_property
     def serving(self) -> Raw | None:
-        """The floating IP that is on the port, or on one of two."""
+        """The floating IP on the port, or on one of two."""
         ids = {port["id"] for port in self.ports}
         return next((ip for ip in self.scene.floating_ips or () if ip["port_id"] in ids), None)
 
     @cached_property
     def floating_ip(self) -> Raw | None:
-        """The floating IP meant: given, or on the port, or by the name's address."""
+        """The expected floating IP: the given one, that on the port, or that with the name's address."""
         meant = {self.target.given} if self.target.given else set(self.resolved)
         named = (ip for ip in self.scene.floating_ips or () if meant & {ip["floating_ip_address"], ip["id"]})
         return (None if self.target.given else self.serving) or next(named, None)
@@ -79,7 +79,7 @@ class Way:
 
     @cached_property
     def nodes(self) -> list[Raw]:
-        """Ports of the machines that can hold the address: without workers, the masters do their work."""
+        """Ports of the machines that can hold the address: the masters, if there are no workers."""
         found = [port for port in self.scene.nodes if self.role(port) in self.target.roles]
         masters = [port for port in self.scene.nodes if self.role(port) == "master"]
         return found or (masters if self.target.name == "ingress" else [])
@@ -89,12 +89,17 @@ class Way:
 
     @property
     def repair(self) -> str:
-        """The command that attaches floating IPs and writes pairs, without what for."""
+        """The command that attaches floating IPs and writes pairs, without its operands."""
         return shlex.join(["openstack-prep", "post-ipi", *self._cloud, "--infra-id", self.infra_id])
 
     @property
+    def attach(self) -> str:
+        """The command that attaches the floating IP to the port."""
+        return f"{self.repair} {self.target.option} {self.address or 'ADDRESS'}"
+
+    @property
     def client(self) -> str:
-        """The openstack client, as it finds the same cloud."""
+        """The openstack client, with the option for the same cloud."""
         return shlex.join(["openstack", *self._cloud])
 
     @property
@@ -103,12 +108,12 @@ class Way:
 
     @cached_property
     def elsewhere(self) -> str:
-        """What there is instead, when nothing of the cluster is; empty when something is."""
-        there = sorted(set(infra_ids(self.scene.ports)))
-        if self.scene.virtual or self.infra_id in there:
+        """A hint at the clusters that the project holds instead of this one; empty if it holds this one."""
+        clusters = sorted(set(infra_ids(self.scene.ports)))
+        if self.scene.virtual or self.infra_id in clusters:
             return ""
-        clusters = f"ports of {some(there)}" if there else "no cluster's ports"
-        return f"is the infraID right, and the cloud that of the cluster's project? it holds {clusters}"
+        ports = f"ports of {some(clusters)}" if clusters else "no cluster's ports"
+        return f"is the infraID right, and the cloud that of the cluster's project? it holds {ports}"
 
 
 def addresses(port: Raw) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from openstack_prep.openshift.names.resolver import Answer
-from openstack_prep.openshift.verify.link import Verification
+from openstack_prep.openshift.verify.chain import Verification
 from openstack_prep.openshift.verify.links import evaluate
 from openstack_prep.openshift.verify.reading import Scene
 from openstack_prep.openshift.verify.target import wanted
@@ -32,4 +32,4 @@ def test_as_data(stored: Callable[[str, str], None]) -> None:
 def test_what_is_unknown_is_not_broken() -> None:
     found = seen(replace(right(), servers=None))
     assert found.ok
-    assert [link.name for link in found.unknown] == ["machines", "machines"]
+    assert [(link.where, link.code) for link in found.unknown] == [("machines", "access.denied")] * 2

@@ -1,4 +1,4 @@
-"""The client's commands that open a way between two subnets, each by what is there already.
+"""The client's commands that open a path between two subnets, using what exists already.
 
 Source: openstackclient's commands subnet set, router add subnet, router add port, router set.
 """
@@ -8,18 +8,19 @@ from __future__ import annotations
 import ipaddress
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.kubernetes.mesh.scene import Address, Scene, block_of
+from openstack_prep.kubernetes.mesh.scene import Scene, block_of
+from openstack_prep.neutron.addresses import Address
 from openstack_prep.resources.network.allocation_pools import pools, pools_without
 
 
-class Fix:
-    """What mends the way from one subnet to another."""
+class FixCommands:
+    """Commands that fix the path from one subnet to another."""
 
     def __init__(self, scene: Scene, source: Raw, target: Raw) -> None:
         self.scene, self.source, self.target = scene, source, target
 
     def gateway(self) -> str:
-        """Return how to make a router the source's gateway: the one that is there, or the first address for one."""
+        """Return how to make a router the source's gateway: an existing one, or the subnet's first address."""
         there = [address for _, address in self.scene.interfaces_in(self.source["id"])]
         gateway = there[0] if there else block_of(self.source).network_address + 1
         within = any(int(first) <= int(gateway) <= int(last) for first, last in pools(self.source))
@@ -35,7 +36,7 @@ class Fix:
         return self.scene.openstack("router", "unset", "--route", given, router_id)
 
     def router_for(self, subnet: Raw) -> str:
-        """Return how to give a subnet a router: the other's, or a new one for both."""
+        """Return how to give a subnet a router: the other subnet's, or a new one for both."""
         other = self.source if subnet is self.target else self.target
         there = [port["device_id"] for port, _ in self.scene.interfaces_in(other["id"])]
         if there:
@@ -45,7 +46,7 @@ class Fix:
         return " && ".join([create, self.scene.openstack("router", "add", "subnet", name, subnet["id"])])
 
     def route(self, router_id: str) -> str:
-        """Return how a router comes to lead to the target: by an interface there, or by the router that has one."""
+        """Return how to make a router lead to the target: by an interface there, or by a router that has one."""
         there = [(port["device_id"], address) for port, address in self.scene.interfaces_in(self.target["id"])]
         gateway = self.target["gateway_ip"]
         if gateway and self.scene.is_free(self.target["network_id"], ipaddress.ip_address(gateway)):
@@ -54,7 +55,7 @@ class Fix:
         if next_hop is not None:
             given = f"destination={self.target['cidr']},gateway={next_hop}"
             return self.scene.openstack("router", "set", "--route", given, router_id)
-        # an interface beside the gateway's: the target's own router then has a next hop for the way back
+        # a second interface beside the gateway's gives the target's own router a next hop for the way back
         name = f"mesh-{router_id[:8]}-{self.target['id'][:8]}"
         network, fixed = self.target["network_id"], f"subnet={self.target['id']}"
         words = [*self.scene.for_owner(self.target), "--network", network, "--fixed-ip", fixed]

@@ -1,4 +1,4 @@
-"""From a spec to what stands between its clusters."""
+"""From a spec to the problems between its clusters."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from openstack_prep.base.diagnostic import Diagnostic, by_weight
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.finding import Finding, by_weight
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Resource
 from openstack_prep.kubernetes.cluster import rke_files
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
-from openstack_prep.kubernetes.mesh.declared import Declared, as_declared, mended
+from openstack_prep.kubernetes.mesh.declared import Declared, as_declared, fixed_by_spec
 from openstack_prep.kubernetes.mesh.examination import Examination, Nodes, examine
 from openstack_prep.kubernetes.mesh.reading import read
 from openstack_prep.kubernetes.nodes import nodes_of
@@ -26,17 +26,17 @@ from openstack_prep.resources.orchestration.stack_outputs import Outputs
 
 
 def look(site: Site, resources: Sequence[Resource], *, path: str = "SPEC") -> Examination:
-    """Return what must get through between the clusters of a mesh, and what stands in the way; only reads.
+    """Return the traffic that must pass between the clusters of a mesh, and the problems found; only reads.
 
-    ``path`` is the spec's file, for the commands that mend.  Raises SpecError when fewer than two clusters take part,
-    or when a stack does not tell of its nodes; CloudError.
+    ``path`` is the spec's file, for the commands in ``fix``.  Raises SpecError when fewer than two clusters take part,
+    or when a stack has no outputs for its nodes; CloudError.
     """
     clusters = [each for each in resources if isinstance(each, RkeCluster) and _takes_part(each)]
     if len(clusters) < 2:
         named = ", ".join(str(each.key) for each in clusters) or "no cluster"
-        remedy = "give two or more of rke_clusters cilium with a mesh"
+        remedy = "declare cilium with a mesh in two or more of rke_clusters"
         raise SpecError([Mistake("rke_clusters", f"{named} takes part in a mesh", remedy)])
-    seen = [_seen(site, resources, each, path) for each in clusters]
+    seen = [_read_nodes(site, resources, each, path) for each in clusters]
     return _look(site, [Declared(each, resources) for each in clusters], seen, path)
 
 
@@ -45,12 +45,12 @@ def _takes_part(cluster: RkeCluster) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
-    """What there is of a cluster: the ports of its nodes, or what they will be made on."""
+class ClusterNodes:
+    """What exists of a cluster: the ports of its nodes, or the networks that they will be on."""
 
     ports: Sequence[Raw] = ()
     roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """What the nodes do, by the ids of their ports."""
+    """Roles of the nodes, by the ids of their ports."""
     networks: tuple[str, ...] = ()
     """Ids of the network that the nodes will be on."""
     others: Sequence[Raw] = ()
@@ -59,18 +59,18 @@ class Seen:
     """Whether its MetalLB announces addresses by BGP."""
     speakers: bool = False
     """Whether its MetalLB announces addresses by layer 2."""
-    finding: Finding | None = None
+    diagnostic: Diagnostic | None = None
 
 
-def _seen(site: Site, resources: Sequence[Resource], cluster: RkeCluster, path: str) -> Seen:
+def _read_nodes(site: Site, resources: Sequence[Resource], cluster: RkeCluster, path: str) -> ClusterNodes:
     outputs = stack_outputs.read(site, cluster.owner, cluster.stack)
     project_id = site.find_project_id(cluster.owner)
     ports = rows_of(site, project_id)
     if outputs is None or not outputs.settled:
-        finding = _unseen(site, cluster, project_id, outputs, path)
+        diagnostic = _unreadable(site, cluster, project_id, outputs, path)
         network = cluster.related.parameters(cluster).get("network")
         network_id = site.find_id(cluster.sibling(Existing, network, of="network")) if network else None
-        return Seen(networks=(network_id,) if network_id else (), others=ports, finding=finding)
+        return ClusterNodes(networks=(network_id,) if network_id else (), others=ports, diagnostic=diagnostic)
     mistakes = [
         cluster.mistake(f"{each.where}: {each.what}", each.remedy) for each in rke_files.mistakes(cluster, outputs)
     ]
@@ -86,13 +86,13 @@ def _seen(site: Site, resources: Sequence[Resource], cluster: RkeCluster, path: 
         port["id"]: frozenset(role for at in _addresses(port) & does.keys() for role in does[at]) for port in found
     }
     protocols = {pool.protocol for pool in cluster.metallb.pools} if cluster.metallb else set()
-    return Seen(
+    return ClusterNodes(
         ports=found,
         roles=roles,
         others=ports,
         by_bgp="bgp" in protocols,
         speakers="layer2" in protocols,
-        finding=_lost(resources, cluster, names, found, path),
+        diagnostic=_without_port(resources, cluster, names, found, path),
     )
 
 
@@ -100,50 +100,54 @@ def _addresses(port: Raw) -> set[str]:
     return {each["ip_address"] for each in port["fixed_ips"]}
 
 
-def _lost(
+def _without_port(
     resources: Sequence[Resource], cluster: RkeCluster, names: Mapping[str, str], ports: Sequence[Raw], path: str
-) -> Finding | None:
-    """Return a word on nodes that their stack tells of, and that have no port."""
+) -> Diagnostic | None:
+    """Return a diagnostic for nodes that the stack's outputs name and that have no port."""
     there = {address for port in ports for address in _addresses(port)}
     lost = [f"{name} {address}" for address, name in names.items() if address not in there]
     if not lost:
         return None
     stacks = [each for each in resources if isinstance(each, Stack) and each.name == cluster.stack]
-    return Finding(
+    return Diagnostic(
+        code="machine.missing",
         where=cluster.name,
         what=f"no server of stack/{cluster.stack} has a port with the address of {', '.join(lost)}",
-        why="what lets a node in shows on its port",
-        remedy=f"openstack-prep apply {shlex.quote(path)}"
+        why="address pairs and security groups apply to its port",
+        fix=f"openstack-prep apply {shlex.quote(path)}"
         if stacks
-        else f"have the owner of stack/{cluster.stack} make these servers again",
+        else f"ask the owner of stack/{cluster.stack} to re-create these servers",
     )
 
 
-def _unseen(site: Site, cluster: RkeCluster, project_id: str | None, outputs: Outputs | None, path: str) -> Finding:
-    """Return a word on nodes that cannot be looked at: their stack is not there, or not to be seen."""
-    blind = project_id is not None and site.find_tenant(cluster.owner) is None
+def _unreadable(
+    site: Site, cluster: RkeCluster, project_id: str | None, outputs: Outputs | None, path: str
+) -> Diagnostic:
+    """Return a diagnostic for nodes that cannot be read: their stack does not exist, or is not visible."""
+    hidden = project_id is not None and site.find_tenant(cluster.owner) is None
     state = (
-        "cannot be seen: nobody may act there"
-        if blind
-        else "does not stand yet"
+        "is not visible: these credentials have no role in its project"
+        if hidden
+        else "does not exist yet"
         if outputs is None
         else "is not complete"
     )
-    return Finding(
+    return Diagnostic(
+        code="access.denied" if hidden else "stack.not-ready",
         where=cluster.name,
-        what=f"stack/{cluster.stack} {state}; addresses, groups and pairs of its nodes were not looked at",
-        why="whether nodes let one another in shows on their ports",
-        remedy="choose an entry of the project by --os-cloud" if blind else f"openstack-prep apply {shlex.quote(path)}",
+        what=f"stack/{cluster.stack} {state}; addresses, groups and pairs of its nodes were not checked",
+        why="whether nodes reach one another depends on their ports",
+        fix="name an entry of the project by --os-cloud" if hidden else f"openstack-prep apply {shlex.quote(path)}",
     )
 
 
 def _named(port: Raw, names: Mapping[str, str]) -> Raw | None:
-    """Return the port of a node, by an address that its stack tells of; Nova gives ports no names."""
+    """Return the port of a node, by an address in its stack's outputs; Nova gives ports no names."""
     name = next((names[each] for each in _addresses(port) & names.keys()), None)
     return {**port, "name": port["name"] or name} if name else None
 
 
-def _look(site: Site, clusters: Sequence[Declared], seen: Sequence[Seen], path: str) -> Examination:
+def _look(site: Site, clusters: Sequence[Declared], seen: Sequence[ClusterNodes], path: str) -> Examination:
     cloud = site.admin
     scene = read(
         cloud.network,
@@ -167,5 +171,5 @@ def _look(site: Site, clusters: Sequence[Declared], seen: Sequence[Seen], path: 
     found = examine(scene, members, nodes)
     projects = [(one, site.find_project_id(one.cluster.owner)) for one in clusters]
     left = examine(as_declared(scene, projects), members, declared)
-    missing = [each.finding for each in seen if each.finding]
-    return replace(found, findings=tuple(by_weight([*missing, *mended(found.findings, left.findings, path)])))
+    missing = [each.diagnostic for each in seen if each.diagnostic]
+    return replace(found, findings=tuple(by_weight([*missing, *fixed_by_spec(found.findings, left.findings, path)])))

@@ -1,0 +1,85 @@
+"""What an analysis found: one shape for ``check``, ``verify`` and ``rke mesh``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from openstack_prep.base.raw import Values
+
+
+class Status(StrEnum):
+    """What a diagnostic says of its subject.
+
+    ``ok``: it works.  ``warning``: it may fail.  ``error``: it fails.  ``unknown``: these credentials may not read
+    what decides it, or the input does not say it.
+    """
+
+    OK = "ok"
+    WARNING = "warning"
+    ERROR = "error"
+    UNKNOWN = "unknown"
+
+
+ORDER = (Status.ERROR, Status.WARNING, Status.UNKNOWN, Status.OK)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostic:
+    """One thing that was examined: what it is, what is wrong with it, why that matters and how to fix it."""
+
+    code: str = ""
+    """Stable name of the problem, such as quota.short, for ``openstack-prep explain``; empty when the status is ok."""
+    status: Status = Status.ERROR
+    where: str
+    """What it is about: a field of install-config.yaml such as platform.openstack.apiFloatingIP, or quota.cores."""
+    what: str
+    """What is wrong, with the value."""
+    why: str = ""
+    """What happens because of it."""
+    fix: str = ""
+    """What to do: a command where possible."""
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.status}: {self.where}: {self.text}", *(f"  {line}" for line in self.advice)])
+
+    @property
+    def text(self) -> str:
+        """What is wrong, with the code to look up."""
+        return f"{self.what} [{self.code}]" if self.code else self.what
+
+    @property
+    def advice(self) -> list[str]:
+        """Lines that follow: why it matters and how to fix it."""
+        return [f"{label}: {text}" for label, text in (("why", self.why), ("fix", self.fix)) if text]
+
+    def data(self) -> Values:
+        """Return it as plain data for JSON."""
+        return asdict(self) | {"status": self.status.value}
+
+
+def by_weight(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Return diagnostics without duplicates, errors first."""
+    return sorted(dict.fromkeys(diagnostics), key=lambda each: ORDER.index(each.status))
+
+
+def errors(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Return those that are errors."""
+    return [each for each in diagnostics if each.status is Status.ERROR]
+
+
+def summary(diagnostics: Iterable[Diagnostic]) -> str:
+    """Return how many errors, warnings and unknown results there are; or that there are none."""
+    statuses = [each.status for each in diagnostics]
+    counts = {
+        "error": statuses.count(Status.ERROR),
+        "warning": statuses.count(Status.WARNING),
+        "unknown": statuses.count(Status.UNKNOWN),
+    }
+    words = [_count(number, word) for word, number in counts.items() if number]
+    return ", ".join(words) or "no problems found"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 or word == 'unknown' else 's'}"

@@ -1,0 +1,67 @@
+"""``explain``: what the code of a diagnostic means, why it matters, how to fix it, and the source."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.cli import AddCommand
+
+ROOMS = ("base", "openshift", "kubernetes")
+"""Packages that have a codes.yaml; what base has is reported by both products."""
+WIDTH = 110
+PARTS = ("means", "why", "fix", "source")
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("explain", _run, "explain the code of a diagnostic, or list all codes", cloud=False, data=True)
+    parser.add_argument("code", nargs="?", metavar="CODE", help="code printed in brackets, such as quota.short")
+
+
+def read_codes() -> dict[str, Mapping[str, str]]:
+    """Return what is documented of each code, sorted by code."""
+    from importlib import resources
+
+    import yaml
+
+    found: dict[str, Mapping[str, str]] = {}
+    for room in ROOMS:
+        text = (resources.files(f"openstack_prep.{room}") / "codes.yaml").read_text(encoding="utf-8")
+        found |= yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return dict(sorted(found.items()))
+
+
+def _run(options: argparse.Namespace) -> int:
+    from openstack_prep.cli.running import print_result
+
+    codes = read_codes()
+    if options.code is None:
+        width = max(map(len, codes))
+        print_result(options, "\n".join(f"{code:<{width}}  {each['means']}" for code, each in codes.items()), codes)
+        return 0
+    if options.code not in codes:
+        raise ConfigError(_unknown(options.code, codes))
+    entry = codes[options.code]
+    print_result(options, "\n".join([options.code, *_lines(entry)]), {"code": options.code, **entry})
+    return 0
+
+
+def _lines(entry: Mapping[str, str]) -> Iterator[str]:
+    import textwrap
+
+    for part in PARTS:
+        indent = f"  {part + ':':<8}"
+        later = " " * len(indent)
+        yield textwrap.fill(entry[part], WIDTH, initial_indent=indent, subsequent_indent=later, break_on_hyphens=False)
+
+
+def _unknown(code: str, codes: Mapping[str, object]) -> str:
+    """Return the error for a code that does not exist, with the nearest ones."""
+    from difflib import get_close_matches
+
+    area = code.partition(".")[0]
+    near = get_close_matches(code, codes) or [each for each in codes if each.partition(".")[0] == area]
+    advice = f"did you mean {' or '.join(near)}?" if near else "openstack-prep explain lists all codes"
+    return f"explain: {code!r} is not a code; {advice}"

@@ -1,0 +1,34 @@
+"""Which addresses a port may send from.
+
+Source: Networking API v2.0, "Allowed address pairs".  A pair names an IP address or network and a MAC address, by
+default the port's own.  Port security drops a packet unless its IP address and its MAC address belong to one pair,
+so a pair with another MAC address allows nothing that the node sends with its own.  keepalived, MetalLB and Cilium
+all send with the node's own MAC address.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+
+from openstack_prep.base.raw import Raw
+from openstack_prep.neutron.addresses import Block
+
+
+def allows(port: Raw, wanted: Block) -> bool:
+    """Whether a port may send from addresses of a network with its own MAC address.
+
+    A part of the network is enough: the pods of one node have a part of their cluster's network.
+    """
+    if not port.get("port_security_enabled", True):
+        return True
+    return any(each.version == wanted.version and each.overlaps(wanted) for each in _allowed(port))
+
+
+def _allowed(port: Raw) -> Iterator[Block]:
+    own = port["mac_address"].lower()
+    for fixed in port["fixed_ips"]:
+        yield ipaddress.ip_network(fixed["ip_address"])
+    for pair in port["allowed_address_pairs"]:
+        if pair.get("mac_address", own).lower() == own:
+            yield ipaddress.ip_network(pair["ip_address"], strict=False)

@@ -1,0 +1,87 @@
+"""Every code of a diagnostic is documented, and every documented code is used."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+import openstack_prep
+from openstack_prep.cli.explain import PARTS, ROOMS, read_codes
+
+ROOT = Path(openstack_prep.__path__[0])
+MODULES = [path for path in sorted(ROOT.rglob("*.py")) if "openstack_prep.base.diagnostic import" in path.read_text()]
+HELPERS = ("unknown", "_diagnostic")
+"""Functions that take the code first and return a Diagnostic."""
+
+
+def texts(node: ast.AST) -> list[str]:
+    """Return the codes that an expression may be: a text, or the two branches of a condition."""
+    if isinstance(node, ast.IfExp):
+        return [*texts(node.body), *texts(node.orelse)]
+    return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+
+
+def called(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+
+
+def codes_in(node: ast.AST) -> Iterator[str]:
+    """Yield the codes that a statement or expression names, without those within it."""
+    if isinstance(node, ast.Call):
+        for keyword in node.keywords:
+            if keyword.arg == "code":
+                yield from texts(keyword.value)
+        if called(node) in HELPERS:
+            yield from texts(node.args[0])
+    elif isinstance(node, ast.Assign):
+        (target,) = node.targets
+        if isinstance(target, ast.Name) and target.id == "code":
+            yield from texts(node.value)
+        elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            pairs = zip(target.elts, node.value.elts, strict=True)
+            yield from (each for name, value in pairs if getattr(name, "id", "") == "code" for each in texts(value))
+    elif isinstance(node, ast.Compare) and getattr(node.left, "attr", "") == "code":
+        yield from texts(node.comparators[0])
+
+
+def codes_of(path: Path) -> set[str]:
+    return {code for node in ast.walk(ast.parse(path.read_text())) for code in codes_in(node)}
+
+
+def used_in(*rooms: str) -> set[str]:
+    """Return the codes that the modules of some rooms name."""
+    return {code for path in MODULES if path.relative_to(ROOT).parts[0] in rooms for code in codes_of(path)}
+
+
+def registered(room: str) -> dict[str, dict[str, str]]:
+    return dict(yaml.safe_load((ROOT / room / "codes.yaml").read_text()))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_diagnostic_has_a_code_unless_its_status_is_ok(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and called(node) == "Diagnostic":
+            given = {each.arg: ast.unparse(each.value) for each in node.keywords}
+            assert "code" in given or given["status"] == "Status.OK", f"line {node.lineno}"
+
+
+@pytest.mark.parametrize(("room", "more"), [("openshift", ("cli", "hooks")), ("kubernetes", ())])
+def test_each_code_of_a_room_is_registered_and_used(room: str, more: tuple[str, ...]) -> None:
+    used = used_in(room, *more)
+    assert used <= registered("base").keys() | registered(room).keys()
+    assert registered(room).keys() <= used
+
+
+def test_shared_codes_are_used_by_both_rooms() -> None:
+    assert registered("base").keys() == used_in("openshift") & used_in("kubernetes")
+
+
+def test_each_code_is_registered_once_with_all_parts() -> None:
+    assert sum(len(registered(room)) for room in ROOMS) == len(read_codes())
+    for code, entry in read_codes().items():
+        assert tuple(entry) == PARTS, code
+        assert all(text and isinstance(text, str) for text in entry.values()), code
