@@ -1,4 +1,4 @@
-"""Carry a plan out: threads, order, convergence, a report."""
+"""Carry out a plan: threads, order, retries until the desired state is reached, and a report."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ from openstack_prep.core.twin import latecomers
 
 ATTEMPTS = 5
 REFUSED = (400, 404, 410)
-"""Answers to a request that a concurrent run may have overtaken: an overlap, an interface that exists, what is gone."""
+"""Answers to a request that a concurrent run may have overtaken: an overlap, an existing interface, a deleted resource.
+"""
 PAUSE = 0.25  # seconds before the second attempt, doubled before each further one, and a random part
 
 _log = logging.getLogger(__name__)
@@ -50,10 +51,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Event:
-    """What a progress display is told: a step has ``started``, is being tried ``again``, or has ``ended``.
+    """A progress event of a step: it has ``started``, is retried (``again``), or has ``ended``.
 
-    A ``note`` is what OpenStack says of work that it does for a step.  When the user interrupts the
-    run, each running step is ``awaited``.
+    A ``note`` is a message of OpenStack about its work on a step. If the user interrupts the run, each running step is
+    ``awaited``.
     """
 
     step: Step
@@ -63,22 +64,22 @@ class Event:
 
 
 def silent(event: Event) -> None:
-    """Tell nobody."""
+    """Ignore events."""
 
 
 def run(plan: Plan, site: Run, *, jobs: int = JOBS, tell: Callable[[Event], None] = silent) -> Report:
-    """Carry a plan out, independent steps in parallel.
+    """Carry out a plan, with independent steps in parallel.
 
-    A step that fails skips its dependents and only those.  An interrupt (SIGINT, SIGTERM or SIGHUP) lets
-    the running steps end and skips the rest; a second one raises KeyboardInterrupt at once.  Never raises
-    for a step: the report says how each went.
+    If a step fails, its dependents are skipped and only those. An interrupt (SIGINT, SIGTERM or SIGHUP) lets the
+    running steps finish and skips the rest; a second one raises KeyboardInterrupt at once. Never raises for a step: the
+    report contains the result of each.
     """
     return _Run(plan, site, tell).run(jobs)
 
 
 @contextlib.contextmanager
 def _abandoned_on_interrupt(jobs: int) -> Iterator[ThreadPoolExecutor]:
-    """A pool whose steps are waited for, unless the user insists on leaving now."""
+    """A pool that waits for its running steps, unless the user interrupts a second time."""
     pool = ThreadPoolExecutor(jobs, thread_name_prefix="step")
     waiting = True
     try:
@@ -99,7 +100,7 @@ class _Run:
         self.cause = INTERRUPT  # of the stop
         self.under_way: dict[Key, Step] = {}
         self.steps = {step.key: step for step in plan}
-        self.in_company = threading.Event()  # a concurrent run was met: look before each creation
+        self.in_company = threading.Event()  # a concurrent run was detected: read before each creation
         site.note = self._pass_on
 
     def run(self, jobs: int) -> Report:
@@ -125,15 +126,15 @@ class _Run:
         return Report(done, time.monotonic() - started, self.interrupt)
 
     def _latecomers(self) -> list[Step]:
-        """Return the deletions of unused twins that have appeared since the look that followed a creation."""
+        """Return the deletions of unused twins that have appeared since the list that followed a creation."""
         done = [each.step for each in self.results.values() if each.status is Status.DONE]
         made = [step.resource for step in done if step.action is Action.CREATE and step.resource.can_have_twins]
         if self.stop.is_set():
             return []
         try:
             late = latecomers(self.site, made)
-        except CloudError as error:  # what was to be done is done; the next plan looks again
-            _log.debug("no second look for twins", exc_info=error)
+        except CloudError as error:  # all steps are done; the next plan reads the cloud again
+            _log.debug("cannot list duplicates again at the end of the run", exc_info=error)
             return []
         return [planner.delete_twin(*each) for each in reversed(late)]
 
@@ -183,11 +184,11 @@ class _Run:
         return Result(step=step, status=Status.DONE, observed=observed, seconds=time.monotonic() - started)
 
     def _converge(self, step: Step) -> tuple[Step, Observed | None]:
-        """Do the step; after a passing fault look again what is there and do what is left.
+        """Carry out a step; after a transient error read the resource again, and do what is left.
 
-        A request whose answer was lost may have done its work, so nothing is sent a second time
-        before looking.  What followed others shows only now, and so may what an update would take
-        away; when nothing is left to do, it was kept.
+        A request whose answer was lost may have succeeded, so nothing is sent a second time before reading. The work
+        that results from preceding steps is known only now, and so is what an update may delete; if nothing is left to
+        do, the resource was kept.
         """
         retry = tenacity.Retrying(
             retry=tenacity.retry_if_exception(passes),
@@ -196,7 +197,7 @@ class _Run:
             sleep=tenacity.sleep_using_event(self.stop),
             reraise=True,
         )
-        decided: Step | None = None  # what the first attempt found to do: what the report says was done
+        decided: Step | None = None  # the changes that the first attempt found; the report shows them as done
         for attempt in retry:
             with attempt:
                 now, site = step, self.site
@@ -221,9 +222,9 @@ class _Run:
         raise AssertionError("unreachable")  # pragma: no cover
 
     def _has_moved(self, step: Step) -> bool:
-        """Whether a refused request was refused because a concurrent run has done some of the work.
+        """Whether a request was refused because a concurrent run has done some of the work.
 
-        Then what this step needs, and what is left to do, is known anew.
+        Then the step's dependencies are read again, and its remaining work is decided again.
         """
         if step.action not in (Action.CREATE, Action.UPDATE, Action.ADOPT):
             return False
@@ -240,7 +241,7 @@ class _Run:
         return moved or (left.action, left.changes) != (step.action, step.changes)
 
     def _look_again(self, step: Step, site: Run) -> Step:
-        """Decide anew by what is there now; raises PlanRefused for what the plan did not show."""
+        """Decide again from the current state; raises PlanRefused for changes that the plan did not show."""
         observed = observe(site, [step.resource]).get(step.key)
         if step.action is Action.DELETE:
             if observed is None or not observed.ours:

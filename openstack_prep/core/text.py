@@ -11,11 +11,11 @@ from openstack_prep.base.raw import Values
 from openstack_prep.core.model import Action, Change, Observed, Resource, Result, Status, Step
 
 WHOLE = frozenset({"next", "then", "warning"})
-"""Outputs that are of no use when they are cut, such as commands to type."""
+"""Outputs that are useless if they are shortened, such as commands to type."""
 
 
 def show(value: object) -> str:
-    """Return a value as a person would write it in a spec, shortened; secrets show as stars."""
+    """Return a value as a person would write it in a spec, shortened; secrets are shown as stars."""
     if value is None:
         return "(unset)"
     if isinstance(value, bool):
@@ -34,7 +34,7 @@ def show(value: object) -> str:
 
 
 def plain(value: object) -> object:
-    """Return a value as JSON and YAML know it; a secret becomes stars."""
+    """Return a value as JSON and YAML represent it; a secret becomes stars."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if is_dataclass(value):
@@ -49,7 +49,7 @@ def plain(value: object) -> object:
 
 
 def fields_of_new(resource: Resource) -> Values:
-    """Return the fields with which a resource is created, without those that everything new of its kind has."""
+    """Return the fields with which a resource is created, without those that all new resources of its kind have."""
     return {name: value for name, value in resource.desired().items() if name not in resource.implied}
 
 
@@ -71,13 +71,13 @@ def details(step: Step) -> str:
 
 
 def address_of(step: Step) -> str:
-    """Return the address that a deletion gives up, such as a floating IP's; empty for anything else."""
+    """Return the address that a deletion releases, such as a floating IP's; empty for other resources."""
     found = step.observed.outputs.get("address") if step.observed else None
     return found or "" if step.action is Action.DELETE else ""
 
 
 def change_text(change: Change) -> str:
-    """Return "ram 1024 -> 2048"; of sets only what comes and goes: "rules +[ingress IPv4 tcp 22 from anywhere]".
+    """Return "ram 1024 -> 2048"; of sets only the difference: "rules +[ingress IPv4 tcp 22 from anywhere]".
 
     Of mappings only what differs: "parameters.node_count 3 -> 4".
     """
@@ -92,7 +92,7 @@ def change_text(change: Change) -> str:
 
 
 def result_line(result: Result, width: int) -> str:
-    """Return one step's outcome, with the id and address of what stands there now."""
+    """Return the outcome of one step, with the id and address of the resource that now exists."""
     mark = {Status.DONE: result.step.action.mark, Status.FAILED: "!", Status.SKIPPED: "?"}[result.status]
     details = ""
     if result.status is Status.FAILED:
@@ -107,19 +107,19 @@ def result_line(result: Result, width: int) -> str:
 
 
 def _before(step: Step) -> Iterable[str]:
-    """Yield what something that the spec does not manage was like, so that it can be put back by hand."""
+    """Yield the former values of a resource that the spec does not manage, so that they can be restored manually."""
     if _changes_foreign(step):
         yield "was " + ", ".join(f"{change.field} {show(change.before)}" for change in step.changes)
 
 
 def _changes_foreign(step: Step) -> bool:
-    """Whether a step changes what the spec does not manage; quotas cannot be adopted, as they carry no tag."""
+    """Whether a step changes a resource that the spec does not manage; quotas have no tag and cannot be adopted."""
     foreign = step.observed is not None and not step.observed.ours
     return foreign and step.action in (Action.ADOPT, Action.UPDATE)
 
 
 def explain(error: Exception | None) -> str:
-    """Return an error's text; one that is not ours does not say by itself what it is."""
+    """Return an error's text; the text of a foreign exception begins with its class."""
     return str(error) if isinstance(error, PrepError) else repr(error)
 
 
@@ -151,7 +151,7 @@ def observed_data(observed: Observed | None) -> Values | None:
 
 
 def _told(observed: Observed) -> Iterable[str]:
-    """Yield the id and what else is worth telling."""
+    """Yield the id and other useful outputs."""
     yield observed.id
     told = ((name, value) for name, value in observed.outputs.items() if value not in observed.id)
     for name, value in told:
@@ -160,7 +160,7 @@ def _told(observed: Observed) -> Iterable[str]:
 
 
 def observed_table(found: Mapping[Key, Observed | None]) -> str:
-    """Return what exists, a line each: what it is called, its id, its addresses, and whose it is."""
+    """Return the existing resources, one line each: name, id, addresses, and owner."""
     names = labels(found)
     width = max(map(len, names.values()), default=0)
     lines = []
