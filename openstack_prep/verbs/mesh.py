@@ -1,4 +1,4 @@
-"""``rke mesh``: from a spec to what stands between its clusters."""
+"""``rke mesh``: from a spec to the diagnosis of the network between its clusters."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from openstack_prep.verbs import api
 
 
 def look(cloud: Cloud, spec: Spec, *, path: str = "SPEC", jobs: int = JOBS) -> mesh.Examination:
-    """Return what must get through between the clusters of a spec's mesh, and what stands in the way; only reads.
+    """Return the connections that the mesh of a spec's clusters needs, and what blocks them; reads only.
 
-    ``path`` is the spec's file, for the commands that mend.  The connection is an administrator's, or of the
-    spec's own project.  Raises SpecError when fewer than two clusters take part, or when a stack does not tell
-    of its nodes; CloudError.
+    ``path`` is the spec's file, for the commands of fixes. The connection belongs to an administrator, or is scoped to
+    the spec's own project. Raises SpecError if fewer than two clusters take part, or if a stack does not report its
+    nodes; CloudError.
     """
     if any(isinstance(each, RkeCluster) for each in spec.resources):
         spec = spec.limited_to(RkeCluster.kind)
