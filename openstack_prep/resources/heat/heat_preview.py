@@ -1,8 +1,8 @@
-"""What Heat says that it would make, and what an update would do.
+"""What Heat would create, and what an update would do.
 
-Heat compares properties, so it may say update where nothing will come of it.  What an update does to
-disks in place is asked about by a second preview (``heat_in_place``), and what happens to the members of
-groups is computed (``heat_groups``).  What nobody can foretell is called "maybe replace".
+Heat compares properties, so it may report an update that has no effect. A second preview (``heat_in_place``) shows what
+an update does to disks in place, and ``heat_groups`` computes the effect on the members of groups. What nobody can
+predict is called "maybe replace".
 
 Source: Orchestration API v1, "Preview stack", "Preview stack update" (show_nested).
 """
@@ -26,15 +26,15 @@ STATELESS = (
     *("OS::Heat::CloudConfig", "OS::Heat::MultipartMime", "OS::Heat::SoftwareConfig", "OS::Heat::Value"),
     *("OS::Heat::WaitCondition", "OS::Heat::WaitConditionHandle"),
 )
-"""Types of which a new one in the old one's place is no loss."""
+"""Types whose replacement loses nothing."""
 
 
 class Refused(Exception):
-    """Heat will not have it; the text is Heat's."""
+    """Heat refuses the inputs; the text is Heat's."""
 
 
 def preview(heat: Service, name: str, body: Raw, secrets: Sequence[Secret]) -> list[Values]:
-    """Return the resources, nested ones too, that a new stack would consist of; raises Refused."""
+    """Return the resources that a new stack would have, including nested ones; raises Refused."""
     try:
         answer = heat.post("/stacks/preview", {"stack_name": name, **body}, secrets=secrets, log=False)
     except CloudError as error:
@@ -65,9 +65,9 @@ def foresee(
 ) -> list[Foreseen]:
     """Return what an update would do; raises Refused.
 
-    A preview takes every reference to a resource for a change, even when the resource stays, and so
-    would replace what holds one.  Hence references are given as the ids that they stand for, unless
-    their resource is ``missing`` or turns out to be made anew, too.
+    A preview treats every reference to a resource as a change, even if the resource is kept, and so would replace the
+    resources that contain one. Hence references are replaced by the ids that they stand for, unless their resource is
+    ``missing`` or would be replaced, too.
     """
     pinned = {name: each for name, each in stack.ids.items() if name not in missing}
     while True:
@@ -82,7 +82,7 @@ def foresee(
 
 
 def _parameters(body: Raw, before: Raw, names: Sequence[str], same_template: bool = False) -> Parameters:
-    """Return the parameters; of hidden ones nobody knows the former value, and what is given no longer changes too."""
+    """Return the parameters; the former value of a hidden one is unknown, and a removed parameter changes, too."""
     given = (body.get("environment") or {}).get("parameters") or {}
     declared = body["template"].get("parameters") or {}
     if not same_template:
@@ -102,7 +102,7 @@ def _with_wiped(
     before: Raw,
     names: Sequence[str],
 ) -> list[Foreseen]:
-    """Return what is foreseen, with updates that wipe a disk in place called "rebuild" or "restore"."""
+    """Return the preview with updates that wipe a disk in place called "rebuild" or "restore"."""
     revealing = heat_in_place.revealing(body)
     if revealing == body or not any(each.verb == "update" for each in found):
         return found
@@ -131,11 +131,11 @@ def _foresee(
     before: Raw,
     names: Sequence[str],
 ) -> list[Foreseen]:
-    """Ask for all that happens.
+    """Ask Heat for all effects of the update.
 
-    Heat does not tell what happens in nested stacks when a group of them is to grow (it answers
-    400).  Then it is asked with the present sizes of those that grow; and when a group within a group is to grow,
-    about the template alone, and about each parameter of ``names`` alone that is not as ``before``.
+    Heat does not report what happens in nested stacks if a group of them grows (it answers 400). Then it is asked with
+    the present sizes of growing groups; and if a group within a group grows, about the template alone, and about each
+    parameter of ``names`` whose value differs from ``before``, alone.
     """
     try:
         return _preview(stack, body, secrets, nested=True)
@@ -155,7 +155,7 @@ def _foresee(
             found.update(_preview(stack, asked, secrets, nested=True))
         except Refused:
             refused.append(parameters)
-    if unchanged in refused or len(refused) > 1:  # more is hidden than the one parameter by which a group grows
+    if unchanged in refused or len(refused) > 1:  # other changes are hidden as well as the growth of the group
         found = {replace(each, verb=MAYBE) if f"{each.place}." in stack.places.values() else each for each in found}
     return sorted(found)
 
@@ -163,7 +163,7 @@ def _foresee(
 def _preview(stack: HeatStack, body: Raw, secrets: Sequence[Secret], *, nested: bool) -> list[Foreseen]:
     path = f"{stack.path}/preview" + ("?show_nested=true" if nested else "")
     heat = stack.cloud.orchestration
-    try:  # not logged: the answer has user data in it
+    try:  # not logged: the answer contains user data
         answer = heat.request("PUT", path, json=body, secrets=secrets, log=False).json()["resource_changes"]
     except CloudError as error:
         if error.status != 400:
@@ -181,6 +181,6 @@ def _preview(stack: HeatStack, body: Raw, secrets: Sequence[Secret], *, nested: 
 
 
 def _place(stack: HeatStack, name: str) -> str:
-    """Return where a stack hangs; a preview names one that is yet to be without Heat's random suffixes."""
+    """Return the position of a stack in the tree; a preview gives new stacks random suffixes, which are removed."""
     plain = {f"{stack.name}-{place}".replace(".", "-").rstrip("-"): place for place in stack.places.values()}
     return stack.places.get(name, plain.get(name, name.removeprefix(f"{stack.name}-") + "."))

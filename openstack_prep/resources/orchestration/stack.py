@@ -1,4 +1,4 @@
-"""Stacks: what Heat makes out of a template.
+"""Stacks: what Heat creates from a template.
 
 Source: Orchestration API v1, "Stacks"; Heat Orchestration Template specification.
 """
@@ -33,15 +33,14 @@ NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, kw_only=True)
 class Stack(Inputs):
-    """A stack of Heat's.  Our mark is a tag.
+    """A Heat stack. The ownership tag is a tag of the stack.
 
-    It comes after everything else of the spec that lies in a project, for only its template knows what it
-    uses. What Heat says that an update would do stands in the plan, and Heat is asked again right before the
-    update; what it would replace, or wipe in place, needs consent.
-    Servers and ports that are gone are made again, and with the same consent servers whose last port is
-    gone. What it would make is held against the project's quotas first, together with the spec's other
-    stacks there. A stack in progress is waited for. After a failure the next apply goes on with the same
-    stack.
+    It comes after all other project-scoped resources of the spec, because only its template shows what it uses. The
+    plan shows what Heat reports for an update, and Heat is asked again right before the update; replacing resources or
+    wiping disks in place needs --allow-replace. Servers and ports that no longer exist are created again; servers that
+    have lost their last port are replaced, which also needs --allow-replace. The needs of a new stack are first checked
+    against the project's quotas, together with the other stacks of the spec in that project. Apply waits for a stack
+    that is in progress. After a failure the next apply continues with the same stack.
     """
 
     previewed: ClassVar[bool] = True
@@ -52,7 +51,7 @@ class Stack(Inputs):
         after = self._comes_after(context)
         return (ResolvedStack.of(known, after=after, quota=next(iter(quotas), None)),)
 
-    # --- what is there -----------------------------------------------------------------------
+    # --- existing state -------------------------------------------------------------------
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
@@ -67,7 +66,7 @@ class Stack(Inputs):
 
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield the stacks of a project, without what they were made from, which only Heat keeps."""
+        """Yield the stacks of a project, without their inputs, which only Heat stores."""
         cloud = site.find_tenant(owner)
         if cloud is None or not cloud.has("orchestration"):
             return
@@ -105,7 +104,7 @@ class Stack(Inputs):
             values["parameters"] = self.package.visible({k: v for k, v in given.items() if k not in self.hidden})
             if not record.in_progress and not record.deleting:
                 record = self._foresee(site, record, values, ours)
-        said = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " has no port")
+        said = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " has lost its port")
         values["missing"] = frozenset(f"{place} {record.missing[place].id}{what}" for place, what in said.items())
         values["pending"] = frozenset(map(str, record.preview))
         return Observed(
@@ -119,7 +118,7 @@ class Stack(Inputs):
         )
 
     def _foresee(self, site: Site, record: StackRecord, values: Raw, ours: bool) -> StackRecord:
-        """Ask Heat what an update would do, when there is one to do and all that it names is there."""
+        """Ask Heat what an update would do, if the stack differs and all resources that it refers to exist."""
         wanted = self.desired()
         same = all(values.get(name) == wanted[name] for name in COMPARED if name in wanted) and not record.missing
         if (same and (ours or not self.takes_over)) or not isinstance(self.package, Package) or not self.askable(site):
@@ -134,7 +133,7 @@ class Stack(Inputs):
         return replace(record, asked=True, preview=tuple(found))
 
     def _outputs(self, raw: Raw) -> dict[str, str]:
-        """Return the stack's outputs as text; a hidden parameter that shows in one becomes stars."""
+        """Return the stack's outputs as text; the values of hidden parameters are replaced with stars."""
         values = {each["output_key"]: each.get("output_value") for each in raw.get("outputs") or ()}
         secrets = [each.reveal() for each in (self.secret_parameters or {}).values() if each.ready]
         texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
@@ -142,7 +141,7 @@ class Stack(Inputs):
             texts = {name: text.replace(secret, HIDDEN) for name, text in texts.items()}
         return dict(sorted(texts.items()))
 
-    # --- what would go wrong -----------------------------------------------------------------
+    # --- checks ---------------------------------------------------------------------------
 
     def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
         yield from stack_checks.against(self, site, observed)
@@ -158,10 +157,10 @@ class Stack(Inputs):
         record = observed.recorded(StackRecord)
         return record.asked and not record.refused
 
-    # --- the verbs ---------------------------------------------------------------------------
+    # --- the verbs ------------------------------------------------------------------------
 
     def settle(self, site: Site, observed: Observed) -> bool:
-        """Wait for what a run that was killed, or somebody else, has begun."""
+        """Wait until an operation that a killed run or somebody else has started is complete."""
         record = observed.recorded(StackRecord)
         if not record.in_progress:
             return False
@@ -184,9 +183,11 @@ class Stack(Inputs):
         if tagged == observed.ours and not self._differs(observed):
             return observed
         if record.refused:
-            raise CloudError(f"Heat refuses the update: {record.refused}; correct that")
-        if not record.asked:  # nobody knows what it would take away
-            raise CloudError("Heat cannot preview the update, for something that it names is gone; plan again")
+            raise CloudError(f"Heat refuses the update: {record.refused}; correct the cause")
+        if not record.asked:  # nobody knows what it would delete
+            raise CloudError(
+                "Heat cannot preview the update, because something that it refers to no longer exists; plan again"
+            )
         Ledger.of(site, self.owner).afford(site, self, observed)
         stack = record.stack
         for each in record.missing.values():
@@ -196,7 +197,7 @@ class Stack(Inputs):
         return self._finished(site, stack)
 
     def take_over(self, site: Site, observed: Observed) -> Observed:
-        """Give it the ownership tag, unless the update of what differed has done so."""
+        """Add the ownership tag, unless the update has already done so."""
         return observed if observed.ours else self.update(site, observed, ())
 
     def delete(self, site: Site, observed: Observed) -> None:
@@ -213,7 +214,7 @@ class Stack(Inputs):
     def _finished(self, site: Site, stack: HeatStack) -> Observed:
         waiting = self._waiting(site, stack)
         waiting.raise_for_failure(waiting.end(self.timeout))
-        raw = stack.show()  # the rest is as it was asked for, since Heat says that it went well
+        raw = stack.show()  # the other fields are as requested, since Heat reports success
         record = StackRecord(stack=stack, status=raw["stack_status"], tags=frozenset(raw.get("tags") or ()))
         ours = site.mark.tag in record.tags
         return Observed(id=raw["id"], ours=ours, values=self.desired(), outputs=self._outputs(raw), record=record)
@@ -226,7 +227,7 @@ def _other_specs(site: Site, tags: Iterable[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedStack(Resolved, Stack):
-    """A stack that knows what it comes after, and the quota of its project."""
+    """A stack together with its dependencies and the quota of its project."""
 
     after: tuple[Resource, ...] = field(default=(), repr=False)
     quota: Quota | None = field(default=None, repr=False)

@@ -55,7 +55,7 @@ def test_ipv6_has_no_broadcast_address() -> None:
     found = room(cidr="fd00::/64")
     assert list(map(str, found.pools)) == ["fd00::2-fd00::ffff:ffff:ffff:ffff"]
     assert misfits(found, "fd00::ffff:ffff:ffff:ffff") == []
-    assert misfits(found, "fd00::") == ["fd00:: is the network's own address of subnet nodes; leave it out"]
+    assert misfits(found, "fd00::") == ["fd00:: is the network's own address of subnet nodes; remove it from the pool"]
 
 
 def test_what_the_spec_changes_of_a_subnet_counts() -> None:
@@ -68,18 +68,18 @@ def test_what_the_spec_changes_of_a_subnet_counts() -> None:
 def test_ports_may_lie_in_an_allocation_pool_but_not_where_nobody_may() -> None:
     assert misfits(room(RAW), "10.0.0.50-10.0.0.60") == []
     assert misfits(room(RAW), "10.0.0.0/30", "10.0.0.254-10.0.0.255", "10.0.1.0-10.0.1.9", "fd00::1") == [
-        "10.0.0.0 is the network's own address of subnet nodes; leave it out",
-        "10.0.0.254 is the gateway of subnet nodes; leave it out",
-        "10.0.0.255 is the broadcast address of subnet nodes; leave it out",
-        "10.0.1.0-10.0.1.9 does not lie within 10.0.0.0/24 of subnet nodes; choose addresses inside",
-        "fd00::1 does not lie within 10.0.0.0/24 of subnet nodes; choose addresses inside",
+        "10.0.0.0 is the network's own address of subnet nodes; remove it from the pool",
+        "10.0.0.254 is the gateway of subnet nodes; remove it from the pool",
+        "10.0.0.255 is the broadcast address of subnet nodes; remove it from the pool",
+        "10.0.1.0-10.0.1.9 is outside 10.0.0.0/24 of subnet nodes; choose addresses inside that subnet",
+        "fd00::1 is outside 10.0.0.0/24 of subnet nodes; choose addresses inside that subnet",
     ]
 
 
 def test_where_addresses_are_computed_pools_mean_nothing_and_no_port_can_have_one() -> None:
     found = room(cidr="fd00::/64", ipv6_address_mode="slaac", ipv6_ra_mode="slaac")
     assert misfits(found, "fd00::f0", outside=True) == []
-    assert "choose reserve: outside" in misfits(found, "fd00::f0")[0]
+    assert "set reserve: outside" in misfits(found, "fd00::f0")[0]
 
 
 def test_without_a_subnet_nothing_is_known() -> None:

@@ -45,7 +45,7 @@ def test_one_speaks_for_those_counted_together_and_each_is_counted_once(
     )
     assert made.shortages(site, stacks[1]) == []
     for each in stacks:
-        with pytest.raises(QuotaExceeded, match="nothing is made: need together 2 ports"):
+        with pytest.raises(QuotaExceeded, match="nothing was created: need together 2 ports"):
             made.afford(site, each, None)
     assert len([each for each in services.request_history if each.url == PREVIEW]) == 2
 
@@ -64,7 +64,8 @@ def test_what_the_spec_declares_counts_before_it_is_set(site: Site, stacks: list
 
 
 @pytest.mark.parametrize(
-    ("url", "told"), [(QUOTAS, "ports: not held against the quotas, which"), (PREVIEW, "not held against the quotas: ")]
+    ("url", "told"),
+    [(QUOTAS, "ports: not checked, because"), (PREVIEW, "not checked against the quotas: ")],
 )
 def test_what_may_not_be_read_is_said_and_stops_nothing(
     services: requests_mock.Mocker, site: Site, stacks: list[Stack], url: str, told: str
