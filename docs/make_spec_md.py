@@ -9,18 +9,18 @@ from typing import Any
 from openstack_prep.spec import schema
 
 INTRODUCTION = """\
-# The spec
+# Spec reference
 
-One YAML file a cluster. Made from the JSON Schema by `python docs/make_spec_md.py`; `openstack-prep schema` prints the
-schema itself.
+One YAML file per cluster. `python docs/make_spec_md.py` generates this page from the JSON Schema; `openstack-prep
+schema` prints the schema itself.
 
-- Things are called by their names, never by ids.
-- What is not said is left alone.
-- Sizes are numbers of the unit named here, or text with a unit: `ram: 16384` and `ram: 16GiB` are the same.
-- A secret is `{env: NAME}`, `{file: PATH}`, `{prompt: true}` or `{generate: PATH}` (kept in that file, 0600, made at
-  random when there is none yet). As plain text it works, with a warning.
-- Paths are relative to the spec's own folder.
-- What lies in a project lies in the one of the section `project`, unless it names another with `project:`.
+- Resources refer to each other by name, never by id.
+- Omitted fields are not managed.
+- Sizes are numbers of the unit given here, or text with a unit: `ram: 16384` and `ram: 16GiB` are equal.
+- A secret is `{env: NAME}`, `{file: PATH}`, `{prompt: true}` or `{generate: PATH}` (stored in that file with mode 0600;
+  a random secret is generated if the file does not exist). Plain text is accepted with a warning.
+- Paths are relative to the folder of the spec.
+- Project-scoped resources belong to the project of the section `project`, unless they set `project:` themselves.
 """
 
 

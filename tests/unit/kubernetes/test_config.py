@@ -65,7 +65,7 @@ def test_sources_that_are_none(tmp_path: Path) -> None:
     assert (error["type"], error["loc"]) == ("secret", ("config",))
     assert error["msg"] == (
         "services.etcd.backup_config.s3backupconfig.secret_key: "
-        "the environment variable NOBODY_HAS_SET_THIS is not set; export it"
+        "environment variable NOBODY_HAS_SET_THIS is not set; export it"
     )
 
 

@@ -44,7 +44,7 @@ ssh_key_path: ~/.ssh/id
         "1: nodes: none is controlplane; make at least one controlplane",
         "2: nodes[0].role: is missing; add it",
         "4: nodes[0].roles: unknown key; did you mean role?",
-        "8: snapshot stands here and in line 7; keep one of them",
+        "8: duplicate key snapshot, also in line 7; remove one of them",
         "9: services.kubeapi: unknown key; did you mean kube-api?",
     ]
 
@@ -130,7 +130,7 @@ def test_secrets_stay_out_of_what_is_told(path: Path) -> None:
         ("", "cluster.yml", "is no mapping of keys; give RKE's cluster.yml"),
         ("- a\n", "server", "is no mapping of keys; give the config.yaml of an RKE2 server"),
         ("name: x\nrke_clusters: []\n", "cluster.yml", ":2: this is a spec of openstack-prep; openstack-prep apply "),
-        ("a: b: c\n", "agent", ":1: is not YAML: mapping values are not allowed here; mend it there"),
+        ("a: b: c\n", "agent", ":1: is not YAML: mapping values are not allowed here; correct the YAML"),
         ("a: 1\n---\nb: 2\n", "agent", "is not YAML"),
     ],
 )

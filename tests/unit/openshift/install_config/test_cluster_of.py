@@ -226,7 +226,7 @@ pullSecret: {auths: {x: {auth: Zm9vOmJhcg==}}}
         "write one such as 192.0.2.10 or 2001:db8::10",
         '15: platform.openstack.defaultMachinePlatform.serverGroupPolicy: "near" should be '
         "'affinity', 'soft-affinity', 'anti-affinity' or 'soft-anti-affinity'; correct it",
-        '17: networking.machineNetwork: "10.0.0.5/16" is not a network in CIDR form '
+        '17: networking.machineNetwork: "10.0.0.5/16" is not a network in CIDR notation '
         "(10.0.0.5/16 has host bits set); write one such as 192.0.2.0/24",
     ]
 
