@@ -26,9 +26,9 @@ SOURCES = "{env: NAME}, {file: PATH}, {prompt: true} or {generate: PATH}"
 _QUOTED = re.compile(r"""(alias|anchor|tag|handle|base \d+:) ('[^']*'|"[^"]*")""")
 
 
-def without_values(said: str) -> str:
+def without_values(text: str) -> str:
     """Return PyYAML's message about a file without the values that it quotes: an unquoted *password is an alias."""
-    return _QUOTED.sub(rf"\1 {HIDDEN}", said)
+    return _QUOTED.sub(rf"\1 {HIDDEN}", text)
 
 
 class Secret:
@@ -89,7 +89,7 @@ class Secret:
             try:
                 return from_spec(value, **context)
             except ValueError as error:  # a custom type, because the value must not be repeated
-                raise PydanticCustomError("secret", "{said}", {"said": str(error)}) from None
+                raise PydanticCustomError("secret", "{text}", {"text": str(error)}) from None
 
         return core_schema.with_info_plain_validator_function(read)
 

@@ -285,7 +285,7 @@ def _check(cloud: Cloud) -> None:
         raise ConfigException(f"interface {cloud.interface!r} is not one of {', '.join(INTERFACES)}")
 
 
-def _explain(cloud: str | None, said: str, clouds_file: Path | None) -> str:
+def _explain(cloud: str | None, reason: str, clouds_file: Path | None) -> str:
     from openstack.config.loader import CONFIG_FILES
 
-    return cloud_entries.explain(cloud, said, clouds_file or os.environ.get("OS_CLIENT_CONFIG_FILE"), CONFIG_FILES)
+    return cloud_entries.explain(cloud, reason, clouds_file or os.environ.get("OS_CLIENT_CONFIG_FILE"), CONFIG_FILES)

@@ -9,7 +9,7 @@ from pathlib import Path
 from openstack_prep.base.secret import without_values
 
 
-def explain(cloud: str | None, said: str, named: str | Path | None, usual: Sequence[str]) -> str:
+def explain(cloud: str | None, reason: str, named: str | Path | None, usual: Sequence[str]) -> str:
     """Return what is wrong with the choice of a cloud, and the available entries.
 
     ``named`` is the file that the user has chosen, ``usual`` are those that the SDK searches.
@@ -18,7 +18,7 @@ def explain(cloud: str | None, said: str, named: str | Path | None, usual: Seque
     chosen = f"cloud {chosen!r}" if chosen else "the cloud (no --os-cloud, OS_CLOUD or OS_AUTH_URL given)"
     choose = "choose one with --os-cloud" if cloud else "choose one with --os-cloud or OS_CLOUD"
     remedy = f"{choose}, or set OS_CLIENT_CONFIG_FILE to the file"
-    return f"{chosen}: {said.rstrip('.')}; {_entries(named, usual)}; {remedy}"
+    return f"{chosen}: {reason.rstrip('.')}; {_entries(named, usual)}; {remedy}"
 
 
 def _entries(named: str | Path | None, usual: Sequence[str]) -> str:

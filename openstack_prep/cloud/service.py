@@ -155,31 +155,31 @@ def translate(error: Exception, doing: str, hidden: Iterable[str] = (), remedy: 
 
     if not isinstance(error, ksa.ClientException | sdk.SDKException):
         return error
-    said = _said(error)
+    detail = _detail_of(error)
     for value in hidden:
-        said = said.replace(value, HIDDEN)
+        detail = detail.replace(value, HIDDEN)
     status = getattr(error, "http_status", None) or getattr(error, "status_code", None)
     if isinstance(error, ksa.EndpointNotFound):
         remedy = "check region_name and interface of the clouds.yaml entry"
-    message = "; ".join(filter(None, (f"{doing}: {status} {said}" if status else f"{doing}: {said}", remedy)))
-    kind, retryable = _sort(error, status, said)
+    message = "; ".join(filter(None, (f"{doing}: {status} {detail}" if status else f"{doing}: {detail}", remedy)))
+    kind, retryable = _sort(error, status, detail)
     return kind(message, retryable=retryable, status=status, request_id=getattr(error, "request_id", None))
 
 
 _STATED_ELSEWHERE = re.compile(r" \(HTTP \d+\)( \(Request-ID: [^)]*\))?$")
 
 
-def _said(error: Exception) -> str:
+def _detail_of(error: Exception) -> str:
     """Return the service's message; keystoneauth passes it on, except the forms of Neutron's extensions."""
     response = getattr(error, "response", None)
-    said = _STATED_ELSEWHERE.sub("", str(getattr(error, "message", None) or error))
-    if response is not None and "nrecognized schema" in said:
-        said = " ".join(response.text.split())[:500]
+    detail = _STATED_ELSEWHERE.sub("", str(getattr(error, "message", None) or error))
+    if response is not None and "nrecognized schema" in detail:
+        detail = " ".join(response.text.split())[:500]
         with contextlib.suppress(ValueError, AttributeError, KeyError, TypeError):  # then the text is used as it is
-            said = str(next(iter(response.json().values()))["message"])
+            detail = str(next(iter(response.json().values()))["message"])
     if response is not None and (page := _PAGE.search(response.text)):
-        said = " ".join(html.unescape(page[1]).split()) or said
-    return _POOL.sub(lambda found: found[1] or found[0], said)
+        detail = " ".join(html.unescape(page[1]).split()) or detail
+    return _POOL.sub(lambda found: found[1] or found[0], detail)
 
 
 _PAGE = re.compile(r"</h1>(.*?)(?:<br|</body)", re.DOTALL)
@@ -192,10 +192,10 @@ _POOL = re.compile(r"HTTPS?ConnectionPool\(.*?(\[Errno[^\]]*\] [\w ]+)?['\")]*$"
 _OVER_QUOTA = re.compile(r"quota.*exceed|exceed.*quota", re.IGNORECASE | re.DOTALL)
 
 
-def _sort(error: Exception, status: int | None, said: str) -> tuple[type[CloudError], bool]:
+def _sort(error: Exception, status: int | None, detail: str) -> tuple[type[CloudError], bool]:
     from keystoneauth1 import exceptions as ksa
 
-    if status in (403, 409, 413) and _OVER_QUOTA.search(said):
+    if status in (403, 409, 413) and _OVER_QUOTA.search(detail):
         return QuotaExceeded, False
     if status in (401, 403):
         return NotAllowed, False

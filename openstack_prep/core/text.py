@@ -153,8 +153,8 @@ def observed_data(observed: Observed | None) -> Values | None:
 def _told(observed: Observed) -> Iterable[str]:
     """Yield the id and other useful outputs."""
     yield observed.id
-    told = ((name, value) for name, value in observed.outputs.items() if value not in observed.id)
-    for name, value in told:
+    worth_showing = ((name, value) for name, value in observed.outputs.items() if value not in observed.id)
+    for name, value in worth_showing:
         whole = value.isprintable() and (len(value) <= 120 or name in WHOLE)
         yield f"{name} {value if whole else show(value)}"
 

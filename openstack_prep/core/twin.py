@@ -46,16 +46,16 @@ def settle(key: Key, mine: str, look: Callable[[], Observed | None], remove: Cal
     until, before = 0.0, set[str]()
     while True:
         kept = look()
-        there = everyone(kept)
-        ids = {each.id for each in there}
+        present = everyone(kept)
+        ids = {each.id for each in present}
         if ids != before:  # another run is in progress
             until, before = time.monotonic() + WAIT, ids
-        own = next((each for each in there if each.id == mine), None)
+        own = next((each for each in present if each.id == mine), None)
         late = time.monotonic() >= until
         if own is None:
-            if late or len(there) < 2:
+            if late or len(present) < 2:
                 raise Overtaken(f"{key}: a concurrent run created it first", retryable=True)
-        elif len(there) == 1 or (late and own.in_use):
+        elif len(present) == 1 or (late and own.in_use):
             return
         elif (own is not kept or late) and not own.in_use:
             remove(own)
@@ -125,18 +125,18 @@ class Twin(Resource):
         until = time.monotonic() + (WAIT if _young(observed) else 0)
         while True:
             chosen = self._look(site.fresh())
-            there = {each.id: each for each in everyone(chosen)}
-            settled = self.id not in there or self.kept not in there
+            twins = {each.id: each for each in everyone(chosen)}
+            settled = self.id not in twins or self.kept not in twins
             if settled or time.monotonic() >= until:
                 break
             time.sleep(PAUSE)
         if chosen is not None and not settled:
-            twin = there[self.id]
+            twin = twins[self.id]
             if twin.used_by:
                 raise ResourceFailed(f"{self.key} is now used by {', '.join(twin.used_by)}; it is kept")
             if chosen.id == self.kept or not twin.in_use:
                 self.of.delete(site, twin)
-                chosen = there[self.kept]
+                chosen = twins[self.kept]
         if chosen is not None:
             site.known[self.of.key] = replace(chosen, twins=())
 

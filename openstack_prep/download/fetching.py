@@ -117,14 +117,14 @@ def _body(url: str, answer: requests.Response, size: int | None) -> Chunks:
             answer.close()
         if broke is None and size in (None, done):
             return
-        said = f"{shown(url)} broke off after {done} of {'?' if size is None else size} bytes"
+        broken = f"{shown(url)} broke off after {done} of {'?' if size is None else size} bytes"
         if done <= begun or (size is not None and done > size):
-            raise DownloadError(f"{said}: {_reason(broke)}") from broke
+            raise DownloadError(f"{broken}: {_reason(broke)}") from broke
         begun = done
         answer = _get(url, {"Range": f"bytes={done}-", **unchanged})
         if not answer.headers.get("Content-Range", "").startswith(f"bytes {done}-"):
             answer.close()
-            raise DownloadError(f"{said}, and has changed since or cannot be resumed") from broke
+            raise DownloadError(f"{broken}, and has changed since or cannot be resumed") from broke
 
 
 def _validator(answer: requests.Response) -> str | None:
@@ -157,8 +157,8 @@ def _get(url: str, headers: dict[str, str] | None = None) -> requests.Response:
         raise DownloadError(f"{shown(url)} cannot be downloaded: {_reason(error)}") from None
     if not answer.ok:
         answer.close()
-        said = "; ".join(filter(None, (f"{answer.status_code} {answer.reason}", REMEDIES.get(answer.status_code))))
-        raise DownloadError(f"{shown(url)} cannot be downloaded: {said}")
+        status = "; ".join(filter(None, (f"{answer.status_code} {answer.reason}", REMEDIES.get(answer.status_code))))
+        raise DownloadError(f"{shown(url)} cannot be downloaded: {status}")
     return answer
 
 
@@ -216,12 +216,12 @@ def _reason(error: Exception | None) -> str:
     inner = error.args[0] if error.args else None
     for each in (error, inner):
         if isinstance(each, urllib3.exceptions.ProtocolError):
-            said = str(each.args[-1])  # the message of the system or the parser, or an invalid answer of a server
-            return said if said.isprintable() else repr(said)
-    said = str(getattr(inner, "reason", None) or type(error).__name__)
+            reason = str(each.args[-1])  # the message of the system or the parser, or an invalid answer of a server
+            return reason if reason.isprintable() else repr(reason)
+    reason = str(getattr(inner, "reason", None) or type(error).__name__)
     if isinstance(error, requests.exceptions.SSLError):
-        said += f"; set {CA_BUNDLES[0]} to a file with its CA"
-    return said
+        reason += f"; set {CA_BUNDLES[0]} to a file with its CA"
+    return reason
 
 
 _this_thread = threading.local()

@@ -36,7 +36,7 @@ def version_of(binary: Path) -> str | None:
 def asked(binary: Path, *words: str) -> bytes:
     """Return the output of an installer's command; raises PrepError."""
     path = str(binary.absolute())  # a bare name would be searched on PATH
-    said = " ".join([str(binary), *words])
+    command = " ".join([str(binary), *words])
     try:
         done = subprocess.run(
             [path, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=True
@@ -44,8 +44,8 @@ def asked(binary: Path, *words: str) -> bytes:
     except OSError as error:
         raise PrepError(f"{binary} cannot be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
-        raise PrepError(f"{said} did not end within {PATIENCE:.0f} seconds") from error
+        raise PrepError(f"{command} did not end within {PATIENCE:.0f} seconds") from error
     except subprocess.CalledProcessError as error:
         text = error.stderr.decode(errors="replace").strip()
-        raise PrepError(f"{said} failed ({error.returncode}): {text}") from error
+        raise PrepError(f"{command} failed ({error.returncode}): {text}") from error
     return done.stdout

@@ -76,6 +76,6 @@ def _run(files: tuple[int, ...], timeout: float | None, *words: str) -> str:
     except subprocess.TimeoutExpired as error:
         raise PrepError(f"{COMMAND} {words[0]} did not end within {PATIENCE:.0f} seconds") from error
     except subprocess.CalledProcessError as error:
-        said = error.stderr.strip() or "without a message"
-        raise PrepError(f"{COMMAND} {words[0]} failed ({error.returncode}): {said}") from error
+        output = error.stderr.strip() or "without a message"
+        raise PrepError(f"{COMMAND} {words[0]} failed ({error.returncode}): {output}") from error
     return done.stdout

@@ -80,8 +80,8 @@ def find_release(metadata: object, arch: str, origin: str) -> Release:
     formats = _at(artifact, origin, "formats")
     known = next((name for name in _FORMATS if isinstance(formats, Mapping) and name in formats), None)
     if known is None:
-        there = _keys(formats)
-        raise DownloadError(f"{origin}: its OpenStack image for {arch} exists as {there}, but not as qcow2")
+        available = _keys(formats)
+        raise DownloadError(f"{origin}: its OpenStack image for {arch} exists as {available}, but not as qcow2")
     disk = _at(formats, origin, known, "disk")
     sha256, uncompressed_sha256 = _sums(disk, _FORMATS[known], origin)
     return Release(

@@ -83,10 +83,10 @@ class Folder:
     def cloud(self) -> str:
         """Return the entry of clouds.yaml that the installer uses, in its own order of files."""
         if self.config.exists() or not self.metadata.exists():
-            said = Given(self.readable).value("platform.openstack.cloud") if self.readable else None
+            entry = Given(self.readable).value("platform.openstack.cloud") if self.readable else None
         else:
-            said = read_metadata(self.metadata).cloud
-        return str(said or os.environ.get("OS_CLOUD") or CLOUD)
+            entry = read_metadata(self.metadata).cloud
+        return str(entry or os.environ.get("OS_CLOUD") or CLOUD)
 
     # --- copies ---------------------------------------------------------------------------
 

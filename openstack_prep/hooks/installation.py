@@ -87,9 +87,9 @@ class Outcome:
 
     def raise_for_problems(self) -> None:
         """Raise PrepError with the reason if the installer or our own part failed."""
-        said = [f"the installer exited with code {self.code}"] if self.code else []
-        if said or self.problem:
-            raise PrepError("; ".join(filter(None, [*said, self.problem])))
+        problems = [f"the installer exited with code {self.code}"] if self.code else []
+        if problems or self.problem:
+            raise PrepError("; ".join(filter(None, [*problems, self.problem])))
 
 
 class Installation:
@@ -133,8 +133,8 @@ class Installation:
             ("ingress_floating_ip", ("ingressFloatingIP",)),
             ("api_floating_ip", ("apiFloatingIP", "lbFloatingIP")),
         ):
-            said = (Given(path).value(f"platform.openstack.{name}") for name in names)
-            written, wished = next(filter(None, said), None), getattr(self.wishes, field)
+            values = (Given(path).value(f"platform.openstack.{name}") for name in names)
+            written, wished = next(filter(None, values), None), getattr(self.wishes, field)
             if written and wished and "." in wished and written != wished:
                 raise ConfigError(
                     f"{names[0]} in {path} is {written}, not {wished}; use the same address in both places"
@@ -170,7 +170,7 @@ class Installation:
         while (text := self.place.metadata_text()) is None or text == self._stale:
             if self._ended.wait(PAUSE):
                 return
-        told = ""
+        last_error = ""
         while not self._ended.is_set():
             try:
                 self.place.keep_metadata()
@@ -178,9 +178,9 @@ class Installation:
                     self._attach()
                 return
             except PrepError as error:
-                if not self._ended.is_set() and told != str(error):
-                    told = str(error)
-                    self.tell(f"not attached yet: {told}")
+                if not self._ended.is_set() and last_error != str(error):
+                    last_error = str(error)
+                    self.tell(f"not attached yet: {last_error}")
                 if isinstance(error, WaitTimeout):
                     return
             self._ended.wait(AGAIN)

@@ -145,8 +145,8 @@ def checked(spec: Spec, report: Report, *, look: bool = True, hosts: Path = HOST
 
 def _ingress(config: InstallConfig, report: Report) -> str | None:
     """Return the address for ingress; up to 4.5 install_config has no field for it, so its name shows it."""
-    said = config.ingress_floating_ip or "ingress"
-    key = config.key_of(FloatingIP.kind, said)
+    label = config.ingress_floating_ip or "ingress"
+    key = config.key_of(FloatingIP.kind, label)
     name = next((str(result.step) for result in report.results if result.step.key == key), "")
     return report.outputs.get(name, config.ingress_floating_ip)
 

@@ -63,8 +63,8 @@ class Spec:
         found = [each.key for each in self.resources if each.key.kind == kind]
         keys = frozenset(key for key in found if name in (None, key.name))
         if not keys:
-            there = f"choose one of {', '.join(key.name for key in found)}" if found else f"it declares no {kind}"
-            raise SpecError([Mistake(self.name, f"the spec has no {kind} {name or ''}".rstrip(), there)])
+            hint = f"choose one of {', '.join(key.name for key in found)}" if found else f"it declares no {kind}"
+            raise SpecError([Mistake(self.name, f"the spec has no {kind} {name or ''}".rstrip(), hint)])
         return replace(self, only=keys)
 
     def is_chosen(self, resource: Resource) -> bool:
@@ -102,7 +102,7 @@ def load_spec(path: str | Path, sections: Collection[str] | None = None) -> Spec
 class _Elsewhere:
     """Represents a document if the spec was not read from YAML."""
 
-    said: str
+    origin: str
 
     def place(self, where: Sequence[str | int]) -> str:
         return self.said

@@ -32,9 +32,15 @@ def mistakes(document: Placed, errors: Sequence[Raw], within: Sequence[str | int
         inner = (each["loc"] for each in errors if len(each["loc"]) > len(loc))
         if error["type"] == "too_short" and any(each[: len(loc)] == loc for each in inner):
             continue  # invalid items were not counted
-        said = mistake(document, error, within)
-        same = (document.place(loc), document.part(loc), loc[-1:], said.what, said.remedy)  # also reached by an alias
-        found.setdefault(same, said)
+        parsed = mistake(document, error, within)
+        same = (
+            document.place(loc),
+            document.part(loc),
+            loc[-1:],
+            parsed.what,
+            parsed.remedy,
+        )  # also reached by an alias
+        found.setdefault(same, parsed)
     return list(found.values())
 
 
@@ -55,8 +61,8 @@ def mistake(document: Placed, error: Raw, within: Sequence[str | int] = ()) -> M
         return Mistake(where, "is missing", "add it")
     if error["type"] in ("secret", "contradiction"):
         return Mistake(where, *_parted(error["msg"]))
-    said = str(error["ctx"]["error"]) if error["type"] == "value_error" else _plain(error["msg"])
-    what, remedy = _parted(said)
+    message = str(error["ctx"]["error"]) if error["type"] == "value_error" else _plain(error["msg"])
+    what, remedy = _parted(message)
     shown = f"{_shown(error['input'])} " if loc else ""  # the mistake is about the whole resource
     return Mistake(where, f"{shown}{what}", remedy or _remedy(error))
 
@@ -86,8 +92,8 @@ def _remedy(error: Raw) -> str:
     return ""
 
 
-def _parted(said: str) -> tuple[str, str]:
-    what, _, remedy = said.partition("; ")
+def _parted(text: str) -> tuple[str, str]:
+    what, _, remedy = text.partition("; ")
     return what, remedy
 
 

@@ -135,7 +135,7 @@ def _read(given: Resource, label: str, warnings: list[str]) -> Resource:
     plain = _Plain(label)
     text = json.dumps(plain.of(given, ()))
     kind: object = type(given)
-    context = {"base": Path.cwd(), "warn": lambda said: warnings.append(f"{label}: {said}"), "given": plain.take}
+    context = {"base": Path.cwd(), "warn": lambda text: warnings.append(f"{label}: {text}"), "given": plain.take}
     found: list[Mistake] = []
     try:
         read: Resource = _adapter(kind).validate_json(text, context=context)

@@ -69,8 +69,8 @@ def plan(
         )
         if standing is not None:
             unchosen = [each for each in spec.resources if not spec.is_chosen(each)]
-            there = observed | (observing.observe(site, unchosen, jobs=jobs) if unchosen else {})
-            left = scan.undeclared(site, standing.result(), spec.resources, there, jobs=jobs)
+            all_observed = observed | (observing.observe(site, unchosen, jobs=jobs) if unchosen else {})
+            left = scan.undeclared(site, standing.result(), spec.resources, all_observed, jobs=jobs)
             made = planner.plan_removals(made, left, prune=prune)
             refused = observing.examine_deletes(site, made, jobs=jobs)
             made = replace(made, refusals=(*made.refusals, *refused))

@@ -146,9 +146,9 @@ def _rules(standing: Sequence[scan.Standing], plan: Plan) -> Iterator[Drift]:
 
     For groups that no spec manages, only those rules that open them to the world.
     """
-    there = [(step.observed.id, step.resource) for step in plan if step.observed is not None]
-    declared = {group_id: each for group_id, each in there if isinstance(each, SecurityGroupRules)}
-    groups = {group_id for group_id, each in there if isinstance(each, SecurityGroup)}
+    existing = [(step.observed.id, step.resource) for step in plan if step.observed is not None]
+    declared = {group_id: each for group_id, each in existing if isinstance(each, SecurityGroupRules)}
+    groups = {group_id for group_id, each in existing if isinstance(each, SecurityGroup)}
     of_others = {found.id for each, found in standing if isinstance(each, SecurityGroup) and found.managed_by}
     for resource, found in standing:
         if not isinstance(resource, SecurityGroupRules):

@@ -108,9 +108,9 @@ def _is_chosen(resource: Resource, found: Observed, kinds: frozenset[str], name:
 
 def _project(site: Site, home: Project, found: Observed) -> dict[str, Any]:
     tags = sorted(foreign_tags(site, found.recorded(ProjectTags).tags))
-    said = {"name": home.name, "description": found.values["description"] or None, "tags": tags or None}
+    spec_fields = {"name": home.name, "description": found.values["description"] or None, "tags": tags or None}
     enabled = None if found.values["enabled"] else False
-    return {name: value for name, value in {**said, "enabled": enabled}.items() if value is not None}
+    return {name: value for name, value in {**spec_fields, "enabled": enabled}.items() if value is not None}
 
 
 def _without_words(site: Site, project_id: str) -> Iterator[str]:
@@ -131,23 +131,23 @@ def _assembled(
     for resource, observed in chosen:
         if isinstance(resource, SecurityGroupRules):
             continue
-        said = _said(resource)
+        spec_fields = _spec_fields(resource)
         if isinstance(resource, SecurityGroup):
             listed = rules[resource.name].rules if resource.name in rules else ()  # of the chosen rules
             own = [_plain(rule) for rule in listed if not is_made_by_neutron(rule, resource.name)]
-            said |= {"rules": own} if own else {}
+            spec_fields |= {"rules": own} if own else {}
             if resource.name == "default" and not own:
                 continue
-        reason = _ambiguity(resource, rules.get(resource.name), twins) or _why_not(resource, said)
+        reason = _ambiguity(resource, rules.get(resource.name), twins) or _why_not(resource, spec_fields)
         if reason:
             own_id = f" {observed.id}" if resource.key in twins else ""
             left.append(f"{resource.key}{own_id}: {reason}")
             continue
         section = section_of(type(resource))
         if section.many:
-            sections.setdefault(section.name, []).append(said)
+            sections.setdefault(section.name, []).append(spec_fields)
         else:
-            sections[section.name] = said
+            sections[section.name] = spec_fields
     order = [each.name for each in fields(Sections)]
     return Export(sections={name: sections[name] for name in order if name in sections}, unsaid=tuple(left))
 
@@ -167,14 +167,14 @@ def _ambiguity(resource: Resource, rules: SecurityGroupRules | None, twins: froz
     return f"it refers to {', '.join(sorted(map(str, wanted)))}, whose name is not unique" if wanted else ""
 
 
-def _why_not(resource: Resource, said: dict[str, Any]) -> str:
+def _why_not(resource: Resource, spec_fields: dict[str, Any]) -> str:
     """Return why a spec cannot contain a resource; empty if it can."""
     if resource.kind == "stack":
         return f"only Heat stores its template: openstack stack template show {shlex.quote(resource.name)}"
     if resource.kind == "application_credential":
         return "only the file that it was written to holds its secret: declare it with its own clouds_yaml"
     section = section_of(type(resource))
-    alone = {"name": "x", section.name: [said] if section.many else said}
+    alone = {"name": "x", section.name: [spec_fields] if section.many else spec_fields}
     try:
         spec_of(alone, "exported", Path())
     except SpecError as error:
@@ -182,7 +182,7 @@ def _why_not(resource: Resource, said: dict[str, Any]) -> str:
     return ""
 
 
-def _said(resource: Resource) -> dict[str, Any]:
+def _spec_fields(resource: Resource) -> dict[str, Any]:
     """Return a resource's fields as a spec would declare them, without defaults and without its project."""
     values = {each.name: (getattr(resource, each.name), each.default) for each in fields(resource) if each.init}
     return {

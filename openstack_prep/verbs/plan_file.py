@@ -132,9 +132,9 @@ def content_of(spec: Path) -> bytes:
 
 def _seen_from(path: Path, spec: Path) -> str:
     """Return a spec's path relative to the plan's folder if one of the two folders contains the other."""
-    here, there = path.resolve().parent, spec.resolve()
-    if here in there.parents or there.parent in here.parents:
-        return os.path.relpath(there, here)
+    plan_folder, spec_path = path.resolve().parent, spec.resolve()
+    if plan_folder in spec_path.parents or spec_path.parent in plan_folder.parents:
+        return os.path.relpath(spec_path, plan_folder)
     return spec.name  # a path through a common ancestor would contain directories of this machine
 
 
@@ -181,16 +181,16 @@ class SavedPlan:
         """
         saved = self.content.spec
         places = [given] if given else [self.path.parent / saved.path, Path(Path(saved.path).name)]
-        there = [each for each in places if each.is_file()]
-        for each in there:
+        existing = [each for each in places if each.is_file()]
+        for each in existing:
             if digest(each.read_bytes(), self.salt) == saved.content:
                 return each
         made_from = f"was created from spec {saved.name} ({saved.path})"
-        if not there:
+        if not existing:
             what = f"{made_from}, but {' and '.join(map(str, dict.fromkeys(places)))} does not exist"
             command = f"openstack-prep apply --plan {self.path} SPEC"
             raise PlanRefused([Mistake(str(self.path), what, f"pass the spec: {command}")])
-        what = f"{made_from}, but {there[0]} is a different spec, or has changed since"
+        what = f"{made_from}, but {existing[0]} is a different spec, or has changed since"
         raise PlanRefused([Mistake(str(self.path), what, f"pass the spec that it was created from, or {AGAIN}")])
 
     def check_cloud(self, cloud: Cloud) -> None:

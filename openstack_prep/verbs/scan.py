@@ -69,9 +69,9 @@ def everything(
     """
     kinds = tuple(kinds)
     by_id = {site.find_project_id(home): home for home in reversed(homes)}  # of two names of one project, the first
-    there = [home for project_id, home in reversed(by_id.items()) if project_id is not None]
+    unique_homes = [home for project_id, home in reversed(by_id.items()) if project_id is not None]
     inner = [kind for kind in kinds if kind.in_each_project]
-    looks = [*product(inner, there), *((kind, None) for kind in kinds if not kind.in_each_project)]
+    looks = [*product(inner, unique_homes), *((kind, None) for kind in kinds if not kind.in_each_project)]
     with ThreadPoolExecutor(jobs) as pool:
         found = list(pool.map(lambda look: _scan(site, *look), looks))
     for (kind, _), standing in zip(looks, found, strict=True):

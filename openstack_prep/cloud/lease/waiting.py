@@ -116,7 +116,7 @@ class _Wait:
     def take(self) -> Held:
         """Return the lease; raises LeaseHeld, Vanished, CloudError."""
         group = self.sight.group or self._first()
-        ends, swaps, told = time.monotonic() + self.timeout, 0, False
+        ends, swaps, reported = time.monotonic() + self.timeout, 0, False
         while True:
             why = self._in_the_way(group.text)
             if not why:
@@ -130,9 +130,9 @@ class _Wait:
             self.untouched = False
             if why and time.monotonic() >= ends:
                 raise LeaseHeld(f"{why}; wait until it ends, or, if that run is dead: openstack-prep unlock SPEC")
-            if why and not told:
+            if why and not reported:
                 _log.warning("%s; waiting", why)
-                told = True
+                reported = True
             time.sleep(POLL if why else random.uniform(0, 0.1))
             try:
                 group = group.again()

@@ -156,13 +156,13 @@ class AddressPool(PoolFields):
             return
         listed = queries.ports_in_subnet(site, room.id)
         # an address of two pools is reported as an overlap
-        told = [each for each in self.neighbours.pools if each.subnet == self.subnet and each.name != self.name]
+        same_subnet = [each for each in self.neighbours.pools if each.subnet == self.subnet and each.name != self.name]
         mine = {port.id for port in kept}
         held = {ip_address(text): port for port in listed for text in addresses_of(port, room.id)}
         passing: dict[str, list[Range]] = defaultdict(list)
         for address, port in sorted(held.items(), key=lambda each: int(each[0])):
             others = port.id not in mine and address != room.gateway
-            if not others or not self.has(address) or any(each.has(address) for each in told):
+            if not others or not self.has(address) or any(each.has(address) for each in same_subnet):
                 continue
             if site.mark.owns(port.description):
                 passing[port.name.removesuffix(f"-{address}")].append(Range(address, address))

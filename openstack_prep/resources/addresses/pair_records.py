@@ -53,8 +53,8 @@ class Share:
     def missing(self) -> list[str]:
         """The wanted blocks that the port lacks."""
         mac = self.mac or self.port.mac_address.lower()
-        there = {_pair(each) for each in self.port.allowed_address_pairs}
-        return sorted(each for each in self.wanted if (each, mac) not in there)
+        present = {_pair(each) for each in self.port.allowed_address_pairs}
+        return sorted(each for each in self.wanted if (each, mac) not in present)
 
     @property
     def right(self) -> bool:

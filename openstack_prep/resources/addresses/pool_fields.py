@@ -89,8 +89,8 @@ class PoolFields(ByTenant):
         """Return the addresses that still need a port of this pool."""
         if self.reserve == "outside":
             return []
-        there = {each for port in kept for each in addresses_of(port, room.id if room else None)}
-        return [text for each in self.ranges for address in each if (text := str(address)) not in there]
+        reserved = {each for port in kept for each in addresses_of(port, room.id if room else None)}
+        return [text for each in self.ranges for address in each if (text := str(address)) not in reserved]
 
     def going(self, room: Room, kept: Iterable[PortRecord]) -> list[PortRecord]:
         """Return the ports of this pool whose address no longer belongs to the pool."""

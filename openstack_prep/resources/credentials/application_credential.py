@@ -190,9 +190,9 @@ class ApplicationCredential(CredentialFields):
         return self._renew(site, None, ())
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        there = observed.recorded(Credentials)
-        live = there.live
-        left = [each for each in there.mine if each != live and each.id != there.kept]
+        credentials = observed.recorded(Credentials)
+        live = credentials.live
+        left = [each for each in credentials.mine if each != live and each.id != credentials.kept]
         if live is None or ends.ended(live.expires_at) or RENEWED.intersection(change.field for change in changes):
             return self._renew(site, live, left)
         self._drop(site.tenant(self.owner), left)
@@ -257,9 +257,9 @@ class ApplicationCredential(CredentialFields):
 
     def delete(self, site: Site, observed: Observed) -> None:
         """Delete the entry first: a credential without an entry is found again by its ownership tag."""
-        there = observed.recorded(Credentials)
-        if there.live or there.begun:
+        credentials = observed.recorded(Credentials)
+        if credentials.live or credentials.begun:
             clouds_yaml.drop(self.file, self.cloud)
-        self._drop(self._holder(site)[0], there.mine)
-        if there.keeps_one:
+        self._drop(self._holder(site)[0], credentials.mine)
+        if credentials.keeps_one:
             clouds_yaml.drop(self.file, self.old_entry)

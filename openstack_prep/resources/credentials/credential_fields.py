@@ -89,16 +89,21 @@ class CredentialFields(InCloudsYaml):
 
         Its secret is missing, or a new credential replaces it. A ``lifetime`` and a rotation allow the replacement.
         """
-        there = observed.recorded(Credentials)
-        lost = ", ".join(f"{each.name} ({each.id})" for each in there.lost)
+        credentials = observed.recorded(Credentials)
+        lost = ", ".join(f"{each.name} ({each.id})" for each in credentials.lost)
         if lost:
             yield Loss.about(
                 self.key,
                 f"{lost} would be deleted because its secret is missing from {self.clouds_yaml}, and {DEPENDS}",
                 f"copy the entry {self.cloud} from where the spec was applied, or allow the deletion (--allow-replace)",
             )
-        if there.live and observed.ours and not there.keeps_one and not ends.ended(there.live.expires_at):
-            yield from self._renewals(there.live, observed, there.role_changes)
+        if (
+            credentials.live
+            and observed.ours
+            and not credentials.keeps_one
+            and not ends.ended(credentials.live.expires_at)
+        ):
+            yield from self._renewals(credentials.live, observed, credentials.role_changes)
 
     def _renewals(self, live: CredentialRecord, observed: Observed, role_changes: str) -> Iterable[Loss]:
         """Yield that a new credential would replace the one in use."""

@@ -37,8 +37,8 @@ def held_roles(site: Site, project: Resource | None) -> frozenset[str] | None:
     try:
         user_id = site.find_id(actor.user)
         declared = frozenset(each.role for each in actor.roles if isinstance(each, RoleAssignment))
-        there = _effective(site, user_id, project_id) if user_id and project_id else frozenset()
-        return implied_by(site, declared) | there
+        effective = _effective(site, user_id, project_id) if user_id and project_id else frozenset()
+        return implied_by(site, declared) | effective
     except NotAllowed:  # only administrators may ask
         return None
 

@@ -192,11 +192,11 @@ class CloudsEntry(InCloudsYaml):
             auth = entry.get("auth") if isinstance(entry, dict) and entry.get(OWNER) == site.mark.spec else None
             if not isinstance(auth, dict) or auth.get(AUTH["auth_url"]) != auth_url:
                 continue
-            said: dict[str, Any] = {
+            given: dict[str, Any] = {
                 field: auth.get(key) for field, key in AUTH.items() if field != "password" and auth.get(key)
             }
-            if (said.get("project"), said.get("project_domain", DEFAULT_DOMAIN)) in homes and "user" in said:
-                declared = cls(path=str(path), cloud=cloud, **said)
+            if (given.get("project"), given.get("project_domain", DEFAULT_DOMAIN)) in homes and "user" in given:
+                declared = cls(path=str(path), cloud=cloud, **given)
                 yield declared, declared._observed(site, entry)
 
     def _observed(self, site: Site, found: Mapping[str, Any]) -> Observed:

@@ -36,7 +36,7 @@ class Waiting:
         self.heat, self.path, self.tell = heat, path, tell
         self.until = 0.0  # since the epoch
         self.silent_until: float | None = time.monotonic() + (PATIENCE if patience is None else patience)
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
         self.faults: dict[str, tuple[str, str]] = {}  # action and reason, by place
         self.rolling_back = False
         self.read = -EVENTS  # when
@@ -85,12 +85,12 @@ class Waiting:
         inner = [
             place for place in sorted(self.faults) if not any(each.startswith(f"{place}.") for each in self.faults)
         ]
-        told = [f"{place}: {self.faults[place][1]}" for place in inner]
-        own = [each for each in told if not each.endswith(CANCELLED)]
-        said = "; ".join(own or told) or stack["stack_status_reason"]
+        reasons = [f"{place}: {self.faults[place][1]}" for place in inner]
+        own = [each for each in reasons if not each.endswith(CANCELLED)]
+        reason = "; ".join(own or reasons) or stack["stack_status_reason"]
         name, status = stack["stack_name"], stack["stack_status"]
         raise ResourceFailed(
-            f"stack {name} ({stack['id']}) is {status}: {said}; fix the cause and run this command again"
+            f"stack {name} ({stack['id']}) is {status}: {reason}; fix the cause and run this command again"
         )
 
     def _read_events(self) -> None:
@@ -103,9 +103,9 @@ class Waiting:
         above = {each["physical_resource_id"]: each for each in listed if not _of_a_stack(each)}
         stacks = {word for each in listed for word in _stack(each)}
         for each in sorted(events, key=lambda event: str(event["event_time"])):
-            if each["id"] in self.told:
+            if each["id"] in self.reported:
                 continue
-            self.told.add(each["id"])
+            self.reported.add(each["id"])
             if not _of_a_stack(each):
                 self._note(each, _place(each, above), container=each["physical_resource_id"] in stacks)
             elif each["resource_status"] == "ROLLBACK_IN_PROGRESS":

@@ -82,9 +82,9 @@ def wants(resources: Iterable[Raw], root: str, flavors: Sequence[Raw]) -> list[W
     return found
 
 
-def difference(wanted: Sequence[Want], there: Mapping[str, Sequence[Need]]) -> Need:
+def difference(wanted: Sequence[Want], existing: Mapping[str, Sequence[Need]]) -> Need:
     """Return what is needed besides what exists; resources of the same shape that exist can grow in place."""
-    left = {each: list(costs) for each, costs in there.items()}
+    left = {each: list(costs) for each, costs in existing.items()}
     members = Counter(each.group for each in wanted if each.group)
     found: Counter[str] = Counter()
     for each in wanted:

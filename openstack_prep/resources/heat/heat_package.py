@@ -95,9 +95,9 @@ def read(template: str, environments: Sequence[str]) -> Package:
             files |= more
             environment = template_utils.deep_update(environment, added)
     except (OSError, ValueError, TypeError, AttributeError, exc.BaseException) as error:
-        said = " ".join(str(getattr(error, "reason", None) or error).split())
+        reason = " ".join(str(getattr(error, "reason", None) or error).split())
         raise ConfigError(
-            f"{reading}: {where} cannot be read: {said}; correct the file, or choose another one"
+            f"{reading}: {where} cannot be read: {reason}; correct the file, or choose another one"
         ) from error
     return _as_seen_from(utils.base_url_for_url(url) + "/", Package(parsed, files, environment))
 

@@ -36,8 +36,8 @@ def mistakes(declared: Mapping[str, Raw], given: Raw) -> Iterator[Found]:
     """Yield what is wrong with the given values; hidden values are never shown."""
     for name in sorted(given.keys() - declared.keys()):
         close = difflib.get_close_matches(name, declared, n=1)
-        there = f"the template has {', '.join(sorted(declared)) or 'none'}"
-        yield f"parameters: the template has no parameter {name}", f"did you mean {close[0]}?" if close else there
+        hint = f"the template has {', '.join(sorted(declared)) or 'none'}"
+        yield f"parameters: the template has no parameter {name}", f"did you mean {close[0]}?" if close else hint
     for name, schema in declared.items():
         if name in given:
             hidden = schema.get("hidden") in (True, "true")

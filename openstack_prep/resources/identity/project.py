@@ -250,10 +250,10 @@ def contents(site: Site, project_id: str) -> Iterator[tuple[str, list[dict[str, 
     """Yield the resources that a deletion of the project would orphan, by plural."""
     admin = site.admin
     # only administrators may look into other projects
-    there: Values = {} if project_id == admin.project_id else {"all_tenants": True, "project_id": project_id}
-    yield "servers", admin.compute.list("/servers", "servers", **there)
+    filters: Values = {} if project_id == admin.project_id else {"all_tenants": True, "project_id": project_id}
+    yield "servers", admin.compute.list("/servers", "servers", **filters)
     if admin.has("block-storage"):
-        yield "volumes", admin.volume.list("/volumes", "volumes", **there)
+        yield "volumes", admin.volume.list("/volumes", "volumes", **filters)
     yield "images", admin.image.list("/images", "images", owner=project_id)
     for plural in ("networks", "routers", "floatingips"):
         yield plural, admin.network.list(f"/{plural}", plural, project_id=project_id)

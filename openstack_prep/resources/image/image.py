@@ -135,8 +135,8 @@ class Image(ImageFields):
         """Return the declared projects that are members and have answered the invitation."""
         if not self.shared_with:
             return frozenset()
-        said = image_members.answers(site, image)
-        decided = {project_id for project_id, answer in said.items() if answer != "pending"}
+        answers = image_members.answers(site, image)
+        decided = {project_id for project_id, answer in answers.items() if answer != "pending"}
         return frozenset(each.name for each in self.members() if site.find_id(each) in decided)
 
     def _sum(self, image: ImageRecord) -> str | None:
@@ -201,8 +201,8 @@ class Image(ImageFields):
         image = observed.recorded(Family).image
         if not (seals := _seals(image)):
             raise ResourceFailed(f"image {image.id} has no checksum in Glance; upload the image again")
-        said = {SPEC: site.mark.spec, NAME: self.name} | seals
-        image = glance.patch(site, image, [glance.operation(name, value) for name, value in said.items()])
+        properties = {SPEC: site.mark.spec, NAME: self.name} | seals
+        image = glance.patch(site, image, [glance.operation(name, value) for name, value in properties.items()])
         return self._observed(site, image, [image])
 
     def delete(self, site: Site, observed: Observed) -> None:

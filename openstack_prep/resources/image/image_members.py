@@ -22,9 +22,9 @@ def answers(site: Site, image: ImageRecord) -> dict[str, str]:
 
 def share(site: Site, image: ImageRecord, project_ids: Iterable[str]) -> None:
     """Make projects members and accept on their behalf; a rejection by a member is kept."""
-    said, path = answers(site, image), f"/images/{image.id}/members"
+    member_answers, path = answers(site, image), f"/images/{image.id}/members"
     for project_id in project_ids:
-        if project_id not in said:
+        if project_id not in member_answers:
             site.admin.image.post(path, {"member": project_id})
-        if said.get(project_id, "pending") == "pending":
+        if member_answers.get(project_id, "pending") == "pending":
             site.admin.image.put(f"{path}/{project_id}", {"status": "accepted"})

@@ -84,8 +84,8 @@ def _take_away(maker: Cloud, image_id: str, error: PrepError) -> None:
     try:
         maker.image.delete(f"/images/{image_id}")
     except CloudError as left:
-        said = f"image {image_id} could not be deleted: {left}; run the command again, which deletes it first"
-        raise PrepError(f"{error}; {said}") from error
+        message = f"image {image_id} could not be deleted: {left}; run the command again, which deletes it first"
+        raise PrepError(f"{error}; {message}") from error
 
 
 def _maker(image: ImageFields, site: Site) -> tuple[Cloud, dict[str, str]]:

@@ -150,10 +150,10 @@ class Import:
 
     def _failure(self, image_id: str, task: Values) -> str:
         """Return Glance's reason for a failure; it may repeat the URL in full."""
-        said = str(task.get("message") or "no reason given").replace(self.source, shown(self.source))
+        reason = str(task.get("message") or "no reason given").replace(self.source, shown(self.source))
         origin = f" (task {task['id']}, request {task.get('request_id')})" if task else ""
         return (
-            f"image {image_id}: Glance cannot import {shown(self.source)}: {said}{origin}; check that Glance can "
+            f"image {image_id}: Glance cannot import {shown(self.source)}: {reason}{origin}; check that Glance can "
             "reach the URL and that disk_format matches its content, or remove import_method"
         )
 

@@ -158,13 +158,13 @@ class Router(NetworkResource[RouterRecord]):
         return self.update(site, observed, [Change(name, None, None) for name in LATER if name in self.desired()])
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        there = observed.values["interfaces"]
+        present = observed.values["interfaces"]
         own = [change for change in changes if change.field not in LATER]
         if own:
             observed = super().update(site, observed, own)
         cloud, _ = self.maker(site)
         for name, subnet in sorted(self._subnets().items()):
-            if name not in there:
+            if name not in present:
                 interface = {"subnet_id": site.id(subnet)}
                 cloud.network.put(f"/routers/{observed.id}/add_router_interface", interface, once=True)
         if any(change.field == "routes" for change in changes):

@@ -139,8 +139,8 @@ class SecurityGroupRules(ByTenant):
         names = {group.id: group.name for group in groups}
         for group in groups:
             rules = group.security_group_rules
-            said = (declared_rule(rule, group.id, names, Mark.strip(rule.description)) for rule in rules)
-            declared = cls(name=group.name, rules=tuple(filter(None, said)), **cls.placing(owner))
+            declarations = (declared_rule(rule, group.id, names, Mark.strip(rule.description)) for rule in rules)
+            declared = cls(name=group.name, rules=tuple(filter(None, declarations)), **cls.placing(owner))
             marked = any(site.mark.owns(rule.description) for rule in rules)
             yield declared, replace(declared._observed(site, group), ours=marked)
 

@@ -104,8 +104,8 @@ class Stack(Inputs):
             values["parameters"] = self.package.visible({k: v for k, v in given.items() if k not in self.hidden})
             if not record.in_progress and not record.deleting:
                 record = self._foresee(site, record, values, ours)
-        said = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " has lost its port")
-        values["missing"] = frozenset(f"{place} {record.missing[place].id}{what}" for place, what in said.items())
+        conditions = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " has lost its port")
+        values["missing"] = frozenset(f"{place} {record.missing[place].id}{what}" for place, what in conditions.items())
         values["pending"] = frozenset(map(str, record.preview))
         return Observed(
             id=raw["id"],

@@ -142,11 +142,11 @@ class Inputs(ByTenant, Adoptable):
     def _answers(self, context: Context) -> Raw | None:
         """Return its parameters, completed with the values that other resources of the spec provide."""
         mine = (each for each in context.declared(OnStack) if each.stack_key == self.key)
-        told = {name: value for each in mine for name, value in each.tells_its_stack(context).items()}
-        if not told or isinstance(self.package, PrepError):
+        provided = {name: value for each in mine for name, value in each.tells_its_stack(context).items()}
+        if not provided or isinstance(self.package, PrepError):
             return self.parameters
         asked = self.package.parameters.keys() - self.given.keys() - self.package.hidden
-        return {**(self.parameters or {}), **{name: value for name, value in told.items() if name in asked}}
+        return {**(self.parameters or {}), **{name: value for name, value in provided.items() if name in asked}}
 
     def needs(self) -> Iterable[Key]:
         return (*super().needs(), *(each.key for each in (*self.after, *self.uses())))

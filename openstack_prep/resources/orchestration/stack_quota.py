@@ -108,23 +108,23 @@ def _need(site: Site, stack: Inputs, observed: Observed | None) -> Need:
     except Refused as error:
         site.note(stack.key, f"not checked against the quotas: {error}")
         return {}
-    there = standing(record.stack, record.missing, record.preview) if record else {}
-    return heat_need.difference(wants, there)
+    existing = standing(record.stack, record.missing, record.preview) if record else {}
+    return heat_need.difference(wants, existing)
 
 
 def _shortages(site: Site, stack: Inputs, needs: Mapping[Key, Need]) -> Iterator[Mistake]:
     """Yield each quota that the stacks exceed together; ``stack`` is any of them."""
     declared = stack.quota.desired() if stack.quota else {}
     total = heat_need.together(needs.values())
-    for name, there in _quotas(site, stack, total).items():
+    for name, quota in _quotas(site, stack, total).items():
         number = total[name]
-        there = Quotum(declared.get(name, there.limit), there.used)
-        if there.allows(number):
+        quota = Quotum(declared.get(name, quota.limit), quota.used)
+        if quota.allows(number):
             continue
         users = [key for key, need in needs.items() if need.get(name)]
-        left = f"{there.limit} are allowed" if name in EACH else f"{there.left} are left of {there.limit}"
+        left = f"{quota.limit} are allowed" if name in EACH else f"{quota.left} are left of {quota.limit}"
         word = "needs" if len(users) == 1 else "need together"
-        enough = there.used + number
+        enough = quota.used + number
         field = f"raise quota.{name} in the spec to {enough}"
         project = stack.owner.name if stack.owner else site.admin.project_id
         command = f"raise the quota: {shlex.join(quota_stores.set_command(name, enough, project))}"
@@ -149,4 +149,4 @@ def _quotas(site: Site, stack: Inputs, total: Need) -> dict[str, Quotum]:
             )
             continue
         found |= {name: quota_stores.quotum(name, answer) for name in names}
-    return {name: there for name in total if (there := found.get(name)) is not None}
+    return {name: quota for name in total if (quota := found.get(name)) is not None}
