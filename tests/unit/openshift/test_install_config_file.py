@@ -154,9 +154,7 @@ def test_somebody_elses_file_is_left_alone(site: Site, make: Make, text: str) ->
     file = make()
     file.file.parent.mkdir()
     file.file.write_text(text)
-    assert refusals(site, file) == [
-        f"{file.path} exists and is not managed by this spec; choose another file, or remove this one"
-    ]
+    assert refusals(site, file) == [f"{file.path} is not of this spec; name another file, or remove it"]
     (step,) = planner.plan_destroy("lab", [file], observing.observe(site, [file]))
     assert step.action is Action.KEEP
 
@@ -168,9 +166,7 @@ def test_somebody_elses_copy_is_left_alone(site: Site, make: Make, used: bool) -
     if used:
         eaten(file)
     file.kept.write_text("mine\n")
-    assert refusals(site, file) == [
-        f"{file.kept} exists and is not managed by this spec; choose another file, or remove this one"
-    ]
+    assert refusals(site, file) == [f"{file.kept} is not of this spec; name another file, or remove it"]
     plan = planner.plan_destroy("lab", [file], observing.observe(site, [file]))
     executor.run(plan, site).raise_for_failures()
     assert file.kept.read_text() == "mine\n"
@@ -237,9 +233,7 @@ def test_somebody_elses_copy_without_the_file_is_left(site: Site, make: Make) ->
     file = make()
     file.kept.parent.mkdir()
     file.kept.write_text("theirs: true\n")
-    assert refusals(site, file) == [
-        f"{file.kept} exists and is not managed by this spec; choose another file, or remove this one"
-    ]
+    assert refusals(site, file) == [f"{file.kept} is not of this spec; name another file, or remove it"]
     assert not list(planner.plan_destroy("lab", [file], observing.observe(site.fresh(), [file])))
 
 

@@ -236,9 +236,7 @@ def test_what_another_wrote_is_not_overwritten(heat: Heat, site: Site, make: Mak
     path = Path(make().directory) / "cluster.yml"
     path.parent.mkdir()
     path.write_text("nodes: []\n")
-    assert refusals(site, make()) == [
-        f"rke_cluster/a: {path} exists and is not managed by this spec; choose another directory, or remove the file"
-    ]
+    assert refusals(site, make()) == [f"rke_cluster/a: {path} is somebody else's; name another directory, or remove it"]
 
 
 def test_outputs_that_do_not_do(heat: Heat, site: Site, make: Make) -> None:

@@ -117,7 +117,7 @@ def test_a_bundle_in_the_home_and_one_that_is_a_certificate_itself(home: Path) -
 def test_an_entry_that_is_no_mapping(home: Path, entry: str) -> None:
     path = home / "work" / "clouds.yaml"
     path.write_text(f"clouds:\n  lab: {entry}\n")
-    assert told() == [f"error {path}: entry 'lab' is not a mapping"]
+    assert told() == [f"error {path}: the entry 'lab' is not a mapping"]
 
 
 def test_a_profile_must_stand_in_a_file(home: Path) -> None:

@@ -76,7 +76,7 @@ def test_a_provider_network_needs_no_floating_ip() -> None:
     [
         ({"gone": True}, f"no port of this project is named {ID}-api-port"),
         ({"tags": []}, f"does not carry the tag {TAG}; destroy would leave it; openstack port set --tag {TAG} id-of"),
-        ({"tags": ["openshiftClusterID=dev2-q9m4t"]}, "has the tag openshiftClusterID=dev2-q9m4t of another cluster"),
+        ({"tags": ["openshiftClusterID=dev2-q9m4t"]}, "carries openshiftClusterID=dev2-q9m4t: another cluster's"),
         ({"admin_state_up": False}, "10.0.0.5 is switched off; openstack port set --enable id-of-api-port"),
     ],
 )
