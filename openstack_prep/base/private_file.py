@@ -78,7 +78,7 @@ def _replace(path: Path, text: str, prepare: Callable[[Path, int], None]) -> Non
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        _take_the_place(name, path)
+        _replace_file(name, path)
     except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
@@ -87,7 +87,7 @@ def _replace(path: Path, text: str, prepare: Callable[[Path, int], None]) -> Non
         raise
 
 
-def _take_the_place(name: str, path: Path) -> None:
+def _replace_file(name: str, path: Path) -> None:
     """Rename a file, or write into the target if a container has it mounted, as it has /etc/hosts."""
     try:
         os.replace(name, path)

@@ -38,7 +38,7 @@ from openstack_prep.core.observing import JOBS as JOBS
 from openstack_prep.core.observing import going_ids, observe
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.core.run import Run
-from openstack_prep.core.twin import latecomers
+from openstack_prep.core.twin import late_twins
 
 ATTEMPTS = 5
 REFUSED = (400, 404, 410)
@@ -121,18 +121,18 @@ class _Run:
                 ended, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in ended:
                     self._note(future.result(), order)
-            late = [self._carry_out(step) for step in self._latecomers()]
+            late = [self._carry_out(step) for step in self._late_twins()]
         done = (*(self.results[key] for key in steps), *late)
         return Report(done, time.monotonic() - started, self.interrupt)
 
-    def _latecomers(self) -> list[Step]:
+    def _late_twins(self) -> list[Step]:
         """Return the deletions of unused twins that have appeared since the list that followed a creation."""
         done = [each.step for each in self.results.values() if each.status is Status.DONE]
         made = [step.resource for step in done if step.action is Action.CREATE and step.resource.can_have_twins]
         if self.stop.is_set():
             return []
         try:
-            late = latecomers(self.site, made)
+            late = late_twins(self.site, made)
         except CloudError as error:  # all steps are done; the next plan reads the cloud again
             _log.debug("cannot list duplicates again at the end of the run", exc_info=error)
             return []
@@ -207,7 +207,7 @@ class _Run:
                     self.tell(Event(step, "again"))
                 if again or step.decided_later or (step.action is Action.CREATE and self.in_company.is_set()):
                     site = self.site.fresh()
-                    now = self._look_again(step, site)
+                    now = self._decide_again(step, site)
                 decided = decided or now
                 try:
                     observed = self._act(now, site)
@@ -215,13 +215,13 @@ class _Run:
                     self.in_company.set()
                     raise
                 except CloudError as error:
-                    if error.status in REFUSED and self._has_moved(now):
+                    if error.status in REFUSED and self._was_overtaken(now):
                         raise Overtaken(str(error), retryable=True) from error
                     raise
                 return decided, observed
         raise AssertionError("unreachable")  # pragma: no cover
 
-    def _has_moved(self, step: Step) -> bool:
+    def _was_overtaken(self, step: Step) -> bool:
         """Whether a request was refused because a concurrent run has done some of the work.
 
         Then the step's dependencies are read again, and its remaining work is decided again.
@@ -235,12 +235,12 @@ class _Run:
             found = observe(site, needed)
             moved = any(each.key not in found or site.known[each.key].id != found[each.key].id for each in needed)
             site.known.update(found)
-            left = self._look_again(step, site)
+            left = self._decide_again(step, site)
         except PrepError:
             return False
         return moved or (left.action, left.changes) != (step.action, step.changes)
 
-    def _look_again(self, step: Step, site: Run) -> Step:
+    def _decide_again(self, step: Step, site: Run) -> Step:
         """Decide again from the current state; raises PlanRefused for changes that the plan did not show."""
         observed = observe(site, [step.resource]).get(step.key)
         if step.action is Action.DELETE:

@@ -102,7 +102,7 @@ def result_line(result: Result, width: int) -> str:
     elif result.step.action is Action.DELETE:
         details = f"address {address}" if (address := address_of(result.step)) else ""
     elif result.observed is not None:
-        details = "  ".join([*_told(result.observed), *_before(result.step)])
+        details = "  ".join([*_outputs(result.observed), *_before(result.step)])
     return f"{mark:>3} {result.step!s:<{width}}  {details}".rstrip()
 
 
@@ -150,7 +150,7 @@ def observed_data(observed: Observed | None) -> Values | None:
     return {"id": observed.id, "ours": observed.ours, "outputs": dict(observed.outputs)}
 
 
-def _told(observed: Observed) -> Iterable[str]:
+def _outputs(observed: Observed) -> Iterable[str]:
     """Yield the id and other useful outputs."""
     yield observed.id
     worth_showing = ((name, value) for name, value in observed.outputs.items() if value not in observed.id)
@@ -167,7 +167,7 @@ def observed_table(found: Mapping[Key, Observed | None]) -> str:
     for key, observed in found.items():
         words = ["-"]
         if observed is not None:
-            words = [*_told(observed), *(() if observed.ours else ("(not managed by this spec)",))]
+            words = [*_outputs(observed), *(() if observed.ours else ("(not managed by this spec)",))]
         lines.append(f"{names[key]:<{width}}  {'  '.join(words)}")
     return "\n".join(lines)
 

@@ -63,7 +63,7 @@ def settle(key: Key, mine: str, look: Callable[[], Observed | None], remove: Cal
         time.sleep(PAUSE)
 
 
-def latecomers(site: Run, made: Sequence[Resource]) -> list[tuple[Resource, Observed, Observed]]:
+def late_twins(site: Run, made: Sequence[Resource]) -> list[tuple[Resource, Observed, Observed]]:
     """Return the resources that this run created and kept and that have an unused twin since.
 
     An interrupted run may have requested the twin, or a run that will find the kept one and yield.

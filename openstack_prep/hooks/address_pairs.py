@@ -81,7 +81,7 @@ def to_sync(
     for note in found.notes if found else ():
         tell(note)
     if isinstance(wanted, Sync):
-        return _by_words(wanted, found, tell)
+        return _spec_of_sync(wanted, found, tell)
     spec = wanted if isinstance(wanted, Spec) else load_spec(wanted, SECTIONS)
     return _of_spec(cloud.authenticate(), spec, found, only, tell)
 
@@ -90,7 +90,9 @@ def _of_spec(
     cloud: Cloud, spec: Spec, found: kubernetes.Services | None, only: str | None, tell: Callable[[str], None]
 ) -> Spec:
     concerned = [each for each in spec.resources if isinstance(each, AddressPairs | AddressPool)]
-    meant = _meant(spec.name, [each for each in concerned if isinstance(each, AddressPairs)], only, found is not None)
+    meant = _selected_pairs(
+        spec.name, [each for each in concerned if isinstance(each, AddressPairs)], only, found is not None
+    )
     for each in concerned:
         if each.project not in (None, cloud.project_name):
             where = (
@@ -104,14 +106,14 @@ def _of_spec(
         for pairs in (each for each in here if isinstance(each, AddressPairs) and each.name in meant):
             used = None
             if found is not None and pairs.pools:
-                used = _taken(found, [one for name in pairs.pools for one in pools.get(name, ())], tell)
+                used = _service_addresses(found, [one for name in pairs.pools for one in pools.get(name, ())], tell)
             made.append(pairs.resolve_among(here, used, alone=True))
     except SpecError as error:
         raise SpecError(spec.placed(error.mistakes)) from None
     return Spec(spec.name, tuple(made), places=spec.places, checked=True)
 
 
-def _meant(spec: str, pairs: Sequence[AddressPairs], only: str | None, by_services: bool) -> list[str]:
+def _selected_pairs(spec: str, pairs: Sequence[AddressPairs], only: str | None, by_services: bool) -> list[str]:
     """Return the names of the pairs to synchronise; with Services, those of the cluster that they belong to."""
     known = [each.name for each in pairs]
     pooled = [each.name for each in pairs if each.pools and only in (None, each.name)]
@@ -134,7 +136,7 @@ def _meant(spec: str, pairs: Sequence[AddressPairs], only: str | None, by_servic
     return [name for name in known if only in (None, name)]
 
 
-def _by_words(wanted: Sync, found: kubernetes.Services | None, tell: Callable[[str], None]) -> Spec:
+def _spec_of_sync(wanted: Sync, found: kubernetes.Services | None, tell: Callable[[str], None]) -> Spec:
     ways: Values = {way: getattr(wanted, way) for way in ("stack", "tag", "security_group", "ports")}
     given = {way: value for way, value in ways.items() if value}
     mistakes = []
@@ -157,7 +159,7 @@ def _by_words(wanted: Sync, found: kubernetes.Services | None, tell: Callable[[s
     if mistakes:
         raise SpecError(mistakes)
     if found is not None:
-        addresses += sorted(_taken(found, ranges.read(within), tell))
+        addresses += sorted(_service_addresses(found, ranges.read(within), tell))
     of_network = (wanted.network,) if wanted.network else ()
     name = wanted.name or "-".join(["sync", *itertools.chain(*given.items()), *of_network])
     given = {way: tuple(value) if way == "ports" else value for way, value in given.items()}
@@ -176,7 +178,9 @@ def _read(where: str, texts: Iterable[str], mistakes: list[Mistake]) -> list[str
     return read
 
 
-def _taken(found: kubernetes.Services, within: Sequence[Range], tell: Callable[[str], None]) -> frozenset[str]:
+def _service_addresses(
+    found: kubernetes.Services, within: Sequence[Range], tell: Callable[[str], None]
+) -> frozenset[str]:
     """Return the addresses of Services within some ranges, and report the others.
 
     Otherwise a user who may create Services could have the gateway's address allowed on all nodes.

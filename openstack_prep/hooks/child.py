@@ -55,11 +55,11 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
         if process is not None and number != signal.SIGINT:
             process.send_signal(number)
 
-    with _hearing(hear):
+    with _signals_to(hear):
         process = _started(command, environment)
         for number in [each for each in heard if each != signal.SIGINT]:  # while it was being started
             process.send_signal(number)
-        code = _waited_for(process)
+        code = _wait(process)
     return code if code >= 0 else exit_code(-code)
 
 
@@ -75,7 +75,7 @@ def _started(command: Sequence[str], environment: Mapping[str, str]) -> subproce
         raise NoSuchProgram(f"{command[0]}: cannot be run: {error.strerror}; {remedy}", NOT_EXECUTABLE) from error
 
 
-def _waited_for(process: subprocess.Popen[bytes]) -> int:
+def _wait(process: subprocess.Popen[bytes]) -> int:
     """Wait until it ends, and poll, because a signal may have reached another thread of this process."""
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -83,7 +83,7 @@ def _waited_for(process: subprocess.Popen[bytes]) -> int:
 
 
 @contextlib.contextmanager
-def _hearing(hear: Callable[[int], None]) -> Iterator[None]:
+def _signals_to(hear: Callable[[int], None]) -> Iterator[None]:
     """Handle signals with a function; ignored signals, as with nohup, stay ignored for the program, too.
 
     Only the main thread can do this.

@@ -154,18 +154,18 @@ class Installation:
     def run(self, command: Sequence[str]) -> Outcome:
         """Run the installer, attach floating IPs that it does not attach itself, and repair what is left."""
         pool = ThreadPoolExecutor(1, thread_name_prefix="beside")
-        beside = pool.submit(self._beside)
+        beside = pool.submit(self._attach_in_parallel)
         try:
             code = child.run(command, self._environment)
         finally:
             self._ended.set()
         with contextlib.suppress(KeyboardInterrupt):  # a second signal: do not wait for a request that hangs
             pool.shutdown()
-        outcome = self._after(code)
+        outcome = self._repair(code)
         bug = beside.exception() if beside.done() else None
         return outcome if bug is None else replace(outcome, problem=_problem(bug))
 
-    def _beside(self) -> None:
+    def _attach_in_parallel(self) -> None:
         """Copy metadata.json as soon as it exists, then attach; retried until the installer has ended."""
         while (text := self.place.metadata_text()) is None or text == self._stale:
             if self._ended.wait(PAUSE):
@@ -174,7 +174,7 @@ class Installation:
         while not self._ended.is_set():
             try:
                 self.place.keep_metadata()
-                if self._by_us:
+                if self._own_attachments:
                     self._attach()
                 return
             except PrepError as error:
@@ -186,7 +186,7 @@ class Installation:
             self._ended.wait(AGAIN)
 
     @property
-    def _by_us(self) -> dict[str, str]:
+    def _own_attachments(self) -> dict[str, str]:
         """The floating IPs to attach while the installer runs: those that it does not attach itself."""
         cluster = self.scene.cluster if self.scene else None
         mine = {
@@ -197,7 +197,7 @@ class Installation:
         return {field: address for field, address, its in wished if address and address != its}
 
     def _attach(self) -> None:
-        spec = repairs_of(self._metadata(), **self._by_us)
+        spec = repairs_of(self._metadata(), **self._own_attachments)
         seconds = FOREVER if self.wishes.wait is None else self.wishes.wait
         wait_for_ports(self.cloud, spec, seconds, self._ended)
         report = api.apply(self.cloud, spec, lock_timeout=self.wishes.lock_timeout)
@@ -211,7 +211,7 @@ class Installation:
 
     # --- after ----------------------------------------------------------------------------
 
-    def _after(self, code: int) -> Outcome:
+    def _repair(self, code: int) -> Outcome:
         """Repair what is left, if there is a cluster; never raises for a failure."""
         text = self.place.metadata_text()
         if text is None or text == self._stale:

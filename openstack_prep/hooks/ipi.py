@@ -99,7 +99,7 @@ def ipi(
             raise ConfigError(
                 f"{given}; these options only apply to create cluster; for an existing cluster, run post-ipi"
             )
-        return _plainly(words, place, ready)
+        return _run_other_command(words, place, ready)
     release = words.release(ready.release if ready else None)
     if ready and wishes.ingress_floating_ip is None:
         wishes = wishes.with_ingress(ready.ingress_floating_ip)
@@ -108,7 +108,7 @@ def ipi(
     return run.run(words.words)
 
 
-def _plainly(words: Command, place: Folder, ready: Ready | None) -> Outcome:
+def _run_other_command(words: Command, place: Folder, ready: Ready | None) -> Outcome:
     """Run another command; it may need no cloud, so it gets our own environment if none is found."""
     try:
         variables = environment(place.cloud(), ready.clouds_file if ready else clouds_file())

@@ -105,7 +105,7 @@ class _Elsewhere:
     origin: str
 
     def place(self, where: Sequence[str | int]) -> str:
-        return self.said
+        return self.origin
 
     def part(self, where: Sequence[str | int]) -> Hashable:
         return tuple(where)

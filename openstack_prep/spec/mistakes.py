@@ -60,9 +60,9 @@ def mistake(document: Placed, error: Raw, within: Sequence[str | int] = ()) -> M
     if error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return Mistake(where, "is missing", "add it")
     if error["type"] in ("secret", "contradiction"):
-        return Mistake(where, *_parted(error["msg"]))
+        return Mistake(where, *_split(error["msg"]))
     message = str(error["ctx"]["error"]) if error["type"] == "value_error" else _plain(error["msg"])
-    what, remedy = _parted(message)
+    what, remedy = _split(message)
     shown = f"{_shown(error['input'])} " if loc else ""  # the mistake is about the whole resource
     return Mistake(where, f"{shown}{what}", remedy or _remedy(error))
 
@@ -92,7 +92,7 @@ def _remedy(error: Raw) -> str:
     return ""
 
 
-def _parted(text: str) -> tuple[str, str]:
+def _split(text: str) -> tuple[str, str]:
     what, _, remedy = text.partition("; ")
     return what, remedy
 

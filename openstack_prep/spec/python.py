@@ -42,9 +42,9 @@ def spec_from(wanted: object, name: str | None = None) -> Spec:
         if name is not None and name != wanted.name:
             what = f"name={name!r} differs from the name of the spec, {wanted.name!r}"
             raise SpecError([Mistake("name", what, "remove the argument name")])
-        return wanted if wanted.checked else _checked(wanted)
+        return wanted if wanted.checked else _normalised(wanted)
     resources = _listed(wanted)
-    unnamed = _checked(Spec("", tuple(resources)))
+    unnamed = _normalised(Spec("", tuple(resources)))
     return Spec(_name(unnamed.resources, name), unnamed.resources, warnings=unnamed.warnings, checked=True)
 
 
@@ -78,7 +78,7 @@ def _name(resources: Sequence[Resource], name: str | None) -> str:
     raise SpecError([Mistake("name", what, remedy)])
 
 
-def _checked(spec: Spec) -> Spec:
+def _normalised(spec: Spec) -> Spec:
     """Return the spec with every value normalised; raises SpecError that lists all errors."""
     from openstack_prep.kinds import KINDS
 
@@ -213,7 +213,7 @@ class _Plain:
             self.secrets[token] = (_dotted(where), value)
             return {"token": token}
         if is_dataclass(value) and not isinstance(value, type):
-            return {each.name: self.of(getattr(value, each.name), (*where, each.name)) for each in _given(value)}
+            return {each.name: self.of(getattr(value, each.name), (*where, each.name)) for each in _set_fields(value)}
         if isinstance(value, Mapping):
             return dict(self._pairs(value, where))
         if isinstance(value, WRITTEN_AS_TEXT):
@@ -242,7 +242,7 @@ class _Plain:
         self.mistakes.append(Mistake(f"{self.label}: {_dotted(where)}", what, "use a value that YAML can express"))
 
 
-def _given(made: Any) -> list[Field[Any]]:
+def _set_fields(made: Any) -> list[Field[Any]]:
     """Return the fields of a dataclass that differ from their default."""
     found = []
     for each in fields(made):

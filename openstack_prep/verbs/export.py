@@ -71,8 +71,8 @@ def export(
         site.known[home.key] = found
         unread: list[type[Resource]] = []
         standing = scan.everything(site, [home], EXPORTED, jobs=jobs, leave_out=unread.append)
-        unsaid = tuple(_unread(cloud, unread, frozenset(kinds)))
-        unsaid += tuple(_without_words(site, found.id)) if not kinds and name == "*" else ()
+        unsaid = tuple(_unreadable_kinds(cloud, unread, frozenset(kinds)))
+        unsaid += tuple(_undeclarable(site, found.id)) if not kinds and name == "*" else ()
     chosen = [each for each in standing if _is_chosen(*each, frozenset(kinds), name, tag)]
     described = _project(site, home, found) if not kinds and name == "*" else {"name": home.name}
     return _assembled(site.mark.spec, home, described, chosen, unsaid)
@@ -89,7 +89,7 @@ def _manager(site: Site, project: Observed) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def _unread(cloud: Cloud, unread: Iterable[type[Resource]], kinds: frozenset[str]) -> Iterator[str]:
+def _unreadable_kinds(cloud: Cloud, unread: Iterable[type[Resource]], kinds: frozenset[str]) -> Iterator[str]:
     """Yield which kinds the credentials in use may not read."""
     for kind in unread:
         if not kinds or kind.kind in kinds:
@@ -113,7 +113,7 @@ def _project(site: Site, home: Project, found: Observed) -> dict[str, Any]:
     return {name: value for name, value in {**spec_fields, "enabled": enabled}.items() if value is not None}
 
 
-def _without_words(site: Site, project_id: str) -> Iterator[str]:
+def _undeclarable(site: Site, project_id: str) -> Iterator[str]:
     """Yield resources of the project that no spec can declare."""
     for plural, rows in contents(site, project_id):
         if plural in WITHOUT_WORDS:
@@ -138,7 +138,7 @@ def _assembled(
             spec_fields |= {"rules": own} if own else {}
             if resource.name == "default" and not own:
                 continue
-        reason = _ambiguity(resource, rules.get(resource.name), twins) or _why_not(resource, spec_fields)
+        reason = _ambiguity(resource, rules.get(resource.name), twins) or _obstacle(resource, spec_fields)
         if reason:
             own_id = f" {observed.id}" if resource.key in twins else ""
             left.append(f"{resource.key}{own_id}: {reason}")
@@ -167,7 +167,7 @@ def _ambiguity(resource: Resource, rules: SecurityGroupRules | None, twins: froz
     return f"it refers to {', '.join(sorted(map(str, wanted)))}, whose name is not unique" if wanted else ""
 
 
-def _why_not(resource: Resource, spec_fields: dict[str, Any]) -> str:
+def _obstacle(resource: Resource, spec_fields: dict[str, Any]) -> str:
     """Return why a spec cannot contain a resource; empty if it can."""
     if resource.kind == "stack":
         return f"only Heat stores its template: openstack stack template show {shlex.quote(resource.name)}"

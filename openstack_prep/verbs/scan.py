@@ -134,7 +134,7 @@ def undeclared(
     one_each = {
         standing[0].key: standing for standing in reversed(left)
     }  # of twins the first; the next run finds the other
-    alone = [each for each in reversed(one_each.values()) if not _goes_with_another(each[0], one_each)]
+    alone = [each for each in reversed(one_each.values()) if not _is_deleted_with_another(each[0], one_each)]
     return [(_found_by_id(*each), each[1]) for each in alone]
 
 
@@ -198,7 +198,7 @@ def _have_networks(site: Site, homes: Iterable[Project | None]) -> bool:
     return any((project_id := site.find_project_id(home)) and Network.listing(site, project_id) for home in homes)
 
 
-def _goes_with_another(resource: Resource, left: Mapping[Key, Standing]) -> bool:
+def _is_deleted_with_another(resource: Resource, left: Mapping[Key, Standing]) -> bool:
     """Whether another deletion includes it: rules of a group, roles of a user, who are only found through them."""
     if isinstance(resource, SecurityGroupRules):
         return resource.group.key in left

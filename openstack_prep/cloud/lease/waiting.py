@@ -118,7 +118,7 @@ class _Wait:
         group = self.sight.group or self._first()
         ends, swaps, reported = time.monotonic() + self.timeout, 0, False
         while True:
-            why = self._in_the_way(group.text)
+            why = self._blocking_reason(group.text)
             if not why:
                 lease = self._try(group)
                 if lease is not None:
@@ -182,10 +182,10 @@ class _Wait:
                 raise
         return None
 
-    def _in_the_way(self, text: Description) -> str:
+    def _blocking_reason(self, text: Description) -> str:
         """Return who holds the lease, or why there is no room for a new one; empty if it is free."""
         other = text.of_spec(self.entry.spec)
-        if other is not None and other.run != self.entry.run and not self._dead(other):
+        if other is not None and other.run != self.entry.run and not self._is_dead(other):
             return f"spec {self.sight.spec} is being applied by {other}"
         if text.holding(self.entry, counted=self.sight.declared).write() is None:
             if not [each for each in text.entries if each.spec != self.entry.spec]:
@@ -193,7 +193,7 @@ class _Wait:
             return f"{len(text.entries)} other specs are being applied in the project of spec {self.sight.spec}"
         return ""
 
-    def _dead(self, other: Entry) -> bool:
+    def _is_dead(self, other: Entry) -> bool:
         """Whether a holder's process has ended on this host, or its lease was not renewed for long enough.
 
         Clocks of two machines are never compared, and time during which this machine slept does not count.

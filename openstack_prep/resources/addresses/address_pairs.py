@@ -91,7 +91,7 @@ class AddressPairs(PairFields):
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {each.key: each._observe(each.shares(site), each.claims(site) is not None) for each in wanted}
+        found = {each.key: each._observe(each.shares(site), each.blocks_by_port(site) is not None) for each in wanted}
         return {key: observed for key, observed in found.items() if observed is not None}
 
     @classmethod
@@ -137,11 +137,11 @@ class AddressPairs(PairFields):
             yield self.mistake("no addresses selected", "set addresses, or pools of the spec")
         if self.neighbours.alone:
             for pool in (self.neighbours.pool(each) for each in self.pools):
-                yield from pool.misfits(pool.room(site))
-        claims = self.claims(site)
-        if claims is None or chosen is None:
+                yield from pool.conflicts(pool.room(site))
+        blocks_by_port = self.blocks_by_port(site)
+        if blocks_by_port is None or chosen is None:
             return
-        meant = [port for port in chosen if port.id in claims]
+        meant = [port for port in chosen if port.id in blocks_by_port]
         unknown = self.network and site.find_id(self.sibling(Existing, self.network, of="network")) is None
         if chosen and not meant and not unknown:  # the missing reference is reported already
             what = "none of the selected ports is on " + (
@@ -180,33 +180,33 @@ class AddressPairs(PairFields):
     # --- the verbs ------------------------------------------------------------------------
 
     def create(self, site: Site) -> Observed:
-        return self._everywhere(site, self.shares(site))
+        return self._update_ports(site, self.shares(site))
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        return self._everywhere(site, observed.recorded(PortShares).shares)
+        return self._update_ports(site, observed.recorded(PortShares).shares)
 
     def delete(self, site: Site, observed: Observed) -> None:
         nothing: frozenset[str] = frozenset()
         shares = observed.recorded(PortShares).shares
         mine = [replace(each, wanted=nothing, stale=each.mine) for each in shares if each.mine]
-        self._everywhere(site, mine)
+        self._update_ports(site, mine)
 
-    def _everywhere(self, site: Site, shares: Sequence[Share]) -> Observed:
+    def _update_ports(self, site: Site, shares: Sequence[Share]) -> Observed:
         """Update all ports, some in parallel; all requests have ended when the first failure is raised."""
         with ThreadPoolExecutor(JOBS) as pool:
             waiting = [
-                pool.submit(self._put_right, site, each) for each in shares
+                pool.submit(self._update_port, site, each) for each in shares
             ]  # map would cancel the remaining ports
         done = [share for each in waiting if (share := each.result()) is not None]
         meant = sum(each.meant for each in done)
         return self._observe(done, known=True) or Observed(id=f"{meant} ports", values=self.desired())
 
-    def _put_right(self, site: Site, share: Share) -> Share | None:
+    def _update_port(self, site: Site, share: Share) -> Share | None:
         """Return a port's share once its pairs match the spec; None if the port no longer exists."""
         if share.right:
             return share
         try:
-            return pair_writing.put_right(site.worker(self.owner)[0].network, site.mark, share)
+            return pair_writing.update_pairs(site.worker(self.owner)[0].network, site.mark, share)
         except NotFound:
             if self.ports and share.wanted:
                 raise

@@ -125,7 +125,7 @@ class AddressPool(PoolFields):
                     f"subnet {self.subnet} does not exist", "declare it in the spec, or correct the name"
                 )
             return
-        yield from self.misfits(room)
+        yield from self.conflicts(room)
         yield from self._check_holders(site, room, self.kept(site))
         yield from self._check_quota(site)
         for port in self.going(room, observed.recorded(PoolPorts).ports if observed else ()):
@@ -133,9 +133,9 @@ class AddressPool(PoolFields):
                 what = f"{shown(port)} would be removed from the pool, but is {used}"
                 yield self.mistake(what, "release it there first, or keep the address in the pool")
 
-    def misfits(self, room: Room | None) -> Iterator[Mistake]:
+    def conflicts(self, room: Room | None) -> Iterator[Mistake]:
         """Yield the addresses that are not available in the subnet."""
-        for what, remedy in room.misfits(self.ranges, outside=self.reserve == "outside") if room else ():
+        for what, remedy in room.conflicts(self.ranges, outside=self.reserve == "outside") if room else ():
             yield self.mistake(what, remedy)
 
     def _check_others(self) -> Iterator[Mistake]:
@@ -210,20 +210,20 @@ class AddressPool(PoolFields):
     # --- the verbs ------------------------------------------------------------------------
 
     def create(self, site: Site) -> Observed:
-        return self._settle(site, ())
+        return self._create_and_delete(site, ())
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        return self._settle(site, observed.recorded(PoolPorts).ports)
+        return self._create_and_delete(site, observed.recorded(PoolPorts).ports)
 
     def delete(self, site: Site, observed: Observed) -> None:
         reserved_ports.remove(site, self.owner, observed.recorded(PoolPorts).ports)
 
-    def _settle(self, site: Site, kept: Sequence[PortRecord]) -> Observed:
+    def _create_and_delete(self, site: Site, kept: Sequence[PortRecord]) -> Observed:
         """Delete the ports that are no longer needed, and create the missing ones."""
         room = self.room(site)
         if room is None or room.id is None or room.network_id is None:
             raise NotFound(f"{self.key}: subnet {self.subnet} does not exist")
-        wrong = [mistake.what for mistake in self.misfits(room)]
+        wrong = [mistake.what for mistake in self.conflicts(room)]
         if wrong:
             raise ResourceFailed(f"{self.key}: {'; '.join(wrong)}")
         going = self.going(room, kept)

@@ -50,7 +50,7 @@ class Room:
             computed=mode in COMPUTED,
         )
 
-    def misfits(self, ranges: Sequence[Range], *, outside: bool) -> Iterator[tuple[str, str]]:
+    def conflicts(self, ranges: Sequence[Range], *, outside: bool) -> Iterator[tuple[str, str]]:
         """Yield why these addresses cannot be reserved, and the fix.
 
         ``outside``: they must be outside the allocation pools, because nothing else keeps Neutron from assigning them.

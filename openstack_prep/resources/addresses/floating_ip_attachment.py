@@ -101,7 +101,7 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
         """Yield the attachments that this spec has recorded in descriptions of floating IPs."""
         project_id = site.find_project_id(owner)
         for record in FloatingIP.listing(site, project_id) if project_id else ():
-            port = _attached_mark(site).owns(record.description) and Mark.name_in(record.description)
+            port = _attachment_tag(site).owns(record.description) and Mark.name_in(record.description)
             if port and record.port_id:
                 declared = cls(port=port, address=record.address, **cls.placing(owner))
                 yield declared, declared._observe(site, record)
@@ -114,7 +114,7 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
             return next((record for record in listed if record.id == self.floating_ip_id), None)
         if self.address:
             return next((record for record in listed if record.address == self.address), None)
-        return min(marked, key=_staying, default=None)
+        return min(marked, key=_twin_order, default=None)
 
     def _port(self, site: Site) -> PortRecord | None:
         listed = ports_of(site, site.find_project_id(self.owner))
@@ -123,16 +123,16 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
     def _observe(self, site: Site, record: FloatingIPRecord) -> Observed:
         port = self._port(site)
         here = port is not None and record.port_id == port.id
-        noted = _attached_mark(site).owns(record.description, self.port) or name_of(site.mark, record) is not None
+        noted = _attachment_tag(site).owns(record.description, self.port) or name_of(site.mark, record) is not None
         return Observed(
             id=record.id,
             ours=here and noted,
-            values={"floating_ip": self.label, "port": self.port if here else self._served(site, record)},
+            values={"floating_ip": self.label, "port": self.port if here else self._current_port(site, record)},
             outputs={"address": record.address},
             record=record,
         )
 
-    def _served(self, site: Site, record: FloatingIPRecord) -> str:
+    def _current_port(self, site: Site, record: FloatingIPRecord) -> str:
         """Return the port that a floating IP is attached to, by name and id as far as they are known."""
         listed = ports_of(site, site.find_project_id(self.owner))
         names = [port.name for port in listed if port.id == record.port_id and port.name]
@@ -160,7 +160,7 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
                 yield self.mistake(has, "detach it first, or declare it here")
 
     def _taken(self, site: Site, record: FloatingIPRecord) -> Mistake:
-        serves = f"{record.address} is attached to another port: {self._served(site, record)}"
+        serves = f"{record.address} is attached to another port: {self._current_port(site, record)}"
         return self.mistake(
             serves, "detach it there, choose another floating IP, or allow moving it (move: true, --move)"
         )
@@ -175,21 +175,21 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
             raise NotFound(f"{self.key}: the {'floating IP' if record is None else 'port'} no longer exists")
         if record.port_id not in (None, port.id) and not self.move:
             raise PlanRefused([self._taken(site, record)])
-        return self._observe(site, self._put(site, record, port.id, self._noted(site, record)))
+        return self._observe(site, self._put(site, record, port.id, self._with_note(site, record)))
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         return self.create(site)
 
     def delete(self, site: Site, observed: Observed) -> None:
-        record, note = observed.recorded(FloatingIPRecord), _attached_mark(site)
+        record, note = observed.recorded(FloatingIPRecord), _attachment_tag(site)
         mine = note.owns(record.description, self.port)
         self._put(site, record, None, note.strip(record.description) if mine else record.description)
 
-    def _noted(self, site: Site, record: FloatingIPRecord) -> str:
+    def _with_note(self, site: Site, record: FloatingIPRecord) -> str:
         """Return a description that records who attached it, unless it already contains a spec's ownership tag."""
         text = record.description
         plain = Mark.strip(text)
-        noted = _attached_mark(site).describe(self.port, plain)
+        noted = _attachment_tag(site).describe(self.port, plain)
         owned = plain != text and f"{ATTACHED}/" not in text.removeprefix(plain)
         owned = owned or name_of(site.mark, record) is not None
         return text if owned or len(noted) > LONGEST_DESCRIPTION else noted
@@ -205,11 +205,11 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
         return FloatingIPRecord.read(answer["floatingip"])
 
 
-def _staying(record: FloatingIPRecord) -> tuple[bool, str, str]:
+def _twin_order(record: FloatingIPRecord) -> tuple[bool, str, str]:
     """Return the sort key that ``twin.choose`` uses: twins in use first, then the oldest."""
     return (record.port_id is None, record.created_at, record.id)
 
 
-def _attached_mark(site: Site) -> Mark:
+def _attachment_tag(site: Site) -> Mark:
     """Return the tag that records an attachment of a floating IP which this spec does not manage."""
     return Mark(f"{site.mark.spec}{ATTACHED}")

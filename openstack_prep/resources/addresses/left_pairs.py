@@ -42,4 +42,4 @@ class LeftPairs(ByTenant):
         network = site.worker(self.owner)[0].network
         for share in observed.recorded(PortShares).shares:
             with contextlib.suppress(NotFound):  # the port was deleted together with its pairs
-                pair_writing.put_right(network, site.mark, replace(share, wanted=frozenset(), stale=share.mine))
+                pair_writing.update_pairs(network, site.mark, replace(share, wanted=frozenset(), stale=share.mine))

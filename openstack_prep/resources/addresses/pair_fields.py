@@ -76,7 +76,7 @@ class PairFields(PortChoice):
             for subnet, whole in by_subnet.items()
         }
 
-    def claims(self, site: Site) -> dict[str, frozenset[str]] | None:
+    def blocks_by_port(self, site: Site) -> dict[str, frozenset[str]] | None:
         """Return the addresses to allow, by port id; None if the ports do not exist yet."""
         return site.once((PairFields._claims, self.key), lambda: self._claims(site))
 
@@ -104,12 +104,12 @@ class PairFields(PortChoice):
         If several address pairs of a spec select a port, the first one maintains the port's records.
         """
         siblings = self.neighbours.pairs or (self,)
-        claims = [each.claims(site) for each in siblings]
+        blocks_by_port = [each.blocks_by_port(site) for each in siblings]
         place = next(i for i, each in enumerate(siblings) if each.name == self.name)
-        complete = None not in claims
+        complete = None not in blocks_by_port
         shares = []
         for port in ports_of(site, site.find_project_id(self.owner)):
-            claimants = {i: each[port.id] for i, each in enumerate(claims) if each and port.id in each}
+            claimants = {i: each[port.id] for i, each in enumerate(blocks_by_port) if each and port.id in each}
             mine = recorded(site.mark, port) if place == min(claimants, default=0) else frozenset()
             if place not in claimants and not mine:
                 continue

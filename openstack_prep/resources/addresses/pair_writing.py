@@ -23,7 +23,7 @@ PAUSE = 1.0
 """Maximum delay before the second attempt, in seconds; doubled before each further attempt, up to five."""
 
 
-def put_right(network: Service, mark: Mark, share: Share) -> Share:
+def update_pairs(network: Service, mark: Mark, share: Share) -> Share:
     """Update a port's pairs unless the port has changed since it was read; in that case read it again and retry.
 
     The executor would list all ports of the project for this, and give up after a few attempts. Raises CloudError.
@@ -38,9 +38,9 @@ def put_right(network: Service, mark: Mark, share: Share) -> Share:
         with attempt:
             if attempt.retry_state.attempt_number > 1:
                 share = replace(share, port=_read(network, path))
-            share = _recorded_first(network, mark, path, share)
-            share = replace(share, port=_with_pairs(network, path, share))
-    left = _forgotten(network, mark, path, share)
+            share = _add_records(network, mark, path, share)
+            share = replace(share, port=_write_pairs(network, path, share))
+    left = _remove_records(network, mark, path, share)
     return replace(share, port=left, stale=frozenset(), mine=recorded(mark, left))
 
 
@@ -48,7 +48,7 @@ def _read(network: Service, path: str) -> PortRecord:
     return PortRecord.read(network.get(path)["port"])
 
 
-def _forgotten(network: Service, mark: Mark, path: str, share: Share) -> PortRecord:
+def _remove_records(network: Service, mark: Mark, path: str, share: Share) -> PortRecord:
     """Remove the records of removed pairs, and return the port.
 
     A concurrent run with a different spec may have added such a pair again and relied on the record that it found; that
@@ -67,7 +67,7 @@ def _forgotten(network: Service, mark: Mark, path: str, share: Share) -> PortRec
     return replace(share.port, tags=tuple(each for each in share.port.tags if each not in gone))
 
 
-def _recorded_first(network: Service, mark: Mark, path: str, share: Share) -> Share:
+def _add_records(network: Service, mark: Mark, path: str, share: Share) -> Share:
     """Record the pairs to be added; this counts as a change of the port."""
     fresh = [text for each in share.missing if (text := tag(mark, each)) not in share.port.tags]
     for text in fresh:
@@ -75,7 +75,7 @@ def _recorded_first(network: Service, mark: Mark, path: str, share: Share) -> Sh
     return replace(share, port=_read(network, path)) if fresh else share
 
 
-def _with_pairs(network: Service, path: str, share: Share) -> PortRecord:
+def _write_pairs(network: Service, path: str, share: Share) -> PortRecord:
     """Update the port to the desired pairs and return it."""
     pairs = share.pairs()
     if pairs == [asdict(each) for each in share.port.allowed_address_pairs]:

@@ -30,7 +30,7 @@ MAYBE = "maybe replace"
 
 
 @dataclass(frozen=True, order=True)
-class Foreseen:
+class Effect:
     """One resource that an update would affect: the action, its place, and its type."""
 
     verb: str
@@ -79,9 +79,9 @@ class Parameters:
 
     def may_change(self, value: object) -> bool:
         """Whether a part of a template depends on parameters that change, or on other resources."""
-        return self.changed is None or _depends(value, self.changed, self._turned())
+        return self.changed is None or _depends(value, self.changed, self._changed_conditions())
 
-    def _turned(self) -> Set[str]:
+    def _changed_conditions(self) -> Set[str]:
         """Return the named conditions that depend on changed parameters, directly or by way of other conditions."""
         changed, turned = self.changed or frozenset(), frozenset[str]()
         while (
@@ -124,33 +124,35 @@ def not_growing(stack: HeatStack, template: Raw, values: Parameters) -> Values:
     for name, each in resources.items():
         if each.get("type") == GROUP and members[name]:
             count = members[name]
-            with contextlib.suppress(Unknown):  # ``_resized`` handles this
+            with contextlib.suppress(Unknown):  # ``_with_removals`` handles this
                 count = min(count, values.number((each.get("properties") or {}).get("count"), 1))
             resources[name] = {**each, "properties": {**each["properties"], "count": count}}
     return {**template, "resources": resources}
 
 
-def completed(found: list[Foreseen], stack: HeatStack, template: Raw, values: Parameters) -> list[Foreseen]:
+def with_group_effects(found: list[Effect], stack: HeatStack, template: Raw, values: Parameters) -> list[Effect]:
     """Return the preview, completed with the effect on the members of groups."""
     values = replace(values, conditions=template.get("conditions") or {})
     for name, each in (template.get("resources") or {}).items():
         if each.get("type") == GROUP and f"{name}." in stack.places.values():
-            found = _resized(found, stack, name, each.get("properties") or {}, values)
-    found = [_perhaps_rolled(each, stack, template, values) for each in found]
+            found = _with_removals(found, stack, name, each.get("properties") or {}, values)
+    found = [_with_rolling_updates(each, stack, template, values) for each in found]
     return sorted({one for each in found for one in _leaves(each, stack)})
 
 
-def _resized(found: list[Foreseen], stack: HeatStack, name: str, properties: Raw, values: Parameters) -> list[Foreseen]:
+def _with_removals(
+    found: list[Effect], stack: HeatStack, name: str, properties: Raw, values: Parameters
+) -> list[Effect]:
     """Return the preview with the deletions that the removal_policies of a group determine."""
     made = {place: each for place, each in stack.made.items() if place.rpartition(".")[0] == name}
     sized_by = [properties.get(each) for each in ("removal_policies", "removal_policies_mode", "count")]
     not_sized = any(each.place == name for each in found)  # Heat could not preview the whole update
     try:
-        gone = _gone({place.rpartition(".")[2]: each for place, each in made.items()}, properties, values)
+        gone = _removed_members({place.rpartition(".")[2]: each for place, each in made.items()}, properties, values)
         if gone is None and not_sized:
             values.number(properties.get("count"), 1)
     except Unknown:
-        return [*found, Foreseen(MAYBE, name, GROUP)] if values.may_change(sized_by) else found
+        return [*found, Effect(MAYBE, name, GROUP)] if values.may_change(sized_by) else found
     if gone is None:
         return found
     going = {f"{name}.{one}" for one in gone}
@@ -160,10 +162,10 @@ def _resized(found: list[Foreseen], stack: HeatStack, name: str, properties: Raw
         if not (each.verb == "delete" and each.place in made)
         and ".".join(each.place.split(".")[: name.count(".") + 2]) not in going
     ]
-    return [*kept, *(Foreseen("delete", place, made[place].type) for place in going)]
+    return [*kept, *(Effect("delete", place, made[place].type) for place in going)]
 
 
-def _gone(members: Mapping[str, HeatResource], properties: Raw, values: Parameters) -> Set[str] | None:
+def _removed_members(members: Mapping[str, HeatResource], properties: Raw, values: Parameters) -> Set[str] | None:
     """Return the members that removal_policies remove; None if a preview shows them. Raises Unknown."""
     wanted = set(_listed(properties.get("removal_policies"), values))
     removed = {each for each, resource in members.items() if {each, resource.id} & wanted}
@@ -191,7 +193,7 @@ def _listed(policies: object, values: Parameters) -> Iterator[str]:
         yield from items(values.of((policy or {}).get("resource_list")) or ())
 
 
-def _perhaps_rolled(foreseen: Foreseen, stack: HeatStack, template: Raw, values: Parameters) -> Foreseen:
+def _with_rolling_updates(foreseen: Effect, stack: HeatStack, template: Raw, values: Parameters) -> Effect:
     """Return the effect on a scaling group, as "maybe replace" if members may be removed or changed."""
     if foreseen.type not in ROLLED or foreseen.verb != "update":
         return foreseen
@@ -210,13 +212,13 @@ def _perhaps_rolled(foreseen: Foreseen, stack: HeatStack, template: Raw, values:
     return replace(foreseen, verb=MAYBE) if size < standing else foreseen
 
 
-def _leaves(foreseen: Foreseen, stack: HeatStack) -> list[Foreseen]:
+def _leaves(foreseen: Effect, stack: HeatStack) -> list[Effect]:
     """Return the resources of a nested stack that is deleted, in place of the stack."""
     containers = set(stack.places.values())
     if foreseen.verb != "delete" or f"{foreseen.place}." not in containers:
         return [foreseen]
     return [
-        Foreseen("delete", place, each.type)
+        Effect("delete", place, each.type)
         for place, each in stack.made.items()
         if place.startswith(f"{foreseen.place}.") and f"{place}." not in containers
     ]

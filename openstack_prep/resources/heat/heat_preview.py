@@ -19,7 +19,7 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.service import Service
 from openstack_prep.resources.heat import heat_groups, heat_in_place
 from openstack_prep.resources.heat.heat import HeatStack
-from openstack_prep.resources.heat.heat_groups import MAYBE, ROLLED, Foreseen, Parameters
+from openstack_prep.resources.heat.heat_groups import MAYBE, ROLLED, Effect, Parameters
 
 VERBS = {"replaced": "replace", "deleted": "delete", "added": "add", "updated": "update"}
 STATELESS = (
@@ -53,7 +53,7 @@ def _flat(resources: Iterable[Any]) -> Iterator[Values]:
             yield each
 
 
-def foresee(
+def preview_update(
     stack: HeatStack,
     body: Raw,
     secrets: Sequence[Secret],
@@ -62,7 +62,7 @@ def foresee(
     missing: Collection[str] = (),
     *,
     same_template: bool = False,
-) -> list[Foreseen]:
+) -> list[Effect]:
     """Return what an update would do; raises Refused.
 
     A preview treats every reference to a resource as a change, even if the resource is kept, and so would replace the
@@ -73,11 +73,13 @@ def foresee(
     while True:
         template = {**body["template"], "resources": _pinned(body["template"].get("resources"), pinned)}
         asked = {**body, "template": template}
-        found = _foresee(stack, asked, secrets, before, names)
+        found = _ask_heat(stack, asked, secrets, before, names)
         moved = pinned.keys() & {each.place for each in found if each.verb in ("replace", "delete")}
         if not moved:
             found = _with_wiped(found, stack, asked, secrets, before, names)
-            return heat_groups.completed(found, stack, template, _parameters(asked, before, names, same_template))
+            return heat_groups.with_group_effects(
+                found, stack, template, _parameters(asked, before, names, same_template)
+            )
         pinned = {name: each for name, each in pinned.items() if name not in moved}
 
 
@@ -95,18 +97,18 @@ def _parameters(body: Raw, before: Raw, names: Sequence[str], same_template: boo
 
 
 def _with_wiped(
-    found: list[Foreseen],
+    found: list[Effect],
     stack: HeatStack,
     body: Raw,
     secrets: Sequence[Secret],
     before: Raw,
     names: Sequence[str],
-) -> list[Foreseen]:
+) -> list[Effect]:
     """Return the preview with updates that wipe a disk in place called "rebuild" or "restore"."""
     revealing = heat_in_place.revealing(body)
     if revealing == body or not any(each.verb == "update" for each in found):
         return found
-    wiped = {each.place for each in _foresee(stack, revealing, secrets, before, names) if each.verb == "replace"}
+    wiped = {each.place for each in _ask_heat(stack, revealing, secrets, before, names) if each.verb == "replace"}
     return [
         replace(each, verb=heat_in_place.VERBS.get(each.type, "rebuild"))
         if each.verb == "update" and each.place in wiped
@@ -124,13 +126,13 @@ def _pinned(value: object, ids: Mapping[str, str]) -> object:
     return [_pinned(each, ids) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _foresee(
+def _ask_heat(
     stack: HeatStack,
     body: Raw,
     secrets: Sequence[Secret],
     before: Raw,
     names: Sequence[str],
-) -> list[Foreseen]:
+) -> list[Effect]:
     """Ask Heat for all effects of the update.
 
     Heat does not report what happens in nested stacks if a group of them grows (it answers 400). Then it is asked with
@@ -160,7 +162,7 @@ def _foresee(
     return sorted(found)
 
 
-def _preview(stack: HeatStack, body: Raw, secrets: Sequence[Secret], *, nested: bool) -> list[Foreseen]:
+def _preview(stack: HeatStack, body: Raw, secrets: Sequence[Secret], *, nested: bool) -> list[Effect]:
     path = f"{stack.path}/preview" + ("?show_nested=true" if nested else "")
     heat = stack.cloud.orchestration
     try:  # not logged: the answer contains user data
@@ -169,13 +171,13 @@ def _preview(stack: HeatStack, body: Raw, secrets: Sequence[Secret], *, nested: 
         if error.status != 400:
             raise
         raise Refused(str(error)) from None
-    found: dict[str, Foreseen] = {}
+    found: dict[str, Effect] = {}
     for past, verb in VERBS.items():
         for each in answer[past]:
             place = _place(stack, each["stack_name"]) + each["resource_name"]
             container = nested and verb == "update" and f"{place}." in stack.places.values()
             if not container or each["resource_type"] in ROLLED:
-                found.setdefault(place, Foreseen(verb, place, each["resource_type"]))
+                found.setdefault(place, Effect(verb, place, each["resource_type"]))
     rolled = tuple(f"{each.place}." for each in found.values() if each.verb == "update" and each.type in ROLLED)
     return sorted(each for each in found.values() if not each.place.startswith(rolled))
 

@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from openstack_prep.resources.heat.heat import HeatStack
-from openstack_prep.resources.heat.heat_groups import Foreseen
+from openstack_prep.resources.heat.heat_groups import Effect
 from openstack_prep.resources.heat.heat_need import Need, shape
 
 
-def standing(stack: HeatStack, missing: Collection[str], preview: Iterable[Foreseen]) -> dict[str, list[Need]]:
+def standing(stack: HeatStack, missing: Collection[str], preview: Iterable[Effect]) -> dict[str, list[Need]]:
     """Return, by shape, one entry per resource that is kept: its present amounts of quotas that it could need more of.
 
     A resource that an update replaces exists together with its successor for a while. Heat may replace the members of a

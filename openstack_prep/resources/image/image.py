@@ -83,7 +83,7 @@ class Image(ImageFields):
         family = [image for image in within if _is_ours(site, image) and image.properties.get(NAME) == self.name]
         finished = [image for image in family if image.name == self.name and sealed(image)]
         if len(finished) > 1:
-            return self._among_twins(site, finished, family)
+            return self._choose_twin(site, finished, family)
         candidates = finished or [image for image in within if image.name == self.name and image not in family]
         if not candidates and ((self.source is None and self.rhcos is None) or self.visibility in EVERYBODYS):
             candidates = [image for image in listed if image.name == self.name and image.visibility in EVERYBODYS]
@@ -95,7 +95,7 @@ class Image(ImageFields):
             return Observed(id=family[0].id, ours=True, values=values, record=Family(family[0], tuple(family)))
         return None
 
-    def _among_twins(
+    def _choose_twin(
         self, site: Site, finished: Sequence[ImageRecord], family: Sequence[ImageRecord]
     ) -> Observed | None:
         """Return which of several finished images is kept; images with undeclared content come last."""
@@ -181,12 +181,12 @@ class Image(ImageFields):
     # --- the verbs ------------------------------------------------------------------------
 
     def create(self, site: Site) -> Observed:
-        image = self._settle(site, [])
+        image = self._leave_one(site, [])
         return self._observed(site, image, [image])
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         record = observed.recorded(Family)
-        image = self._settle(site, record.members) if observed.ours else record.image
+        image = self._leave_one(site, record.members) if observed.ours else record.image
         before = self._observed(site, image, [image] if observed.ours else [])
         differing = {name: value for name, value in self.desired().items() if before.values[name] != value}
         shared = differing.pop("shared_with", None)
@@ -210,7 +210,7 @@ class Image(ImageFields):
         for image in record.members if observed.ours else (record.image,):
             glance.delete(site, image)
 
-    def _settle(self, site: Site, family: Sequence[ImageRecord]) -> ImageRecord:
+    def _leave_one(self, site: Site, family: Sequence[ImageRecord]) -> ImageRecord:
         """Leave exactly one image: verified, with the right content, under its own name.
 
         Whichever request is the last of a killed run, the next run calls this function again.
@@ -229,10 +229,10 @@ class Image(ImageFields):
             if image.id != good.id:
                 glance.delete(site, image)
         if uploaded:
-            self._meet_others(site, good)
+            self._resolve_concurrent(site, good)
         return good
 
-    def _meet_others(self, site: Site, mine: ImageRecord) -> None:
+    def _resolve_concurrent(self, site: Site, mine: ImageRecord) -> None:
         """Delete unfinished images of concurrent or killed runs; agree with others which finished one stays."""
         names, project_id = (self.name, self._new, self._old), site.find_project_id(self.owner)
 

@@ -60,7 +60,7 @@ def _distant(source: str) -> bool:
 
 def upload(image: ImageFields, site: Site, name: str) -> ImageRecord:
     """Create an image under a name: verified, sealed and shared; an image that failed permanently is deleted."""
-    maker, owner = _maker(image, site)
+    maker, owner = _uploader(image, site)
     with contextlib.ExitStack() as stack:
         way = web_download.Import(image) if image.import_method else _Sent(image, site, stack)
         body = _body(image, site, way.disk_format) | owner | {"name": name}
@@ -69,7 +69,7 @@ def upload(image: ImageFields, site: Site, name: str) -> ImageRecord:
             raw, seal = way.fill(maker, image_id)
         except PrepError as error:
             if not passes(error):  # a retry reads first, and finds it
-                _take_away(maker, image_id, error)
+                _delete_failed(maker, image_id, error)
             raise
     sealed = {**seal, "protected": image.protected}
     changes = [glance.operation(path, value) for path, value in sealed.items() if value is not None]
@@ -79,7 +79,7 @@ def upload(image: ImageFields, site: Site, name: str) -> ImageRecord:
     return raw
 
 
-def _take_away(maker: Cloud, image_id: str, error: PrepError) -> None:
+def _delete_failed(maker: Cloud, image_id: str, error: PrepError) -> None:
     """Delete an image that failed permanently; if the deletion fails, too, report both errors."""
     try:
         maker.image.delete(f"/images/{image_id}")
@@ -88,7 +88,7 @@ def _take_away(maker: Cloud, image_id: str, error: PrepError) -> None:
         raise PrepError(f"{error}; {message}") from error
 
 
-def _maker(image: ImageFields, site: Site) -> tuple[Cloud, dict[str, str]]:
+def _uploader(image: ImageFields, site: Site) -> tuple[Cloud, dict[str, str]]:
     """Return the connection that uploads the image, and the owner fields for the body."""
     tenant = None if image.visibility in EVERYBODYS else site.find_tenant(image.owner)
     if tenant is not None:

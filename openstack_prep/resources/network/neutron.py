@@ -148,10 +148,10 @@ class NetworkResource(ByTenant, Adoptable[Site], Generic[R]):
         made, listed = site.wave.write((self.collection, project_id), post, look)
         others = {record.id for record in self.named(site, listed) if self.is_ours(site, record)} - {made.id}
         if others:
-            self._settle(site, made.id, project_id)
+            self._keep_one_twin(site, made.id, project_id)
         return self.observe(site, made)
 
-    def _settle(self, site: Site, made: str, project_id: str) -> None:
+    def _keep_one_twin(self, site: Site, made: str, project_id: str) -> None:
         """Return when the created resource is the only one with our tag; raises Overtaken if another one is kept."""
 
         def look() -> Observed | None:

@@ -20,10 +20,10 @@ from openstack_prep.resources.heat.heat import SERVER, HeatStack
 from openstack_prep.resources.heat.heat_events import Waiting, in_progress
 from openstack_prep.resources.heat.heat_list import stack_of, stacks_of
 from openstack_prep.resources.heat.heat_package import Package, digest
-from openstack_prep.resources.heat.heat_preview import Refused, foresee
+from openstack_prep.resources.heat.heat_preview import Refused, preview_update
 from openstack_prep.resources.orchestration import stack_checks
 from openstack_prep.resources.orchestration.stack_inputs import Inputs
-from openstack_prep.resources.orchestration.stack_quota import Ledger
+from openstack_prep.resources.orchestration.stack_quota import QuotaCheck
 from openstack_prep.resources.orchestration.stack_record import StackRecord
 
 COMPARED = ("template", "parameters", "environment", "tags", "status")
@@ -61,7 +61,7 @@ class Stack(Inputs):
                 seen = stack_of(site, owner, each.name)
                 if seen is not None:
                     found[each.key] = each._observed(site, HeatStack(seen[0], each.name, seen[1]["id"]))
-            Ledger.of(site, owner).enter((each, found.get(each.key)) for each in mine)
+            QuotaCheck.of(site, owner).register((each, found.get(each.key)) for each in mine)
         return found
 
     @classmethod
@@ -103,7 +103,7 @@ class Stack(Inputs):
             given = environment.get("parameters") or {}
             values["parameters"] = self.package.visible({k: v for k, v in given.items() if k not in self.hidden})
             if not record.in_progress and not record.deleting:
-                record = self._foresee(site, record, values, ours)
+                record = self._preview(site, record, values, ours)
         conditions = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " has lost its port")
         values["missing"] = frozenset(f"{place} {record.missing[place].id}{what}" for place, what in conditions.items())
         values["pending"] = frozenset(map(str, record.preview))
@@ -117,7 +117,7 @@ class Stack(Inputs):
             holds=stack.holds,
         )
 
-    def _foresee(self, site: Site, record: StackRecord, values: Raw, ours: bool) -> StackRecord:
+    def _preview(self, site: Site, record: StackRecord, values: Raw, ours: bool) -> StackRecord:
         """Ask Heat what an update would do, if the stack differs and all resources that it refers to exist."""
         wanted = self.desired()
         same = all(values.get(name) == wanted[name] for name in COMPARED if name in wanted) and not record.missing
@@ -127,7 +127,9 @@ class Stack(Inputs):
         before, names = values["parameters"], sorted(self.given.keys() - self.package.hidden)
         same_template = all(values[name] == wanted[name] for name in ("template", "environment"))
         try:
-            found = foresee(record.stack, body, secrets, before, names, record.missing, same_template=same_template)
+            found = preview_update(
+                record.stack, body, secrets, before, names, record.missing, same_template=same_template
+            )
         except Refused as error:
             return replace(record, asked=True, refused=str(error))
         return replace(record, asked=True, preview=tuple(found))
@@ -145,7 +147,7 @@ class Stack(Inputs):
 
     def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
         yield from stack_checks.against(self, site, observed)
-        yield from Ledger.of(site, self.owner).shortages(site, self)
+        yield from QuotaCheck.of(site, self.owner).shortages(site, self)
 
     def _differs(self, observed: Observed) -> bool:
         return any(observed.values.get(name) != value for name, value in self.desired().items() if name != "pending")
@@ -168,7 +170,7 @@ class Stack(Inputs):
         return True
 
     def create(self, site: Site) -> Observed:
-        Ledger.of(site, self.owner).afford(site, self, None)
+        QuotaCheck.of(site, self.owner).ensure_quota(site, self, None)
         cloud = site.tenant(self.owner)
         body, secrets = self.body((site.mark.tag,))
         made = cloud.orchestration.post("/stacks", {"stack_name": self.name, **body}, secrets=secrets)["stack"]
@@ -188,7 +190,7 @@ class Stack(Inputs):
             raise CloudError(
                 "Heat cannot preview the update, because something that it refers to no longer exists; plan again"
             )
-        Ledger.of(site, self.owner).afford(site, self, observed)
+        QuotaCheck.of(site, self.owner).ensure_quota(site, self, observed)
         stack = record.stack
         for each in record.missing.values():
             stack.mark_unhealthy(each)

@@ -40,20 +40,20 @@ def planned(site: Site, stack: Inputs, suffix: str = "") -> list[Values]:
     return site.once((planned, stack.key, suffix), ask)  # by key: the inputs are not hashable
 
 
-class Ledger:
+class QuotaCheck:
     """The needs of all stacks of one project; each stack is counted once, together with those that wait with it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._wanted: dict[Key, tuple[Inputs, Observed | None]] = {}
-        self._told: dict[Key, list[Mistake]] = {}
+        self._shortages: dict[Key, list[Mistake]] = {}
         self._first: set[Key] = set()  # the stack that reports for those counted together
 
     @classmethod
-    def of(cls, site: Site, owner: Resource | None) -> Ledger:
-        return _ledger(site, owner)
+    def of(cls, site: Site, owner: Resource | None) -> QuotaCheck:
+        return _quota_check(site, owner)
 
-    def enter(self, stacks: Iterable[tuple[Inputs, Observed | None]]) -> None:
+    def register(self, stacks: Iterable[tuple[Inputs, Observed | None]]) -> None:
         """Register stacks, and the existing stack of each."""
         with self._lock:
             for stack, observed in stacks:
@@ -63,26 +63,26 @@ class Ledger:
         """Return the quotas that are too small, as far as known so far; one stack reports for those counted with it."""
         with self._lock:
             self._count(site)
-            return self._told.get(stack.key, []) if stack.key in self._first else []
+            return self._shortages.get(stack.key, []) if stack.key in self._first else []
 
-    def afford(self, site: Site, stack: Inputs, observed: Observed | None) -> None:
+    def ensure_quota(self, site: Site, stack: Inputs, observed: Observed | None) -> None:
         """Raise QuotaExceeded if a stack does not fit; stacks that the plan could not count are counted now."""
         with self._lock:
-            if stack.key not in self._told:
+            if stack.key not in self._shortages:
                 self._wanted[stack.key] = (stack, observed)
                 self._count(site.fresh())
-            short = self._told.get(stack.key)
+            short = self._shortages.get(stack.key)
         if short:
             raise QuotaExceeded("nothing was created: " + "; ".join(f"{each.what}; {each.remedy}" for each in short))
 
     def _count(self, site: Site) -> None:
-        uncounted = [each for key, each in self._wanted.items() if key not in self._told]
+        uncounted = [each for key, each in self._wanted.items() if key not in self._shortages]
         ready = [(stack, seen) for stack, seen in uncounted if _settled(seen) and stack.askable(site)]
         if not ready:
             return
         needs = {stack.key: _need(site, stack, observed) for stack, observed in ready}
         short = list(_shortages(site, ready[0][0], needs))
-        self._told |= {key: [each for each in short if need] for key, need in needs.items()}
+        self._shortages |= {key: [each for each in short if need] for key, need in needs.items()}
         self._first.add(next((key for key, need in needs.items() if need), ready[0][0].key))
 
 
@@ -93,8 +93,8 @@ def _settled(observed: Observed | None) -> bool:
 
 
 @query
-def _ledger(site: Site, owner: Resource | None) -> Ledger:
-    return Ledger()
+def _quota_check(site: Site, owner: Resource | None) -> QuotaCheck:
+    return QuotaCheck()
 
 
 def _need(site: Site, stack: Inputs, observed: Observed | None) -> Need:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from openstack_prep.resources.heat.heat import HeatResource, HeatStack
-from openstack_prep.resources.heat.heat_groups import Foreseen
+from openstack_prep.resources.heat.heat_groups import Effect
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class StackRecord:
     """By place: servers and ports that an update has to create again, including servers without a port."""
     cut_off: frozenset[str] = frozenset()
     """Places of the servers that have lost their last port."""
-    preview: tuple[Foreseen, ...] = ()
+    preview: tuple[Effect, ...] = ()
     """What an update would do; empty if Heat was not ``asked``, or has ``refused``."""
     asked: bool = False
     refused: str = ""

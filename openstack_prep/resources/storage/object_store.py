@@ -97,7 +97,7 @@ class ObjectStore(ByTenant):
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         tenant = site.find_tenant(self.owner)
-        if tenant and _is_closed(site, tenant):
+        if tenant and _has_no_access(site, tenant):
             name, has = tenant.user[0], ", ".join(sorted(tenant.roles)) or "none"
             what = f"user {name} may not use the object store of the project (its roles: {has})"
             yield self.mistake(what, f"{ROLE}, by role_assignments in the spec")
@@ -115,7 +115,7 @@ class ObjectStore(ByTenant):
         found = {}
         for each in wanted:
             tenant = site.find_tenant(each.owner)
-            observed = each._read(site, tenant) if tenant and not _is_closed(site, tenant) else None
+            observed = each._read(site, tenant) if tenant and not _has_no_access(site, tenant) else None
             if observed is not None:
                 found[each.key] = observed
         return found
@@ -149,7 +149,7 @@ class ObjectStore(ByTenant):
     def _value(self, field: str, wanted: Any, headers: Mapping[str, str]) -> Any:
         if field == "metadata":
             standing = {name: headers[_meta(name)] for name in wanted if _meta(name) in headers}
-            return {name: _covered(name, value, wanted[name]) for name, value in standing.items()}
+            return {name: _hidden_value(name, value, wanted[name]) for name, value in standing.items()}
         value = headers.get(HEADERS[field])
         if value is None or field == "quota_bytes":
             return value and int(value)
@@ -195,7 +195,7 @@ def _account(site: Site, tenant: Cloud) -> Mapping[str, str] | None:
         return None
 
 
-def _is_closed(site: Site, tenant: Cloud) -> bool:
+def _has_no_access(site: Site, tenant: Cloud) -> bool:
     """Whether the project's user has no access to the object store; then destroy has nothing to remove."""
     try:
         _account(site, tenant)
@@ -214,7 +214,7 @@ def _headers(values: Raw) -> dict[str, str]:
     return headers
 
 
-def _covered(name: str, value: str, wanted: str) -> str | Secret:
+def _hidden_value(name: str, value: str, wanted: str) -> str | Secret:
     """Return the current value of metadata; one that differs is a Secret if its name suggests so."""
     return Secret(value) if value != wanted and SECRET.search(name) else value
 

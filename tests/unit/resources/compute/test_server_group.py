@@ -10,7 +10,7 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Observed
 from openstack_prep.core.plan import Plan
-from openstack_prep.core.twin import latecomers
+from openstack_prep.core.twin import late_twins
 from openstack_prep.resources.compute.server_group import ServerGroup
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, sent
 
@@ -96,7 +96,7 @@ def test_of_two_alike_none_is_deleted(site: Site, in_our_project: ServerGroup) -
 def test_one_that_appears_at_the_end_of_a_run_is_left_alone(site: Site, in_our_project: ServerGroup) -> None:
     """This run has created g2; the other one is somebody's."""
     site.known[in_our_project.key] = Observed(id="g2", ours=True)
-    assert latecomers(site, [in_our_project]) == []
+    assert late_twins(site, [in_our_project]) == []
 
 
 def test_a_number_a_host_goes_with_anti_affinity(site: Site, listed: list[Any]) -> None:
