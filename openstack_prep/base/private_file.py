@@ -38,7 +38,7 @@ def write_private_here(path: Path, text: str) -> None:
     """
     if not path.parent.is_dir():
         raise PrepError(f"{path} cannot be written: {path.parent} is not a directory; create it, or choose another one")
-    _replace(path, text, lambda path, handle: None)
+    _replace(path, text, lambda path, descriptor: None)
 
 
 def write_shared(path: Path, text: str) -> None:
@@ -49,19 +49,19 @@ def write_shared(path: Path, text: str) -> None:
     _replace(Path(os.path.realpath(path)), text, _keep_mode_and_owner)
 
 
-def _keep_stricter_mode(path: Path, handle: int) -> None:
+def _keep_stricter_mode(path: Path, descriptor: int) -> None:
     if path.exists() and not path.stat().st_mode & 0o177:
-        os.fchmod(handle, path.stat().st_mode & 0o777)
+        os.fchmod(descriptor, path.stat().st_mode & 0o777)
 
 
-def _keep_mode_and_owner(path: Path, handle: int) -> None:
+def _keep_mode_and_owner(path: Path, descriptor: int) -> None:
     if not path.exists():
-        os.fchmod(handle, 0o644)
+        os.fchmod(descriptor, 0o644)
         return
-    old, new = path.stat(), os.fstat(handle)
+    old, new = path.stat(), os.fstat(descriptor)
     if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
-        os.fchown(handle, old.st_uid, old.st_gid)
-    os.fchmod(handle, old.st_mode & 0o7777)  # chown may have cleared bits
+        os.fchown(descriptor, old.st_uid, old.st_gid)
+    os.fchmod(descriptor, old.st_mode & 0o7777)  # chown may have cleared bits
 
 
 def _replace(path: Path, text: str, prepare: Callable[[Path, int], None]) -> None:
@@ -69,12 +69,12 @@ def _replace(path: Path, text: str, prepare: Callable[[Path, int], None]) -> Non
         raise PrepError(f"{path} cannot be written: it is not a regular file; choose another one")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # created with 0600
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # created with 0600
     except OSError as error:
         raise PrepError(f"{path} cannot be written: {error}") from error
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
-            prepare(path, handle)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
+            prepare(path, descriptor)
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

@@ -68,14 +68,14 @@ def turn(path: Path) -> Iterator[None]:
     lock = path.resolve().with_name(f".{path.name}.lock")
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise PrepError(f"{lock} cannot be written: {error}") from error
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(handle)
+        os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -84,14 +84,14 @@ def _alone(path: Path) -> Iterator[None]:
     folder = path.resolve().parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)
     except OSError as error:
         raise PrepError(f"{path} cannot be written: {error}") from error
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(handle)
+        os.close(descriptor)
 
 
 # --- text in, text out --------------------------------------------------------------------

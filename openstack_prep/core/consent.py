@@ -13,7 +13,7 @@ from openstack_prep.core.plan import Plan
 AGAIN = "plan again"
 
 
-def to_consent(steps: Iterable[Step]) -> list[Mistake]:
+def refuse_replacements(steps: Iterable[Step]) -> list[Mistake]:
     """Return the replacements among steps, as refusals."""
     steps = tuple(steps)
     replaced = (step for step in steps if step.action is Action.REPLACE and not _replaces_another(step))
@@ -21,7 +21,7 @@ def to_consent(steps: Iterable[Step]) -> list[Mistake]:
     return found + [loss for step in steps for loss in step.losses]
 
 
-def to_adopt(steps: Iterable[Step]) -> list[Mistake]:
+def refuse_adoptions(steps: Iterable[Step]) -> list[Mistake]:
     """Return the changes of resources that the spec does not manage, as refusals."""
     found = []
     for step in steps:
@@ -38,7 +38,7 @@ def owner_of(observed: Observed) -> str:
     return f"managed by spec {observed.managed_by}" if observed.managed_by else ""
 
 
-def to_keep(steps: Iterable[Step]) -> list[Mistake]:
+def refuse_always(steps: Iterable[Step]) -> list[Mistake]:
     """Return the steps that would replace or adopt another spec's resources, as refusals that no option overrides."""
     steps = tuple(steps)
     found = [_foreign(step) for step in steps if _replaces_another(step)]
@@ -92,10 +92,10 @@ def beyond(shown: Step, now: Step, *, allow_replace: bool) -> list[Mistake]:
 
     The permission covers what was shown; ``allow_replace``: a plan with it also shows what it may replace.
     """
-    found = to_keep([now])
+    found = refuse_always([now])
     same = shown.observed is not None and now.observed is not None and shown.observed.id == now.observed.id
     if not (shown.action is Action.ADOPT and same):
-        found += [_not_shown(each, "--adopt") for each in to_adopt([now])]
+        found += [_not_shown(each, "--adopt") for each in refuse_adoptions([now])]
     if now.action is Action.REPLACE and not (shown.action is Action.REPLACE and same) and not found:
         found.append(Mistake.about(now.key, "was modified concurrently", AGAIN))
     if not allow_replace:

@@ -47,9 +47,9 @@ def exit_code(number: int) -> int:
 
 
 @contextlib.contextmanager
-def caught(handle: Callable[[int], None]) -> Iterator[None]:
+def caught(on_signal: Callable[[int], None]) -> Iterator[None]:
     """Call a function for the first signal; raise Interrupted for a second one."""
-    with _installed(_Handler(handle, _raise)):
+    with _installed(_Handler(on_signal, _raise)):
         yield
 
 

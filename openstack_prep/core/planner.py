@@ -85,10 +85,10 @@ def plan_apply(
             pending[step.key] = step.action
     refusals = list(mistakes)
     if not allow_replace:
-        refusals += consent.to_consent(steps)
-    refusals += consent.to_keep(steps)
+        refusals += consent.refuse_replacements(steps)
+    refusals += consent.refuse_always(steps)
     if not adopt:
-        refusals += consent.to_adopt(steps)
+        refusals += consent.refuse_adoptions(steps)
     return Plan(
         spec=spec,
         purpose="apply",

@@ -63,7 +63,7 @@ class Run:
         self.note: Callable[[Key, str], None] = lambda key, text: None
         self.check_lease: Callable[[], None] = lambda: None  # raises LeaseLost if the run may no longer write
         self.known: dict[Key, Observed] = {}
-        self.spent = False  # whether a plan from these answers has been carried out
+        self.carried_out = False  # whether a plan from these answers has been carried out
         self.wave = Wave()
         self._read: dict[Hashable, Future[object]] = {}
         self._lock = threading.Lock()

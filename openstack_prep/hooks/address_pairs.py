@@ -107,7 +107,7 @@ def _of_spec(
             used = None
             if found is not None and pairs.pools:
                 used = _service_addresses(found, [one for name in pairs.pools for one in pools.get(name, ())], tell)
-            made.append(pairs.resolve_among(here, used, alone=True))
+            made.append(pairs.resolve_with(here, used, alone=True))
     except SpecError as error:
         raise SpecError(spec.placed(error.mistakes)) from None
     return Spec(spec.name, tuple(made), places=spec.places, checked=True)
@@ -164,7 +164,7 @@ def _spec_of_sync(wanted: Sync, found: kubernetes.Services | None, tell: Callabl
     name = wanted.name or "-".join(["sync", *itertools.chain(*given.items()), *of_network])
     given = {way: tuple(value) if way == "ports" else value for way, value in given.items()}
     pairs = AddressPairs(name=name, addresses=tuple(dict.fromkeys(addresses)), network=wanted.network, **given)
-    return Spec(name, (pairs.resolve_among([pairs]),), checked=True)
+    return Spec(name, (pairs.resolve_with([pairs]),), checked=True)
 
 
 def _read(where: str, texts: Iterable[str], mistakes: list[Mistake]) -> list[str]:

@@ -159,7 +159,7 @@ def apply(
 
 
 def _is_current(made: LivePlan) -> bool:
-    return made.age <= FRESH and not made.site.spent
+    return made.age <= FRESH and not made.site.carried_out
 
 
 def look_for_lease(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Sight:

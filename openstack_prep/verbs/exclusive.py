@@ -91,7 +91,7 @@ def carry_out(
 
 def _run(plan: LivePlan, run: Callable[[LivePlan], Report], held: lease.Held | None = None) -> Report:
     """Run a plan, which makes the answers that were read for it outdated."""
-    plan.site.spent = True
+    plan.site.carried_out = True
     if held is not None:
         plan.site.check_lease = held.check
     return run(plan)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from openstack_prep.base.errors import Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.base.private_file import write_private_here
 from openstack_prep.base.yaml_places import Document
-from openstack_prep.core.consent import to_consent
+from openstack_prep.core.consent import refuse_replacements
 from openstack_prep.core.plan import Plan, differences
 from openstack_prep.verbs.spec_files import digest, fingerprints, portable
 from openstack_prep.version import __version__
@@ -114,7 +114,7 @@ def save(path: Path, plan: Plan, spec: Path, read: bytes, cloud: Cloud, tenant: 
         "cloud": asdict(_where(cloud)),
         "tenant": asdict(_where(tenant)) if tenant else None,
         "files": portable(fingerprints(Document(spec).data, base, plan, salt), base),
-        "allow_replace": portable(sorted(_consented(plan)), base),
+        "allow_replace": portable(sorted(_allowed_replacements(plan)), base),
         "steps": portable(plan.data(), base),
     }
     write_private_here(path, json.dumps({**content, "digest": _sum(content)}, indent=1) + "\n")
@@ -143,9 +143,9 @@ def _where(cloud: Cloud) -> SavedCloud:
     return SavedCloud(entry=cloud.name, auth_url=auth_url, region=cloud.region, project_id=cloud.project_id)
 
 
-def _consented(plan: Plan) -> set[str]:
+def _allowed_replacements(plan: Plan) -> set[str]:
     """Return the resources, in terms of steps, that a plan or its run may replace or take something from."""
-    needed, labels = to_consent(plan), {step.key: str(step) for step in plan}
+    needed, labels = refuse_replacements(plan), {step.key: str(step) for step in plan}
     found = {labels[key] for each in needed for key in each.keys} | {each.where for each in needed if not each.keys}
     return found | {str(step) for step in plan if plan.allow_replace and step.previewed_later}
 
@@ -210,7 +210,7 @@ class SavedPlan:
         refusals = self._other_files({portable(path, base): (path, found) for path, found in files.items()})
         moved = differences(self.raw["steps"], portable(now.data(), base))
         refusals += [self._refusal(key, "has changed since the plan was created", AGAIN) for key in moved]
-        needed = portable(sorted(_consented(now)), base)
+        needed = portable(sorted(_allowed_replacements(now)), base)
         what = "would be replaced, which the plan does not allow"
         refusals += [self._refusal(key, what, AGAIN) for key in needed if key not in self.content.allow_replace]
         if refusals:

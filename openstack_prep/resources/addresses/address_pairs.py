@@ -38,9 +38,9 @@ class AddressPairs(PairFields):
     """
 
     def resolve(self, context: Context) -> Sequence[Resource]:
-        return (self.resolve_among(context.resources),)
+        return (self.resolve_with(context.resources),)
 
-    def resolve_among(
+    def resolve_with(
         self, others: Iterable[Resource], used: frozenset[str] | None = None, *, alone: bool = False
     ) -> ResolvedAddressPairs:
         """Return the pairs resolved among other resources; of the spec's own pools only the addresses ``used``.

@@ -22,7 +22,7 @@ from openstack_prep.resources.addresses.floating_ip import (
     given_address,
     name_of,
 )
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.installer_names import foreign_tags
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord
 from openstack_prep.resources.network.port import of_another, ports_of
@@ -31,7 +31,7 @@ LONGEST_DESCRIPTION = 255
 
 
 @dataclass(frozen=True, kw_only=True)
-class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
+class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
     """A floating IP on an existing port of the same project.
 
     Select the floating IP with exactly one of ``floating_ip``, ``address`` and ``floating_ip_id``. The spec manages the

@@ -13,12 +13,12 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Key, Observed
 from openstack_prep.resources.addresses import pair_writing
 from openstack_prep.resources.addresses.pair_records import PortShares, Share, recorded
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.network.port import ports_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeftPairs(ByTenant):
+class LeftPairs(ByProjectUser):
     """The recorded pairs of one port, which is found by id: a port may have no name, or a name that is not unique."""
 
     kind: ClassVar[str] = "address_pairs"

@@ -14,7 +14,7 @@ from openstack_prep.base.fields import Name
 from openstack_prep.base.ranges import AddressRange, Ip, Range
 from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.resources.addresses.address_room import Room
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import PortRecord, SubnetRecord
 from openstack_prep.resources.network.port import ports_of
@@ -35,7 +35,7 @@ class PoolNeighbours:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolFields(ByTenant):
+class PoolFields(ByProjectUser):
     """The fields of an address pool."""
 
     kind: ClassVar[str] = "address_pool"

@@ -12,7 +12,7 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Name
 from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.run import query
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists.installer_names import Role
 from openstack_prep.resources.lists.neutron_records import PortRecord
@@ -24,7 +24,7 @@ WAYS = ("ports", "infra_id", "tag", "stack", "security_group")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PortChoice(ByTenant):
+class PortChoice(ByProjectUser):
     """Base of kinds that apply to several ports, which are selected in one of these ways."""
 
     ports: tuple[Name, ...] = ()

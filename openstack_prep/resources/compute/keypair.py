@@ -19,7 +19,7 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity import home
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN
 from openstack_prep.resources.identity.user import User
 
@@ -32,11 +32,11 @@ class Holder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keypair(ByTenant):
+class Keypair(ByProjectUser):
     """A public key that belongs to a user. The ownership tag is appended to the key's comment."""
 
     kind: ClassVar[str] = "keypair"
-    identity: ClassVar[frozenset[str]] = ByTenant.identity | {"user", "user_domain"}
+    identity: ClassVar[frozenset[str]] = ByProjectUser.identity | {"user", "user_domain"}
     immutable: ClassVar[frozenset[str]] = frozenset({"public_key"})
 
     name: Name

@@ -16,14 +16,14 @@ from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.identity.project import Project
 
 Policy = Literal["affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerGroup(ByTenant):
+class ServerGroup(ByProjectUser):
     """A server group. It cannot have an ownership tag: the only group with the name is managed if its project is."""
 
     kind: ClassVar[str] = "server_group"

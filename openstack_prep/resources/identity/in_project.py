@@ -81,7 +81,7 @@ def access(project: Project | None) -> Key:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByTenant(InProject):
+class ByProjectUser(InProject):
     """Base of kinds that the project's own user creates, so they come after that user's role assignments."""
 
     def needs(self) -> Iterable[Key]:

@@ -11,7 +11,7 @@ from openstack_prep.base.raw import Values
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Adoptable, Coherent, Context, Key, Resource
 from openstack_prep.download.compression import Compression
-from openstack_prep.resources.identity.in_project import ByTenant, InProject
+from openstack_prep.resources.identity.in_project import ByProjectUser, InProject
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.image import glance, image_members
 from openstack_prep.resources.image.glance import ImageRecord
@@ -30,7 +30,7 @@ Visibility = Literal["private", "shared", "community", "public"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageFields(ByTenant, Adoptable[Site], Coherent):
+class ImageFields(ByProjectUser, Adoptable[Site], Coherent):
     """The fields of an image."""
 
     kind: ClassVar[str] = "image"

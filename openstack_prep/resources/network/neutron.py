@@ -15,7 +15,7 @@ from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import Adoptable, Change, Key, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import NeutronRecord
 from openstack_prep.resources.network.uses import Use
@@ -24,7 +24,7 @@ R = TypeVar("R", bound=NeutronRecord)
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkResource(ByTenant, Adoptable[Site], Generic[R]):
+class NetworkResource(ByProjectUser, Adoptable[Site], Generic[R]):
     """Base of the kinds that Neutron stores; each kind names its API resource and its fields."""
 
     collection: ClassVar[str]

@@ -15,7 +15,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.lease import text
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Change, Context, Key, Mark, Observed, Resource
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.neutron_records import GroupRecord, RuleRecord
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.security_group_rule import SELF, SecurityGroupRule, declared_rule, in_words
@@ -82,7 +82,7 @@ class SecurityGroup(NetworkResource[GroupRecord]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecurityGroupRules(ByTenant):
+class SecurityGroupRules(ByProjectUser):
     """The rules to have in a security group, created after all groups: rules may refer to each other's groups.
 
     The spec manages rules with its ownership tag in their description; deleting the group deletes all its rules.

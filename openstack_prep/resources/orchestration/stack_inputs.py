@@ -22,7 +22,7 @@ from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.heat import heat_package, heat_parameters
 from openstack_prep.resources.heat.heat_package import Package, Template, digest
-from openstack_prep.resources.identity.in_project import ByTenant, InProject
+from openstack_prep.resources.identity.in_project import ByProjectUser, InProject
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.orchestration.existing import Existing
 
@@ -47,7 +47,7 @@ class OnStack(InProject):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inputs(ByTenant, Adoptable):
+class Inputs(ByProjectUser, Adoptable):
     """The declared inputs of a stack; Stack adds the operations."""
 
     kind: ClassVar[str] = "stack"

@@ -21,7 +21,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import DIFFERS, Change, Key, Observed, Resource
 from openstack_prep.core.run import query
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 
 HEADERS = {
     "temp_url_key": "X-Account-Meta-Temp-Url-Key",
@@ -61,7 +61,7 @@ MetadataName = Annotated[Name, Reads(metadata_name)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ObjectStore(ByTenant):
+class ObjectStore(ByProjectUser):
     """The project's account in the object store; omitted metadata is not managed.
 
     Swift creates the account on first use and deletes it with the project: destroy removes the values that the spec has

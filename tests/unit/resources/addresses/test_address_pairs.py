@@ -218,7 +218,7 @@ def test_pairs_of_one_spec_leave_each_others_records_alone(site: Site, neutron: 
         AddressPairs(name="masters", infra_id=ID, roles=("master",), addresses=("10.0.0.6",)),
     ]
     for wanted in (declared, declared[:1]):
-        now, together = site.fresh(), [each.resolve_among(wanted) for each in wanted]
+        now, together = site.fresh(), [each.resolve_with(wanted) for each in wanted]
         executor.run(planner.plan_apply("lab", together, observing.observe(now, together)), now).raise_for_failures()
         assert not planner.plan_apply("lab", together, observing.observe(site.fresh(), together))
         assert neutron.pairs("worker-0-abcde") == ["10.0.0.5"]
