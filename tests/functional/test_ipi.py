@@ -128,7 +128,7 @@ def test_a_failure_comes_through(own: Prep) -> None:
     assert (folder / "metadata.json.kept").stat().st_mode & 0o777 == 0o600
     again = own.run(*words, code=1).stderr
     assert "There may already be a running cluster" in again  # it is the installer who says so
-    assert "openstack-prep: to begin anew: openshift-install destroy cluster --dir ocp (or openstack-prep" in again
+    assert "openstack-prep: to start over: openshift-install destroy cluster --dir ocp (or openstack-prep" in again
 
 
 @pytest.mark.parametrize(("release", "code"), [("4.18", 8), ("4.11", 128 + signal.SIGINT)])

@@ -64,7 +64,7 @@ def test_the_command_twice_and_a_stolen_address(tenant: Tenant, prep: Prep) -> N
 
     api_ip = ["post-ipi", "--yes", "--infra-id", DEV, "--os-cloud", tenant.cloud, "--api-ip"]
     refused = prep.run(*api_ip, serving.floating_ip_address, code=2).stderr
-    assert f"serves another port: {DEV2}-ingress-port" in refused
+    assert f"is attached to another port: {DEV2}-ingress-port" in refused
     assert served(connection, serving.floating_ip_address) == f"{DEV2}-ingress-port"
     prep.run(*api_ip, serving.floating_ip_address, "--move")
     assert served(connection, serving.floating_ip_address) == f"{DEV}-api-port"
