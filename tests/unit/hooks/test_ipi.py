@@ -116,7 +116,7 @@ def test_words(tmp_path: Path) -> None:
         ipi("sh create cluster")
     with pytest.raises(ConfigError, match="no command given"):
         ipi([])
-    with pytest.raises(ConfigError, match=r"told --dir a, but install-config\.yaml is for b"):
+    with pytest.raises(ConfigError, match=r"has --dir a, but install-config\.yaml is in b"):
         said.within(Path("b"))
 
 
