@@ -1,1 +1,1 @@
-"""What every room may use: errors, keys, values, secrets, private files.  Knows no OpenStack and no resource."""
+"""What all modules may use: errors, keys, values, secrets, private files. Knows neither OpenStack nor resources."""

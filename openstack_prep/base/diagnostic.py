@@ -70,7 +70,7 @@ def errors(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def summary(diagnostics: Iterable[Diagnostic]) -> str:
-    """Return how many errors, warnings and unknown results there are; or that there are none."""
+    """Return how many errors, warnings and unknown results are among them, or "no problems found"."""
     statuses = [each.status for each in diagnostics]
     counts = {
         "error": statuses.count(Status.ERROR),

@@ -1,4 +1,4 @@
-"""One error tree: whatever leaves this package on purpose is a PrepError."""
+"""One error tree: every exception that this package raises on purpose is a PrepError."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from openstack_prep.base.key import Key
 
 
 class PrepError(Exception):
-    """Base of all errors of this package; its text is fit to be shown to a person."""
+    """Base of all errors of this package; its text can be shown to users."""
 
     exit_code = 1
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """One thing wrong in what the user gave us.
+    """One error in the user's input.
 
-    ``where`` names the place (``file:line: field``), ``what`` the value and what is wrong with it,
-    ``remedy`` what to do.  ``keys`` are the resources concerned, for which a spec knows the lines.
+    ``where`` names the place (``file:line: field``), ``what`` the value and the problem, ``remedy`` the fix. ``keys``
+    are the affected resources, whose lines a spec knows.
     """
 
     where: str
@@ -40,9 +40,9 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Loss(Mistake):
-    """What an update would take from those who use it; it needs consent.
+    """Something that an update would delete and that others use; it needs permission.
 
-    ``lost`` names each thing, so that what a run finds can be compared with what its plan has shown.
+    ``lost`` names each object, so that the losses of a run can be compared with those that its plan has shown.
     """
 
     lost: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Loss(Mistake):
 
 
 class SpecError(PrepError):
-    """The input is wrong; ``mistakes`` lists everything that is, not only the first."""
+    """The input is wrong; ``mistakes`` lists all errors, not only the first."""
 
     exit_code = 2
 
@@ -63,13 +63,13 @@ class SpecError(PrepError):
 
 
 class ConfigError(PrepError):
-    """clouds.yaml or the way to the cloud is wrong: no such file, entry or option."""
+    """clouds.yaml or the choice of the cloud is wrong: no such file, entry or option."""
 
     exit_code = 2
 
 
 class PlanRefused(PrepError):
-    """The plan may not be carried out: it needs consent, or the cloud forbids or has moved since."""
+    """The plan may not be carried out: it needs permission, the cloud forbids it, or the cloud has changed since."""
 
     exit_code = 2
 
@@ -79,18 +79,18 @@ class PlanRefused(PrepError):
 
 
 class LeaseHeld(PrepError):
-    """Somebody else is at work on the same spec; nothing was changed in the project."""
+    """Another run is at work on the same spec; nothing was changed in the project."""
 
 
 class LeaseLost(PrepError):
-    """We were away for so long that somebody else may be at work on the spec; the rest is not done."""
+    """The lease was not renewed for so long that another run may be at work; the remaining steps are skipped."""
 
 
 class CloudError(PrepError):
     """A service answered with an error, or not at all.
 
-    ``retryable``: the same wish may be granted a moment later, after looking again what is there.
-    ``request_id``: the service's ``X-Openstack-Request-Id``, for its administrator's logs.
+    ``retryable``: the request may succeed a moment later, after reading the present state. ``request_id``: the
+    service's ``X-Openstack-Request-Id``, for its administrator's logs.
     """
 
     def __init__(
@@ -108,24 +108,24 @@ class CloudError(PrepError):
 
 
 def passes(error: BaseException) -> bool:
-    """Whether the same may go well a moment later."""
+    """Whether the error is transient, so that a retry may succeed."""
     return isinstance(error, CloudError) and error.retryable
 
 
 class NotFound(CloudError):
-    """Nothing of that name or id."""
+    """No resource has this name or id."""
 
 
 class NotUnique(CloudError):
-    """Several things answer to one name; the text holds their ids."""
+    """Several resources have the same name; the text contains their ids."""
 
 
 class Overtaken(CloudError):
-    """A concurrent run of the same spec created the same thing first; ours was removed again."""
+    """A concurrent run of the same spec created the same resource first; the resource of this run was deleted again."""
 
 
 class NotAllowed(CloudError):
-    """401 or 403: these credentials may not do that."""
+    """401 or 403: these credentials have no permission."""
 
 
 class QuotaExceeded(CloudError):
@@ -133,12 +133,12 @@ class QuotaExceeded(CloudError):
 
 
 class WaitTimeout(CloudError):
-    """What we waited for did not come in time."""
+    """The expected state was not reached in time."""
 
 
 class ResourceFailed(CloudError):
-    """OpenStack took the order and reported failure later (status ERROR and the like)."""
+    """OpenStack accepted a request and reported a failure later (status ERROR and the like)."""
 
 
 class DownloadError(PrepError):
-    """A file from elsewhere cannot be had, or is not what it should be (checksum, size)."""
+    """A file cannot be downloaded, or its checksum or size is wrong."""

@@ -1,8 +1,7 @@
-"""Types of fields: what a spec may say, and the one form it is kept in.
+"""Types of fields: which values a spec may contain, and their normalised form.
 
-Each is an ``Annotated`` standard type, so a dataclass made in Python takes plain values, while the
-spec reader validates and normalises by the same declaration.  pydantic is imported when a spec is
-read, not before.
+Each is an ``Annotated`` standard type, so a dataclass made in Python takes plain values, while the spec reader
+validates and normalises by the same declaration. pydantic is imported when a spec is read, not before.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _SIZE = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,9})?)\s*([a-zA-Z]*)\s*")
 
 @dataclass(frozen=True)
 class Reads:
-    """Marks a field whose text is read by a function; that raises ValueError with the remedy."""
+    """Annotates a field whose text is read by a function, which raises ValueError with the fix."""
 
     read: Callable[[object], object]
     schema: Values | None = None
@@ -55,7 +54,7 @@ class Reads:
 
 @dataclass(frozen=True)
 class ReadsBeside:
-    """Marks a field that may name a file: its function is also given the folder of the spec."""
+    """Annotates a field that may name a file: its function also gets the folder of the spec."""
 
     read: Callable[[object, Path], object]
     schema: Values | None = None
@@ -76,7 +75,7 @@ class ReadsBeside:
 
 
 def size(unit: str) -> Callable[[object], object]:
-    """Return a reader of sizes that gives whole numbers of a unit ("MiB" or "GiB")."""
+    """Return a reader of sizes that returns whole numbers of a unit ("MiB" or "GiB")."""
     one = _UNITS[unit.lower()]
     assert one
 
@@ -85,7 +84,7 @@ def size(unit: str) -> Callable[[object], object]:
             return value
         found = _SIZE.fullmatch(value)
         if not found or found[2].lower() not in _UNITS:
-            raise InvalidValue("is not a size", f"write a number of {unit}, or one with a unit such as 16{unit}")
+            raise InvalidValue("is not a size", f"use a number of {unit}, or a number with a unit such as 16{unit}")
         factor = _UNITS[found[2].lower()]
         number = float(found[1]) * (factor or one) / one
         if number != int(number) or (factor and number < 0):
@@ -97,7 +96,7 @@ def size(unit: str) -> Callable[[object], object]:
 
 @dataclass(frozen=True)
 class Size:
-    """Marks a number of a unit, which may also be written as a text with another."""
+    """Annotates a number of a unit, which may also be written as text with a different unit."""
 
     unit: str
 
@@ -117,11 +116,11 @@ def address(value: object) -> object:
     try:
         return str(ipaddress.ip_address(value))
     except ValueError:
-        raise InvalidValue("is not an IP address", "write one such as 192.0.2.10 or 2001:db8::10") from None
+        raise InvalidValue("is not an IP address", "use one such as 192.0.2.10 or 2001:db8::10") from None
 
 
 def is_address(text: str) -> bool:
-    """Whether it is an IP address, of either version."""
+    """Whether a text is an IP address, of either version."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -135,17 +134,19 @@ def cidr(value: object) -> object:
     try:
         return str(ipaddress.ip_network(value))
     except ValueError as error:
-        raise InvalidValue(f"is not a network in CIDR form ({error})", "write one such as 192.0.2.0/24") from None
+        raise InvalidValue(f"is not a network in CIDR notation ({error})", "use one such as 192.0.2.0/24") from None
 
 
 def block(value: object) -> object:
-    """Read an address or a network; a network of one address becomes that address."""
+    """Read an address or a network; a network with one address becomes that address."""
     if not isinstance(value, str):
         return value
     try:
         found = ipaddress.ip_network(value)
     except ValueError as error:
-        raise InvalidValue(f"is no address and no network ({error})", "write 192.0.2.10 or 192.0.2.0/24") from None
+        raise InvalidValue(
+            f"is neither an address nor a network ({error})", "use one such as 192.0.2.10 or 192.0.2.0/24"
+        ) from None
     return str(found[0] if found.num_addresses == 1 else found)
 
 
@@ -153,37 +154,37 @@ def mac(value: object) -> object:
     if not isinstance(value, str):
         return value
     if not re.fullmatch("([0-9a-f]{2}:){5}[0-9a-f]{2}", value.lower()):
-        raise InvalidValue("is not a MAC address", "write one such as fa:16:3e:00:00:01")
+        raise InvalidValue("is not a MAC address", "use one such as fa:16:3e:00:00:01")
     return value.lower()
 
 
 def file_path(value: Any, base: Path) -> Any:
-    """Return the absolute path of a file named in a spec."""
+    """Return the absolute path of a file in a spec."""
     if not isinstance(value, str):
         return value
     if not value:
-        raise InvalidValue("is no path", "name a file")
+        raise InvalidValue("is not a path", "use the path of a file")
     try:
         return os.path.normpath(base / Path(value).expanduser())
     except RuntimeError:
-        raise InvalidValue("names a home that is not there", "write the whole path") from None
+        raise InvalidValue("begins with a home directory that does not exist", "use the full path") from None
 
 
 def public_key(value: object, base: Path) -> object:
-    """Read an SSH public key, or ``{file: PATH}`` that holds one."""
+    """Read an SSH public key, or a ``{file: PATH}`` that contains one."""
     if isinstance(value, dict) and list(value) == ["file"] and isinstance(value["file"], str):
         path = file_path(value["file"], base)
         try:
             value = Path(path).read_text()
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidValue(f"cannot be read: {error}", "name a public key such as ~/.ssh/id_ed25519.pub") from None
+            raise InvalidValue(f"cannot be read: {error}", "use a public key such as ~/.ssh/id_ed25519.pub") from None
     if not isinstance(value, str):
         return value
     if "PRIVATE KEY" in value:
-        raise InvalidValue("is a private key", "give the public one, whose file ends in .pub")
+        raise InvalidValue("is a private key", "use the public key, whose file name ends in .pub")
     words = value.split(None, 2)
     if len(words) < 2 or "\n" in value.strip() or not _key_type(words[1]) == words[0]:
-        raise InvalidValue("is not an SSH public key", "give one line such as: ssh-ed25519 AAAAC3... me@here")
+        raise InvalidValue("is not an SSH public key", "use one line such as: ssh-ed25519 AAAAC3... me@here")
     return value.strip()
 
 
@@ -193,7 +194,7 @@ def is_public_key(line: str) -> bool:
 
 
 def _key_type(text: str) -> str | None:
-    """Return the type that an SSH key's data begins with."""
+    """Return the key type at the start of an SSH key's data."""
     try:
         data = base64.b64decode(text, validate=True)
     except ValueError:
@@ -203,22 +204,22 @@ def _key_type(text: str) -> str | None:
 
 
 def is_url(text: str) -> bool:
-    """Whether it is an http or https URL that names a host, or a file URL."""
+    """Whether a text is an http or https URL with a host, or a file URL."""
     if not text.startswith(("http://", "https://")):
         return text.startswith("file:///")
     try:
         parts = urlsplit(text)
-        return bool(parts.hostname) and parts.port != 0  # the port is read here, and may be none
+        return bool(parts.hostname) and parts.port != 0  # the port is parsed here, and may be invalid
     except ValueError:
         return False
 
 
 def source(value: object, base: Path) -> object:
-    """Read where a file comes from: a URL, or a path relative to the spec."""
+    """Read the source of a file: a URL, or a path relative to the spec."""
     if not isinstance(value, str) or is_url(value):
         return value
     if "://" in value:
-        raise InvalidValue("is no source", "write an http, https or file URL, or a path")
+        raise InvalidValue("is neither a URL nor a path", "use an http, https or file URL, or a path")
     return file_path(value, base)
 
 
@@ -226,22 +227,22 @@ _HEX_DIGITS = {32: "md5", 64: "sha256", 128: "sha512"}
 
 
 def checksum(value: object) -> object:
-    """Read a sum, ``sha256:HEX`` and the like; the algorithm of a bare one shows in its length."""
+    """Read a checksum, ``sha256:HEX`` and the like; without a prefix, the length determines the algorithm."""
     if not isinstance(value, str):
         return value
     algorithm, _, digits = value.strip().lower().rpartition(":")
     known = _HEX_DIGITS.get(len(digits)) if re.fullmatch("[0-9a-f]+", digits) else None
     if known is None or algorithm not in ("", known):
-        raise InvalidValue("is not a checksum", "write sha256:, sha512: or md5: and its hexadecimal digits")
+        raise InvalidValue("is not a checksum", "use sha256:, sha512: or md5: followed by hexadecimal digits")
     return f"{known}:{digits}"
 
 
 def timestamp(text: str) -> str:
-    """Read a moment; without an offset it is UTC, which it becomes."""
+    """Read a time and convert it to UTC; without an offset it is UTC."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidValue("is not a time", "write one such as 2027-01-31T12:00:00Z") from None
+        raise InvalidValue("is not a time", "use one such as 2027-01-31T12:00:00Z") from None
     moment = moment.astimezone(UTC) if moment.tzinfo else moment
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -251,7 +252,7 @@ def _timestamp(value: object) -> object:
 
 
 def words(value: object) -> object:
-    """Read a text that YAML took for a number or a truth value."""
+    """Read a text that YAML has interpreted as a number or a boolean."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
@@ -269,7 +270,7 @@ _PUBLIC_KEY = {
     ]
 }
 
-# The ceilings are far above any cloud and far below a slipped unit (bytes written where MiB are meant).
+# The limits are far above any cloud and far below a wrong unit (bytes instead of MiB).
 MiB = Annotated[int, Ge(0), Le(2**30), Size("MiB")]
 GiB = Annotated[int, Ge(0), Le(2**22), Size("GiB")]
 Bytes = Annotated[int, Ge(0), Le(2**60), Size("B")]

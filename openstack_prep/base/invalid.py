@@ -30,7 +30,7 @@ class InvalidValue(ValueError):
 
 
 def shown(value: object) -> str:
-    """Return a value as it stands in a file; mappings and lists may hold a secret."""
+    """Return a value as written in a file; mappings and lists may hold a secret."""
     if isinstance(value, dict) and list(value) == ["file"]:
         return f"the file {value['file']}"
     if isinstance(value, dict | list):

@@ -1,4 +1,4 @@
-"""What one spec calls its resources: a kind, a name, and the scope in which that name is unique."""
+"""The identity of resources within one spec: a kind, a name, and the scope in which the name is unique."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ DEFAULT_DOMAIN = "Default"
 class Key:
     """The identity of a resource within one spec.
 
-    ``scope`` is where the name is unique, from the outside in: the domain of a user, the domain and the
-    project of a network, the folder of a file; empty for what the whole cloud shares, such as flavors.
-    Two keys are the same only when all three are: ``user/ops`` of two domains are two users.
+    ``scope`` is where the name is unique, from the outside in: the domain of a user, the domain and the project of a
+    network, the folder of a file; empty for resources of the whole cloud, such as flavors. Two keys are equal only if
+    all three are: ``user/ops`` of two domains are two users.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class Key:
 
 
 def labels(keys: Iterable[Key]) -> dict[Key, str]:
-    """Return the texts that tell keys apart: the short one wherever only one key has it."""
+    """Return the shortest unique texts of keys: the short text if only one key has it, else the qualified text."""
     keys = tuple(dict.fromkeys(keys))
     shared = Counter(map(str, keys))
     return {key: str(key) if shared[str(key)] == 1 else key.qualified for key in keys}

@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all; one that holds secrets is 0600 from its first byte."""
+"""Write a file completely or not at all; a file with secrets has mode 0600 from its first byte."""
 
 from __future__ import annotations
 
@@ -16,80 +16,79 @@ PRIVATE = "0600"
 
 
 def mode(path: Path) -> str:
-    """Return a file's mode as in ``chmod``; all that only its owner can read count as 0600."""
+    """Return a file's mode as in ``chmod``; any mode that only the owner can read counts as 0600."""
     found = path.stat().st_mode & 0o777
     return f"{found:04o}" if found & 0o077 else PRIVATE
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, replacing an old one in one step.
+    """Write a file that only its owner can read, replacing an old one atomically.
 
-    The text goes into a new file of the same folder, which then takes the old one's place, so a full
-    disk or a kill leaves the old one as it was.  A link is followed: what it points to is replaced.
-    A mode stricter than 0600 stays.  Raises PrepError.
+    The text goes to a new file in the same folder, which then replaces the old one, so a full disk or a kill leaves the
+    old file unchanged. A link is followed: its target is replaced. A mode stricter than 0600 is kept. Raises PrepError.
     """
     _replace(Path(os.path.realpath(path)), text, _keep_stricter_mode)  # resolve() fails on a link to itself
 
 
 def write_private_here(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, at this very place: a link there is replaced, not followed.
+    """Write a file that only its owner can read, at exactly this path: a link is replaced, not followed.
 
-    For a file in a folder where others may have planted the link, such as /tmp.  The folder must exist.
-    Raises PrepError.
+    For a file in a folder where others may have planted the link, such as /tmp. The folder must exist. Raises
+    PrepError.
     """
     if not path.parent.is_dir():
-        raise PrepError(f"{path} cannot be written: {path.parent} is not a folder; create it, or name another")
-    _replace(path, text, lambda path, handle: None)
+        raise PrepError(f"{path} cannot be written: {path.parent} is not a directory; create it, or choose another one")
+    _replace(path, text, lambda path, descriptor: None)
 
 
 def write_shared(path: Path, text: str) -> None:
-    """Write a file that others read, in the same way; mode and owner of an old one stay, a new one is 0644.
+    """Write a file that others read, in the same way; mode and owner of an old file are kept, a new one is 0644.
 
-    Raises PrepError, also when its owner is another and we may not give files away.
+    Raises PrepError, also if the owner differs and the process may not change the owner of a file.
     """
     _replace(Path(os.path.realpath(path)), text, _keep_mode_and_owner)
 
 
-def _keep_stricter_mode(path: Path, handle: int) -> None:
+def _keep_stricter_mode(path: Path, descriptor: int) -> None:
     if path.exists() and not path.stat().st_mode & 0o177:
-        os.fchmod(handle, path.stat().st_mode & 0o777)
+        os.fchmod(descriptor, path.stat().st_mode & 0o777)
 
 
-def _keep_mode_and_owner(path: Path, handle: int) -> None:
+def _keep_mode_and_owner(path: Path, descriptor: int) -> None:
     if not path.exists():
-        os.fchmod(handle, 0o644)
+        os.fchmod(descriptor, 0o644)
         return
-    old, new = path.stat(), os.fstat(handle)
+    old, new = path.stat(), os.fstat(descriptor)
     if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
-        os.fchown(handle, old.st_uid, old.st_gid)
-    os.fchmod(handle, old.st_mode & 0o7777)  # chown may have taken bits away
+        os.fchown(descriptor, old.st_uid, old.st_gid)
+    os.fchmod(descriptor, old.st_mode & 0o7777)  # chown may have cleared bits
 
 
 def _replace(path: Path, text: str, prepare: Callable[[Path, int], None]) -> None:
-    if path.exists() and not path.is_file() and not path.is_symlink():  # root may well give /dev/null another's place
-        raise PrepError(f"{path} cannot be written: it is no regular file; name another")
+    if path.exists() and not path.is_file() and not path.is_symlink():  # root could replace /dev/null
+        raise PrepError(f"{path} cannot be written: it is not a regular file; choose another one")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # made with 0600
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # created with 0600
     except OSError as error:
         raise PrepError(f"{path} cannot be written: {error}") from error
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
-            prepare(path, handle)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
+            prepare(path, descriptor)
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        _take_the_place(name, path)
+        _replace_file(name, path)
     except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
         if isinstance(error, OSError):
-            raise PrepError(f"{path} cannot be written: {error}; it is as it was before") from error
+            raise PrepError(f"{path} cannot be written: {error}; the file was not changed") from error
         raise
 
 
-def _take_the_place(name: str, path: Path) -> None:
-    """Rename a file to another's name, or write into that where a container has it mounted, as it has /etc/hosts."""
+def _replace_file(name: str, path: Path) -> None:
+    """Rename a file, or write into the target if a container has it mounted, as it has /etc/hosts."""
     try:
         os.replace(name, path)
     except OSError as error:
@@ -101,7 +100,7 @@ def _take_the_place(name: str, path: Path) -> None:
 
 
 def _write_over(path: Path, content: bytes) -> None:
-    """Write into a file, for which there must be room before its first byte changes."""
+    """Write into a file, after ensuring that there is room before the first byte changes."""
     with path.open("r+b") as file:
         size = os.fstat(file.fileno()).st_size
         try:

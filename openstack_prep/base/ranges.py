@@ -1,6 +1,6 @@
 """Ranges of addresses, IPv4 and IPv6: pure arithmetic, and their type in a spec.
 
-A range is written as first-last, as a network in CIDR form, or as one address.
+A range is written as first-last, as a network in CIDR notation, or as one address.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from openstack_prep.base.invalid import InvalidValue
 Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
 Net = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-_FORMS = "write 10.0.0.200-10.0.0.219, 10.0.0.192/28 or one address"
+_FORMS = "use one such as 10.0.0.200-10.0.0.219 or 10.0.0.192/28"
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """All addresses from the first to the last, of one version."""
+    """All addresses from the first to the last, of one IP version."""
 
     first: Ip
     last: Ip
 
     @classmethod
     def read(cls, text: str) -> Range:
-        """Return the range that a text names; raises InvalidValue."""
+        """Return the range that a text describes; raises InvalidValue."""
         try:
-            if "%" in text:  # a zone is a matter of one machine
-                raise ValueError("a zone is no part of it")
+            if "%" in text:  # a zone is only valid on one machine
+                raise ValueError("it must not have a zone")
             if "/" in text:
                 return cls.of(ipaddress.ip_network(text.strip()))
             first, *rest = (ipaddress.ip_address(part.strip()) for part in text.split("-"))
@@ -41,14 +41,14 @@ class Range:
             why = f" ({error})" if "host bits" in str(error) else ""
             raise InvalidValue(f"is not a range of addresses{why}", _FORMS) from None
         if first.version != last.version:
-            raise InvalidValue("begins as IPv4 and ends as IPv6, or the other way round", "keep to one of them")
+            raise InvalidValue("mixes IPv4 and IPv6", "use addresses of one version")
         if int(first) > int(last):
             raise InvalidValue("ends before it begins", "write the lower address first")
         return cls(first, last)
 
     @classmethod
     def of(cls, network: Net) -> Range:
-        """Return the range of a whole network, its first and last address included."""
+        """Return the range of a whole network, including its first and last address."""
         return cls(network[0], network[-1])
 
     @property
@@ -57,12 +57,12 @@ class Range:
 
     @property
     def count(self) -> int:
-        """How many addresses."""
+        """The number of addresses."""
         return int(self.last) - int(self.first) + 1
 
     @property
     def networks(self) -> list[Net]:
-        """The fewest networks that hold these addresses and no other."""
+        """The fewest networks that contain exactly these addresses."""
         return list(ipaddress.summarize_address_range(self.first, self.last))
 
     def __contains__(self, address: Ip) -> bool:
@@ -76,7 +76,7 @@ class Range:
         return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
 
     def overlap(self, other: Range) -> Range | None:
-        """Return the addresses that both have."""
+        """Return the addresses that both ranges contain."""
         if self.version != other.version:
             return None
         first, last = max(self.first, other.first, key=int), min(self.last, other.last, key=int)
@@ -84,12 +84,12 @@ class Range:
 
 
 def read(texts: Iterable[str]) -> list[Range]:
-    """Return the ranges that texts name; raises ValueError."""
+    """Return the ranges that texts describe; raises ValueError."""
     return [Range.read(text) for text in texts]
 
 
 def blocks(ranges: Iterable[Range]) -> list[str]:
-    """Return the fewest networks that hold all addresses of some ranges, lowest first; one of one address as such.
+    """Return the fewest networks that cover some ranges, lowest first; a network with one address as that address.
 
     IPv4 comes before IPv6.
     """
@@ -101,7 +101,7 @@ def blocks(ranges: Iterable[Range]) -> list[str]:
 
 
 def merged(ranges: Iterable[Range]) -> list[Range]:
-    """Return the fewest ranges that hold the same addresses, lowest first; IPv4 comes before IPv6."""
+    """Return the fewest ranges that contain the same addresses, lowest first; IPv4 comes before IPv6."""
     found: list[Range] = []
     for each in sorted(ranges, key=lambda one: (one.version, int(one.first))):
         last = found[-1] if found else None
@@ -113,14 +113,14 @@ def merged(ranges: Iterable[Range]) -> list[Range]:
 
 
 def overlaps(ranges: Iterable[Range]) -> Iterator[tuple[Range, Range, Range]]:
-    """Yield each two ranges that share addresses, and the addresses that they share."""
+    """Yield each two ranges that overlap, and the addresses that they share."""
     for one, other in combinations(ranges, 2):
         if both := one.overlap(other):
             yield one, other, both
 
 
 def address_range(value: object) -> object:
-    """Read a range in any of its forms; a network stays one."""
+    """Read a range in any of its forms; a network is kept as one."""
     if not isinstance(value, str):
         return value
     found = Range.read(value)

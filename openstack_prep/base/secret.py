@@ -1,4 +1,4 @@
-"""Values that must not be seen: they come out by reveal() alone, never by str, repr, format or pickle."""
+"""Secret values: only reveal() returns them, never str, repr, format or pickle."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ SOURCES = "{env: NAME}, {file: PATH}, {prompt: true} or {generate: PATH}"
 _QUOTED = re.compile(r"""(alias|anchor|tag|handle|base \d+:) ('[^']*'|"[^"]*")""")
 
 
-def without_values(said: str) -> str:
-    """Return what PyYAML says of a file without the words that it took from it: an unquoted *password is an alias."""
-    return _QUOTED.sub(rf"\1 {HIDDEN}", said)
+def without_values(text: str) -> str:
+    """Return PyYAML's message about a file without the values that it quotes: an unquoted *password is an alias."""
+    return _QUOTED.sub(rf"\1 {HIDDEN}", text)
 
 
 class Secret:
-    """A secret, given or fetched when first asked for.
+    """A secret, given or fetched on first use.
 
-    ``path`` is the file that a generated one is kept in, and that is written when it is fetched.
-    Equality compares the values, in constant time.
+    ``path`` is the file of a generated secret, which is written when it is fetched. Equality compares the values, in
+    constant time.
     """
 
     __slots__ = ("_fetch", "_lock", "_value", "path")
@@ -45,7 +45,7 @@ class Secret:
         self, value: str | None = None, *, fetch: Callable[[], str] | None = None, path: str | None = None
     ) -> None:
         if (value is None) == (fetch is None):
-            raise TypeError("give a Secret either its value or a way to fetch it")
+            raise TypeError("a Secret needs either its value or a function that fetches it")
         self._value = value
         self._fetch = fetch
         self.path = path
@@ -53,7 +53,7 @@ class Secret:
 
     @property
     def ready(self) -> bool:
-        """Whether there is a value already: one that is yet to be generated is nobody's so far."""
+        """Whether the value exists already; a secret that is not generated yet is in use nowhere."""
         return self._value is not None or self.path is None or os.path.exists(self.path)
 
     def reveal(self) -> str:
@@ -76,7 +76,7 @@ class Secret:
         return HIDDEN
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Secret is not written anywhere")
+        raise TypeError("a Secret cannot be pickled")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -84,7 +84,7 @@ class Secret:
 
         def read(value: Any, info: Any) -> Secret:
             context = dict(info.context)
-            given = context.pop("given", lambda value: None)(value)  # of resources that were made in Python
+            given = context.pop("given", lambda value: None)(value)  # from resources that were made in Python
             if given is not None:
                 return cast(Secret, given)
             try:
@@ -102,25 +102,31 @@ class Secret:
 
         return {
             "anyOf": [
-                source("env", "string", "environment variable that holds it"),
-                source("file", "string", "file whose first line it is"),
-                source("prompt", ["boolean", "string"], "ask for it on the terminal, by these words if any"),
-                source("generate", "string", "file (0600) to keep it in; made at random when there is none yet"),
-                {"type": "string", "description": "the secret itself; anybody who reads the spec has it"},
+                source("env", "string", "environment variable that holds the secret"),
+                source("file", "string", "file whose first line is the secret"),
+                source(
+                    "prompt", ["boolean", "string"], "prompt for it on the terminal; a text replaces the default prompt"
+                ),
+                source(
+                    "generate",
+                    "string",
+                    "file (mode 0600) that stores it; a random secret is generated if the file does not exist",
+                ),
+                {"type": "string", "description": "the secret itself; everybody who can read the spec knows it"},
             ]
         }
 
 
 def from_spec(value: object, *, base: Path, warn: Callable[[str], None] = lambda text: None) -> Secret:
-    """Return the secret that a spec points to; paths are relative to ``base``.
+    """Return the secret that a spec refers to; paths are relative to ``base``.
 
     Raises InvalidValue.
     """
     if isinstance(value, str):
-        warn(f"a secret stands in the spec as plain text; better write {SOURCES}")
+        warn(f"the spec contains a secret in plain text; use {SOURCES} instead")
         return Secret(value)
     if not isinstance(value, dict) or len(value) != 1:
-        raise InvalidValue("is not a secret's source", f"write one of {SOURCES}")
+        raise InvalidValue("is not a source of a secret", f"use one of {SOURCES}")
     ((source, where),) = value.items()
     readers: dict[str, Callable[[Any, Path], Secret]] = {
         "env": _from_environment,
@@ -129,13 +135,13 @@ def from_spec(value: object, *, base: Path, warn: Callable[[str], None] = lambda
         "generate": _generated,
     }
     if source not in readers or (source != "prompt" and not isinstance(where, str)):
-        raise InvalidValue("is not a secret's source", f"write one of {SOURCES}")
+        raise InvalidValue("is not a source of a secret", f"use one of {SOURCES}")
     return readers[source](where, base)
 
 
 def _from_environment(name: str, base: Path) -> Secret:
     if not os.environ.get(name):
-        raise InvalidValue(f"the environment variable {name} is not set", "export it")
+        raise InvalidValue(f"environment variable {name} is not set", "export it")
     return Secret(os.environ[name])
 
 
@@ -144,9 +150,9 @@ def _from_file(name: str, base: Path) -> Secret:
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidValue(f"{path} cannot be read: {error}", "write the secret into it") from None
+        raise InvalidValue(f"{path} cannot be read: {error}", "write the secret to it") from None
     if not lines or not lines[0]:
-        raise InvalidValue(f"{path} is empty", "write the secret into its first line")
+        raise InvalidValue(f"{path} is empty", "write the secret to its first line")
     return Secret(lines[0])
 
 
@@ -155,13 +161,13 @@ def _from_prompt(wanted: object, base: Path) -> Secret:
     import sys
 
     if wanted is not True and not (isinstance(wanted, str) and wanted):
-        raise InvalidValue("write {prompt: true}, or {prompt: WHAT TO ASK FOR}")
+        raise InvalidValue("use {prompt: true}, or {prompt: PROMPT TEXT}")
     if not sys.stdin.isatty():
-        raise InvalidValue("there is no terminal to ask on", f"write {SOURCES.replace('{prompt: true} or ', '')}")
+        raise InvalidValue("not a terminal, so it cannot prompt", f"use {SOURCES.replace('{prompt: true} or ', '')}")
     return Secret(getpass.getpass("Password: " if wanted is True else f"{wanted}: "))
 
 
-_generating = threading.Lock()  # two secrets may name one file
+_generating = threading.Lock()  # two secrets may refer to the same file
 
 
 def _generated(name: str, base: Path) -> Secret:

@@ -1,7 +1,7 @@
-"""YAML that remembers where everything stood.
+"""YAML with the line and column of every part.
 
-Source: YAML 1.1 as PyYAML reads it, but for dates, which stay texts, and truth values, which are those
-of YAML 1.2.  A key given twice, which YAML forbids and PyYAML lets pass, is a mistake here.
+Source: YAML 1.1 as PyYAML reads it, except that dates stay texts, and that booleans are those of YAML 1.2. Duplicate
+keys, which YAML forbids and PyYAML accepts, are errors.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ MOST_PARTS = 100_000  # of a document with its aliases written out; a spec has h
 
 
 class _Loader(yaml.SafeLoader):
-    """Leaves dates as the texts they are, and says where a scalar is not what it claims to be."""
+    """Keeps dates as texts, and reports the place of a scalar that does not match its type."""
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         try:
             if isinstance(node, yaml.ScalarNode):
-                node.value.encode()  # half a surrogate pair is no character, and no output takes it
+                node.value.encode()  # half a surrogate pair is not a character, and no output accepts it
             return super().construct_object(node, deep)
         except ValueError as error:
             raise yaml.MarkedYAMLError(problem=str(error), problem_mark=node.start_mark) from None
@@ -40,9 +40,9 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("true|True|TR
 
 
 def _parts(node: Any, known: dict[int, int]) -> int:
-    """Count the parts of a document; raises MarkedYAMLError when aliases make it boundless."""
+    """Count the parts of a document; raises MarkedYAMLError if aliases expand without limit."""
     if id(node) not in known:
-        known[id(node)] = MOST_PARTS + 1  # what it counts for within itself
+        known[id(node)] = MOST_PARTS + 1  # its count while it is being counted
         inner: list[object] = []
         if isinstance(node, yaml.MappingNode):
             inner = [part for pair in node.value for part in pair]
@@ -50,7 +50,7 @@ def _parts(node: Any, known: dict[int, int]) -> int:
             inner = node.value
         known[id(node)] = 1 + sum(_parts(part, known) for part in inner)
     if known[id(node)] > MOST_PARTS:
-        raise yaml.MarkedYAMLError(problem="its aliases make it boundless", problem_mark=node.start_mark)
+        raise yaml.MarkedYAMLError(problem="its aliases expand without limit", problem_mark=node.start_mark)
     return known[id(node)]
 
 
@@ -58,26 +58,26 @@ class Document:
     """One YAML document: its ``data`` and the line of each part of it."""
 
     def __init__(self, path: Path) -> None:
-        """Read a file; raises SpecError when it cannot be read or is not one YAML document."""
+        """Read a file; raises SpecError if it cannot be read or is not one YAML document."""
         self.path = path
         try:
             loader = _Loader(path.read_text(encoding="utf-8"))
             self._root = loader.get_single_node()
             _parts(self._root, {})
-            self.repeated = list(self._repeated(self._root))  # before construction fills merge keys in
+            self.repeated = list(self._repeated(self._root))  # before construction expands merge keys
             self.data: object = loader.construct_document(self._root) if self._root else None
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or error
-            raise SpecError([Mistake(str(path), f"cannot be read: {why}", "name a readable YAML file")]) from None
+            raise SpecError([Mistake(str(path), f"cannot be read: {why}", "choose a readable YAML file")]) from None
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else 1
-            said = without_values(", ".join(filter(None, (error.context, error.problem))))
-            remedy = "quote a value that begins with *, & or !" if HIDDEN in said else "mend it there"
-            raise SpecError([Mistake(f"{path}:{line}", f"is not YAML: {said}", remedy)]) from None
+            problem = without_values(", ".join(filter(None, (error.context, error.problem))))
+            remedy = "quote a value that begins with *, & or !" if HIDDEN in problem else "correct the YAML"
+            raise SpecError([Mistake(f"{path}:{line}", f"is not YAML: {problem}", remedy)]) from None
         except yaml.YAMLError as error:
             raise SpecError([Mistake(str(path), f"is not YAML: {error}", "save it as UTF-8 text")]) from None
         except RecursionError:
-            raise SpecError([Mistake(str(path), "is nested too deep", "write a spec")]) from None
+            raise SpecError([Mistake(str(path), "is nested too deeply", "reduce the nesting")]) from None
 
     def _repeated(self, node: object) -> list[Mistake]:
         found: list[Mistake] = []
@@ -87,8 +87,8 @@ class Document:
                 line = key.start_mark.line + 1
                 if isinstance(key, yaml.ScalarNode) and key.value != "<<":
                     if key.value in first:
-                        what = f"{key.value} stands here and in line {first[key.value]}"
-                        found.append(Mistake(f"{self.path}:{line}", what, "keep one of them"))
+                        what = f"duplicate key {key.value}, also in line {first[key.value]}"
+                        found.append(Mistake(f"{self.path}:{line}", what, "remove one of them"))
                     first.setdefault(key.value, line)
                 found += self._repeated(value)
         elif isinstance(node, yaml.SequenceNode):
@@ -97,16 +97,16 @@ class Document:
         return found
 
     def place(self, where: Sequence[str | int]) -> str:
-        """Return "file:line" of a part, or of the innermost thing around it that exists."""
+        """Return "file:line" of a part, or of the innermost part around it that exists."""
         return f"{self.path}:{self._found(where)[0]}"
 
     def part(self, where: Sequence[str | int]) -> int:
-        """Return where in the text that part begins: the same however many aliases lead there."""
+        """Return where in the text that part begins: the same for all aliases of a part."""
         node = self._found(where)[1]
         return node.start_mark.index if node else 0
 
     def _found(self, where: Sequence[str | int]) -> tuple[int, Any]:
-        """Return the line of a part and its node, or those of the innermost thing around it that exists."""
+        """Return the line of a part and its node, or those of the innermost part around it that exists."""
         node, line = self._root, 1
         for step in where:
             if isinstance(node, yaml.MappingNode):

@@ -1,7 +1,7 @@
-"""YAML for programs of today and of yesterday: plain, in the order given, without anchors.
+"""YAML for current and old programs: plain, in the given order, without anchors.
 
-Source: YAML 1.1 as Go's yaml.v2 reads it; PyYAML writes some texts without quotes that Go takes for truth
-values or numbers (y, 1e3, 0o17).
+Source: YAML 1.1 as Go's yaml.v2 reads it; PyYAML writes some texts without quotes that Go interprets as booleans or
+numbers (y, 1e3, 0o17).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TAKEN_FOR_OTHERS = re.compile(r"[yYnN]|[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?|
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes what has several lines as a block, a secret as what it is, and no anchors."""
+    """Writes texts with several lines as blocks, a secret as its value, and no anchors."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
@@ -33,7 +33,7 @@ _Dumper.add_representer(Secret, lambda dumper, value: _text(dumper, value.reveal
 
 
 def dump(*documents: Raw) -> str:
-    """Return the text of a file, which holds the documents' secrets openly; several have a line --- between."""
+    """Return the text of a file, with the documents' secrets in plain text; ``---`` separates several documents."""
     texts = (
         yaml.dump(dict(each), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=float("inf"))
         for each in documents

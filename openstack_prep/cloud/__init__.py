@@ -1,1 +1,1 @@
-"""The one way to OpenStack: the connection, its services, who acts in a project, and the lease."""
+"""The access to OpenStack: the connection, its services, the acting users of a project, and the lease."""

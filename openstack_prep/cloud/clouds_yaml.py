@@ -1,4 +1,4 @@
-"""Entries of a clouds.yaml: put in and taken out, all others left to the letter.
+"""Entries of a clouds.yaml: written and removed, with all other entries left untouched.
 
 Source: openstacksdk's "Configuring OpenStack SDK Applications".
 """
@@ -22,29 +22,31 @@ from openstack_prep.base.yaml_places import Document
 
 
 def read(path: Path, section: str = "clouds") -> Values:
-    """Return the entries of a file by name; raises SpecError that names the line of what is wrong."""
+    """Return the entries of a file by name; raises SpecError that names the line of an error."""
     if not path.exists():
         return {}
     document = Document(path)
     data = {} if document.data is None else document.data
     if not isinstance(data, dict):
-        raise SpecError([Mistake(f"{path}:1", "is not a mapping", "mend it, or name another file")])
+        raise SpecError([Mistake(f"{path}:1", "is not a mapping", "correct it, or choose another file")])
     clouds = data.get(section) or {}
     if not isinstance(clouds, dict):
         place = document.place((section,))
-        raise SpecError([Mistake(place, f"{section} is not a mapping of entries", "mend it, or name another file")])
+        raise SpecError(
+            [Mistake(place, f"{section} is not a mapping of entries", "correct it, or choose another file")]
+        )
     return clouds
 
 
 def put(path: Path, name: str, entry: Raw) -> None:
-    """Write an entry into a file, which comes to be with it if need be."""
+    """Write an entry to a file, which is created if necessary."""
     with _alone(path):
         read(path)
         write_private(path, merge(path.read_text() if path.exists() else "", name, entry))
 
 
 def drop(path: Path, name: str) -> None:
-    """Take an entry out of a file, and the file away when nothing is left in it."""
+    """Remove an entry from a file, and the file if it is empty then."""
     if not path.exists():
         return
     with _alone(path):
@@ -58,51 +60,52 @@ def drop(path: Path, name: str) -> None:
 
 @contextlib.contextmanager
 def turn(path: Path) -> Iterator[None]:
-    """Let one run at a time do what takes several writes of a file; single writes of others go on meanwhile.
+    """Let one run at a time do what takes several writes of a file; single writes of others continue meanwhile.
 
-    The lock is on a file beside it, which is empty and stays: if it went, two could hold locks on two of that name.
+    The lock is on a separate file, which is empty and kept: if it were deleted, two runs could lock two files with the
+    same name.
     """
     lock = path.resolve().with_name(f".{path.name}.lock")
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise PrepError(f"{lock} cannot be written: {error}") from error
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(handle)
+        os.close(descriptor)
 
 
 @contextlib.contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Keep other threads and processes of ours from changing files of the same folder."""
+    """Prevent other threads and processes of openstack-prep from changing files in the same folder."""
     folder = path.resolve().parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)
     except OSError as error:
         raise PrepError(f"{path} cannot be written: {error}") from error
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(handle)
+        os.close(descriptor)
 
 
 # --- text in, text out --------------------------------------------------------------------
 
 
 def merge(text: str, name: str, entry: Raw) -> str:
-    """Return a clouds.yaml with an entry put in, or in place of the old one of that name."""
+    """Return a clouds.yaml with an entry added, or replacing the old entry with its name."""
     data = yaml.safe_load(text) or {}
     data["clouds"] = {**(data.get("clouds") or {}), name: dict(entry)}
     return _rewritten(text, name, entry, data)
 
 
 def remove(text: str, name: str) -> str | None:
-    """Return a clouds.yaml without an entry; None when nothing is left in it."""
+    """Return a clouds.yaml without an entry; None if it is empty then."""
     data = yaml.safe_load(text) or {}
     data["clouds"] = {each: entry for each, entry in (data.get("clouds") or {}).items() if each != name}
     if not data["clouds"] and len(data) == 1:
@@ -111,18 +114,18 @@ def remove(text: str, name: str) -> str | None:
 
 
 def _rewritten(text: str, name: str, entry: Raw | None, data: Raw) -> str:
-    """Return text that reads as ``data``: the old one spliced if that does, or a new one."""
+    """Return text that reads as ``data``: the old text spliced if that is possible, or a new text."""
     new = _spliced(text, name, entry)
     try:
         if yaml.safe_load(new) == data:
             return new
-    except yaml.YAMLError:  # such as an anchor that went with the old entry
+    except yaml.YAMLError:  # such as an anchor that was part of the old entry
         pass
     return _dump(data)
 
 
 def _spliced(text: str, name: str, entry: Raw | None) -> str:
-    """Return the text with the lines of one entry exchanged; comments and order of others stay."""
+    """Return the text with the lines of one entry replaced; comments and order of others are kept."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     pairs = root.value if isinstance(root, yaml.MappingNode) else []
     clouds = next((value for key, value in pairs if key.value == "clouds"), None)
@@ -139,7 +142,7 @@ def _spliced(text: str, name: str, entry: Raw | None) -> str:
 
 
 def _last_line(node: Any) -> int:
-    """Return the number of a node's last line, without the comments behind it."""
+    """Return the number of a node's last line, without the comments after it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _last_line(last[1] if isinstance(last, tuple) else last)

@@ -1,4 +1,4 @@
-"""The way to OpenStack: connections of one identity each, and the choice of a cloud.
+"""Connections to OpenStack, one identity each, and the choice of a cloud.
 
 This module and ``service`` are the only ones that import openstacksdk and keystoneauth.
 """
@@ -23,18 +23,18 @@ from openstack_prep.version import __version__
 if TYPE_CHECKING:
     from openstack.connection import Connection
 
-PAUSE = 0.5  # seconds before a login is tried again; then twice as long
-TIMEOUT = 60.0  # seconds without a byte from a service; clouds.yaml's api_timeout overrides it
-# 2.64 (Rocky) is what the OpenShift installer asks for too: flavor descriptions (2.55), server group policy (2.64)
+PAUSE = 0.5  # seconds before a login is retried; doubled each time
+TIMEOUT = 60.0  # seconds without data from a service; clouds.yaml's api_timeout overrides it
+# the OpenShift installer also requests 2.64 (Rocky): flavor descriptions (2.55), server group policy (2.64)
 COMPUTE_MICROVERSION = "2.64"
 INTERFACES = ("public", "internal", "admin")
-MEMBER = "choose that of a member of the project by --os-cloud"
-ADMINISTRATOR = "choose an administrator's by --os-cloud or clouds: admin:"
+MEMBER = "choose the entry of a project member with --os-cloud"
+ADMINISTRATOR = "choose an administrator's entry with --os-cloud or clouds: admin:"
 CHECK_ENTRY = "check that entry of clouds.yaml: address, user, password, project and their domains"
 
 
 class Cloud:
-    """A cloud as one identity sees it: one authentication, one client a service; safe among threads."""
+    """A cloud as one identity sees it: one authentication, one client per service; thread-safe."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -50,7 +50,7 @@ class Cloud:
         return self
 
     def _service(self, service_type: str, **options: Any) -> Service:
-        # the SDK fills its clients in lazily and without a lock
+        # the SDK creates its clients lazily and without a lock
         with self._lock:
             if service_type not in self._services:
                 try:
@@ -93,7 +93,7 @@ class Cloud:
 
     @property
     def name(self) -> str:
-        """The entry of clouds.yaml."""
+        """The name of the clouds.yaml entry."""
         return str(self.connection.config.name)
 
     @property
@@ -111,7 +111,7 @@ class Cloud:
 
     @property
     def config(self) -> Raw:
-        """The clouds.yaml entry as the SDK understood it; it holds secrets."""
+        """The clouds.yaml entry as the SDK has interpreted it; it contains secrets."""
         return cast("Raw", self.connection.config.config)
 
     @property
@@ -148,17 +148,17 @@ class Cloud:
 
     @property
     def roles(self) -> frozenset[str]:
-        """Names of the roles that our token carries."""
+        """Names of the roles of our token."""
         return frozenset(self._access().role_names)
 
     @property
     def application_credential_id(self) -> str | None:
-        """The application credential that our token came from, if it did."""
+        """The application credential of our token, if any."""
         return cast("str | None", self._access().application_credential_id)
 
     @property
     def endpoints(self) -> list[dict[str, str]]:
-        """What the catalogue lists: each with type, interface, region and url."""
+        """The catalogue: endpoints with type, interface, region and url."""
         catalog = self._access().service_catalog.catalog
         return [
             {"type": service["type"], **{name: each.get(name) or "" for name in ("interface", "region", "url")}}
@@ -167,9 +167,9 @@ class Cloud:
         ]
 
     def authenticate(self) -> Self:
-        """Get a token now, waiting out a Keystone that is away for a moment.
+        """Get a token now; temporary failures of Keystone are retried.
 
-        Raises NotAllowed when these credentials give none; that is not tried again, for some lock users out.
+        Raises NotAllowed if these credentials are refused; that is not retried, because some clouds lock users out.
         """
         import tenacity
 
@@ -187,33 +187,33 @@ class Cloud:
             return cast(Any, self.session.auth).get_access(self.session)
         except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
             doing = f"authenticate to {self.auth_url} as cloud {self.name!r}"
-            if type(error) is Exception:  # keystoneauth's, of an entry without a password
+            if type(error) is Exception:  # raised by keystoneauth for an entry without a password
                 raise ConfigError(f"{doing}: {error}; {CHECK_ENTRY}, and secure.yaml") from None
             raise translate(error, doing, remedy=CHECK_ENTRY) from None
 
     @contextlib.contextmanager
     def reading(self, remedy: str = MEMBER) -> Iterator[None]:
-        """Say of what may not be read as whom it was tried; raises NotAllowed."""
+        """Add the identity in use to errors about missing permissions; raises NotAllowed."""
         try:
             yield
         except NotAllowed as error:
-            entry = f"the entry {self.name!r} of clouds.yaml may not read that"
+            entry = f"entry {self.name!r} of clouds.yaml has no permission to read this"
             raise NotAllowed(f"{error}; {entry}: {remedy}", status=error.status) from error
 
     def has(self, service_type: str) -> bool:
-        """Whether the catalogue lists that service."""
+        """Whether the catalogue contains that service."""
         from keystoneauth1.exceptions import EndpointNotFound
 
         try:
             client = self.connection.config.get_session_client(service_type)
-            # else a version document is asked for; of Swift that is the account with its keys, which would be logged
+            # else a version document is requested; Swift answers with the account and its keys, which would be logged
             client.version = client.min_version = client.max_version = None
             return client.get_endpoint() is not None
         except EndpointNotFound:
             return False
 
     def as_user(self, *, username: str, password: Secret, user_domain: str, project_id: str | None = None) -> Cloud:
-        """Return the same cloud as another user sees it, scoped to a project or to nothing."""
+        """Return the same cloud as another user sees it, scoped to a project or unscoped."""
         from keystoneauth1.identity import v3
         from openstack.config import cloud_region
         from openstack.connection import Connection
@@ -242,9 +242,9 @@ def connect(
 ) -> Cloud:
     """Return the cloud of a clouds.yaml entry, of OS_CLOUD, of OS_* variables, or of an SDK connection.
 
-    Nothing is asked of the cloud yet.  Raises ConfigError when there is no such entry or it lacks
-    something; openstacksdk's documentation says where clouds.yaml is looked for.  With ``clouds_file``
-    the entry is that file's, and OS_* variables have no say, as for the OpenShift installer.
+    No request is sent yet. Raises ConfigError if there is no such entry or it is incomplete; openstacksdk's
+    documentation describes where clouds.yaml is searched. With ``clouds_file`` the entry is taken from that file and
+    OS_* variables are ignored, as the OpenShift installer does.
     """
     if connection is not None:
         return Cloud(connection)
@@ -257,8 +257,8 @@ def connect(
         return made
     except (sdk.ConfigException, ksa.ClientException, ksa.OptionError, OSError) as error:
         raise ConfigError(_explain(cloud, str(error), clouds_file)) from error
-    except (AttributeError, TypeError, ValueError) as error:  # what the SDK makes of a file of another form
-        raise ConfigError(_explain(cloud, "the SDK cannot make sense of its settings", clouds_file)) from error
+    except (AttributeError, TypeError, ValueError) as error:  # raised by the SDK for a file in an unexpected format
+        raise ConfigError(_explain(cloud, "openstacksdk cannot interpret its settings", clouds_file)) from error
 
 
 def _connection(cloud: str | None, clouds_file: Path | None) -> Connection:
@@ -273,19 +273,19 @@ def _connection(cloud: str | None, clouds_file: Path | None) -> Connection:
 
 
 def _check(cloud: Cloud) -> None:
-    """Refuse settings that the SDK lets pass and stumbles over later."""
+    """Refuse settings that the SDK accepts and fails on later."""
     from openstack.exceptions import ConfigException
 
     url = str(cloud.config["auth"].get("auth_url", ""))
     try:
         _ = urlsplit(url).port
     except ValueError as error:
-        raise ConfigException(f"auth_url {url!r} is no URL ({error})") from None
+        raise ConfigException(f"auth_url {url!r} is not a URL ({error})") from None
     if cloud.interface is not None and cloud.interface.removesuffix("URL") not in INTERFACES:
-        raise ConfigException(f"interface {cloud.interface!r} is none of {', '.join(INTERFACES)}")
+        raise ConfigException(f"interface {cloud.interface!r} is not one of {', '.join(INTERFACES)}")
 
 
-def _explain(cloud: str | None, said: str, clouds_file: Path | None) -> str:
+def _explain(cloud: str | None, reason: str, clouds_file: Path | None) -> str:
     from openstack.config.loader import CONFIG_FILES
 
-    return cloud_entries.explain(cloud, said, clouds_file or os.environ.get("OS_CLIENT_CONFIG_FILE"), CONFIG_FILES)
+    return cloud_entries.explain(cloud, reason, clouds_file or os.environ.get("OS_CLIENT_CONFIG_FILE"), CONFIG_FILES)

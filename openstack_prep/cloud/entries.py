@@ -9,25 +9,25 @@ from pathlib import Path
 from openstack_prep.base.secret import without_values
 
 
-def explain(cloud: str | None, said: str, named: str | Path | None, usual: Sequence[str]) -> str:
-    """Return what is wrong with the choice of a cloud, and what there is to choose from.
+def explain(cloud: str | None, reason: str, named: str | Path | None, usual: Sequence[str]) -> str:
+    """Return what is wrong with the choice of a cloud, and the available entries.
 
-    ``named`` is the file that somebody gave, ``usual`` are those that the SDK looks for.
+    ``named`` is the file that the user has chosen, ``usual`` are those that the SDK searches.
     """
     chosen = cloud or os.environ.get("OS_CLOUD")
     chosen = f"cloud {chosen!r}" if chosen else "the cloud (no --os-cloud, OS_CLOUD or OS_AUTH_URL given)"
-    choose = "choose one by --os-cloud" if cloud else "choose one by --os-cloud or OS_CLOUD"
-    remedy = f"{choose}, or name the file in OS_CLIENT_CONFIG_FILE"
-    return f"{chosen}: {said.rstrip('.')}; {_entries(named, usual)}; {remedy}"
+    choose = "choose one with --os-cloud" if cloud else "choose one with --os-cloud or OS_CLOUD"
+    remedy = f"{choose}, or set OS_CLIENT_CONFIG_FILE to the file"
+    return f"{chosen}: {reason.rstrip('.')}; {_entries(named, usual)}; {remedy}"
 
 
 def _entries(named: str | Path | None, usual: Sequence[str]) -> str:
-    """Return what clouds.yaml holds, or what is wrong with it: the SDK passes over a broken one."""
+    """Return what clouds.yaml contains, or what is wrong with it: the SDK ignores a broken file."""
     import yaml
 
     path = next((each for each in [named, *usual] if each and os.path.exists(each)), None)
     if path is None:
-        return "no clouds.yaml was found" + (f", not even {named}" if named else "")
+        return "no clouds.yaml was found" + (f" ({named} does not exist)" if named else "")
     try:
         with open(path, encoding="utf-8") as file:
             entries = (yaml.safe_load(file) or {}).get("clouds", {})
@@ -35,7 +35,7 @@ def _entries(named: str | Path | None, usual: Sequence[str]) -> str:
     except (OSError, ValueError, yaml.YAMLError) as error:
         return f"{path} cannot be read: {without_values(str(error))}"
     except AttributeError:
-        return f"{path} is not a mapping with the clouds under `clouds:`"
+        return f"{path} is not a mapping with the key `clouds`"
     if broken:
-        return f"{path}: the entry {broken[0]} is not a mapping"
+        return f"{path}: entry {broken[0]} is not a mapping"
     return f"{path} has the entries {', '.join(sorted(entries)) or 'none'}"

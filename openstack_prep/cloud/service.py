@@ -1,7 +1,7 @@
-"""One service's API: requests with retries, pages, and errors in our words.
+"""One service's API: requests with retries, pages, and errors as PrepErrors.
 
-Requests go through the SDK's service clients, so that everything a clouds.yaml entry may say
-(region, interface, endpoint overrides, retries, CA bundle) holds here too.
+Requests go through the SDK's service clients, so that all settings of a clouds.yaml entry (region, interface, endpoint
+overrides, retries, CA bundle) apply here, too.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ RETRIABLE_LATER = (409, 412, 429, 500, 502, 503, 504)
 class Service:
     """One API of one cloud, for one identity.
 
-    Requests that may be sent twice are retried by keystoneauth.  A POST is not, except after 429,
-    which says that nothing was done: its answer may be lost and its work done all the same.
+    Requests that may be sent twice are retried by keystoneauth. A POST is not, except after 429, which means that
+    nothing was done: its answer may be lost although it succeeded.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Service:
             )
             made.default_microversion = microversion or made.default_microversion
             if service_type == "object-store":
-                # Swift has no version document; what answers in its place, and would be logged, is
+                # Swift has no version document; the answer, which would be logged, is
                 # the account with its Temp-URL keys
                 made.version = made.min_version = made.max_version = None
             return made
@@ -62,9 +62,8 @@ class Service:
     ) -> requests.Response:
         """Send one request; ``options`` are keystoneauth's (json, data, headers, params, microversion).
 
-        ``once``: it may not be repeated although it is no POST.  With ``secrets`` nothing of the request
-        or its answer is logged, and the values are blotted out of an error's text.  Raises CloudError or
-        one of its kinds.
+        ``once``: it may not be repeated although it is not a POST. With ``secrets`` nothing of the request or its
+        answer is logged, and the values are removed from an error's text. Raises CloudError or one of its subclasses.
         """
         hidden = [value for secret in secrets if (value := secret.reveal())]
         client = self._once if once or method == "POST" else self._repeatable
@@ -77,7 +76,7 @@ class Service:
             raise translate(error, f"{method} {self.type}{path.split('?')[0]}", hidden) from (None if hidden else error)
 
     def _discover(self) -> None:
-        """Read the versions of the API, once: threads that ask at the same time would each read them."""
+        """Read the versions of the API, once: concurrent threads would each read them."""
         with self._lock:
             if not self._discovered:
                 self._repeatable.get_endpoint()
@@ -96,18 +95,18 @@ class Service:
         return _body(self.request("PATCH", path, json=json, **options))
 
     def delete(self, path: str, **options: Any) -> None:
-        """Delete; what is not there any more counts as deleted."""
+        """Delete a resource; one that no longer exists counts as deleted."""
         with contextlib.suppress(NotFound):
             self.request("DELETE", path, **options)
 
     def list(self, path: str, name: str, /, *, log: bool = True, **params: object) -> list[Values]:
-        """Return all pages of a list; ``name`` is the member that holds it; ConfigError without it."""
+        """Return all pages of a list; ``name`` is the member that contains it; raises ConfigError without it."""
         found: list[Values] = []
         page = _body(self.request("GET", path, params=params, log=log))
         while True:
             if name not in page:
                 raise ConfigError(
-                    f"{self.endpoint} answers to {path} without {name}: it is not the address of an API's version; "
+                    f"{self.endpoint} answers {path} without {name}, so it is not the URL of an API version; "
                     f"correct the endpoint override of {self.type} in clouds.yaml"
                 )
             found += page[name]
@@ -122,7 +121,7 @@ class Service:
 
     @property
     def newest_microversion(self) -> tuple[int, int] | None:
-        """The newest that this service takes; None when it has none.  Raises CloudError."""
+        """The newest microversion of this service; None if it has none. Raises CloudError."""
         try:
             data = self._repeatable.get_endpoint_data()
         except Exception as error:
@@ -135,7 +134,7 @@ def _body(response: requests.Response) -> Values:
 
 
 def _next_page(page: Raw, name: str) -> str | None:
-    """Return the address of the next page in any service's way of saying it."""
+    """Return the URL of the next page, in the form of any service."""
     if isinstance(page.get("next"), str):  # glance
         return cast(str, page["next"])
     links = page.get(f"{name}_links") or page.get("links") or ()  # nova, cinder, neutron; keystone
@@ -145,7 +144,7 @@ def _next_page(page: Raw, name: str) -> str | None:
 
 
 def _relative(link: str, path: str) -> str:
-    """Return a next-page link as seen from the endpoint: its host may be one that only the service knows."""
+    """Return a next-page link relative to the endpoint: its host may be one that only the service knows."""
     return path + "?" + link.partition("?")[2]
 
 
@@ -156,47 +155,47 @@ def translate(error: Exception, doing: str, hidden: Iterable[str] = (), remedy: 
 
     if not isinstance(error, ksa.ClientException | sdk.SDKException):
         return error
-    said = _said(error)
+    detail = _detail_of(error)
     for value in hidden:
-        said = said.replace(value, HIDDEN)
+        detail = detail.replace(value, HIDDEN)
     status = getattr(error, "http_status", None) or getattr(error, "status_code", None)
     if isinstance(error, ksa.EndpointNotFound):
-        remedy = "check region_name and interface of that entry of clouds.yaml"
-    message = "; ".join(filter(None, (f"{doing}: {status} {said}" if status else f"{doing}: {said}", remedy)))
-    kind, retryable = _sort(error, status, said)
+        remedy = "check region_name and interface of the clouds.yaml entry"
+    message = "; ".join(filter(None, (f"{doing}: {status} {detail}" if status else f"{doing}: {detail}", remedy)))
+    kind, retryable = _sort(error, status, detail)
     return kind(message, retryable=retryable, status=status, request_id=getattr(error, "request_id", None))
 
 
 _STATED_ELSEWHERE = re.compile(r" \(HTTP \d+\)( \(Request-ID: [^)]*\))?$")
 
 
-def _said(error: Exception) -> str:
-    """Return what the service said; keystoneauth passes it on, but not the forms of Neutron's extensions."""
+def _detail_of(error: Exception) -> str:
+    """Return the service's message; keystoneauth passes it on, except the forms of Neutron's extensions."""
     response = getattr(error, "response", None)
-    said = _STATED_ELSEWHERE.sub("", str(getattr(error, "message", None) or error))
-    if response is not None and "nrecognized schema" in said:
-        said = " ".join(response.text.split())[:500]
-        with contextlib.suppress(ValueError, AttributeError, KeyError, TypeError):  # then as it stands
-            said = str(next(iter(response.json().values()))["message"])
+    detail = _STATED_ELSEWHERE.sub("", str(getattr(error, "message", None) or error))
+    if response is not None and "nrecognized schema" in detail:
+        detail = " ".join(response.text.split())[:500]
+        with contextlib.suppress(ValueError, AttributeError, KeyError, TypeError):  # then the text is used as it is
+            detail = str(next(iter(response.json().values()))["message"])
     if response is not None and (page := _PAGE.search(response.text)):
-        said = " ".join(html.unescape(page[1]).split()) or said
-    return _POOL.sub(lambda found: found[1] or found[0], said)
+        detail = " ".join(html.unescape(page[1]).split()) or detail
+    return _POOL.sub(lambda found: found[1] or found[0], detail)
 
 
 _PAGE = re.compile(r"</h1>(.*?)(?:<br|</body)", re.DOTALL)
-"""What Glance says stands in a page, of which keystoneauth passes on the title."""
+"""Glance's message is an HTML page, of which keystoneauth passes on the title."""
 _POOL = re.compile(r"HTTPS?ConnectionPool\(.*?(\[Errno[^\]]*\] [\w ]+)?['\")]*$", re.DOTALL)
-"""What urllib3 says of a connection, around what the system says of it."""
+"""urllib3's text of a connection error, around the text of the system."""
 
 
 # a policy's refusal may name a rule such as update_quota
 _OVER_QUOTA = re.compile(r"quota.*exceed|exceed.*quota", re.IGNORECASE | re.DOTALL)
 
 
-def _sort(error: Exception, status: int | None, said: str) -> tuple[type[CloudError], bool]:
+def _sort(error: Exception, status: int | None, detail: str) -> tuple[type[CloudError], bool]:
     from keystoneauth1 import exceptions as ksa
 
-    if status in (403, 409, 413) and _OVER_QUOTA.search(said):
+    if status in (403, 409, 413) and _OVER_QUOTA.search(detail):
         return QuotaExceeded, False
     if status in (401, 403):
         return NotAllowed, False

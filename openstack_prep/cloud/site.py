@@ -1,4 +1,4 @@
-"""A cloud during one run: who acts there, beside what was read and made."""
+"""A cloud during one run: the acting users, and what was read and created."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from openstack_prep.core.run import Run
 
 @dataclass(frozen=True)
 class Actor:
-    """A user of the spec as whom a project's own work is done, once all its ``roles`` there exist.
+    """A user of the spec who acts in a project, as soon as all its ``roles`` there exist.
 
-    A token got earlier would lack the roles that came later.  ``user`` is bare: it only names them.
+    A token from before would lack the later roles. ``user`` is bare: it only names the user.
     """
 
     user: Resource
@@ -32,9 +32,8 @@ class Actor:
 class Site(Run):
     """A cloud during one run.
 
-    ``admin`` is the connection we were given.  ``tenant`` is one scoped to the project itself: an
-    entry of clouds.yaml, or the user whom the spec makes (``actors``, by the key of the project).
-    The other arguments are those of a run.
+    ``admin`` is the given connection. ``tenant`` is a connection scoped to the project itself: an entry of clouds.yaml,
+    or the user whom the spec declares (``actors``, by the key of the project). The other arguments are those of a run.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class Site(Run):
         return self.admin.project_id if project is None else self.find_id(project)
 
     def find_tenant(self, project: Resource | None) -> Cloud | None:
-        """Return the connection scoped to a project, if one can be had at this moment."""
+        """Return the connection scoped to a project, if one is available at this moment."""
         actor = self._actors.get(project.key if project else None)
         if self._tenant is not None:
             return self._tenant
@@ -76,43 +75,43 @@ class Site(Run):
         return self._logged_in(actor, project_id) if project_id else None
 
     def actor(self, project: Resource | None) -> Actor | None:
-        """Return who of the spec acts in a project; None when that is a connection's own user."""
+        """Return the spec's user who acts in a project; None if a connection's own user acts."""
         return None if self._tenant else self._actors.get(project.key if project else None)
 
     def acting_user(self, project: Resource | None) -> Resource | None:
-        """Return the user of the spec who acts in a project; None when it is a connection's own."""
+        """Return the user of the spec who acts in a project; None if it is a connection's own."""
         actor = self._actors.get(project.key if project else None)
         return actor.user if actor and self._tenant is None else None
 
     def tenant(self, project: Resource | None) -> Cloud:
-        """Return the connection scoped to a project; raises NotAllowed when there is none."""
+        """Return the connection scoped to a project; raises NotAllowed if there is none."""
         found = self.find_tenant(project)
         if found is None:
             raise NotAllowed(
-                f"no one to act within {project.key if project else 'the project'}: give the spec a user "
-                "with a password and a role there, or name an entry of clouds.yaml under clouds: tenant:"
+                f"no user can log in to {project.key if project else 'the project'}: declare a user "
+                "with a password and a role in it, or set clouds: tenant: to an entry of clouds.yaml"
             )
         return found
 
     def worker(self, project: Resource | None) -> tuple[Cloud, dict[str, str]]:
-        """Return who makes network things in a project, and what the body must say of their owner."""
+        """Return the connection that creates network resources in a project, and the owner fields for their body."""
         tenant = self.find_tenant(project)
         if tenant is not None:
             return tenant, {}
         return self.admin, {"project_id": self.id(cast(Resource, project))}
 
     def logs_in(self, actor: Actor) -> bool:
-        """Whether a user's password is the one we know.
+        """Whether a user's password is the known one.
 
-        One attempt a run: services lock users out after some.  Who acts in a project logs in there
-        anyway, if it can.
+        One attempt per run: services lock users out after several. An acting user logs in to its project anyway, if it
+        can.
         """
         mine = (other for other in self._actors.values() if other.user.key == actor.user.key)
         project_id = next(filter(None, map(self._workplace, mine)), "")
         return self._logged_in(actor, project_id) is not None
 
     def log_out(self, user: Resource) -> None:
-        """Forget how a user's logins went; its password or its right to log in has changed."""
+        """Forget the result of a user's logins; its password or its right to log in has changed."""
         with self._lock:
             for login in [login for login in self._logins if login[0] == user.key]:
                 del self._logins[login]
@@ -127,7 +126,7 @@ class Site(Run):
         return project.id if project and project.values.get("enabled") else None
 
     def _logged_in(self, actor: Actor, project_id: str = "") -> Cloud | None:
-        """Return the connection of a user, asked for once; None when the user may not log in."""
+        """Return the connection of a user, requested once; None if the user may not log in."""
         try:
             return self._shared(
                 self._logins,
@@ -144,7 +143,7 @@ class Site(Run):
 
 
 class Identified(Protocol):
-    """A record of something that has an id."""
+    """A record of a resource with an id."""
 
     @property
     def id(self) -> str: ...
@@ -154,9 +153,9 @@ M = TypeVar("M", bound=Raw | Identified)
 
 
 def only_one(found: Iterable[M], what: str) -> M | None:
-    """Return the one match of a name, or None; two are an error that names both ids."""
+    """Return the only match of a name, or None; two are an error that names both ids."""
     matches = list(found)
     if len(matches) > 1:
         ids = ", ".join(str(match["id"]) if isinstance(match, Mapping) else match.id for match in matches)
-        raise NotUnique(f"{what}: {len(matches)} have that name ({ids}); rename or delete one")
+        raise NotUnique(f"{what}: {len(matches)} resources have this name ({ids}); rename or delete one of them")
     return matches[0] if matches else None

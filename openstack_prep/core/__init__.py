@@ -1,1 +1,1 @@
-"""What a resource is, and how a plan is made and carried out.  Knows neither OpenStack nor YAML."""
+"""What a resource is, and how plans are created and carried out. Depends neither on OpenStack nor on YAML."""

@@ -1,4 +1,4 @@
-"""Kinds that an apply changes only by consent, and kinds that know more than a spec says."""
+"""Kinds that apply changes only with permission (adoption), and resolved kinds."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from openstack_prep.core.resource import Context, Resource, S
 
 @dataclass(frozen=True, kw_only=True)
 class Adoptable(Resource[S]):
-    """Base of kinds that an apply changes as a whole: one that exists without our ownership tag only by consent."""
+    """Base of kinds that apply changes as a whole: without our ownership tag, a change needs permission."""
 
     adopt: bool | Literal["permanently"] = False
-    """Allow apply to change it although it exists and is not managed by this spec; destroy still keeps it.
-    permanently: this spec manages it from then on, so that destroy deletes it."""
+    """Allow apply to change it although it exists and is not managed by this spec; destroy still keeps it. permanently:
+    this spec manages it from then on, so that destroy deletes it.
+    """
 
     if TYPE_CHECKING:  # a field of each kind
 
@@ -29,9 +30,9 @@ class Adoptable(Resource[S]):
         return self.adopt == "permanently"
 
     def take_over(self, site: S, observed: Observed) -> Observed:
-        """Give what is not managed by the spec the ownership tag, and return it as ``find`` would.
+        """Add the ownership tag to an existing resource, and return it as ``find`` would.
 
-        The description carries the tag in most kinds; the text in it stays.  Idempotent.
+        In most kinds the description carries the tag; the text in it is kept. Idempotent.
         """
         text = observed.values["description"] if self.description is None else self.description
         change = Change("description", observed.values["description"], text)
@@ -41,14 +42,14 @@ class Adoptable(Resource[S]):
 
 @dataclass(frozen=True, kw_only=True)
 class Resolved(Resource[S]):
-    """Base of the resolved form of a kind: its further fields are what ``resolve`` takes from the context.
+    """Base of the resolved form of a kind: its additional fields are what ``resolve`` takes from the context.
 
-    They are no fields of the declared kind, so no spec can give them.
+    They are not fields of the declared kind, so no spec can set them.
     """
 
     @classmethod
     def of(cls, declared: Resource, **taken: object) -> Self:
-        """Return the resolved form of a resource; ``taken`` are the further fields."""
+        """Return the resolved form of a resource; ``taken`` are the additional fields."""
         given = {each.name: getattr(declared, each.name) for each in fields(declared)}
         return cls(**given | taken)
 

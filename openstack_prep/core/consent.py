@@ -1,4 +1,4 @@
-"""What a plan needs consent to.  A run may replace, adopt or delete only what its plan has shown; pure."""
+"""Changes that need permission: a run replaces, adopts or deletes only what its plan has shown; pure functions."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from openstack_prep.core.plan import Plan
 AGAIN = "plan again"
 
 
-def to_consent(steps: Iterable[Step]) -> list[Mistake]:
-    """Return what steps would delete and make again, as refusals."""
+def refuse_replacements(steps: Iterable[Step]) -> list[Mistake]:
+    """Return the replacements among steps, as refusals."""
     steps = tuple(steps)
     replaced = (step for step in steps if step.action is Action.REPLACE and not _replaces_another(step))
     found: list[Mistake] = [_replacement(step) for step in replaced]
     return found + [loss for step in steps for loss in step.losses]
 
 
-def to_adopt(steps: Iterable[Step]) -> list[Mistake]:
-    """Return what steps would change although it is not managed by the spec, as refusals."""
+def refuse_adoptions(steps: Iterable[Step]) -> list[Mistake]:
+    """Return the changes of resources that the spec does not manage, as refusals."""
     found = []
     for step in steps:
         if step.action is Action.ADOPT and isinstance(step.resource, Adoptable) and not step.resource.adopt:
             owner = (step.observed and owner_of(step.observed)) or "not managed by this spec"
-            what = f"exists and is {owner}, and would be changed: {_changed(step)}"
-            remedy = "choose another name, or allow that: adopt: true in the spec, or --adopt"
+            what = f"exists, is {owner} and would be changed: {_changed(step)}"
+            remedy = "choose another name, or allow the change (adopt: true in the spec, or --adopt)"
             found.append(Mistake.about(step.key, what, remedy))
     return found
 
 
 def owner_of(observed: Observed) -> str:
-    """Return "managed by spec lab" for what carries the ownership tag of another spec; otherwise nothing."""
+    """Return "managed by spec lab" for a resource with the ownership tag of another spec; otherwise an empty string."""
     return f"managed by spec {observed.managed_by}" if observed.managed_by else ""
 
 
-def to_keep(steps: Iterable[Step]) -> list[Mistake]:
-    """Return what steps would replace, or take over from another spec, as refusals that no consent covers."""
+def refuse_always(steps: Iterable[Step]) -> list[Mistake]:
+    """Return the steps that would replace or adopt another spec's resources, as refusals that no option overrides."""
     steps = tuple(steps)
     found = [_foreign(step) for step in steps if _replaces_another(step)]
     return found + [_of_another(step) for step in steps if _takes_from_another(step)]
@@ -57,17 +57,17 @@ def _of_another(step: Step) -> Mistake:
 
 
 def _replaces_another(step: Step) -> bool:
-    """Whether a step would delete what is not managed by the spec, which no consent covers.
+    """Whether a step would delete a resource that the spec does not manage, which no option allows.
 
-    A kind without an ownership tag, such as a server group, may be anybody's: there --allow-replace decides.
+    A kind without an ownership tag, such as a server group, may have any owner: then --allow-replace decides.
     """
     foreign = step.observed is not None and not step.observed.ours
     return step.action is Action.REPLACE and foreign and step.resource.has_tag
 
 
 def _foreign(step: Step) -> Mistake:
-    what = f"exists and is not managed by this spec, and cannot be changed in place: {_changed(step)}"
-    return Mistake.about(step.key, what, "choose another name, or declare it as it is")
+    what = f"exists, is not managed by this spec, and these fields cannot be changed in place: {_changed(step)}"
+    return Mistake.about(step.key, what, "choose another name, or declare its current values")
 
 
 def _changed(step: Step) -> str:
@@ -82,22 +82,22 @@ def _replacement(step: Step) -> Mistake:
     )
     return Mistake.about(
         step.key,
-        f"exists and differs in what cannot be changed in place: {differences}",
-        "give it another name, or consent to deleting and making it again (--allow-replace)",
+        f"exists, and these fields cannot be changed in place: {differences}",
+        "choose another name, or allow its replacement (--allow-replace)",
     )
 
 
 def beyond(shown: Step, now: Step, *, allow_replace: bool) -> list[Mistake]:
-    """Return what a step decided anew would adopt, replace or take away beyond what its plan has shown, as refusals.
+    """Return what an updated step would adopt, replace or delete beyond what its plan has shown, as refusals.
 
-    Consent is to what was shown; ``allow_replace``: a plan with that consent also shows what it may replace.
+    The permission covers what was shown; ``allow_replace``: a plan with it also shows what it may replace.
     """
-    found = to_keep([now])
+    found = refuse_always([now])
     same = shown.observed is not None and now.observed is not None and shown.observed.id == now.observed.id
     if not (shown.action is Action.ADOPT and same):
-        found += [_not_shown(each, "--adopt") for each in to_adopt([now])]
+        found += [_not_shown(each, "--adopt") for each in refuse_adoptions([now])]
     if now.action is Action.REPLACE and not (shown.action is Action.REPLACE and same) and not found:
-        found.append(Mistake.about(now.key, "was changed by somebody else meanwhile", AGAIN))
+        found.append(Mistake.about(now.key, "was modified concurrently", AGAIN))
     if not allow_replace:
         return [*found, *now.losses]
     if not shown.previewed_later:
@@ -107,7 +107,7 @@ def beyond(shown: Step, now: Step, *, allow_replace: bool) -> list[Mistake]:
 
 
 def beyond_plan(shown: Plan, now: Plan) -> list[Mistake]:
-    """Return what a plan of the same steps would take away beyond what the former one has shown, as refusals."""
+    """Return what a plan of the same steps would delete beyond what the former plan has shown, as refusals."""
     former = {step.key: step for step in shown}
     pairs = ((former[step.key], step) for step in now if step.key in former)
     return [each for pair in pairs for each in beyond(*pair, allow_replace=shown.allow_replace)]

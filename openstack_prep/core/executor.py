@@ -1,4 +1,4 @@
-"""Carry a plan out: threads, order, convergence, a report."""
+"""Carry out a plan: threads, order, retries until the desired state is reached, and a report."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ from openstack_prep.core.observing import JOBS as JOBS
 from openstack_prep.core.observing import going_ids, observe
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.core.run import Run
-from openstack_prep.core.twin import latecomers
+from openstack_prep.core.twin import late_twins
 
 ATTEMPTS = 5
 REFUSED = (400, 404, 410)
-"""Answers to a request that a concurrent run may have overtaken: an overlap, an interface that exists, what is gone."""
+"""Answers to a request that a concurrent run may have overtaken: an overlap, an existing interface, a deleted resource.
+"""
 PAUSE = 0.25  # seconds before the second attempt, doubled before each further one, and a random part
 
 _log = logging.getLogger(__name__)
@@ -50,10 +51,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Event:
-    """What a progress display is told: a step has ``started``, will be tried ``again``, or has ``ended``.
+    """A progress event of a step: it has ``started``, is retried (``again``), or has ``ended``.
 
-    A ``note`` is what OpenStack says of work that it does for a step; beside ``again`` it says why and how often.
-    When the user interrupts the run, each running step is ``awaited``.
+    A ``note`` is a message of OpenStack about its work on a step; with ``again`` it says why and which attempt is next.
+    If the user interrupts the run, each running step is ``awaited``.
     """
 
     step: Step
@@ -63,21 +64,21 @@ class Event:
 
 
 def silent(event: Event) -> None:
-    """Tell nobody."""
+    """Ignore events."""
 
 
 def run(plan: Plan, site: Run, *, jobs: int = JOBS, tell: Callable[[Event], None] = silent) -> Report:
-    """Carry a plan out, independent steps in parallel.
+    """Carry out a plan, with independent steps in parallel.
 
-    A step that fails skips its dependents and only those.  An interrupt (SIGINT, SIGTERM or SIGHUP) lets
-    the running steps end and skips the rest; a second one raises KeyboardInterrupt at once.  Never raises
-    for a step: the report says how each went.
+    If a step fails, its dependents are skipped and only those. An interrupt (SIGINT, SIGTERM or SIGHUP) lets the
+    running steps finish and skips the rest; a second one raises KeyboardInterrupt at once. Never raises for a step: the
+    report contains the result of each.
     """
     return _Run(plan, site, tell).run(jobs)
 
 
 def _retrying(state: tenacity.RetryCallState) -> str:
-    """Return why a step is tried again, and which attempt is next."""
+    """Return why a step is retried, and which attempt is next."""
     error = state.outcome.exception() if state.outcome else None
     conflict = isinstance(error, Overtaken) or getattr(error, "status", None) in (409, 412)
     return f"{'conflict' if conflict else 'transient error'}, retrying ({state.attempt_number + 1}/{ATTEMPTS})"
@@ -85,7 +86,7 @@ def _retrying(state: tenacity.RetryCallState) -> str:
 
 @contextlib.contextmanager
 def _abandoned_on_interrupt(jobs: int) -> Iterator[ThreadPoolExecutor]:
-    """A pool whose steps are waited for, unless the user insists on leaving now."""
+    """A pool that waits for its running steps, unless the user interrupts a second time."""
     pool = ThreadPoolExecutor(jobs, thread_name_prefix="step")
     waiting = True
     try:
@@ -106,7 +107,7 @@ class _Run:
         self.cause = INTERRUPT  # of the stop
         self.under_way: dict[Key, Step] = {}
         self.steps = {step.key: step for step in plan}
-        self.in_company = threading.Event()  # a concurrent run was met: look before each creation
+        self.in_company = threading.Event()  # a concurrent run was detected: read before each creation
         site.note = self._pass_on
 
     def run(self, jobs: int) -> Report:
@@ -127,20 +128,20 @@ class _Run:
                 ended, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in ended:
                     self._note(future.result(), order)
-            late = [self._carry_out(step) for step in self._latecomers()]
+            late = [self._carry_out(step) for step in self._late_twins()]
         done = (*(self.results[key] for key in steps), *late)
         return Report(done, time.monotonic() - started, self.interrupt)
 
-    def _latecomers(self) -> list[Step]:
-        """Return the deletions of unused twins that have appeared since the look that followed a creation."""
+    def _late_twins(self) -> list[Step]:
+        """Return the deletions of unused twins that have appeared since the list that followed a creation."""
         done = [each.step for each in self.results.values() if each.status is Status.DONE]
         made = [step.resource for step in done if step.action is Action.CREATE and step.resource.can_have_twins]
         if self.stop.is_set():
             return []
         try:
-            late = latecomers(self.site, made)
-        except CloudError as error:  # what was to be done is done; the next plan looks again
-            _log.debug("no second look for twins", exc_info=error)
+            late = late_twins(self.site, made)
+        except CloudError as error:  # all steps are done; the next plan reads the cloud again
+            _log.debug("cannot list duplicates again at the end of the run", exc_info=error)
             return []
         return [planner.delete_twin(*each) for each in reversed(late)]
 
@@ -190,11 +191,11 @@ class _Run:
         return Result(step=step, status=Status.DONE, observed=observed, seconds=time.monotonic() - started)
 
     def _converge(self, step: Step) -> tuple[Step, Observed | None]:
-        """Do the step; after a passing fault look again what is there and do what is left.
+        """Carry out a step; after a transient error read the resource again, and do what is left.
 
-        A request whose answer was lost may have done its work, so nothing is sent a second time
-        before looking.  What followed others shows only now, and so may what an update would take
-        away; when nothing is left to do, it was kept.
+        A request whose answer was lost may have succeeded, so nothing is sent a second time before reading. The work
+        that results from preceding steps is known only now, and so is what an update may delete; if nothing is left to
+        do, the resource was kept.
         """
         retry = tenacity.Retrying(
             retry=tenacity.retry_if_exception(passes),
@@ -204,7 +205,7 @@ class _Run:
             before_sleep=lambda state: self.tell(Event(step, "again", note=_retrying(state))),
             reraise=True,
         )
-        decided: Step | None = None  # what the first attempt found to do: what the report says was done
+        decided: Step | None = None  # the changes that the first attempt found; the report shows them as done
         for attempt in retry:
             with attempt:
                 now, site = step, self.site
@@ -212,7 +213,7 @@ class _Run:
                 again = attempt.retry_state.attempt_number > 1
                 if again or step.decided_later or (step.action is Action.CREATE and self.in_company.is_set()):
                     site = self.site.fresh()
-                    now = self._look_again(step, site)
+                    now = self._decide_again(step, site)
                 decided = decided or now
                 try:
                     observed = self._act(now, site)
@@ -220,16 +221,16 @@ class _Run:
                     self.in_company.set()
                     raise
                 except CloudError as error:
-                    if error.status in REFUSED and self._has_moved(now):
+                    if error.status in REFUSED and self._was_overtaken(now):
                         raise Overtaken(str(error), retryable=True) from error
                     raise
                 return decided, observed
         raise AssertionError("unreachable")  # pragma: no cover
 
-    def _has_moved(self, step: Step) -> bool:
-        """Whether a refused request was refused because a concurrent run has done some of the work.
+    def _was_overtaken(self, step: Step) -> bool:
+        """Whether a request was refused because a concurrent run has done some of the work.
 
-        Then what this step needs, and what is left to do, is known anew.
+        Then the step's dependencies are read again, and its remaining work is decided again.
         """
         if step.action not in (Action.CREATE, Action.UPDATE, Action.ADOPT):
             return False
@@ -240,13 +241,13 @@ class _Run:
             found = observe(site, needed)
             moved = any(each.key not in found or site.known[each.key].id != found[each.key].id for each in needed)
             site.known.update(found)
-            left = self._look_again(step, site)
+            left = self._decide_again(step, site)
         except PrepError:
             return False
         return moved or (left.action, left.changes) != (step.action, step.changes)
 
-    def _look_again(self, step: Step, site: Run) -> Step:
-        """Decide anew by what is there now; raises PlanRefused for what the plan did not show."""
+    def _decide_again(self, step: Step, site: Run) -> Step:
+        """Decide again from the current state; raises PlanRefused for changes that the plan did not show."""
         observed = observe(site, [step.resource]).get(step.key)
         if step.action is Action.DELETE:
             if observed is None or not observed.ours:

@@ -1,8 +1,8 @@
 """Signals that ask a run to stop: Ctrl-C, the SIGTERM of a supervisor, the SIGHUP of a closed terminal.
 
-Only the default handlers are replaced, only in the main thread, and only for a while: an ignored signal
-(nohup) stays ignored, and a caller's own handler stays.  With a handler of ours the signals also work
-for process 1 of a container, for which the kernel does not carry out their default action (signal(7)).
+Only the default handlers are replaced, only in the main thread, and only temporarily: an ignored signal (nohup) stays
+ignored, and a caller's own handler is kept. With an explicit handler the signals also work for process 1 of a
+container, for which the kernel does not carry out the default action (signal(7)).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SIGNALLED = 128
-"""Exit codes of what a signal ended: this and the signal's number, as in a shell."""
+"""Base of the exit codes for signals: as in a shell, the number of the signal is added."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asks to stop."""
+    """A signal asks the run to stop."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -32,12 +32,12 @@ class Interrupted(KeyboardInterrupt):
 
 
 def name(number: int) -> str:
-    """Return what a signal is called, such as SIGTERM."""
+    """Return the name of a signal, such as SIGTERM."""
     return signal.Signals(number).name
 
 
 def number_of(error: KeyboardInterrupt) -> int:
-    """Return the signal that an exception stands for; Python's own is for Ctrl-C."""
+    """Return the signal that an exception stands for; Python's KeyboardInterrupt stands for Ctrl-C."""
     return error.number if isinstance(error, Interrupted) else signal.SIGINT
 
 
@@ -47,9 +47,9 @@ def exit_code(number: int) -> int:
 
 
 @contextlib.contextmanager
-def caught(handle: Callable[[int], None]) -> Iterator[None]:
+def caught(on_signal: Callable[[int], None]) -> Iterator[None]:
     """Call a function for the first signal; raise Interrupted for a second one."""
-    with _installed(_Handler(handle, _raise)):
+    with _installed(_Handler(on_signal, _raise)):
         yield
 
 
@@ -74,7 +74,7 @@ class _Handler:
 
 @contextlib.contextmanager
 def _installed(handler: _Handler) -> Iterator[None]:
-    """Install a handler in place of the default ones and of our own."""
+    """Install a handler in place of the default handlers and of our own."""
     old = {}
     if threading.current_thread() is threading.main_thread():
         found = {each: signal.getsignal(each) for each in SIGNALS}
@@ -100,9 +100,9 @@ def _exit(number: int) -> NoReturn:
 
 
 def _leave_closed_terminal() -> None:
-    """Send what is still printed to nowhere: on a closed terminal each line would be an error (EIO)."""
+    """Redirect the output to nowhere if the terminal is closed: each line would be an error (EIO)."""
     for stream in (sys.__stdout__, sys.__stderr__):
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # there may be none
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # there may be no terminal
             leave_if_closed(stream.fileno())  # type: ignore[union-attr]
 
 

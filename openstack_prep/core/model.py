@@ -1,7 +1,7 @@
-"""The words of this package: frozen data, no I/O.
+"""The vocabulary of this package: frozen data, no I/O.
 
-A *resource* is one thing we want to exist; what stands in the cloud in its place is *observed*; a
-*step* leads from the one to the other, and its *result* says how it went.
+A *resource* is one object that should exist; its existing counterpart in the cloud is *observed*; a *step* leads from
+the observed to the desired state, and its *result* is the outcome.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from openstack_prep.core.resource import Context as Context
 from openstack_prep.core.resource import Resource as Resource
 
 ATTACHED = "~attached"
-"""Ends what stands for SPEC in the mark of a floating IP that a spec put on its port without managing it: a note."""
+"""Suffix of SPEC in the tag of a floating IP that a spec has attached to a port without managing it: a note."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Our sign on what we create, so that destroy takes back nothing else.
+    """The ownership tag of created resources, so that destroy deletes nothing else.
 
-    ``spec`` is the name of the spec.  It stands at the end of a description, as
-    ``[openstack-prep:SPEC/NAME]``, or alone as a tag or property ``openstack-prep:SPEC``.
-    NAME tells apart things that have no name of their own in OpenStack, such as floating IPs.
-    ``home`` is the id of the spec's home project.  What lies in no project names it, too, as ``NAME@HOME`` or by the
-    further tag ``openstack-prep:SPEC~HOME``, so that two specs of one name do not take each other's.
+    ``spec`` is the name of the spec. The tag is at the end of a description, as ``[openstack-prep:SPEC/NAME]``, or it
+    is a tag or property of its own, ``openstack-prep:SPEC``. NAME distinguishes resources without a name in OpenStack,
+    such as floating IPs. ``home`` is the id of the spec's home project. The tag of a resource outside of projects
+    contains it, too, as ``NAME@HOME`` or by the additional tag ``openstack-prep:SPEC~HOME``, so that two specs with the
+    same name do not manage each other's resources.
     """
 
     spec: str
@@ -52,38 +52,38 @@ class Mark:
         return f"openstack-prep:{_word(self.spec)}"
 
     def describe(self, name: str, text: str | None = None) -> str:
-        """Return a description that carries the mark behind the user's own text."""
+        """Return a description with the ownership tag appended to the user's own text."""
         home = f"@{self.home}" if self.home else ""
         return f"{text or ''} [{self.tag}/{_word(name)}{home}]".lstrip()
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tag, behind the further one that names the home project if that is known."""
+        """The tag, after the additional tag that names the home project if the project is known."""
         return (*([f"{self.tag}~{self.home}"] if self.home else ()), self.tag)
 
     @classmethod
     def home_in(cls, description: str | None) -> str:
-        """Return the id of the home project that a description names; empty when it names none."""
+        """Return the id of the home project that a description names; empty if it names none."""
         found = cls._PATTERN.search(description or "")
         return (found[3] or "") if found else ""
 
     def home_among(self, tags: Iterable[str]) -> str:
-        """Return the id of the home project that our tags among some name; empty when they name none."""
+        """Return the id of the home project that our tags among some tags name; empty if they name none."""
         return next((each.partition("~")[2] for each in sorted(tags) if each.startswith(f"{self.tag}~")), "")
 
     def another_in(self, description: str | None) -> str:
-        """Return the name of the other spec that a description says manages what it describes, or nothing."""
+        """Return the name of the other spec that a description names as the owner, or an empty string."""
         found = self.spec_in(description or "")
         return found if found and found != self.spec else ""
 
     @staticmethod
     def is_tag(tag: str) -> bool:
-        """Whether a tag is one of ours, whichever spec it names."""
+        """Whether a tag is an ownership tag, of any spec."""
         return tag.startswith("openstack-prep:")
 
     @classmethod
     def spec_in(cls, description: str) -> str | None:
-        """Return the name of the spec that a description says manages what it describes; a note says that of none."""
+        """Return the name of the spec that a description names as the owner; a note names no owner."""
         found = cls._PATTERN.search(description)
         return unquote(found[1]) if found and not found[1].endswith(ATTACHED) else None
 
@@ -95,12 +95,12 @@ class Mark:
 
     @classmethod
     def name_in(cls, description: str | None) -> str | None:
-        """Return the name that a mark in a description gives, whosever mark it is."""
+        """Return the name in an ownership tag of a description, whichever spec it belongs to."""
         found = cls._PATTERN.search(description or "")
         return unquote(found[2]) if found and found[2] else None
 
     def owns(self, description: str | None, name: str | None = None) -> bool:
-        """Whether a description carries our mark, and, if given, for just this name."""
+        """Whether a description has our ownership tag, with the given name if any."""
         found = self._PATTERN.search(description or "")
         return found is not None and found[1] == _word(self.spec) and (name is None or found[2] == _word(name))
 
@@ -111,7 +111,7 @@ class Mark:
 
 
 def _word(name: str) -> str:
-    """Return a name without what ends a mark, or what tags may not hold: as in a URL."""
+    """Return a name without characters that end a tag or that tags may not contain, encoded as in a URL."""
     return quote(name, safe="")
 
 
@@ -119,7 +119,7 @@ class Action(StrEnum):
     CREATE = "create"
     UPDATE = "update"
     ADOPT = "adopt"
-    """Change what exists without the ownership tag of the spec."""
+    """Change an existing resource that has no ownership tag of the spec."""
     REPLACE = "replace"
     DELETE = "delete"
     KEEP = "keep"
@@ -131,12 +131,12 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One thing to do to one resource, after the steps it needs.
+    """One action on one resource, after the steps that it depends on.
 
-    ``follows`` are those of them whose work changes what is to be done: so that is found out just before.
-    ``label`` tells its resource from the others of the plan; empty when the key's own text does.
-    ``duplicate_of`` is the id of the twin that stays.  ``losses`` are what an update takes away;
-    ``previewed_later``: the plan could not tell all of it, and says so.
+    ``follows`` are those of them whose changes determine the work of this step: so it is decided right before it runs.
+    ``label`` distinguishes its resource from others of the plan; empty if the key's text is unique. ``duplicate_of`` is
+    the id of the twin that is kept. ``losses`` are what an update deletes; ``previewed_later``: the plan cannot show
+    all losses, and its text says so.
     """
 
     resource: Resource
@@ -153,9 +153,9 @@ class Step:
 
     @property
     def decided_later(self) -> bool:
-        """Whether only the run finds out what it does, right before it does it.
+        """Whether the run decides what it does right before it does it.
 
-        What it takes over may carry another spec's ownership tag by then, and most services would overwrite that.
+        A resource to be adopted may have another spec's ownership tag by then, and most services would overwrite it.
         """
         taken = self.action is Action.ADOPT and isinstance(self.resource, Adoptable) and self.resource.takes_over
         previewed = self.resource.previewed and self.action in (Action.UPDATE, Action.ADOPT)
@@ -169,10 +169,10 @@ class Step:
         return self.label or str(self.key)
 
 
-INTERRUPT = "the interrupt"
+INTERRUPT = "an interrupt"
 """The cause of steps that were skipped because the user stopped the run."""
 LOST_LEASE = "the lost lease"
-"""The cause of steps that were skipped because another run may be at work."""
+"""The cause of steps that were skipped because another run may be in progress."""
 
 
 class Status(StrEnum):
@@ -183,7 +183,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """How one step went; ``cause`` names the failed step because of which it was skipped."""
+    """The outcome of one step; ``cause`` names the failed step because of which it was skipped."""
 
     step: Step
     status: Status

@@ -1,4 +1,4 @@
-"""What stands in the cloud, as kinds tell it, and how that differs from what a spec says."""
+"""Existing resources in the cloud as kinds report them, and their differences from a spec."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """What stands in the cloud where a resource should.
+    """The existing counterpart of a resource in the cloud.
 
-    ``values`` use the spec's own vocabulary, normalised, so that compare is ``==``.  ``outputs``
-    are worth showing besides the id (an address, a checksum).  ``record`` is what the kind itself has to know
-    later and nobody compares: a frozen dataclass of the kind's own.  ``holds`` are ids of what is deleted
-    with it.
-    ``twins`` are further things with our ownership tag and the same name, made by concurrent or
-    interrupted runs where OpenStack allows a name twice.  ``used_by`` says who uses one of several twins.
-    ``home`` is the id of the home project that its ownership tag names, empty when it names none; None for what lies
-    in a project, and is told by that from what another spec of the same name manages.
-    ``managed_by`` names another spec whose ownership tag it carries.
+    ``values`` are in the vocabulary of a spec, normalised, so that ``==`` compares them. ``outputs`` are shown besides
+    the id (an address, a checksum). ``record`` is data that the kind itself needs later and that is never compared: a
+    frozen dataclass of the kind. ``holds`` are the ids of what is deleted with it. ``twins`` are further resources with
+    our ownership tag and the same name, created by concurrent or interrupted runs where OpenStack allows a name twice.
+    ``used_by`` names the users of one of several twins. ``home`` is the id of the home project in its ownership tag,
+    empty if the tag names none; None for resources in a project, where the project itself distinguishes specs with the
+    same name. ``managed_by`` names another spec whose ownership tag it has.
     """
 
     id: str
@@ -40,11 +38,11 @@ class Observed:
 
     @property
     def in_use(self) -> bool:
-        """Whether one of several twins has anything on it, ours or not."""
+        """Whether anything uses this twin, managed or not."""
         return bool(self.used_by or self.holds)
 
     def recorded(self, kind: type[T]) -> T:
-        """Return the record; raises TypeError when another kind has made it."""
+        """Return the record; raises TypeError if it belongs to a different kind."""
         if not isinstance(self.record, kind):
             raise TypeError(f"{self.id} has the record {self.record!r}, not a {kind.__name__}")
         return self.record
@@ -52,7 +50,7 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A file as it stands and as apply would write it, without secrets; ``fields`` are those whose values it shows."""
+    """The present content of a file and what apply would write, without secrets; ``fields`` are those whose values it shows."""
 
     before: str
     after: str
@@ -62,7 +60,7 @@ class Texts:
 class Condition:
     """The condition of a field whose value is hidden or missing, such as a password that differs.
 
-    Equal to itself alone, so that no text of a spec or of a cloud is taken for it; a plan shows its text.
+    It equals only itself, so no text of a spec or of a cloud is mistaken for it; a plan shows its text.
     """
 
     __slots__ = ("_text",)
@@ -77,14 +75,14 @@ class Condition:
 
 
 MANAGED = "managed"
-"""The field of a change that gives a thing the ownership tag of the spec."""
+"""The field of a change that adds the ownership tag of the spec."""
 DIFFERS = Condition("(differs)")
-"""The field has a value that cannot be shown, and it is not the declared one."""
+"""The field has a value that cannot be shown, and that differs from the declared one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One field that is not as it should be."""
+    """One field that differs from the spec."""
 
     field: str
     before: Any

@@ -1,4 +1,4 @@
-"""Read what is there of the resources of a spec, and what would go wrong with them."""
+"""Read the existing resources of a spec, and check what would go wrong."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from openstack_prep.core.plan import Plan
 from openstack_prep.core.run import Run
 
 JOBS = 8
-"""Requests and steps at the same time, unless the user says otherwise."""
+"""Default number of parallel requests and steps."""
 
 
 def observe(site: Run, resources: Sequence[Resource], *, jobs: int = JOBS) -> dict[Key, Observed]:
-    """Return what exists of these, each kind read in bulk, the kinds in parallel."""
+    """Return the existing resources, each kind read in bulk, the kinds in parallel."""
     groups: dict[type[Resource], list[Resource]] = defaultdict(list)
     for resource in resources:
         groups[type(resource)].append(resource)
@@ -29,9 +29,9 @@ def observe(site: Run, resources: Sequence[Resource], *, jobs: int = JOBS) -> di
 def examine(
     site: Run, resources: Sequence[Resource], *, others: Set[Key] = frozenset(), jobs: int = JOBS
 ) -> tuple[dict[Key, Observed], list[Mistake]]:
-    """Read what exists and everything that would go wrong: missing references, and each kind's checks.
+    """Read the existing resources and everything that would go wrong: missing references, and each kind's checks.
 
-    ``others`` are what the spec would make besides.  What was found by no more than a name or an id is left out.
+    ``others`` are further resources that the spec would create. Resources found only by name or id are left out.
     """
     declared = {key for resource in resources for key in (resource.key, *resource.provides())} | site.known.keys()
     outside = {each.key: each for resource in resources for each in resource.references() if each.key not in declared}
@@ -56,7 +56,7 @@ def examine(
 
 
 def examine_deletes(site: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
-    """Read what the deletions of a plan would orphan."""
+    """Check which resources the deletions of a plan would orphan."""
     deletions = (step for step in plan if step.action is Action.DELETE)
     going = [(step.resource, step.observed) for step in deletions if step.observed is not None]
     ids = going_ids(plan)
@@ -66,13 +66,13 @@ def examine_deletes(site: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]
 
 
 def going_ids(plan: Plan) -> frozenset[str]:
-    """Return the ids of all that a plan deletes."""
+    """Return the ids of everything that a plan deletes."""
     going = (step.observed for step in plan if step.action is Action.DELETE and step.observed is not None)
     return frozenset(each for observed in going for each in (observed.id, *observed.holds))
 
 
 def _shown(key: Key, names: Mapping[Key, str]) -> str:
-    """Return a key's text, with its domain if it lies in one, and with its project only where a spec has several."""
+    """Return a key's text, with its domain if it has one, and with its project only if the spec has several."""
     return key.qualified if len(key.scope) == 1 else names[key]
 
 

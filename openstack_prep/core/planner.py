@@ -1,4 +1,4 @@
-"""Compare what is wanted with what is there and say what to do: pure, no I/O."""
+"""Compare the desired with the existing resources and decide the steps: pure, no I/O."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNDECLARED = "no longer in the spec"
 
 
 def diff(resource: Resource, observed: Observed) -> tuple[Change, ...]:
-    """Return the declared fields in which the cloud differs, in the order of declaration."""
+    """Return the declared fields that differ from the cloud, in the order of declaration."""
     return tuple(
         Change(name, observed.values.get(name), value)
         for name, value in resource.desired().items()
@@ -50,7 +50,7 @@ def decide(resource: Resource, observed: Observed | None, needs: frozenset[Key] 
 
 
 def _with_losses(step: Step) -> Step:
-    """Return a step with what it takes away if it is an update."""
+    """Return a step with the losses that it causes if it is an update."""
     if step.action not in (Action.UPDATE, Action.ADOPT) or step.observed is None:
         return step
     return replace(step, losses=tuple(step.resource.losses(step.observed)))
@@ -65,9 +65,9 @@ def plan_apply(
     allow_replace: bool = False,
     adopt: bool = False,
 ) -> Plan:
-    """Plan the way to the desired state; replacements are refusals unless consented to.
+    """Plan the steps to the desired state; replacements are refusals unless they are allowed.
 
-    Raises SpecError when two resources share a key or the references form a ring.
+    Raises SpecError if two resources share a key or the references form a cycle.
     """
     edges = dependencies(resources)
     ordered = in_order(resources, edges)
@@ -85,10 +85,10 @@ def plan_apply(
             pending[step.key] = step.action
     refusals = list(mistakes)
     if not allow_replace:
-        refusals += consent.to_consent(steps)
-    refusals += consent.to_keep(steps)
+        refusals += consent.refuse_replacements(steps)
+    refusals += consent.refuse_always(steps)
     if not adopt:
-        refusals += consent.to_adopt(steps)
+        refusals += consent.refuse_adoptions(steps)
     return Plan(
         spec=spec,
         purpose="apply",
@@ -100,10 +100,10 @@ def plan_apply(
 
 
 def plan_removals(made: Plan, undeclared: Sequence[tuple[Resource, Observed]], *, prune: bool) -> Plan:
-    """Return a plan that also names what is managed and declared no longer; with ``prune`` apply deletes it.
+    """Return a plan that also names managed resources that are no longer declared; with ``prune`` apply deletes them.
 
-    It is deleted last, dependents first, and only when all other steps went well.  What may be another spec's is
-    only named.
+    They are deleted last, dependents first, and only if all other steps succeeded. Resources that may belong to another
+    spec are only named.
     """
     found = plan_destroy(made.spec, (), {}, undeclared).steps
     names = labels([step.key for step in (*made.steps, *found)])
@@ -125,9 +125,9 @@ def _twins(
     *,
     all_go: bool = False,
 ) -> dict[Key, tuple[Step, ...]]:
-    """Return for each resource the steps that delete its twins, after those of its dependents.
+    """Return, for each resource, the steps that delete its twins, after those of its dependents.
 
-    A twin that others use stays.  ``all_go``: no twin is left, as the resource itself is deleted.
+    A twin that others use is kept. ``all_go``: no twin remains, because the resource itself is deleted.
     """
     steps: dict[Key, tuple[Step, ...]] = {}
     for resource in reversed(ordered):
@@ -146,11 +146,13 @@ def _twin_step(resource: Resource, kept: Observed, twin: Observed, needs: frozen
     if all_go:
         step = replace(step, resource=Twin(of=resource, id=twin.id))
     if not twin.ours:
-        reason = f"duplicate of {kept.id}; it carries no ownership tag: if nobody needs it, delete it by hand"
+        reason = f"duplicate of {kept.id} without an ownership tag; if nobody needs it, delete it manually"
         return replace(step, action=Action.KEEP, reason=reason)
     if twin.used_by:
         holders = ", ".join(twin.used_by)
-        remedy = "detach or delete them, then run destroy again" if all_go else "move them there, then apply again"
+        remedy = (
+            "detach or delete them, then run destroy again" if all_go else "move them to that one, then run apply again"
+        )
         return replace(step, action=Action.KEEP, reason=f"duplicate of {kept.id}, but used by {holders}; {remedy}")
     return step
 
@@ -167,7 +169,7 @@ def delete_twin(resource: Resource, kept: Observed, twin: Observed) -> Step:
 
 
 def _following(step: Step, pending: Set[Key], names: Mapping[Key, str]) -> Step:
-    """Return a step that also says which pending ones it follows; then there may be something to do after all."""
+    """Return a step with the pending steps that it follows; these may cause work although nothing differs yet."""
     follows = frozenset(step.resource.follows()) & pending
     if not follows:
         return step
@@ -177,7 +179,7 @@ def _following(step: Step, pending: Set[Key], names: Mapping[Key, str]) -> Step:
 
 
 def _previewed_later(step: Step, pending: Mapping[Key, Action], names: Mapping[Key, str], allow_replace: bool) -> Step:
-    """Return an update that says that the service can preview all of it only during the run, and from when on."""
+    """Return an update whose text shows that, and from when on, the service can preview all of it."""
     if not step.resource.previewed or step.action not in (Action.UPDATE, Action.ADOPT) or step.observed is None:
         return step
     missing = sorted(names[key] for key in step.needs if pending.get(key) in (Action.CREATE, Action.REPLACE))
@@ -185,7 +187,7 @@ def _previewed_later(step: Step, pending: Mapping[Key, Action], names: Mapping[K
         return step
     when = f"once {', '.join(missing)} exists" if missing else "right before it is sent"
     reason = f"the update is previewed again {when}, and "
-    reason += "may replace anything in it" if allow_replace else "refused then if it replaces anything"
+    reason += "may replace anything in it" if allow_replace else "refused at that time if it replaces anything"
     return replace(step, reason=_joined(step.reason, f"{reason} (--allow-replace)"), previewed_later=True)
 
 
@@ -199,7 +201,7 @@ def plan_destroy(
     observed: Mapping[Key, Observed],
     undeclared: Sequence[tuple[Resource, Observed]] = (),
 ) -> Plan:
-    """Plan to delete what the spec manages, dependents first; the rest is kept, and the plan says why."""
+    """Plan to delete everything that the spec manages, dependents first; the rest is kept, with the reason."""
     resources = (*resources, *(resource for resource, _ in undeclared))
     left = {resource.key: found for resource, found in undeclared}
     observed = {**observed, **left}
@@ -233,7 +235,7 @@ def plan_destroy(
 
 
 def _of_namesake(spec: str) -> str:
-    """Return why what carries the name of a spec stays although the spec does not declare it."""
+    """Return why a resource that names the spec as its owner is kept although the spec does not declare it."""
     return (
         f"{UNDECLARED}, kept: it may belong to another spec named {spec}; "
         "to delete it, run destroy with a spec that declares it"
@@ -246,7 +248,7 @@ def _with_twins(keys: Iterable[Key], twins: Mapping[Key, Sequence[Step]]) -> fro
 
 
 def dependencies(resources: Sequence[Resource]) -> dict[Key, frozenset[Key]]:
-    """Return for each resource the keys of this spec that come before it."""
+    """Return, for each resource, the keys of this spec that come before it."""
     providers: dict[Key, set[Key]] = defaultdict(set)
     edges: dict[Key, frozenset[Key]] = {}
     for resource in resources:
@@ -254,19 +256,21 @@ def dependencies(resources: Sequence[Resource]) -> dict[Key, frozenset[Key]]:
             providers[provided].add(resource.key)
     for resource in resources:
         if resource.key in edges:
-            raise SpecError([Mistake.about(resource.key, "is declared twice", "give each a name of its own")])
+            raise SpecError([Mistake.about(resource.key, "is declared twice", "choose distinct names")])
         wanted = {each.key for each in resource.references()} | {*resource.needs(), *resource.follows()}
         edges[resource.key] = frozenset(key for need in wanted for key in providers[need]) - {resource.key}
     return edges
 
 
 def in_order(resources: Sequence[Resource], edges: Mapping[Key, frozenset[Key]]) -> list[Resource]:
-    """Sort so that each comes after what it needs, and otherwise as declared."""
+    """Sort resources so that each comes after its dependencies, and otherwise as declared."""
     try:
         graphlib.TopologicalSorter(edges).prepare()
     except graphlib.CycleError as error:
-        ring = " -> ".join(map(str, reversed(error.args[1])))  # graphlib names who is needed first
-        raise SpecError([Mistake(ring, "each needs the next", "take one of these references out")]) from None
+        ring = " -> ".join(map(str, reversed(error.args[1])))  # graphlib starts with the resource that is needed first
+        raise SpecError(
+            [Mistake(ring, "these resources refer to one another in a cycle", "remove one of these references")]
+        ) from None
     by_key = {resource.key: resource for resource in resources}
     rank = {key: number for number, key in enumerate(by_key)}
     ordered: dict[Key, Resource] = {}

@@ -1,7 +1,7 @@
 """The contract of a kind: what each of its functions may read and change, and what it must return or raise.
 
-Whoever adds a kind implements ``find``, ``create``, ``update`` and ``delete``, and of the rest only what the kind
-needs.  The planner and the executor know no kind: they rely on what is written here alone.
+A new kind implements ``find``, ``create``, ``update`` and ``delete``, and of the rest only what it needs. The planner
+and the executor know no kind: they rely only on this contract.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from openstack_prep.core.observed import Change, Observed, Texts
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
-    from typing_extensions import TypeVar  # with a default, as in Python 3.13
+    from typing_extensions import TypeVar  # TypeVar with a default, as in Python 3.13
 
     S = TypeVar("S", default=Any)
     """What the functions of a kind work with: ``Site`` for all kinds of OpenStack's."""
@@ -34,23 +34,24 @@ T = TypeVar("T")
 
 
 class Coherent:
-    """Base of what has fields that can contradict each other.
+    """Base of dataclasses whose fields can contradict each other.
 
-    They are compared once each has its one form: when a spec is read, or when a plan is made of resources that were
-    made in Python.  A constructor does not compare them, because ``protocol="TCP"`` is not yet ``tcp`` there.
+    Fields are compared after normalisation: when a spec is read, or when a plan is created from resources made in
+    Python. A constructor does not compare them, because ``protocol="TCP"`` is not yet ``tcp`` at that time.
     """
 
     def contradictions(self) -> Iterable[InvalidValue]:
-        """Yield each contradiction, with its remedy."""
+        """Yield each contradiction, with its fix."""
         return ()
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        from pydantic_core import core_schema
+        from pydantic_core import PydanticCustomError, core_schema
 
         def compare(value: Coherent) -> Coherent:
-            for found in value.contradictions():
-                raise found
+            for contradiction in value.contradictions():  # a type of its own: the mistake is about the whole resource
+                fields = {"what": contradiction.what, "remedy": contradiction.remedy}
+                raise PydanticCustomError("contradiction", "{text}", {"text": str(contradiction), **fields})
             return value
 
         return core_schema.no_info_after_validator_function(compare, handler(source))
@@ -58,35 +59,35 @@ class Coherent:
 
 @dataclass(frozen=True, kw_only=True)
 class Resource(Generic[S]):
-    """One thing that should exist: the base of all kinds.
+    """One object that should exist: the base of all kinds.
 
-    A kind is a frozen dataclass of its desired state; a field that is None is left alone.  It holds neither a
-    connection nor any state that is not a field: ``dataclasses.replace`` keeps its plan.
+    A kind is a frozen dataclass of the desired state; a field that is None is not managed. It holds neither a
+    connection nor any state outside of its fields: ``dataclasses.replace`` keeps its plan.
     """
 
     kind: ClassVar[str]
     identity: ClassVar[frozenset[str]] = frozenset({"name", "project"})
-    """Fields that say which one it is; they are never compared."""
+    """Fields that identify the resource; they are never compared."""
     is_described: ClassVar[bool] = True
-    """Whether what it finds says more than an id, so that it does for whoever else looks for that key."""
+    """Whether ``find`` returns more than an id, so that others that look for the same key can use the result."""
     declarable: ClassVar[bool] = True
-    """Whether a spec can declare one; others are only referred to."""
+    """Whether a spec can declare one; otherwise other resources only refer to it."""
     one_per_spec: ClassVar[bool] = False
-    """Whether others refer to several of which a spec can declare one."""
+    """Whether others refer to several resources of which a spec can declare one."""
     in_each_project: ClassVar[bool] = False
-    """Whether ``scan`` looks into one project at a time."""
+    """Whether ``scan`` reads one project at a time."""
     has_tag: ClassVar[bool] = True
-    """Whether it carries the ownership tag itself; what does not is never found to be no longer in the spec."""
+    """Whether it carries the ownership tag itself; other kinds are never reported as no longer in the spec."""
     immutable: ClassVar[frozenset[str]] = frozenset()
-    """Fields that the API cannot change: another value means a replacement, by consent only."""
+    """Fields that the API cannot change: a different value means a replacement, which needs --allow-replace."""
     implied: ClassVar[frozenset[str]] = frozenset()
-    """Fields that no spec can give and that all that is created has: a plan shows them only where they differ."""
+    """Fields that no spec can set and that all created resources have: a plan shows them only if they differ."""
     previewed: ClassVar[bool] = False
-    """Whether only the service can tell what an update does: then it is asked again right before each update."""
+    """Whether only the service knows the effect of an update: then it is asked again right before each update."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = {
         "extra": "forbid",
-        "strict": True,  # YAML has types of its own: `yes` is no number and 010 no text
+        "strict": True,  # YAML has its own types: `yes` is not a number and 010 is not a text
     }
 
     if TYPE_CHECKING:  # a field of most kinds; others derive it
@@ -96,7 +97,7 @@ class Resource(Generic[S]):
 
     @property
     def scope(self) -> tuple[str, ...]:
-        """Where the name is unique, from the outside in; empty for what the whole cloud shares."""
+        """Where the name is unique, from the outside in; empty for resources of the whole cloud."""
         return ()
 
     @property
@@ -111,45 +112,45 @@ class Resource(Generic[S]):
     # --- before anything is read: pure ----------------------------------------------------
 
     def desired(self) -> Values:
-        """Return the declared fields in the form that ``find`` returns them in; fields left unset are left out.
+        """Return the declared fields in the form in which ``find`` returns them; unset fields are left out.
 
-        Called often, by several threads: must return equal values each time, and may read nothing but the
-        resource itself and the files that it names.  Must not raise.
+        It is called often, by several threads: it must return equal values each time, and may read only the resource
+        itself and the files that it names. Must not raise.
         """
         uncompared = self.identity | {"adopt"}
         pairs = ((each.name, getattr(self, each.name)) for each in fields(self) if each.name not in uncompared)
         return {name: value for name, value in pairs if value is not None}
 
     def resolve(self, context: Context) -> Sequence[Resource]:
-        """Return the resources that represent this one in a plan, with all that it takes from its context.
+        """Return the resources that represent this one in a plan, completed with values from its context.
 
-        Most kinds return themselves.  Several are returned when the parts have different dependencies; the
-        first keeps the key.  What is taken becomes a field: a declared one that was left open, or one of a
-        Resolved kind.  Called once per plan, before the cloud is read, and again when that plan is made
-        again: to resolve what was resolved returns an equal resource.
+        Most kinds return themselves. Several resources are returned if the parts have different dependencies; the first
+        one keeps the key. Each value becomes a field: a declared field that is unset, or a field of a Resolved kind. It
+        is called once per plan, before the cloud is read, and again when that plan is created again: resolving a
+        resolved resource returns an equal resource.
 
-        May read the context, and files and URLs; those that only an apply needs when ``context.for_apply``
-        is set alone.  Must not read the cloud, nor change anything.  Raises SpecError when resources of the
-        spec contradict each other, which ends the run; any other PrepError when something cannot be read:
-        then a plan to apply is refused with that error, and holds the resource as it was.
+        May read the context, and files and URLs; those that only an apply needs only if ``context.for_apply`` is set.
+        Must not read the cloud, nor change anything. Raises SpecError if resources of the spec contradict each other,
+        which ends the run; any other PrepError if something cannot be read: then a plan to apply is refused with that
+        error, and contains the unresolved resource.
         """
         return (self,)
 
     def references(self) -> Iterable[Resource]:
-        """Return bare resources that must exist before this one: in the spec, or in the cloud already.
+        """Return bare resources that must exist before this one: in the spec, or already in the cloud.
 
-        Those that the spec does not declare are looked up with their own ``find``; a missing one is a mistake.
+        Undeclared ones are looked up with their own ``find``; a missing one is an error.
         """
         return ()
 
     def needs(self) -> Iterable[Key]:
-        """Return further keys whose steps come first when the spec has them; absent ones do not matter."""
+        """Return further keys whose steps come first if the spec has them; absent keys do not matter."""
         return ()
 
     def follows(self) -> Iterable[Key]:
-        """Return keys that come first and whose changes change what is to be done here, as a stack's nodes do.
+        """Return keys that come first and whose changes determine the work of this resource, such as a stack's nodes.
 
-        When one of them changes, the executor calls ``find`` again right before the step, and decides again.
+        If one of them changes, the executor calls ``find`` again right before the step, and decides again.
         """
         return ()
 
@@ -161,65 +162,65 @@ class Resource(Generic[S]):
 
     @classmethod
     def find(cls, site: S, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        """Return what exists of these, by key; what does not exist is left out.
+        """Return the existing ones of these, by key; missing ones are left out.
 
-        Reads in bulk: one list call per scope, however many are wanted.  Called in a thread per kind, while
-        others read, so all that is read goes through ``site.once`` or ``site.look``.  ``wanted`` may be bare:
-        a name with its scope.  Works as the administrator as far as possible, because the project's own user
-        may not exist yet.  Values are in the vocabulary of ``desired``.  Must find what a killed run of this
-        spec has left half made.  Raises NotUnique when a name does not tell which one is meant, and CloudError.
+        It reads in bulk: one list request per scope, however many resources are wanted. It is called in a thread per
+        kind, while others read, so it must read through ``site.once`` or ``site.look``. ``wanted`` may be bare: a name
+        with its scope. It works as the administrator as far as possible, because the project's own user may not exist
+        yet. Values are in the vocabulary of ``desired``. It must find resources that a killed run of this spec has left
+        incomplete. Raises NotUnique if a name is ambiguous, and CloudError.
         """
         raise NotImplementedError(cls)
 
     @classmethod
     def scan(cls, site: S, owner: Resource | None) -> Iterable[tuple[Self, Observed]]:
-        """Yield everything of the kind in a project, and in the cloud for kinds that lie in none.
+        """Yield all resources of the kind in a project, or in the cloud for kinds outside of projects.
 
-        Each is given as a spec would declare it, every field filled in that the API tells, and as it
-        stands; ``ours`` says whether it carries the ownership tag of this spec.  Reads in bulk what
-        ``find`` reads, changes nothing, raises CloudError.  A kind that cannot be listed yields nothing.
+        Each is returned as a spec would declare it, with every field that the API reports, and as observed; ``ours`` is
+        set if it has the ownership tag of this spec. It reads in bulk what ``find`` reads, changes nothing, and raises
+        CloudError. A kind that cannot be listed yields nothing.
         """
         return ()
 
     def cloud_ids(self, observed: Observed) -> frozenset[str]:
-        """Return what tells it from all others of its kind in the cloud, whatever it is called: mostly its id.
+        """Return what identifies it among all resources of its kind in the cloud, whatever its name is: usually its id.
 
-        Two resources that share any of these are one thing.
+        Two resources that share any of these are the same.
         """
         return frozenset({observed.id, *observed.holds})
 
     def check(self, site: S, observed: Observed | None) -> Iterable[Mistake]:
-        """Yield what would go wrong, as far as reading tells; each mistake refuses the plan.
+        """Yield what would go wrong, as far as reading shows it; each mistake refuses the plan.
 
-        Called once per plan to apply, after ``find``, in parallel with the checks of others.  May read the
-        cloud; a CloudError ends the plan.  What is wrong with the resource is yielded, not raised.
+        It is called once per plan to apply, after ``find``, in parallel with the checks of others. May read the cloud;
+        a CloudError ends the plan. Problems of the resource are yielded, not raised.
         """
         return ()
 
     def losses(self, observed: Observed) -> Iterable[Loss]:
-        """Yield what an update would take from those who use it; each refuses the plan without --allow-replace.
+        """Yield what an update would delete that others use; each refuses the plan without --allow-replace.
 
-        Pure: judges by what ``find`` has read.  Replacements need not be yielded; the planner knows them.  A run
-        refuses those that its plan has not shown, by ``Loss.things``.
+        Pure: it judges by the result of ``find``. Replacements need not be yielded, because the planner knows them. A
+        run refuses losses that its plan has not shown, by ``Loss.things``.
         """
         return ()
 
     def is_foreseen(self, observed: Observed) -> bool:
-        """Return whether ``find`` could tell all that an update would take away; only asked of ``previewed`` kinds."""
+        """Return whether ``find`` could report all losses of an update; only called for ``previewed`` kinds."""
         return True
 
     def texts(self, observed: Observed) -> Texts | None:
-        """Return the file that it is, so that a plan shows which lines change; None: it is none.  Pure."""
+        """Return the content of a file, so that a plan shows which lines change; None for other kinds.  Pure."""
         return None
 
     def settle(self, site: S, observed: Observed) -> bool:
-        """Wait for work that is in progress on it, before an update is decided; return whether there was any."""
+        """Wait for an operation in progress before an update is decided; return whether there was one."""
         return False
 
     def check_delete(self, site: S, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield what a deletion would orphan or break; ``going`` are the ids that are deleted with it.
 
-        Called once per plan to destroy, in parallel with others.  May read the cloud.
+        It is called once per plan to destroy, in parallel with others. May read the cloud.
         """
         return ()
 
@@ -228,39 +229,38 @@ class Resource(Generic[S]):
     def create(self, site: S) -> Observed:
         """Create it, and return it as ``find`` would, with ``ours`` set.
 
-        Called when ``find`` has found nothing, or after ``delete`` in a replacement; all that it references
-        exists by then.  The first request that creates something carries the ownership tag.  A run may be
-        killed, or an answer lost, after any request: what follows the first POST must be something that
-        ``find`` can tell is missing and ``update`` can do.
+        It is called if ``find`` has found nothing, or after ``delete`` in a replacement; all its references exist by
+        then. The first request that creates something sets the ownership tag. A run may be killed, or an answer lost,
+        after any request: ``find`` must be able to see which later parts are missing, and ``update`` must be able to
+        complete them.
 
-        Not idempotent, and need not be: after a retryable CloudError the executor does not call it again but
-        finds, decides and then calls what is left to do.  Any other exception ends the step.
+        Not idempotent, and need not be: after a retryable CloudError the executor does not call it again, but finds,
+        decides and then calls what is left to do. Any other exception ends the step.
         """
         raise NotImplementedError(self.kind)
 
     def update(self, site: S, observed: Observed, changes: Sequence[Change]) -> Observed:
-        """Bring what was found to the desired state, and return it as ``find`` would.
+        """Bring an existing resource to the desired state, and return it as ``find`` would.
 
-        ``changes`` are the fields that differ, none of them immutable.  Touches those alone: what others have
-        added stays.  Idempotent: may be called again with what a new ``find`` returns, after any part was
-        done.  Must not delete what holds data unless ``losses`` has told so.  Raises like ``create``.
+        ``changes`` are the fields that differ, none of them immutable. It changes only these: what others have added is
+        kept. Idempotent: it may be called again with the result of a new ``find``, after any part was done. It must not
+        delete data unless ``losses`` has reported it. Raises like ``create``.
         """
         raise NotImplementedError(self.kind)
 
     def delete(self, site: S, observed: Observed) -> None:
-        """Delete it, and return when it is gone.
+        """Delete it, and return when it no longer exists.
 
-        Called for what is ours, after ``check_delete``; in a replacement also for what carries no tag
-        (``has_tag``), by consent.
-        Idempotent: what is gone already counts as deleted.  Must leave alone what others have added, unless
-        that cannot exist without it.  Raises like ``create``.
+        It is called for managed resources, after ``check_delete``; in a replacement also for kinds without an ownership
+        tag (``has_tag``), with --allow-replace. Idempotent: a resource that no longer exists counts as deleted. It must
+        not delete what others have added, unless that cannot exist without it. Raises like ``create``.
         """
         raise NotImplementedError(self.kind)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Context(Generic[C]):
-    """What resources are resolved from: all resources of the spec as declared, and the connection in use."""
+    """The context in which resources are resolved: all declared resources of the spec, and the connection in use."""
 
     resources: Sequence[Resource]
     cloud: C
@@ -269,11 +269,11 @@ class Context(Generic[C]):
     _results: dict[Hashable, object] = field(default_factory=dict, repr=False, compare=False)
 
     def declared(self, kind: type[T]) -> list[T]:
-        """Return the resources of a kind, in the order of the spec."""
+        """Return the declared resources of a kind, in the order of the spec."""
         return [each for each in self.resources if isinstance(each, kind)]
 
     def once(self, name: Hashable, derive: Callable[[], T]) -> T:
-        """Return what ``derive`` makes of the whole spec; several resources need it, and it is called once."""
+        """Return the result of ``derive`` for the whole spec, which several resources need; it is called once."""
         if name not in self._results:
             self._results[name] = derive()
         return cast(T, self._results[name])

@@ -1,6 +1,6 @@
-"""What one run knows: what was read, and the ids of what was found or made.
+"""The state of one run: the answers that were read, and the ids of resources that were found or created.
 
-Everything read is read once, by whichever thread comes first; the others wait for its answer.
+Each answer is read once, by the first thread that needs it; other threads wait for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ P = ParamSpec("P")
 
 
 class Reader(Protocol):
-    """What keeps the answers of queries: a run, or what stands on one."""
+    """Stores the answers of queries: a run, or an object based on one."""
 
     def once(self, name: Hashable, read: Callable[[], T]) -> T: ...
 
@@ -29,10 +29,9 @@ R = TypeVar("R", bound=Reader)
 
 
 def query(read: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T]:
-    """Have a function of a run read once for the same arguments; who asks meanwhile waits for the answer.
+    """Run a function once per run for the same arguments; concurrent callers wait for the answer.
 
-    The function itself is the name under which the answer is kept, so that no two lists of different
-    fields can be taken for each other.
+    The function itself is the key of the stored answer, so lists with different fields are never confused.
     """
 
     @wraps(read)
@@ -44,11 +43,11 @@ def query(read: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T
 
 
 class Run:
-    """What one run knows, wherever it works.
+    """The state of one run.
 
-    ``homes`` are the projects that the spec works in, its home project first; None is that of the connection.
-    ``progress`` is told of long work: (key, bytes done, bytes in all or None, bytes unpacked or None);
-    ``note`` of what OpenStack says of work that it does for us: (key, text).
+    ``homes`` are the projects that the spec works in, its home project first; None is the project of the connection.
+    ``progress`` is called during long operations: (key, bytes done, total bytes or None, decompressed bytes or None);
+    ``note`` is called with messages of OpenStack about its work for the run: (key, text).
     """
 
     def __init__(
@@ -62,15 +61,15 @@ class Run:
         self.homes = tuple(homes)
         self.progress = progress
         self.note: Callable[[Key, str], None] = lambda key, text: None
-        self.check_lease: Callable[[], None] = lambda: None  # raises LeaseLost when we may not write any more
+        self.check_lease: Callable[[], None] = lambda: None  # raises LeaseLost if the run may no longer write
         self.known: dict[Key, Observed] = {}
-        self.spent = False  # whether a plan made from what was read here has been carried out
+        self.carried_out = False  # whether a plan from these answers has been carried out
         self.wave = Wave()
         self._read: dict[Hashable, Future[object]] = {}
         self._lock = threading.Lock()
 
     def fresh(self) -> Self:
-        """Return a view of the same run that has read nothing yet but knows what was made."""
+        """Return a view of the same run that has read nothing yet but knows the resources that were created."""
         other = self._again()
         other.known, other._lock = self.known, self._lock
         other.progress, other.note = self.progress, self.note
@@ -81,7 +80,7 @@ class Run:
         return type(self)(self.mark, homes=self.homes)
 
     def once(self, name: Hashable, read: Callable[[], T]) -> T:
-        """Return what ``read`` returns, calling it at most once for that name; so are its errors.  See ``query``."""
+        """Return the result of ``read``, calling it at most once per name; errors are stored as well. See ``query``."""
         return self._shared(self._read, name, read)
 
     def _shared(self, answers: dict[Any, Future[Any]], name: Hashable, read: Callable[[], T]) -> T:
@@ -98,9 +97,9 @@ class Run:
         return cast(T, answer.result())
 
     def look(self, resource: Resource) -> Observed | None:
-        """Return what stands for a resource, from what is known or by reading.
+        """Return the existing counterpart of a resource, from earlier answers or by reading.
 
-        Two types may share a key, and what one of them finds need not do for the other: see ``Existing``.
+        Two types may share a key, and the result for one of them need not suffice for the other: see ``Existing``.
         """
         found = self.known.get(resource.key)
         if found is None:
@@ -114,8 +113,8 @@ class Run:
         return found.id if found else None
 
     def id(self, resource: Resource) -> str:
-        """Return the id of what must exist by now; raises NotFound."""
+        """Return the id of a resource that must exist by now; raises NotFound."""
         found = self.find_id(resource)
         if found is None:
-            raise NotFound(f"{resource.key.qualified} is neither in the spec nor in the cloud")
+            raise NotFound(f"{resource.key.qualified} exists neither in the spec nor in the cloud")
         return found

@@ -12,7 +12,7 @@ NARROW = 40
 
 @dataclass(frozen=True)
 class Style:
-    """``width`` is that of the terminal; None: nothing is wrapped.  ``unchanged``: also show what stays as it is."""
+    """``width`` is that of the terminal; None: nothing is wrapped.  ``unchanged``: also show what does not change."""
 
     color: bool = False
     width: int | None = None

@@ -13,7 +13,7 @@ from openstack_prep.core.model import Action, Change, Observed, Resource, Result
 from openstack_prep.core.style import DIM, GREEN, OF_MARK, PLAIN, YELLOW, Style
 
 WHOLE = frozenset({"next", "then", "warning"})
-"""Outputs that are of no use when they are cut, such as commands to type."""
+"""Outputs that are useless if they are shortened, such as commands to type."""
 
 
 def show(value: object, most: int = PLAIN.most) -> str:
@@ -40,7 +40,7 @@ def show(value: object, most: int = PLAIN.most) -> str:
 
 
 def plain(value: object) -> object:
-    """Return a value as JSON and YAML know it; a secret becomes stars."""
+    """Return a value as JSON and YAML represent it; a secret becomes stars."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if is_dataclass(value):
@@ -55,7 +55,7 @@ def plain(value: object) -> object:
 
 
 def fields_of_new(resource: Resource) -> Values:
-    """Return the fields with which a resource is created, without those that everything new of its kind has."""
+    """Return the fields with which a resource is created, without those that all new resources of its kind have."""
     return {name: value for name, value in resource.desired().items() if name not in resource.implied}
 
 
@@ -97,7 +97,7 @@ def details(step: Step, most: int = PLAIN.most) -> str:
 
 
 def address_of(step: Step) -> str:
-    """Return the address that a deletion gives up, such as a floating IP's; empty for anything else."""
+    """Return the address that a deletion releases, such as a floating IP's; empty for other resources."""
     found = step.observed.outputs.get("address") if step.observed else None
     return found or "" if step.action is Action.DELETE else ""
 
@@ -134,19 +134,19 @@ def result_line(result: Result, width: int, style: Style = PLAIN, note: str = ""
 
 
 def _before(step: Step) -> Iterable[str]:
-    """Yield what something that the spec does not manage was like, so that it can be put back by hand."""
+    """Yield the former values of a resource that the spec does not manage, so that they can be restored manually."""
     if _changes_foreign(step):
         yield "was " + ", ".join(f"{change.field} {show(change.before)}" for change in step.changes)
 
 
 def _changes_foreign(step: Step) -> bool:
-    """Whether a step changes what the spec does not manage; quotas cannot be adopted, as they carry no tag."""
+    """Whether a step changes a resource that the spec does not manage; quotas have no tag and cannot be adopted."""
     foreign = step.observed is not None and not step.observed.ours
     return foreign and step.action in (Action.ADOPT, Action.UPDATE)
 
 
 def explain(error: Exception | None) -> str:
-    """Return an error's text; one that is not ours does not say by itself what it is."""
+    """Return an error's text; the text of a foreign exception begins with its class."""
     return str(error) if isinstance(error, PrepError) else repr(error)
 
 

@@ -1,6 +1,6 @@
-"""Twins: two things with one name and our ownership tag, where OpenStack allows a name twice.
+"""Twins: two resources with the same name and our ownership tag, where OpenStack allows a name twice.
 
-How concurrent runs agree on the one that stays, and why no schedule loses it: docs/decisions.md, "Duplicates".
+How concurrent runs agree on the twin that is kept, and why no interleaving loses it: docs/decisions.md, "Duplicates".
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from openstack_prep.base.errors import Mistake, Overtaken, ResourceFailed
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.core.run import Run
 
-WAIT = 15.0  # seconds in which a run that has seen our twin removes its own
-PAUSE = 0.25  # seconds between two looks meanwhile
-YOUNG = timedelta(minutes=5)  # so long the run that created a twin may still be at work
+WAIT = 15.0  # seconds in which a run that has seen our twin deletes its own
+PAUSE = 0.25  # seconds between two polls meanwhile
+YOUNG = timedelta(minutes=5)  # seconds for which the run that created a twin may still be in progress
 
 
 def choose(found: Iterable[Observed]) -> Observed | None:
-    """Return the one that stays, carrying the others as its twins: by use, then by age, then by id.
+    """Return the resource that is kept, carrying the others as its twins: by use, then by age, then by id.
 
-    Whatever others use comes before what only this spec uses, and that before what nothing uses.
+    A resource that others use comes before one that only this spec uses, and that before an unused one.
     """
     ordered = sorted(found, key=lambda each: (-_use(each), each.created_at, each.id))
     return replace(ordered[0], twins=tuple(ordered[1:])) if ordered else None
@@ -38,24 +38,24 @@ def everyone(observed: Observed | None) -> tuple[Observed, ...]:
 
 
 def settle(key: Key, mine: str, look: Callable[[], Observed | None], remove: Callable[[Observed], None]) -> None:
-    """Return once the thing just created, ``mine``, is the one that stays; else remove it and raise Overtaken.
+    """Return once the created resource, ``mine``, is the one that is kept; else delete it and raise Overtaken.
 
-    A run that sees only its own thing goes on and never yields.  So when nothing has gone away for a
-    while, the twin belongs to such a run, or to a dead one: then ours goes, even when it is the older one.
+    A run that sees only its own resource continues and never yields. So if nothing disappears for a while, the twin
+    belongs to such a run, or to a dead one: then ``mine`` is deleted, even if it is the older one.
     """
     until, before = 0.0, set[str]()
     while True:
         kept = look()
-        there = everyone(kept)
-        ids = {each.id for each in there}
-        if ids != before:  # somebody is at work
+        present = everyone(kept)
+        ids = {each.id for each in present}
+        if ids != before:  # another run is in progress
             until, before = time.monotonic() + WAIT, ids
-        own = next((each for each in there if each.id == mine), None)
+        own = next((each for each in present if each.id == mine), None)
         late = time.monotonic() >= until
         if own is None:
-            if late or len(there) < 2:
+            if late or len(present) < 2:
                 raise Overtaken(f"{key}: a concurrent run created it first", retryable=True)
-        elif len(there) == 1 or (late and own.in_use):
+        elif len(present) == 1 or (late and own.in_use):
             return
         elif (own is not kept or late) and not own.in_use:
             remove(own)
@@ -63,10 +63,10 @@ def settle(key: Key, mine: str, look: Callable[[], Observed | None], remove: Cal
         time.sleep(PAUSE)
 
 
-def latecomers(site: Run, made: Sequence[Resource]) -> list[tuple[Resource, Observed, Observed]]:
-    """Return what this run made and kept, each with an unused twin that has appeared since.
+def late_twins(site: Run, made: Sequence[Resource]) -> list[tuple[Resource, Observed, Observed]]:
+    """Return the resources that this run created and kept and that have an unused twin since.
 
-    An interrupted run may have asked for it, or a run that will find ours and yield.
+    An interrupted run may have requested the twin, or a run that will find the kept one and yield.
     """
     now, found = site.fresh(), dict[Key, Observed]()
     kinds: dict[type[Resource], None] = dict.fromkeys(map(type, made))
@@ -82,7 +82,7 @@ def latecomers(site: Run, made: Sequence[Resource]) -> list[tuple[Resource, Obse
 
 @dataclass(frozen=True, kw_only=True)
 class Twin(Resource):
-    """A twin to delete: ``of`` names the resource, ``kept`` the id that stays; empty when none does."""
+    """A twin to delete: ``of`` names the resource, ``kept`` the id that is kept; empty if none is."""
 
     kind: ClassVar[str] = "twin"
     declarable: ClassVar[bool] = False
@@ -115,9 +115,9 @@ class Twin(Resource):
         return self.of.check_delete(site, observed, going)
 
     def delete(self, site: Run, observed: Observed) -> None:
-        """Delete it unless it is in use, or is the last one, by now.
+        """Delete it unless it is in use or is the last one by then.
 
-        The run that created it may still be at work: for a while a young twin is left to that run.
+        The run that created it may still be in progress: for a while a young twin is left to that run.
         """
         if not self.kept:
             self.of.delete(site, observed)
@@ -125,24 +125,24 @@ class Twin(Resource):
         until = time.monotonic() + (WAIT if _young(observed) else 0)
         while True:
             chosen = self._look(site.fresh())
-            there = {each.id: each for each in everyone(chosen)}
-            settled = self.id not in there or self.kept not in there
+            twins = {each.id: each for each in everyone(chosen)}
+            settled = self.id not in twins or self.kept not in twins
             if settled or time.monotonic() >= until:
                 break
             time.sleep(PAUSE)
         if chosen is not None and not settled:
-            twin = there[self.id]
+            twin = twins[self.id]
             if twin.used_by:
                 raise ResourceFailed(f"{self.key} is now used by {', '.join(twin.used_by)}; it is kept")
             if chosen.id == self.kept or not twin.in_use:
                 self.of.delete(site, twin)
-                chosen = there[self.kept]
+                chosen = twins[self.kept]
         if chosen is not None:
             site.known[self.of.key] = replace(chosen, twins=())
 
 
 def _young(observed: Observed) -> bool:
-    """Whether it is so new that its maker may be at work; clocks may differ, which only costs this courtesy."""
+    """Whether it is so new that its creator may be in progress; clocks may differ, which does no harm."""
     try:
         made = datetime.fromisoformat(observed.created_at)
     except ValueError:

@@ -1,4 +1,4 @@
-"""One look for all who write at the same time."""
+"""One read for all threads that write at the same time."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class _Group:
 
 
 class Wave:
-    """Lets steps that create things of one kind at the same time share the look that follows.
+    """Lets steps that create resources of one kind at the same time share the list request that follows.
 
-    Whoever ends its write last reads; so the answer is newer than each of the writes, and a wave of
-    many costs one request.
+    The last thread to end its write reads, so the answer is newer than each of the writes, and many concurrent writes
+    cost one list request.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Wave:
         self._lock = threading.Lock()
 
     def write(self, name: Hashable, write: Callable[[], W], read: Callable[[], R]) -> tuple[W, R]:
-        """Return what ``write`` and then ``read`` return; an error of ``read`` is shared by the wave."""
+        """Return the results of ``write`` and ``read``; an error of ``read`` is raised in all threads of the wave."""
         with self._lock:
             group = self._groups.setdefault(name, _Group())
             group.writers += 1

@@ -1,1 +1,1 @@
-"""Bytes on their way: from a file or URL, unpacked, summed, converted; no more of them in memory than a few MiB."""
+"""Streams of bytes: read from a file or URL, decompressed, verified, converted; only a few MiB in memory at a time."""

@@ -1,9 +1,8 @@
-"""Compressed files: how to tell, and their content chunk by chunk.
+"""Compressed files: detection, and their content in chunks.
 
-gz by ISA-L (RFC 1952), xz by the standard library, zst by libzstd (RFC 8878).  All three decoders
-verify the sums within the file (a zst file may have none), and have the interface of
-``lzma.LZMADecompressor``.  A file may have several members, such as those that parallel compressors
-make; anything else behind the first is an error.
+gz by ISA-L (RFC 1952), xz by the standard library, zst by libzstd (RFC 8878). All three decoders verify the checksums
+within the file (a zst file may have none), and have the interface of ``lzma.LZMADecompressor``. A file may have several
+members, such as those that parallel compressors write; anything else after the first member is an error.
 """
 
 from __future__ import annotations
@@ -18,26 +17,26 @@ from openstack_prep.download.fetching import CHUNK, Chunks, open_source, shown
 
 Compression = Literal["gz", "xz", "zst", "none"]
 
-MEMORY = 2**28  # bytes that an xz file may ask of its decoder; xz -9 asks for 65 MiB
+MEMORY = 2**28  # bytes that the decoder of an xz file may allocate; xz -9 needs 65 MiB
 
 _MAGIC = ((b"\x1f\x8b", "gz"), (b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zst"), (b"BZh", "bzip2"))
 _HEAD = max(len(magic) for magic, _ in _MAGIC)
 
 
 class Unsound(DownloadError):
-    """What came cannot be unpacked."""
+    """The data cannot be decompressed."""
 
 
 def recognised(head: bytes) -> str:
-    """Return what a file that begins so is compressed with; bzip2 is known, but not unpacked."""
+    """Return the compression of a file with these first bytes; bzip2 is recognised, but not supported."""
     return next((name for magic, name in _MAGIC if head.startswith(magic)), "none")
 
 
 def open_packed(where: str, compression: Compression | None = None) -> tuple[Chunks, int | None, Compression]:
-    """Return the chunks of a file or URL as they are, its size if known, and what it is compressed with.
+    """Return the undecoded chunks of a file or URL, its size if known, and its compression.
 
-    That is told by its first bytes unless given: names deceive, as servers unpack and old releases
-    of RHCOS name a gz file .qcow2.  Raises DownloadError.
+    Unless given, its first bytes determine the compression: names deceive, as servers decompress and old releases of
+    RHCOS name a gz file .qcow2. Raises DownloadError.
     """
     chunks, size = open_source(where)
     if compression:
@@ -48,7 +47,7 @@ def open_packed(where: str, compression: Compression | None = None) -> tuple[Chu
     found = recognised(head)
     if found not in get_args(Compression):
         chunks.close()
-        raise DownloadError(f"{shown(where)} is compressed with {found}; unpack it first, or say compression: none")
+        raise DownloadError(f"{shown(where)} is compressed with {found}; decompress it first, or set compression: none")
     return _joined(head, chunks), size, found  # type: ignore[return-value] # one of its arguments
 
 
@@ -60,7 +59,7 @@ def _joined(head: bytes, rest: Chunks) -> Chunks:
 
 
 def unpacked(chunks: Iterable[bytes], compression: Compression, where: str) -> Chunks:
-    """Yield the content, at most CHUNK bytes at once; raises Unsound if it is broken or not complete."""
+    """Yield the content, at most CHUNK bytes at once; raises Unsound if it is broken or incomplete."""
     if compression == "none":
         yield from chunks
         return
@@ -76,17 +75,17 @@ def unpacked(chunks: Iterable[bytes], compression: Compression, where: str) -> C
                     yield content
                 piece = decoder.unused_data if decoder.eof else b""
     except broken as error:
-        raise Unsound(f"{shown(where)} is no sound {compression} file: {error}") from error
+        raise Unsound(f"{shown(where)} is not a valid {compression} file: {error}") from error
     if not decoder.eof:
-        raise Unsound(f"{shown(where)} is no sound {compression} file: it ends too early")
+        raise Unsound(f"{shown(where)} is not a valid {compression} file: it ends too early")
 
 
 def _decoder(compression: Compression) -> tuple[Callable[[], Any], type[Exception]]:
-    """Return what makes a decoder for one member, and the error of such decoders."""
+    """Return the factory of decoders for one member, and the error of such decoders."""
     if compression == "gz":
         from isal import igzip_lib
 
-        # its stubs take the class for an object
+        # its stubs declare the class as an object
         broken = cast("type[Exception]", igzip_lib.IsalError)
         return lambda: igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP), broken
     if compression == "xz":

@@ -1,4 +1,4 @@
-"""What kind of disk image a file is, by its first bytes."""
+"""The format of a disk image, by its first bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 
 from openstack_prep.download.compression import Compression, open_packed, unpacked
 
-HEAD = 40 * 2**10  # bytes that are enough to tell
+HEAD = 40 * 2**10  # number of bytes needed for the detection
 
 _MAGIC = (
     (0, b"QFI\xfb", "qcow2"),
@@ -20,12 +20,12 @@ _MAGIC = (
 
 
 def guess(head: bytes) -> str:
-    """Return Glance's name of the format: raw when no other is recognised."""
+    """Return Glance's name of the format: raw if no other is recognised."""
     return next((name for place, magic, name in _MAGIC if head[place : place + len(magic)] == magic), "raw")
 
 
 def of_source(where: str, compression: Compression | None = None) -> str:
-    """Return the format of a file or URL, or of what is compressed in it; raises DownloadError."""
+    """Return the format of a file or URL, or of its decompressed content; raises DownloadError."""
     return guess(_head(where, compression))
 
 

@@ -1,9 +1,8 @@
-"""Bytes from a file or a URL, in chunks: as much memory for a gigabyte as for a byte.
+"""Bytes from a file or a URL, in chunks: memory use does not depend on the size.
 
-The environment has its say as it has for curl: proxies by http_proxy, https_proxy and no_proxy; CAs
-by REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE or SSL_CERT_FILE, in this order; user names and passwords by
-~/.netrc (or NETRC), though those of the URL are stronger.  They do not follow a redirect to another
-host, and https does not become http.
+The environment is respected as by curl: proxies by http_proxy, https_proxy and no_proxy; CAs by REQUESTS_CA_BUNDLE,
+CURL_CA_BUNDLE or SSL_CERT_FILE, in this order; user names and passwords by ~/.netrc (or NETRC), which those in the URL
+override. They do not follow a redirect to another host, and https does not become http.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from openstack_prep.base.errors import DownloadError
 if TYPE_CHECKING:
     import requests
 
-CHUNK = 2**18  # bytes; larger ones leave the processors' caches before the next stage has them
-TIMEOUT = (10.0, 60.0)  # seconds to connect, seconds without a byte
+CHUNK = 2**18  # bytes; larger chunks are evicted from the processor's caches before the next stage reads them
+TIMEOUT = (10.0, 60.0)  # seconds to connect, seconds without data
 ATTEMPTS = 5
 PAUSE = 0.5  # seconds before the second attempt; grows, at random
 PASSING = (408, 429, 500, 502, 503, 504)
 REMEDIES = {
-    401: "give user and password in the URL or in ~/.netrc",
-    403: "give user and password in the URL or in ~/.netrc, or a signature that has not expired",
+    401: "put user and password into the URL or into ~/.netrc",
+    403: "put user and password into the URL or into ~/.netrc, or use a URL whose signature has not expired",
     404: "correct the URL",
-    407: "give user and password in the proxy's URL",
+    407: "put user and password into the proxy's URL",
     410: "correct the URL",
 }
 CA_BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
@@ -44,7 +43,7 @@ def open_source(where: str) -> tuple[Chunks, int | None]:
 
 
 def read_small(where: str, largest: int) -> bytes:
-    """Return what a file or URL holds if it is at most that many bytes; raises DownloadError."""
+    """Return the content of a file or URL if it has at most that many bytes; raises DownloadError."""
     text = b""
     chunks, _ = open_source(where)
     with contextlib.closing(chunks):
@@ -56,17 +55,17 @@ def read_small(where: str, largest: int) -> bytes:
 
 
 def local_path(where: str) -> str:
-    """Return the path of a local source, given as such or as a file: URL."""
+    """Return the path of a local source, given as a path or as a file: URL."""
     return unquote(urlsplit(where).path) if where.startswith("file://") else where
 
 
 def shown(where: str) -> str:
-    """Return a source as it may be shown: user names, passwords and signatures stand in URLs, too."""
+    """Return a source without user names, passwords and signatures, which URLs may contain."""
     if "://" not in where:
         return where
     try:
         parts = urlsplit(where)
-    except ValueError:  # no URL, but there may be a password in it
+    except ValueError:  # not a URL, but it may contain a password
         return f"{where.partition('://')[0]}://..."
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
@@ -101,7 +100,7 @@ def _open_url(url: str) -> tuple[Chunks, int | None]:
 
 
 def _body(url: str, answer: requests.Response, size: int | None) -> Chunks:
-    """Yield what the server sends, going on where a broken connection left off."""
+    """Yield the server's data, resuming where a broken connection ended."""
     import urllib3
 
     unchanged = {"If-Range": tag} if (tag := _validator(answer)) else {}
@@ -118,24 +117,24 @@ def _body(url: str, answer: requests.Response, size: int | None) -> Chunks:
             answer.close()
         if broke is None and size in (None, done):
             return
-        said = f"{shown(url)} broke off after {done} of {'?' if size is None else size} bytes"
+        broken = f"{shown(url)} broke off after {done} of {'?' if size is None else size} bytes"
         if done <= begun or (size is not None and done > size):
-            raise DownloadError(f"{said}: {_reason(broke)}") from broke
+            raise DownloadError(f"{broken}: {_reason(broke)}") from broke
         begun = done
         answer = _get(url, {"Range": f"bytes={done}-", **unchanged})
         if not answer.headers.get("Content-Range", "").startswith(f"bytes {done}-"):
             answer.close()
-            raise DownloadError(f"{said}, and has changed or cannot be resumed") from broke
+            raise DownloadError(f"{broken}, and has changed since or cannot be resumed") from broke
 
 
 def _validator(answer: requests.Response) -> str | None:
-    """Return what tells this content from a later one of the same address; weak tags may not be used for it."""
+    """Return the validator that detects a changed content of the same URL; weak tags may not be used for it."""
     tag = answer.headers.get("ETag", "")
     return tag if tag and not tag.startswith("W/") else answer.headers.get("Last-Modified")
 
 
 def _get(url: str, headers: dict[str, str] | None = None) -> requests.Response:
-    """Ask for a URL; passing faults are waited out."""
+    """Request a URL; transient errors are retried."""
     import requests
     import tenacity
 
@@ -153,13 +152,13 @@ def _get(url: str, headers: dict[str, str] | None = None) -> requests.Response:
     )
     try:
         answer: requests.Response = retry(_ask, url, headers or {})
-    except (requests.RequestException, ValueError) as error:  # the latter of a redirect to what is no URL
+    except (requests.RequestException, ValueError) as error:  # the latter for a redirect to an invalid URL
         # without the library's error, which repeats the address in full
         raise DownloadError(f"{shown(url)} cannot be downloaded: {_reason(error)}") from None
     if not answer.ok:
         answer.close()
-        said = "; ".join(filter(None, (f"{answer.status_code} {answer.reason}", REMEDIES.get(answer.status_code))))
-        raise DownloadError(f"{shown(url)} cannot be downloaded: {said}")
+        status = "; ".join(filter(None, (f"{answer.status_code} {answer.reason}", REMEDIES.get(answer.status_code))))
+        raise DownloadError(f"{shown(url)} cannot be downloaded: {status}")
     return answer
 
 
@@ -177,52 +176,54 @@ def _ask(url: str, headers: dict[str, str]) -> requests.Response:
             url,
             stream=True,
             timeout=TIMEOUT,
-            # what the file is, not what it decompresses to: sums are of the file
+            # the raw file, not its decompressed content: checksums are those of the file
             headers={"Accept-Encoding": "identity", **headers},
-            auth=requests.auth.HTTPBasicAuth(*login) if any(login) else None,  # requests finds ~/.netrc stronger
+            auth=requests.auth.HTTPBasicAuth(*login)
+            if any(login)
+            else None,  # otherwise ~/.netrc overrides the URL in requests
             verify=next(filter(None, map(os.environ.get, CA_BUNDLES)), True),
             hooks={"response": _refuse_downgrade},
         )
     except requests.RequestException:
         raise
-    except OSError as error:  # no such CA bundle
+    except OSError as error:  # the CA bundle does not exist
         raise DownloadError(f"{shown(url)} cannot be downloaded: {error}") from None
     finally:
         _this_thread.asks = False
 
 
 def _refuse_downgrade(answer: requests.Response, *_: object, **__: object) -> None:
-    """Raise DownloadError when a redirect leaves TLS: what is sent and what comes could be read and changed."""
+    """Raise DownloadError if a redirect leaves TLS: request and answer could be read and changed."""
     target = answer.headers.get("Location", "")
     if answer.is_redirect and answer.url.startswith("https://") and target.lower().startswith("http://"):
         answer.close()
         raise DownloadError(
-            f"{shown(answer.url)} redirects to {shown(target)}, without TLS; give that URL itself if you trust it"
+            f"{shown(answer.url)} redirects to {shown(target)}, without TLS; use that URL directly if you trust it"
         )
 
 
 def _reason(error: Exception | None) -> str:
-    """Return why a request failed without its address, which the library's own text repeats in full."""
+    """Return why a request failed without its URL, which the library's own text repeats in full."""
     import requests
     import urllib3
 
     if error is None:
-        return "the server sent no more"
+        return "the server closed the connection"
     if isinstance(error, requests.ReadTimeout | urllib3.exceptions.ReadTimeoutError):
-        return f"nothing came for {TIMEOUT[1]:g} seconds"
+        return f"no data for {TIMEOUT[1]:g} seconds"
     if isinstance(error, ValueError) and not isinstance(error, requests.exceptions.InvalidHeader):
         return f"{type(error).__name__}; correct the URL"
     inner = error.args[0] if error.args else None
     for each in (error, inner):
         if isinstance(each, urllib3.exceptions.ProtocolError):
-            said = str(each.args[-1])  # what the system or the parser says, or a server's own nonsense
-            return said if said.isprintable() else repr(said)
-    said = str(getattr(inner, "reason", None) or type(error).__name__)
+            reason = str(each.args[-1])  # the message of the system or the parser, or an invalid answer of a server
+            return reason if reason.isprintable() else repr(reason)
+    reason = str(getattr(inner, "reason", None) or type(error).__name__)
     if isinstance(error, requests.exceptions.SSLError):
-        said += f"; name a file with its CA in {CA_BUNDLES[0]}"
-    return said
+        reason += f"; set {CA_BUNDLES[0]} to a file with its CA"
+    return reason
 
 
 _this_thread = threading.local()
 logging.getLogger("urllib3.connectionpool").addFilter(lambda _: not getattr(_this_thread, "asks", False))
-"""urllib3 logs addresses with their queries, in which signatures stand."""
+"""urllib3 logs URLs with their queries, which may contain signatures."""

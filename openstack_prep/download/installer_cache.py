@@ -1,8 +1,8 @@
 """The OpenShift installer's cache of images, as source and as target.
 
-Source: OpenShift installer, pkg/rhcos/cache.  It holds images unpacked, under the file's name
-without .gz or .xz; in older releases under the md5 of the URL, to which the installer adds the sum.
-What is there the installer uses as it is, so only what was verified may get there.
+Source: OpenShift installer, pkg/rhcos/cache. It stores decompressed images under the file's name without .gz or .xz; in
+older releases under the md5 of the URL, to which the installer adds the checksum. The installer uses a cached file as
+it is, so only verified content may be stored.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from urllib.parse import unquote, urlsplit
 
 from openstack_prep.base.errors import PrepError
 
-MODE = 0o444  # as the installer makes them
+MODE = 0o444  # the mode that the installer uses
 
 
 def cached(location: str, sha256: str) -> str | None:
-    """Return the path of a URL's image, unpacked, in the cache, if it is there and right."""
+    """Return the path of a URL's image, decompressed, in the cache, if it exists and is correct."""
     for path in _places(location, sha256):
         if path.is_file() and os.access(path, os.R_OK):
             with path.open("rb") as file:
@@ -39,12 +39,11 @@ def _places(location: str, sha256: str) -> list[Path]:
 
 
 class Kept:
-    """Chunks of a URL's image that pass by, of which the cache gets a copy under the names of all releases.
+    """Chunks of a URL's image, copied to the cache under the names of all releases while they are read.
 
-    ``chunks`` end with an error when they are not what they should be; then, as when whoever iterates
-    gives up, nothing stays in the cache.  While an installer or another run fills it, it is left to
-    them.  Iterating begins anew, and raises PrepError when the cache cannot be written; ``with`` ends
-    it at once, where an error's traceback would still hold it.
+    ``chunks`` end with an error if they are wrong; then, as when the reader gives up, nothing remains in the cache. If
+    an installer or another run is filling the cache, this run does not. Iterating starts over, and raises PrepError if
+    the cache cannot be written; ``with`` closes it at once, where an error's traceback would still reference it.
     """
 
     def __init__(self, chunks: Iterable[bytes], location: str, sha256: str) -> None:
@@ -64,7 +63,9 @@ class Kept:
 
     def _pass(self) -> Generator[bytes, None, None]:
         path, *others = self.places
-        temporary = Path(f"{path}.tmp")  # the installer's own name, below its own lock: each clears away the other's
+        temporary = Path(
+            f"{path}.tmp"
+        )  # the installer's own name, under its own lock: either process removes the other's leftover
         with _locked(path) as mine:
             if not mine:
                 yield from self.chunks
@@ -92,7 +93,7 @@ def _copied(chunks: Iterable[bytes], file: IO[bytes], path: Path) -> Iterator[by
 
 
 def _publish(temporary: Path, path: Path, others: Iterable[Path]) -> None:
-    """Give the file its names: it is one file, whatever the release calls it."""
+    """Link the file under its names: it is one file, whatever name a release uses."""
     temporary.chmod(MODE)
     for other in others:
         other.unlink(missing_ok=True)
@@ -102,7 +103,7 @@ def _publish(temporary: Path, path: Path, others: Iterable[Path]) -> None:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[bool]:
-    """Hold the installer's lock of a file in its cache; False when somebody else does."""
+    """Hold the installer's lock of a file in its cache; False if another process holds it."""
     lock = Path(f"{path}.lock")
     with _explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -125,5 +126,5 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise PrepError(
-            f"{path} cannot be written: {error.strerror}; make room or give access, or do without the installer's cache"
+            f"{path} cannot be written: {error.strerror}; free space, grant access, or disable the installer's cache"
         ) from error

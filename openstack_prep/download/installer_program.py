@@ -1,7 +1,7 @@
-"""An ``openshift-install`` on this machine: what it says of itself.
+"""An ``openshift-install`` program on this machine, and its version.
 
-Source: the installer's command ``version``, whose first line is how it was called and its version:
-4.18.7, v4.2.0, 4.20.0-okd-scos.3, or unreleased-master-6542-g... of a developer's own.
+Source: the installer's command ``version``, whose first line contains the program name and its version: 4.18.7, v4.2.0,
+4.20.0-okd-scos.3, or unreleased-master-6542-g... of a development build.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from pathlib import Path
 
 from openstack_prep.base.errors import PrepError
 
-PATIENCE = 60.0  # seconds for it to print what it has in itself
+PATIENCE = 60.0  # seconds for the installer to print its metadata
 
 _RELEASE = re.compile(r"v?(4\.\d+)\.\d")
 
 
 def release_of(binary: Path) -> str | None:
-    """Return the release that an installer installs, such as 4.18; None when it does not tell.
+    """Return the release that an installer installs, such as 4.18; None if it is unknown.
 
-    Raises PrepError when it cannot be run or fails.
+    Raises PrepError if it cannot be run or fails.
     """
     version = version_of(binary)
     found = _RELEASE.match(version or "")
@@ -28,15 +28,15 @@ def release_of(binary: Path) -> str | None:
 
 
 def version_of(binary: Path) -> str | None:
-    """Return the version of an installer as it says it, such as 4.18.7; raises PrepError in the same way."""
+    """Return the version that an installer prints, such as 4.18.7; raises PrepError in the same way."""
     first = asked(binary, "version").decode(errors="replace").partition("\n")[0].split()
     return first[-1] if len(first) > 1 else None
 
 
 def asked(binary: Path, *words: str) -> bytes:
-    """Return what an installer prints when it is called so; raises PrepError."""
-    path = str(binary.absolute())  # a bare name would be looked for on PATH
-    said = " ".join([str(binary), *words])
+    """Return the output of an installer's command; raises PrepError."""
+    path = str(binary.absolute())  # a bare name would be searched on PATH
+    command = " ".join([str(binary), *words])
     try:
         done = subprocess.run(
             [path, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=True
@@ -44,8 +44,8 @@ def asked(binary: Path, *words: str) -> bytes:
     except OSError as error:
         raise PrepError(f"{binary} cannot be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
-        raise PrepError(f"{said} did not end within {PATIENCE:.0f} seconds") from error
+        raise PrepError(f"{command} did not end within {PATIENCE:.0f} seconds") from error
     except subprocess.CalledProcessError as error:
         text = error.stderr.decode(errors="replace").strip()
-        raise PrepError(f"{said} failed ({error.returncode}): {text}") from error
+        raise PrepError(f"{command} failed ({error.returncode}): {text}") from error
     return done.stdout

@@ -1,4 +1,4 @@
-"""qemu-img: disk images made raw, which Glance on Ceph wants for its copy-on-write.
+"""qemu-img: convert disk images to raw, which Glance on Ceph needs for copy-on-write.
 
 Source: QEMU documentation, "qemu-img".
 """
@@ -16,32 +16,34 @@ from openstack_prep.base.errors import PrepError
 from openstack_prep.base.raw import Values
 
 COMMAND = "qemu-img"
-PATIENCE = 60.0  # seconds to look at an image; converting takes as long as it takes
+PATIENCE = 60.0  # seconds to inspect an image; a conversion has no time limit
 
 
 def missing_room(needed: int) -> str | None:
-    """Return what is wrong with the folder for temporary files unless it has so many free bytes."""
+    """Return what is wrong with the folder for temporary files unless it has that many free bytes."""
     folder = tempfile.gettempdir()
     free = shutil.disk_usage(folder).free
     if needed <= free:
         return None
-    return f"{folder} has room for {free / 2**20:.0f} MiB, and {needed / 2**20:.0f} MiB are needed"
+    return f"{folder} has {free / 2**20:.0f} MiB free, but {needed / 2**20:.0f} MiB are needed"
 
 
 def to_raw(image: IO[bytes], raw: IO[bytes], what: str) -> None:
-    """Convert an open qcow2 image into another open file, which gets holes for what is empty.
+    """Convert an open qcow2 image into another open file, with holes for empty areas.
 
-    Both may be files without a name.  An image that refers to other files is refused: it would take
-    in whatever they hold here.  Raises PrepError.
+    Both files may be unnamed. An image that refers to other files is refused: it would include the content of these
+    files. Raises PrepError.
     """
     image.flush()
     source, target = f"/dev/fd/{image.fileno()}", f"/dev/fd/{raw.fileno()}"
     files = (image.fileno(), raw.fileno())
     if other := _other_file(_asked(files, "info", "--output=json", "-f", "qcow2", source)):
-        raise PrepError(f"{what} refers to another file, {other}, and is not converted; get one that stands alone")
+        raise PrepError(
+            f"{what} refers to another file, {other}, and is not converted; use an image without a backing file"
+        )
     extents = _asked(files, "map", "--output=json", "-f", "qcow2", source)
     if wrong := missing_room(sum(each["length"] for each in extents if each["data"])):
-        raise PrepError(f"{what} cannot be made raw: {wrong}; free some, or set TMPDIR to another folder")
+        raise PrepError(f"{what} cannot be converted to raw: {wrong}; free some space, or set TMPDIR to another folder")
     _run(files, None, "convert", "-f", "qcow2", "-O", "raw", source, target)
 
 
@@ -55,7 +57,7 @@ def _asked(files: tuple[int, ...], *words: str) -> Any:
 
 
 def _run(files: tuple[int, ...], timeout: float | None, *words: str) -> str:
-    """Run it out of reach of the terminal's Ctrl-C, which lets running steps end."""
+    """Run the program shielded from the terminal's Ctrl-C, so that running steps can finish."""
     try:
         done = subprocess.run(
             [COMMAND, *words],
@@ -74,6 +76,6 @@ def _run(files: tuple[int, ...], timeout: float | None, *words: str) -> str:
     except subprocess.TimeoutExpired as error:
         raise PrepError(f"{COMMAND} {words[0]} did not end within {PATIENCE:.0f} seconds") from error
     except subprocess.CalledProcessError as error:
-        said = error.stderr.strip() or "without a word"
-        raise PrepError(f"{COMMAND} {words[0]} failed ({error.returncode}): {said}") from error
+        output = error.stderr.strip() or "without a message"
+        raise PrepError(f"{COMMAND} {words[0]} failed ({error.returncode}): {output}") from error
     return done.stdout

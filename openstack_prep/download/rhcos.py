@@ -1,4 +1,4 @@
-"""RHCOS and OKD's SCOS for OpenStack: where a release's image is, and its sums.
+"""RHCOS and OKD's SCOS for OpenStack: the location of a release's image, and its checksums.
 
 Source: OpenShift installer docs/source, "RHCOS image": the file of the 4.1 to 4.4 era (other
 architectures had it longer), and CoreOS stream metadata since.
@@ -36,19 +36,19 @@ class Release:
     release: str
     """The build, such as 410.84.202201251203-0."""
     arch: str
-    """Architecture, in the kernel's words."""
+    """Architecture, in terms of the kernel."""
     location: str
     """URL of the file."""
     sha256: str
-    """Sum of the file."""
+    """Checksum of the file."""
     uncompressed_sha256: str
-    """Sum of the image in it."""
+    """Checksum of the decompressed image."""
     size: int | None = None
-    """Bytes of the file; the older era alone tells."""
+    """Size of the file in bytes; only in old metadata."""
     uncompressed_size: int | None = None
-    """Bytes of the image; the older era alone tells."""
+    """Size of the image in bytes; only in old metadata."""
     compression: Compression | None = None
-    """What the file is compressed with; None when only its first bytes tell."""
+    """Compression of the file; None if only its first bytes show it."""
 
 
 # --- metadata -----------------------------------------------------------------------------
@@ -60,7 +60,7 @@ def read_stream(where: str) -> object:
 
 
 def ask_installer(path: str) -> object:
-    """Return the metadata that an ``openshift-install`` has in itself; raises PrepError."""
+    """Return the metadata that an ``openshift-install`` contains; raises PrepError."""
     words = ("coreos", "print-stream-json")
     return _parsed(asked(Path(path), *words), " ".join([path, *words]))
 
@@ -69,19 +69,19 @@ def _parsed(text: bytes, origin: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DownloadError(f"{origin} is no JSON: {error}") from error
+        raise DownloadError(f"{origin} is not JSON: {error}") from error
 
 
 def find_release(metadata: object, arch: str, origin: str) -> Release:
-    """Return the image of an architecture; raises DownloadError that names ``origin`` and what it lacks."""
+    """Return the image of an architecture; raises DownloadError that names ``origin`` and what is missing."""
     if isinstance(metadata, Mapping) and "baseURI" in metadata:
         return _of_old_era(metadata, arch, origin)
     artifact = _at(metadata, origin, "architectures", arch, "artifacts", "openstack")
     formats = _at(artifact, origin, "formats")
     known = next((name for name in _FORMATS if isinstance(formats, Mapping) and name in formats), None)
     if known is None:
-        there = _keys(formats)
-        raise DownloadError(f"{origin}: its OpenStack image for {arch} has the formats {there}, and no qcow2")
+        available = _keys(formats)
+        raise DownloadError(f"{origin}: its OpenStack image for {arch} exists as {available}, but not as qcow2")
     disk = _at(formats, origin, known, "disk")
     sha256, uncompressed_sha256 = _sums(disk, _FORMATS[known], origin)
     return Release(
@@ -95,12 +95,12 @@ def find_release(metadata: object, arch: str, origin: str) -> Release:
 
 
 def _of_old_era(metadata: Raw, arch: str, origin: str) -> Release:
-    """Return the image of a file that is for one architecture, named at the end of its baseURI."""
+    """Return the image of a file for one architecture, which is at the end of its baseURI."""
     base = _url(metadata["baseURI"], origin).rstrip("/")
     last = base.rpartition("/")[2]
     only = last if last in get_args(Arch) else "x86_64"
     if arch != only:
-        raise DownloadError(f"{origin}: is for {only} alone, and not for {arch}")
+        raise DownloadError(f"{origin}: only supports {only}, not {arch}")
     image = _at(metadata, origin, "images", "openstack")
     path = str(_at(image, origin, "path"))
     # files named .qcow2 were gz for a while, which the servers then undid
@@ -119,7 +119,7 @@ def _of_old_era(metadata: Raw, arch: str, origin: str) -> Release:
 
 
 def _sums(entry: Raw, compression: str | None, origin: str) -> tuple[str, str]:
-    """Return the sums of the file and of its content; what is not compressed may have one for both."""
+    """Return the checksums of the file and of its content; an uncompressed file may have one for both."""
     packed = _at(entry, origin, "sha256")
     if compression in (None, "none"):
         plain = entry.get("uncompressed-sha256", packed)
@@ -127,27 +127,27 @@ def _sums(entry: Raw, compression: str | None, origin: str) -> tuple[str, str]:
         plain = _at(entry, origin, "uncompressed-sha256")
     for value in (packed, plain):
         if not isinstance(value, str) or not _SHA256.fullmatch(value):
-            raise DownloadError(f"{origin}: {value!r} is no sha256")
+            raise DownloadError(f"{origin}: {value!r} is not a sha256")
     return packed, plain
 
 
 def _number(value: object, origin: str) -> int | None:
     if value is not None and (type(value) is not int or value < 1):
-        raise DownloadError(f"{origin}: {value!r} is no size")
+        raise DownloadError(f"{origin}: {value!r} is not a size")
     return value
 
 
 def _url(value: object, origin: str) -> str:
     if not isinstance(value, str) or not is_url(value):
-        raise DownloadError(f"{origin}: {value!r} is no http, https or file URL")
+        raise DownloadError(f"{origin}: {value!r} is not an http, https or file URL")
     return value
 
 
 def _at(data: Any, origin: str, *path: str) -> Any:
-    """Return what stands at a path; the error names the part that is missing, and what is there instead."""
+    """Return the value at a path; the error names the missing part, and what exists instead."""
     for depth, step in enumerate(path, 1):
         if not isinstance(data, Mapping) or step not in data:
-            raise DownloadError(f"{origin}: has no {'.'.join(path[:depth])}; it has {_keys(data)} there")
+            raise DownloadError(f"{origin}: {'.'.join(path[:depth])} is missing; found {_keys(data)} instead")
         data = data[step]
     return data
 
@@ -157,6 +157,6 @@ def _keys(data: object) -> str:
 
 
 def mirrored(location: str, mirror: str) -> str:
-    """Return the URL of the same path below a mirror."""
+    """Return the URL with the same path below a mirror."""
     parts = urlsplit(location)
     return mirror.rstrip("/") + parts.path + (f"?{parts.query}" if parts.query else "")

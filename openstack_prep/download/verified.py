@@ -1,7 +1,7 @@
-"""What is sent on is what it should be: contents with their sums, unpacked on the way.
+"""Verified content: streams with checksums, decompressed on the way.
 
-Everything is one pass: reading, the sum of the file, unpacking, the sums of the content and sending
-run in threads of their own, each a few chunks ahead of the next.
+Everything happens in one pass: reading, the checksum of the file, decompressing, the checksums of the content and
+sending run in separate threads, each a few chunks ahead of the next.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from openstack_prep.download.compression import Compression, Unsound, open_packe
 from openstack_prep.download.fetching import Chunks, shown
 
 AHEAD = 16  # chunks that wait between two stages
-UNTOLD = 2**36  # bytes that any file may unpack to when nobody said how many it should be,
-EXPANSION = 100  # and how many times its own size, if that is more: disks are large and empty, but not bombs
+UNTOLD = 2**36  # bytes to which any file may decompress if the spec declares no size,
+EXPANSION = 100  # or this multiple of its own size, if that is more: disks are large and empty, but not bombs
 
 Progress = Callable[[int, int | None, int | None], None]
 
 
 class Digests:
-    """The sums of what passes by."""
+    """The checksums of a stream."""
 
     def __init__(self, algorithms: Iterable[str]) -> None:
         self._hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
         self.size = 0
 
     def through(self, chunks: Iterable[bytes], stage: Callable[[Chunks], Iterable[bytes]]) -> Chunks:
-        """Let chunks pass by one sum after the other; ``stage`` gives each a thread of its own."""
+        """Pass chunks through one checksum after the other; ``stage`` runs each in its own thread."""
         for each in self._hashes.values():
             chunks = stage(_passing(each.update, chunks))
         return _passing(self._count, chunks)
@@ -40,7 +40,7 @@ class Digests:
         self.size += len(chunk)
 
     def get(self, algorithm: str) -> str | None:
-        """Return a sum in hexadecimal, if it was asked for."""
+        """Return a checksum in hexadecimal, if it was requested."""
         return self._hashes[algorithm].hexdigest() if algorithm in self._hashes else None
 
 
@@ -51,9 +51,9 @@ def _passing(see: Callable[[bytes], object], chunks: Iterable[bytes]) -> Chunks:
 
 
 class Ahead:
-    """Chunks that a thread of its own reads, at most AHEAD before whoever iterates.
+    """Chunks that a separate thread reads, at most AHEAD chunks in advance.
 
-    ``close`` is for whoever gives up: the thread then ends, at the latest with the read it is in.
+    ``close`` ends the thread early, at the latest after its current read.
     """
 
     def __init__(self, chunks: Chunks) -> None:
@@ -89,14 +89,13 @@ class Ahead:
 
 
 class Verified:
-    """The content of a source as the body of a request: read anew each time it is iterated.
+    """The verified content of a source as the body of a request: read again each time it is iterated.
 
-    ``checksum`` is that of the content, ``compressed_checksum`` that of the file when it is
-    compressed; ``size`` is that of the content, in bytes.  When one of them is not as expected,
-    iterating ends with DownloadError instead of simply ending, so that a chunked upload never gets
-    its closing chunk; so does a file without a size that unpacks to more than a disk may hold.
-    Afterwards ``digests`` are those of the content.  ``progress`` is told how many bytes of the file
-    are read, how many it has, and, if it is compressed, how many they were when unpacked.
+    ``checksum`` is that of the content, ``compressed_checksum`` that of the file if it is compressed; ``size`` is that
+    of the content, in bytes. If one of them is not as expected, iterating ends with DownloadError instead of simply
+    ending, so that a chunked upload never gets its closing chunk; so does a file without a size that decompresses to
+    more than a disk may hold. Afterwards ``digests`` are those of the content. ``progress`` is called with the number
+    of bytes read, the size of the file, and, if it is compressed, the number of decompressed bytes.
     """
 
     def __init__(
@@ -140,7 +139,7 @@ class Verified:
         self._verify(packed)
 
     def _unpacked(self, chunks: Iterable[bytes], compression: Compression, packed: Digests) -> Chunks:
-        """Unpack; what cannot be unpacked because it is another file is told by its sum, so all of it is read."""
+        """Decompress; if that fails because the file is wrong, all of it is read, so that its checksum is reported."""
         try:
             yield from unpacked(chunks, compression, self.source)
         except Unsound:
@@ -153,17 +152,17 @@ class Verified:
     def _check_size(self, so_far: int, packed: int) -> None:
         most = max(UNTOLD, EXPANSION * packed) if self.size is None else self.size
         if so_far > most:
-            remedy = "correct the size, or get the right file" if self.size else "give its size if that is right"
-            raise DownloadError(f"{shown(self.source)} holds more than {most} bytes; {remedy}")
+            remedy = "correct the size, or use the right file" if self.size else "set size if this is correct"
+            raise DownloadError(f"{shown(self.source)} has more than {most} bytes; {remedy}")
 
     def _verify(self, packed: Digests) -> None:
-        """Raise DownloadError unless all is as expected; a wrong file is said before its wrong content."""
+        """Raise DownloadError unless all is as expected; a wrong file is reported before its wrong content."""
         where = shown(self.source)
         if not self.digests.size:
             raise DownloadError(f"{where} is empty")
         _compare(where, packed, self.compressed_checksum)
         if self.size not in (None, self.digests.size):
-            raise DownloadError(f"{where} holds {self.digests.size} bytes instead of {self.size}")
+            raise DownloadError(f"{where} has {self.digests.size} bytes instead of {self.size}")
         _compare(f"the content of {where}" if self.compressed_checksum else where, self.digests, self.checksum)
 
 
@@ -176,5 +175,5 @@ def _compare(what: str, digests: Digests, checksum: str | None) -> None:
     found = digests.get(algorithm)
     if found is not None and found != expected:
         raise DownloadError(
-            f"{what} has {algorithm} {found} instead of {expected}; correct the checksum, or get the right file"
+            f"{what} has {algorithm} {found} instead of {expected}; correct the checksum, or use the right file"
         )

@@ -1,4 +1,4 @@
-"""Keeping allowed address pairs of a cluster's nodes in step: once, or every minute from a timer."""
+"""Synchronise allowed address pairs of a cluster's nodes: once, or every minute with a timer."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from openstack_prep.spec import Spec, load_spec
 from openstack_prep.verbs import api
 
 SECTIONS = ("name", "clouds", "project", "address_pools", "address_pairs")
-"""All that is read of a spec: no secret, nothing that is generated."""
+"""The sections of a spec that are read: no secrets, nothing that is generated."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sync:
-    """What to keep in step without a spec: which ports, by one of the first four, and which addresses."""
+    """What to synchronise without a spec: the selected ports, by one of the first four fields, and the addresses."""
 
     stack: str | None = None
     tag: str | None = None
@@ -36,12 +36,12 @@ class Sync:
     addresses: Sequence[str] | None = None
     """Ranges, networks, single addresses."""
     within: Sequence[str] = ()
-    """Ranges outside of which Services' addresses are left out; Services need it, such as MetalLB's own ranges."""
+    """Addresses of Services outside these ranges are skipped; required with Services, such as MetalLB's own ranges."""
     network: str | None = None
     name: str | None = None
-    """The name for the mark: what was put there by that name, and is no longer wanted, goes.
+    """The name in the ownership tag: recorded pairs with this name that are no longer wanted are removed.
 
-    Default: sync-, how the ports are chosen, and the network; each wish for the same ports needs one of its own.
+    Default: sync-, the selection of ports, and the network; several calls for the same ports need different names.
     """
 
 
@@ -54,17 +54,17 @@ def sync_address_pairs(
     tell: Callable[[str], None] = lambda note: None,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Report:
-    """Add the pairs that are missing on nodes' ports, and remove ours that are no longer wanted.
+    """Add missing pairs to nodes' ports, and remove recorded pairs that are no longer wanted.
 
-    ``wanted`` is a spec or its path, of which only address_pools and address_pairs matter, or a Sync.  The
-    connection must be scoped to the project.  ``services`` is what ``kubectl get services -A -o json`` prints:
-    then of pools only the addresses in use are allowed.  ``only`` names the address pairs that are meant, for
-    Services are of one cluster.  ``tell`` is given notes, such as of addresses left out.  ``lock_timeout``: seconds
-    to wait for another run of the spec, or of the same name, then LeaseHeld is raised.
-    Raises SpecError, ConfigError, PlanRefused before anything is changed, CloudError.
+    ``wanted`` is a spec or its path, of which only address_pools and address_pairs are used, or a Sync. The connection
+    must be scoped to the project. ``services`` is the output of ``kubectl get services -A -o json``: then only the
+    addresses in use are allowed from pools. ``only`` selects the address pairs, because Services belong to one cluster.
+    ``tell`` is called with notes, such as skipped addresses. ``lock_timeout``: seconds to wait for another run of the
+    spec, or with the same name, then LeaseHeld is raised. Raises SpecError, ConfigError, PlanRefused before anything is
+    changed, CloudError.
     """
     if not isinstance(cloud, Cloud):
-        raise ConfigError(f"{cloud!r} is no Cloud; give what openstack_prep.connect(NAME) returns")
+        raise ConfigError(f"{cloud!r} is not a Cloud; pass the result of openstack_prep.connect(NAME)")
     spec = to_sync(cloud, wanted, services=services, only=only, tell=tell)
     return api.apply(cloud, spec, lock_timeout=lock_timeout)
 
@@ -77,12 +77,12 @@ def to_sync(
     only: str | None = None,
     tell: Callable[[str], None],
 ) -> Spec:
-    """Return the address pairs alone, as the connection's own project has them."""
+    """Return only the address pairs, as resources of the connection's own project."""
     found = kubernetes.read(services) if services is not None else None
     for note in found.notes if found else ():
         tell(note)
     if isinstance(wanted, Sync):
-        return _by_words(wanted, found, tell)
+        return _spec_of_sync(wanted, found, tell)
     spec = wanted if isinstance(wanted, Spec) else load_spec(wanted, SECTIONS)
     return _of_spec(cloud.authenticate(), spec, found, only, tell)
 
@@ -91,11 +91,15 @@ def _of_spec(
     cloud: Cloud, spec: Spec, found: kubernetes.Services | None, only: str | None, tell: Callable[[str], None]
 ) -> Spec:
     concerned = [each for each in spec.resources if isinstance(each, AddressPairs | AddressPool)]
-    meant = _meant(spec.name, [each for each in concerned if isinstance(each, AddressPairs)], only, found is not None)
+    meant = _selected_pairs(
+        spec.name, [each for each in concerned if isinstance(each, AddressPairs)], only, found is not None
+    )
     for each in concerned:
         if each.project not in (None, cloud.project_name):
-            where = f"the cloud {cloud.name} works in project {cloud.project_name}, {each.key} lies in {each.project}"
-            raise ConfigError(f"{where}; choose an entry of clouds.yaml for that project by --os-cloud")
+            where = (
+                f"cloud {cloud.name} is scoped to project {cloud.project_name}, {each.key} belongs to {each.project}"
+            )
+            raise ConfigError(f"{where}; choose a clouds.yaml entry of that project with --os-cloud")
     here = [replace(each, project=None) for each in concerned]
     pools = {each.name: each.ranges for each in here if isinstance(each, AddressPool)}
     made = []
@@ -103,58 +107,65 @@ def _of_spec(
         for pairs in (each for each in here if isinstance(each, AddressPairs) and each.name in meant):
             used = None
             if found is not None and pairs.pools:
-                used = _taken(found, [one for name in pairs.pools for one in pools.get(name, ())], tell)
-            made.append(pairs.resolve_among(here, used, alone=True))
+                used = _service_addresses(found, [one for name in pairs.pools for one in pools.get(name, ())], tell)
+            made.append(pairs.resolve_with(here, used, alone=True))
     except SpecError as error:
         raise SpecError(spec.placed(error.mistakes)) from None
     return Spec(spec.name, tuple(made), places=spec.places, checked=True)
 
 
-def _meant(spec: str, pairs: Sequence[AddressPairs], only: str | None, by_services: bool) -> list[str]:
-    """Return the names of the pairs to keep in step; by Services those of one cluster, to which they belong."""
+def _selected_pairs(spec: str, pairs: Sequence[AddressPairs], only: str | None, by_services: bool) -> list[str]:
+    """Return the names of the pairs to synchronise; with Services, those of the cluster that they belong to."""
     known = [each.name for each in pairs]
     pooled = [each.name for each in pairs if each.pools and only in (None, each.name)]
     mistake = None
     if not pairs:
-        mistake = Mistake(spec, "the spec has no address_pairs", "declare them, or say which by options")
+        mistake = Mistake(
+            spec, "the spec declares no address_pairs", "declare them, or select ports and addresses with options"
+        )
     elif only is not None and only not in known:
-        mistake = Mistake(spec, f"it has no address_pairs {only}", f"known are {', '.join(known)}")
+        mistake = Mistake(spec, f"the spec declares no address_pairs {only}", f"choose one of {', '.join(known)}")
     elif by_services and not pooled:
-        mistake = Mistake(spec, "its address_pairs have no pools", "name the pools that Services' addresses come from")
+        mistake = Mistake(
+            spec, "its address_pairs refer to no pools", "set pools to those that Services get their addresses from"
+        )
     elif by_services and len(pooled) > 1:
-        what = f"Services are of one cluster, and the address_pairs {', '.join(pooled)} have pools"
-        mistake = Mistake(spec, what, "say which are meant (--pairs NAME)")
+        what = f"Services belong to one cluster, but several address_pairs refer to pools: {', '.join(pooled)}"
+        mistake = Mistake(spec, what, "choose one with --pairs NAME")
     if mistake:
         raise SpecError([mistake])
     return [name for name in known if only in (None, name)]
 
 
-def _by_words(wanted: Sync, found: kubernetes.Services | None, tell: Callable[[str], None]) -> Spec:
+def _spec_of_sync(wanted: Sync, found: kubernetes.Services | None, tell: Callable[[str], None]) -> Spec:
     ways: Values = {way: getattr(wanted, way) for way in ("stack", "tag", "security_group", "ports")}
     given = {way: value for way, value in ways.items() if value}
     mistakes = []
     if len(given) != 1:
-        mistakes.append(Mistake("ports", "are not told", "give a SPEC, or one of stack, tag, security group, ports"))
+        mistakes.append(
+            Mistake("ports", "no ports selected", "pass a SPEC, or one of stack, tag, security group, ports")
+        )
     if wanted.addresses is None and found is None:
-        mistakes.append(Mistake("addresses", "are not told", "give some, or the Services that have them"))
+        mistakes.append(Mistake("addresses", "no addresses selected", "pass addresses, or the Services that use them"))
     if found is not None and not wanted.within:
-        remedy = "give the ranges they are handed out of; whoever may make a Service may ask for any, the gateway's too"
+        # otherwise any user who may create Services could ask for every address, even the gateway's
+        remedy = "set the ranges from which Services get their addresses, so that no Service can use any other"
         mistakes.append(Mistake("within", "is missing", remedy))
     if wanted.within and found is None:
-        mistakes.append(Mistake("within", "means nothing here", "give it with the Services, or leave it out"))
+        mistakes.append(Mistake("within", "only applies together with services", "pass services, or remove it"))
     if wanted.ports and not wanted.name:
-        mistakes.append(Mistake("name", "is missing", "give one with ports: by it we know again what we put there"))
+        mistakes.append(Mistake("name", "is missing", "set a name, under which the pairs are recorded"))
     addresses = _read("addresses", wanted.addresses or (), mistakes)
     within = _read("within", wanted.within, mistakes)
     if mistakes:
         raise SpecError(mistakes)
     if found is not None:
-        addresses += sorted(_taken(found, ranges.read(within), tell))
+        addresses += sorted(_service_addresses(found, ranges.read(within), tell))
     of_network = (wanted.network,) if wanted.network else ()
     name = wanted.name or "-".join(["sync", *itertools.chain(*given.items()), *of_network])
     given = {way: tuple(value) if way == "ports" else value for way, value in given.items()}
     pairs = AddressPairs(name=name, addresses=tuple(dict.fromkeys(addresses)), network=wanted.network, **given)
-    return Spec(name, (pairs.resolve_among([pairs]),), checked=True)
+    return Spec(name, (pairs.resolve_with([pairs]),), checked=True)
 
 
 def _read(where: str, texts: Iterable[str], mistakes: list[Mistake]) -> list[str]:
@@ -167,10 +178,12 @@ def _read(where: str, texts: Iterable[str], mistakes: list[Mistake]) -> list[str
     return read
 
 
-def _taken(found: kubernetes.Services, within: Sequence[Range], tell: Callable[[str], None]) -> frozenset[str]:
-    """Return the addresses of Services within some ranges; others are told of: who may make a Service may ask for any.
+def _service_addresses(
+    found: kubernetes.Services, within: Sequence[Range], tell: Callable[[str], None]
+) -> frozenset[str]:
+    """Return the addresses of Services within some ranges, and report the others.
 
-    Else one who can make a Service could have the gateway's address allowed on all nodes.
+    Otherwise a user who may create Services could have the gateway's address allowed on all nodes.
     """
     taken = set()
     for address, service in found.addresses.items():
@@ -178,5 +191,5 @@ def _taken(found: kubernetes.Services, within: Sequence[Range], tell: Callable[[
         if any(one in each for each in within):
             taken.add(address)
         else:
-            tell(f"{address} of Service {service} lies in no pool, and is left out")
+            tell(f"{address} of Service {service} is outside all pools, so it is skipped")
     return frozenset(taken)

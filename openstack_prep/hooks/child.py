@@ -1,6 +1,6 @@
-"""Another program, run as a shell runs one: our terminal is its own, its exit code ours.
+"""Run another program as a shell does: it uses our terminal, and we return its exit code.
 
-Source: POSIX, "Exit Status for Commands": 126 not executable, 127 not found, 128 and more a signal.
+Source: POSIX, "Exit Status for Commands": 126 not executable, 127 not found, above 128 a signal.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOT_EXECUTABLE, NOT_FOUND = 126, 127
 
 
 class NoSuchProgram(ConfigError):
-    """A program that cannot be started; the exit code is a shell's."""
+    """A program that cannot be started; the exit code is that of a shell."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         self.exit_code = exit_code
@@ -30,22 +30,22 @@ class NoSuchProgram(ConfigError):
 
 
 def find_program(name: str) -> Path:
-    """Return where a program lies; raises NoSuchProgram."""
+    """Return the path of a program; raises NoSuchProgram."""
     found = shutil.which(name)
     if found is not None:
         return Path(found)
     if os.sep in name and Path(name).exists():
-        remedy = f"chmod +x {name}" if Path(name).is_file() else "name the program in it"
+        remedy = f"chmod +x {name}" if Path(name).is_file() else "choose the program in this directory"
         raise NoSuchProgram(f"{name}: is not executable; {remedy}", NOT_EXECUTABLE)
-    where = "there is no such file" if os.sep in name else "is not on PATH"
-    raise NoSuchProgram(f"{name}: {where}; write its path, such as ./openshift-install", NOT_FOUND)
+    where = "the file does not exist" if os.sep in name else "is not on PATH"
+    raise NoSuchProgram(f"{name}: {where}; use its path, such as ./openshift-install", NOT_FOUND)
 
 
 def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run a program with our own standard streams; return its exit code, or 128 and the number of its signal.
+    """Run a program with our own standard streams; return its exit code, or 128 plus the number of its signal.
 
-    Ctrl-C reaches it from the terminal, as it reaches us: we wait for it to end, however often.  SIGTERM
-    and SIGHUP, which are sent to one process, are passed on.  Raises NoSuchProgram.
+    Ctrl-C on the terminal reaches both processes: we wait until the program ends, however often it is pressed. SIGTERM
+    and SIGHUP, which are sent to one process, are passed on. Raises NoSuchProgram.
     """
     heard: list[int] = []
     process: subprocess.Popen[bytes] | None = None
@@ -55,11 +55,11 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
         if process is not None and number != signal.SIGINT:
             process.send_signal(number)
 
-    with _hearing(hear):
+    with _signals_to(hear):
         process = _started(command, environment)
         for number in [each for each in heard if each != signal.SIGINT]:  # while it was being started
             process.send_signal(number)
-        code = _waited_for(process)
+        code = _wait(process)
     return code if code >= 0 else exit_code(-code)
 
 
@@ -67,24 +67,26 @@ def _started(command: Sequence[str], environment: Mapping[str, str]) -> subproce
     try:
         return subprocess.Popen(command, env=dict(environment))
     except FileNotFoundError as error:
-        raise NoSuchProgram(f"{command[0]}: its interpreter is not there; correct its first line", NOT_FOUND) from error
+        raise NoSuchProgram(
+            f"{command[0]}: its interpreter does not exist; correct its first line", NOT_FOUND
+        ) from error
     except OSError as error:
-        remedy = "is it built for this machine?"
+        remedy = "check that it is built for this machine"
         raise NoSuchProgram(f"{command[0]}: cannot be run: {error.strerror}; {remedy}", NOT_EXECUTABLE) from error
 
 
-def _waited_for(process: subprocess.Popen[bytes]) -> int:
-    """Wait for it to end; looking up now and then, for a signal may have reached another thread of ours."""
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Wait until it ends, and poll, because a signal may have reached another thread of this process."""
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
             return process.wait(LOOK_UP)
 
 
 @contextlib.contextmanager
-def _hearing(hear: Callable[[int], None]) -> Iterator[None]:
-    """Let signals call a function; those that are ignored, as by nohup, stay so for the program too.
+def _signals_to(hear: Callable[[int], None]) -> Iterator[None]:
+    """Handle signals with a function; ignored signals, as with nohup, stay ignored for the program, too.
 
-    Only the main thread can arrange it.
+    Only the main thread can do this.
     """
     old = {}
     if threading.current_thread() is threading.main_thread():

@@ -1,4 +1,4 @@
-"""After ``openshift-install destroy cluster``, or instead of it: what is left of a cluster, and its removal."""
+"""After ``openshift-install destroy cluster``, or instead of it: find and delete what is left of a cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from openstack_prep.verbs import api, exclusive
 from openstack_prep.verbs.live_plan import LivePlan
 
 OPTIONAL = ("container", "load_balancer", "volume", "volume_snapshot")
-"""What a project's user may have no right to list; then a cluster by these credentials has none."""
+"""Services that a project's user may have no permission to list; then the cluster has no resources there."""
 
 _log = logging.getLogger(__name__)
 
@@ -43,13 +43,12 @@ def cleanup(
     jobs: int = executor.JOBS,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Report:
-    """Remove what is left of a cluster in the project that the connection is scoped to.
+    """Delete what is left of a cluster in the project that the connection is scoped to.
 
-    Floating IPs of the user's are taken off the cluster's ports and stay; those that carry the mark of
-    the spec ``release``, and serve nothing else, are released.  Raises SpecError, CloudError, and
-    PlanRefused when something of somebody else's hangs on the cluster's.  What may not be looked at is
-    logged as a warning.  ``lock_timeout``: seconds to wait for another run for the same cluster, then LeaseHeld
-    is raised.
+    Floating IPs of the user are detached from the cluster's ports and kept; those that the spec ``release`` manages,
+    and that nothing else uses, are released. Raises SpecError, CloudError, and PlanRefused if resources of others
+    depend on the cluster's. A warning is logged for resources that may not be listed. ``lock_timeout``: seconds to wait
+    for another run for the same cluster, then LeaseHeld is raised.
     """
     found, warnings = plan_cleanup(cloud, openshift.cluster(metadata, infra_id).infra_id, release=release, jobs=jobs)
     for each in warnings:
@@ -60,9 +59,9 @@ def cleanup(
 def plan_cleanup(
     cloud: Cloud, infra_id: str, *, release: str | None = None, jobs: int = executor.JOBS
 ) -> tuple[LivePlan, list[str]]:
-    """Return the plan that removes what is left of a cluster, and what could not be looked at or found.
+    """Return the plan that deletes what is left of a cluster, and notes on what could not be listed or found.
 
-    Under the lease it is made anew if another run may have been at work, from what the cluster has left by then.
+    Under the lease it is created again if another run may have been at work.
     """
     cloud.allow_parallel(jobs).authenticate()
     site, warnings = Site(cloud, Mark(infra_id)), list[str]()
@@ -72,7 +71,7 @@ def plan_cleanup(
         lists, unread = _read(site, infra_id, jobs)
         warnings.extend(unread)
         if release and not any(_is_of(release, raw) for raw in lists["floating_ip"]):
-            warnings.append(f"no floating IP in project {cloud.project_name} carries the mark of a spec {release}")
+            warnings.append(f"no floating IP in project {cloud.project_name} has the ownership tag of spec {release}")
         leftovers = _named(list(_leftovers(lists, infra_id, release)))
         observed = {each.key: each.observe(raw) for each, raw in leftovers}
         made = planner.plan_destroy(infra_id, [each for each, _ in leftovers], observed)
@@ -83,12 +82,12 @@ def plan_cleanup(
         return plan_cleanup(cloud, infra_id, release=release, jobs=jobs)[0]
 
     made = exclusive.attempt(site, seen, "destroy", make)
-    nothing = Spec(infra_id, (), checked=True)  # no spec declares what a cluster leaves
+    nothing = Spec(infra_id, (), checked=True)  # no spec declares the remaining resources of a cluster
     return LivePlan.of(made, wanted=nothing, site=site, lease=seen, remake=remake), warnings
 
 
 def _read(site: Site, infra_id: str, jobs: int) -> tuple[Lists, list[str]]:
-    """Read every kind's list at once."""
+    """Read the lists of all kinds in parallel."""
     unread: list[str] = []
 
     def read(thing: str) -> list[Values]:
@@ -97,7 +96,7 @@ def _read(site: Site, infra_id: str, jobs: int) -> tuple[Lists, list[str]]:
         except NotAllowed as error:
             if thing not in OPTIONAL:
                 raise
-            unread.append(f"a {thing.replace('_', ' ')} would not be seen: {error}")
+            unread.append(f"cannot list the {thing.replace('_', ' ')} resources, which may remain: {error}")
             return []
 
     with site.admin.reading(), ThreadPoolExecutor(jobs) as pool:
@@ -105,7 +104,7 @@ def _read(site: Site, infra_id: str, jobs: int) -> tuple[Lists, list[str]]:
 
 
 def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[tuple[Leftover, Raw]]:
-    """Yield what belongs to the cluster; what is the user's own only as far as the cluster touched it."""
+    """Yield resources that belong to the cluster; of the user's own resources only the cluster's changes to them."""
     known = frozenset(infra_ids(raw for raws in lists.values() for raw in raws))
     others = frozenset(each for each in known if each.startswith(f"{infra_id}-"))
     owned = Owned(infra_id, others)
@@ -130,7 +129,7 @@ def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[tup
 
 
 def _is_of(spec: str, floating_ip: Raw) -> bool:
-    """Whether a floating IP carries the ownership tag of a spec."""
+    """Whether a floating IP has the ownership tag of a spec."""
     return name_of(Mark(spec), FloatingIPRecord.read(floating_ip)) is not None
 
 
@@ -142,7 +141,7 @@ def _leftover(thing: str, raw: Raw, infra_id: str) -> Leftover:
 def _named(
     leftovers: list[tuple[Leftover, Raw]],
 ) -> list[tuple[Leftover, Raw]]:
-    """Return the same, with their ids in the labels of those that share a name."""
+    """Return the same resources, with ids in the labels of those that share a name."""
     counts = Counter(each.key for each, _ in leftovers)
     return [
         (replace(each, label=f"{each.label} {each.id}") if counts[each.key] > 1 else each, raw)
@@ -151,5 +150,5 @@ def _named(
 
 
 def _explained(step: Step) -> Step:
-    kept = {"floating_ip_attachment": "the floating IP itself stays", "tag": "the network itself stays"}
+    kept = {"floating_ip_attachment": "the floating IP itself is kept", "tag": "the network itself is kept"}
     return replace(step, reason=kept.get(step.key.kind, "")) if step.action is Action.DELETE else step

@@ -1,4 +1,4 @@
-"""The installer's folder (--dir): what lies in it, and copies of what the installer deletes.
+"""The installer's directory (--dir): its content, and copies of the files that the installer deletes.
 
 Source: the OpenShift installer's docs: it consumes install-config.yaml, and ``destroy cluster`` removes
 metadata.json; credentials come from clouds.yaml alone, its place from OS_CLIENT_CONFIG_FILE, the working
@@ -26,12 +26,12 @@ from openstack_prep.openshift.installer.traces import infra_id_in, to_destroy
 
 CONFIG, STATE = "install-config.yaml", ".openshift_install_state.json"
 UNREADABLE = "unreadable"
-"""Stands for an infraID that is not to be had."""
+"""Placeholder of an infraID that is unknown."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder that the installer is run with."""
+    """A directory that the installer is run with."""
 
     path: Path
 
@@ -45,62 +45,62 @@ class Folder:
 
     @property
     def used(self) -> bool:
-        """Whether the installer has been at work there, and goes on from what it left."""
+        """Whether the installer has been at work in the directory, and continues from its state."""
         return not self.config.exists() and bool(self.traces)
 
     @property
     def installed(self) -> str | None:
-        """InfraID of the cluster that was installed from there, or is being installed; None when there is none."""
+        """InfraID of the cluster that was installed from the directory, or is being installed; None without one."""
         text = self.metadata_text()
         return (infra_id_in(text) or UNREADABLE) if text else None
 
     @property
     def to_go_on(self) -> str:
-        """The command for people that waits for a cluster whose machines are there."""
+        """The command for people that waits for a cluster whose machines exist."""
         return shlex.join(["openshift-install", "wait-for", "install-complete", "--dir", str(self.path)])
 
     @property
     def to_begin_anew(self) -> str:
-        """The commands for people that remove a cluster, and its traces in the folder."""
+        """The commands for people that remove a cluster and its files in the directory."""
         cleanup = shlex.join(["openstack-prep", "cleanup", "--metadata", str(self.path)])
         return f"{to_destroy(self.path)} (or {cleanup}), then {self.to_clear}"
 
     @property
     def traces(self) -> tuple[Path, ...]:
-        """What an installation left there, and another would go on from or stumble over."""
+        """Files of an installation that another one would continue from or fail on."""
         return tuple(each for name in (METADATA, STATE) if (each := self.path / name).exists())
 
     @property
     def to_clear(self) -> str:
-        """The command that takes the traces of an installation away."""
+        """The command that deletes the files of an installation."""
         return shlex.join(["rm", "-f", *(str(self.path / name) for name in (METADATA, STATE))])
 
     @property
     def readable(self) -> Path | None:
-        """The install-config.yaml, or its copy when the installer has eaten it."""
+        """The install-config.yaml, or its copy if the installer has deleted it."""
         return next((each for each in (self.config, _kept(self.config)) if each.exists()), None)
 
     def cloud(self) -> str:
-        """Return the entry of clouds.yaml that the installer takes, in its own order of places."""
+        """Return the entry of clouds.yaml that the installer uses, in its own order of files."""
         if self.config.exists() or not self.metadata.exists():
-            said = Given(self.readable).value("platform.openstack.cloud") if self.readable else None
+            entry = Given(self.readable).value("platform.openstack.cloud") if self.readable else None
         else:
-            said = read_metadata(self.metadata).cloud
-        return str(said or os.environ.get("OS_CLOUD") or CLOUD)
+            entry = read_metadata(self.metadata).cloud
+        return str(entry or os.environ.get("OS_CLOUD") or CLOUD)
 
     # --- copies ---------------------------------------------------------------------------
 
     def keep_config(self) -> None:
-        """Keep install-config.yaml, which holds the pull secret; raises ConfigError when another is kept there."""
+        """Copy install-config.yaml, which contains the pull secret; raises ConfigError if a different copy exists."""
         if not self.config.exists():
             return
         text, kept = _read(self.config), _kept(self.config)
         if kept.exists() and _read(kept) != text:
-            raise ConfigError(f"{kept} is the copy of another install-config; move it away, or correct {self.config}")
+            raise ConfigError(f"{kept} is a copy of a different install-config; move it away, or correct {self.config}")
         write_private(kept, text)
 
     def keep_metadata(self) -> None:
-        """Keep metadata.json; the copy of an earlier cluster's goes on under that cluster's infraID."""
+        """Copy metadata.json; the copy of an earlier cluster's is kept under that cluster's infraID."""
         if not self.metadata.exists():
             return
         text, kept = _read(self.metadata), _kept(self.metadata)
@@ -109,10 +109,10 @@ class Folder:
             write_private(self.path / f"{METADATA}.{infra_id_in(old) or UNREADABLE}{KEPT}", old)
         write_private(kept, text)
 
-    # --- metadata of the cluster that is being made -----------------------------------------
+    # --- metadata of the cluster that is being created -----------------------------------
 
     def metadata_text(self) -> str | None:
-        """Return what stands in metadata.json; None while it is not there, not whole, or cannot be read."""
+        """Return the content of metadata.json; None while it is missing, incomplete, or not readable."""
         try:
             text = self.metadata.read_text()
             json.loads(text)
@@ -121,34 +121,34 @@ class Folder:
         return text
 
     def metadata_of(self, cluster_name: str | None) -> Metadata:
-        """Return the metadata; raises SpecError, and ConfigError when it is that of another cluster."""
+        """Return the metadata; raises SpecError, and ConfigError if it belongs to another cluster."""
         found = read_metadata(self.metadata)
         if cluster_name not in (None, found.cluster_name):
-            what = f"{self.metadata} is of cluster {found.cluster_name}, not of {cluster_name}"
-            raise ConfigError(f"{what}; destroy that one first, or take another --dir")
+            what = f"{self.metadata} belongs to cluster {found.cluster_name}, not to {cluster_name}"
+            raise ConfigError(f"{what}; destroy that cluster first, or use another --dir")
         return found
 
 
 def clouds_file() -> Path:
-    """Return the clouds.yaml that the installer will read; raises ConfigError when there is none."""
+    """Return the clouds.yaml that the installer will read; raises ConfigError if there is none."""
     looked_at = places("clouds.yaml")
     found = next((each for each in looked_at if each.is_file()), None)
     if found is None:
         looked = ", ".join(map(str, looked_at))
         raise ConfigError(
-            f"no clouds.yaml ({looked}); the installer reads nothing else: name one in OS_CLIENT_CONFIG_FILE"
+            f"no clouds.yaml found ({looked}), and the installer reads nothing else; set OS_CLIENT_CONFIG_FILE"
         )
     return found.absolute()
 
 
 def environment(cloud: str, file: Path) -> dict[str, str]:
-    """Return the environment for the installer: ours, and the entry of clouds.yaml that was looked at."""
+    """Return the environment for the installer: that of this process, and the clouds.yaml entry that was checked."""
     return os.environ | _choice(cloud, file)
 
 
 @contextlib.contextmanager
 def for_installer(cloud: str, file: Path) -> Iterator[None]:
-    """Have the installer's environment for ours meanwhile: what is looked at is what it will find."""
+    """Use the installer's environment during a block, so that the checks use what the installer will use."""
     old = {name: os.environ.get(name) for name in _choice(cloud, file)}
     os.environ.update(_choice(cloud, file))
     try:

@@ -1,4 +1,4 @@
-"""One ``create cluster``: what is looked at before it, done beside it and put right after it."""
+"""One ``create cluster``: the checks before it, the work in parallel to it and the repairs after it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from openstack_prep.openshift.cluster import ClusterAddresses, Metadata
 from openstack_prep.openshift.install_config import Cluster, Given, read
 from openstack_prep.verbs import api
 
-PAUSE = 0.5  # seconds between two looks for metadata.json
-AGAIN = 10.0  # seconds before attaching is tried again, while the installer runs
+PAUSE = 0.5  # seconds between two checks for metadata.json
+AGAIN = 10.0  # seconds before attaching is retried, while the installer runs
 FOREVER = 10 * 24 * 3600.0  # seconds; the installer ends before
 
 _log = logging.getLogger(__name__)
@@ -47,11 +47,11 @@ class InstallOptions(ClusterAddresses):
     """
 
     wait: float | None = None
-    """Seconds for the virtual ports to appear; None: while the installer runs."""
+    """Seconds to wait for the virtual ports; None: while the installer runs."""
     check: bool = True
-    """Whether to check before, and not to start when the installation would fail."""
+    """Whether to check first, and not to start if the installation would fail."""
     hosts: Path = HOSTS
-    """The hosts file that check looks into."""
+    """The hosts file that the checks read."""
     lock_timeout: float = LOCK_TIMEOUT
     """Seconds to wait for another run for the same cluster, per request for its lease."""
 
@@ -61,33 +61,33 @@ Wishes = InstallOptions  # the former name
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How the installer ended, and what was put right."""
+    """How the installer ended, and what was repaired after it."""
 
     code: int
-    """The installer's exit code, or 128 and the number of the signal that ended it."""
+    """The installer's exit code, or 128 plus the number of the signal that ended it."""
     metadata: Metadata | None = None
-    """The cluster; None when the installer made none."""
+    """The cluster; None if the installer created none."""
     report: Report | None = None
-    """What was done after it; None when there was nothing to do, or no cluster to do it to."""
+    """What was done after it; None if there was nothing to do, or no cluster."""
     problem: str = ""
-    """Why our own part did not succeed."""
+    """Why our own part failed."""
 
     @property
     def exit_code(self) -> int:
-        """The installer's code; when that is 0, 1 if our own part did not succeed, 128+n if signal n stopped it."""
+        """The installer's code; if that is 0, then 1 if our own part failed, 128+n if signal n stopped it."""
         if self.code == 0 and self.report is not None and self.report.interrupt is not None:
             return interrupts.exit_code(self.report.interrupt)
         return self.code or (1 if self.problem else 0)
 
     def raise_for_problems(self) -> None:
-        """Raise PrepError with what happened, when the installer failed or our own part did."""
-        said = [f"the installer ended with {self.code}"] if self.code else []
-        if said or self.problem:
-            raise PrepError("; ".join(filter(None, [*said, self.problem])))
+        """Raise PrepError with the reason if the installer or our own part failed."""
+        problems = [f"the installer exited with code {self.code}"] if self.code else []
+        if problems or self.problem:
+            raise PrepError("; ".join(filter(None, [*problems, self.problem])))
 
 
 class Installation:
-    """One run; ``prepare`` before it looks at everything, so that what is wrong is said before the start."""
+    """One run; ``prepare`` checks everything first, so that errors are reported before the installer starts."""
 
     cloud: Cloud
     scene: Scene | None = None
@@ -97,18 +97,18 @@ class Installation:
     ) -> None:
         self.place, self.release, self.program, self.options, self.tell = place, release, program, options, tell
         self._ended = threading.Event()
-        # an earlier cluster's; of a run that goes on it is this one's
+        # an earlier cluster's; if the run continues an installation, it is this cluster's
         self._stale = None if place.used else place.metadata_text()
 
     # --- before ---------------------------------------------------------------------------
 
     def prepare(self, clouds_file: Path, *, look: bool, jobs: int) -> None:
-        """Read, connect, check when told to, and keep a copy of install-config.yaml; raises PrepError."""
+        """Read, connect, check if requested, and copy install-config.yaml; raises PrepError."""
         path = self.place.readable
         if not self.place.config.exists() and not self.place.used:
-            remedy = f"copy {path} to it" if path else "write one, or give the spec that declares it"
-            remedy += "" if self.place.path != Path() else "; one in another folder is named by --dir"
-            raise ConfigError(f"there is no {self.place.config}, nor the state of an earlier run; {remedy}")
+            remedy = f"copy {path} to it" if path else "create one, or pass the spec that declares it"
+            remedy += "" if self.place.path != Path() else "; if it is in another directory, pass --dir"
+            raise ConfigError(f"neither {self.place.config} nor the state of an earlier run exists; {remedy}")
         self.cloud = connect(self.place.cloud(), clouds_file=clouds_file).authenticate()
         self._environment = environment(self.cloud.name, clouds_file)
         if path is not None:
@@ -140,25 +140,25 @@ class Installation:
     # --- the run ----------------------------------------------------------------------------
 
     def run(self, command: Sequence[str]) -> Outcome:
-        """Run the installer, attach what it does not while it runs, and put right what is left."""
+        """Run the installer, attach floating IPs that it does not attach itself, and repair what is left."""
         pool = ThreadPoolExecutor(1, thread_name_prefix="beside")
-        beside = pool.submit(self._beside)
+        beside = pool.submit(self._attach_in_parallel)
         try:
             code = child.run(command, self._environment)
         finally:
             self._ended.set()
-        with contextlib.suppress(KeyboardInterrupt):  # a second one: nobody waits for a request that hangs
+        with contextlib.suppress(KeyboardInterrupt):  # a second signal: do not wait for a request that hangs
             pool.shutdown()
-        outcome = self._after(code)
+        outcome = self._repair(code)
         bug = beside.exception() if beside.done() else None
         return outcome if bug is None else replace(outcome, problem=_problem(bug))
 
-    def _beside(self) -> None:
-        """Keep metadata.json as soon as it is there, then attach: tried again until the installer has ended."""
+    def _attach_in_parallel(self) -> None:
+        """Copy metadata.json as soon as it exists, then attach; retried until the installer has ended."""
         while (text := self.place.metadata_text()) is None or text == self._stale:
             if self._ended.wait(PAUSE):
                 return
-        told = ""
+        last_error = ""
         while not self._ended.is_set():
             try:
                 self.place.keep_metadata()
@@ -166,9 +166,9 @@ class Installation:
                     self._attach()
                 return
             except PrepError as error:
-                if not self._ended.is_set() and told != str(error):
-                    told = str(error)
-                    self.tell(f"not attached yet: {told}")
+                if not self._ended.is_set() and last_error != str(error):
+                    last_error = str(error)
+                    self.tell(f"not attached yet: {last_error}")
                 if isinstance(error, WaitTimeout):
                     return
             self._ended.wait(AGAIN)
@@ -198,18 +198,18 @@ class Installation:
 
     # --- after ----------------------------------------------------------------------------
 
-    def _after(self, code: int) -> Outcome:
-        """Put right what is left, when there is a cluster; never raises for what goes wrong."""
+    def _repair(self, code: int) -> Outcome:
+        """Repair what is left, if there is a cluster; never raises for a failure."""
         text = self.place.metadata_text()
         if text is None or text == self._stale:
-            problem = "" if code else f"the installer left no metadata.json of a new cluster in {self.place.path}"
+            problem = "" if code else f"the installer wrote no metadata.json of a new cluster to {self.place.path}"
             return Outcome(code=code, problem=problem)
         report, metadata, problem = None, None, ""
         try:
             self.place.keep_metadata()
             metadata = self._metadata()
             if code:
-                self.tell(f"the installer ended with {code}; once the cluster is there: {self._by_hand()}")
+                self.tell(f"the installer exited with code {code}; once the cluster exists, run: {self._by_hand()}")
                 self.tell(f"to continue: {self.place.to_go_on}")
                 self.tell(f"to start over: {self.place.to_begin_anew}")
             elif self._addresses.all:
@@ -218,7 +218,7 @@ class Installation:
                 for line in str(report).splitlines():
                     self.tell(line)
                 report.raise_for_failures()
-        except Exception as error:  # noqa: BLE001 - not even a bug of ours hides the installer's exit code
+        except Exception as error:  # noqa: BLE001 - no bug here may hide the installer's exit code
             problem = _problem(error)
         return Outcome(code=code, metadata=metadata, report=report, problem=problem)
 
@@ -227,7 +227,7 @@ class Installation:
         return replace(self.options, vips=tuple(dict.fromkeys([*self._vips(), *self.options.vips])))
 
     def _vips(self) -> Iterator[str]:
-        """Yield the cluster's virtual addresses, where its own machines hold them."""
+        """Yield the cluster's virtual addresses, if its own machines use them."""
         if self.scene is not None and self.scene.cluster.load_balancer != "UserManaged":
             for addresses in virtual_addresses(self.scene).values():
                 yield from map(str, addresses)
@@ -242,15 +242,15 @@ class Installation:
 
 
 def _problem(error: BaseException) -> str:
-    """Return what to say of an error of our own part."""
+    """Return the text for an error of our own part."""
     if isinstance(error, PrepError):
         return str(error)
     _log.debug("", exc_info=error)
-    return f"internal error beside the installer: {type(error).__name__}: {error}; please report it"
+    return f"internal error while running the installer: {type(error).__name__}: {error}; please report it"
 
 
 def _holds_ports(cluster: Cluster) -> bool:
-    """Whether the installer makes the virtual ports; of two stacks users do, by names of their own."""
+    """Whether the installer creates the virtual ports; for dual-stack clusters users do, with their own names."""
     return cluster.load_balancer != "UserManaged" and len(cluster.machine_networks) == 1 == max(
         1, len(cluster.api_vips)
     )

@@ -1,4 +1,4 @@
-"""Around ``openshift-install``: checked before, addresses attached while it runs, pairs after it."""
+"""Wrap ``openshift-install``: checks before it, floating IPs while it runs, address pairs after it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ WITH_VALUE = ("--dir", "--log-level")
 
 
 class Command:
-    """The installer's own words."""
+    """The installer's command line."""
 
     def __init__(self, words: Sequence[str]) -> None:
         if isinstance(words, str):
-            raise ConfigError(f"the command {words!r} is one text; give its words: {words.split()}")
+            raise ConfigError(f"the command {words!r} is a single string; pass a list: {words.split()}")
         if not words:
-            raise ConfigError("there is no command to run; give its words, such as openshift-install create cluster")
+            raise ConfigError("no command given; pass one such as openshift-install create cluster")
         self.words = tuple(words)
         self.program = child.find_program(words[0])
         plain, self.folder = self._parted()
@@ -47,26 +47,28 @@ class Command:
         return plain, folder
 
     def within(self, folder: Path | None) -> Command:
-        """Return it with a --dir; raises ConfigError when it has another."""
+        """Return the command with a --dir; raises ConfigError if it has a different one."""
         if folder is None:
             return self
         if self.folder is None:
             return Command([*self.words, "--dir", str(folder)])
         if folder.resolve() != self.folder.resolve():
-            raise ConfigError(f"the installer is told --dir {self.folder}, but install-config.yaml is for {folder}")
+            raise ConfigError(
+                f"the command has --dir {self.folder}, but install-config.yaml is in {folder}; use one directory"
+            )
         return self
 
     @property
     def installer(self) -> Path | None:
-        """The program, when it is the installer and no wrapper."""
+        """The program, if it is the installer and not a wrapper."""
         return self.program if self.program.name.startswith(PROGRAM) else None
 
     def release(self, declared: str | None) -> str:
-        """Return the release that will be installed; raises ConfigError when it is not the declared one."""
+        """Return the release that will be installed; raises ConfigError if it is not the declared one."""
         found = release_of(self.installer) if self.installer else None
         if found and declared and found != declared:
             what = f"install-config.yaml is for {declared}, but {self.program} installs {found}"
-            raise ConfigError(f"{what}; take the installer of that release, or correct release:")
+            raise ConfigError(f"{what}; use the installer of that release, or correct release:")
         return found or declared or f"4.{releases.NEWEST}"
 
 
@@ -80,7 +82,7 @@ def ipi(
     tell: Callable[[str], None] = print,
     jobs: int = 8,
 ) -> Outcome:
-    """Run an installer's command with all that belongs around ``create cluster``; return how it went.
+    """Run an installer's command with the work around ``create cluster``; return the outcome.
 
     ``ready`` is what pre_ipi returned; without it the install-config.yaml in ``folder`` is taken as it is
     there, and checked.  ``folder`` is the --dir, unless the command names it.  ``wishes`` is the
@@ -88,18 +90,20 @@ def ipi(
     cluster, wait-for ...) get the same environment, and metadata.json is kept.  ``tell`` is given lines
     for people, also by another thread.
 
-    Raises NotReady, when check finds errors, ConfigError, SpecError and CloudError for what is wrong
-    before the start, NoSuchProgram when there is no such command; after it, all is in the outcome:
-    ``raise_for_problems()`` stops a script.
+    Raises NotReady if check finds errors, ConfigError, SpecError and CloudError for problems before the start,
+    NoSuchProgram if there is no such command; later problems are in the outcome: ``raise_for_problems()`` stops a
+    script.
     """
     options = options or wishes or InstallOptions()
     words = Command(command).within(Path(folder) if folder else None).within(ready.folder if ready else None)
     place = Folder(words.folder or Path())
     if not words.creates:
         if options.all:
-            given = f"{', '.join(options.all)}: nothing is attached or allowed beside `{shlex.join(command)}`"
-            raise ConfigError(f"{given}, only beside create cluster; for a cluster that is there, call post-ipi")
-        return _plainly(words, place, ready)
+            given = f"{', '.join(options.all)}: `{shlex.join(command)}` attaches and allows no addresses"
+            raise ConfigError(
+                f"{given}; these options only apply to create cluster; for an existing cluster, run post-ipi"
+            )
+        return _run_other_command(words, place, ready)
     release = words.release(ready.release if ready else None)
     if ready and options.ingress_floating_ip is None:
         options = replace(options, ingress_floating_ip=ready.ingress_floating_ip)
@@ -108,8 +112,8 @@ def ipi(
     return run.run(words.words)
 
 
-def _plainly(words: Command, place: Folder, ready: Ready | None) -> Outcome:
-    """Run another command; it may need no cloud, so its environment is ours when none is found."""
+def _run_other_command(words: Command, place: Folder, ready: Ready | None) -> Outcome:
+    """Run another command; it may need no cloud, so it gets our own environment if none is found."""
     try:
         variables = environment(place.cloud(), ready.clouds_file if ready else clouds_file())
     except PrepError:

@@ -1,4 +1,4 @@
-"""After ``openshift-install create cluster``: floating IPs on the virtual ports, pairs on the nodes."""
+"""After ``openshift-install create cluster``: floating IPs on the virtual ports, address pairs on the nodes."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def post_ipi(
     move: bool = False,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Report:
-    """Put right what the installer leaves undone, in the project that the connection is scoped to.
+    """Do what the installer leaves undone, in the project that the connection is scoped to.
 
-    The cluster is known by its metadata.json or its infraID; floating IPs by address or id.  ``wait``:
-    seconds for the virtual ports to appear.  ``move``: consent to take a floating IP from another
-    port.  ``lock_timeout``: seconds to wait for another run for the same cluster, then LeaseHeld is raised.
-    Nothing is done to what is right already.  Raises SpecError, WaitTimeout, PlanRefused.
+    The cluster is identified by its metadata.json or its infraID; floating IPs by address or id. ``wait``: seconds to
+    wait for the virtual ports. ``move``: allow moving a floating IP from another port. ``lock_timeout``: seconds to
+    wait for another run for the same cluster, then LeaseHeld is raised. What is correct already is not changed. Raises
+    SpecError, WaitTimeout, PlanRefused.
     """
     addresses = ClusterAddresses(ingress_floating_ip=ingress_floating_ip, api_floating_ip=api_floating_ip, vips=vips)
     spec = spec_of(openshift.cluster(metadata, infra_id), addresses, move=move)
@@ -47,13 +47,13 @@ def post_ipi(
 def spec_of(metadata: Metadata, addresses: ClusterAddresses, *, move: bool = False) -> Spec:
     """Return the floating IPs to attach and the pairs to add, with the infraID as ownership tag; raises SpecError."""
     if not addresses.all:
-        remedy = "give an address for ingress or the API, or virtual addresses"
-        raise SpecError([Mistake("post-ipi", "has nothing to do", remedy)])
+        remedy = "pass an address for ingress or the API, or virtual addresses"
+        raise SpecError([Mistake("post-ipi", "nothing to do", remedy)])
     return Spec(metadata.infra_id, addresses.resources(metadata.infra_id, move=move))
 
 
 def wait_for_ports(cloud: Cloud, spec: Spec, seconds: float, stop: threading.Event | None = None) -> None:
-    """Wait for the ports to attach to, before planning: so that the plan is whole, and Ctrl-C ends it."""
+    """Wait for the ports to attach to, before planning: so that the plan is complete, and Ctrl-C ends it."""
     for each in spec.resources:
         if isinstance(each, FloatingIPAttachment) and seconds > 0:
             wait_for_port(cloud, each.port, tag=tag(spec.name), seconds=seconds, stop=stop)

@@ -1,4 +1,4 @@
-"""Before ``openshift-install``: the spec applied, which writes install-config.yaml, and all of it checked."""
+"""Before ``openshift-install``: apply the spec, which writes install-config.yaml, and check the result."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ class NotReady(PrepError):
 
 @dataclass(frozen=True, kw_only=True)
 class Ready:
-    """How the preparation went, and how the installer is to be called."""
+    """The outcome of the preparation, and how to call the installer."""
 
     report: Report
     """What apply did."""
     findings: tuple[Diagnostic, ...] = ()
     """What check found, errors first; nothing when apply failed, or the installer is at work already."""
     folder: Path
-    """Folder of install-config.yaml, for the installer's --dir."""
+    """Directory of install-config.yaml, for the installer's --dir."""
     cloud: str
-    """Entry of clouds.yaml that the installer will take, for OS_CLOUD."""
+    """Entry of clouds.yaml that the installer will use, for OS_CLOUD."""
     clouds_file: Path
-    """The clouds.yaml that holds it, for OS_CLIENT_CONFIG_FILE."""
+    """The clouds.yaml that contains it, for OS_CLIENT_CONFIG_FILE."""
     release: str
     """Release of the install-config, such as 4.18."""
     ingress_floating_ip: str | None = None
-    """Address of the floating IP that the spec has for the routers, in install_config or called ingress."""
+    """Address of the floating IP for ingress in the spec, from install_config or by the name ingress."""
     installed: str | None = None
-    """InfraID of the cluster that was installed, or is being installed, from the folder; None: there is none."""
+    """InfraID of the cluster that was installed, or is being installed, from the directory; None if there is none."""
 
     @property
     def ok(self) -> bool:
@@ -60,7 +60,7 @@ class Ready:
         return tuple(errors(self.findings))
 
     def raise_for_problems(self) -> None:
-        """Raise ApplyFailed when a step failed, NotReady when the installation would."""
+        """Raise ApplyFailed if a step failed, NotReady if the installation would fail."""
         self.report.raise_for_failures()
         if self.errors:
             raise NotReady(self.errors)
@@ -75,12 +75,11 @@ def pre_ipi(
     hosts: Path = HOSTS,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Ready:
-    """Apply a spec that declares an install_config, then check what the installer will be given.
+    """Apply a spec that declares an install_config, then check the installer's input.
 
-    ``cloud`` is the administrator's, who applies; checks are made as the installer's own entry of
-    clouds.yaml.  ``hosts``: the hosts file of the installer's machine.  ``lock_timeout``: seconds to wait
-    for another run of the spec, then LeaseHeld is raised.  ``ready.raise_for_problems()``
-    stops a script.  Raises SpecError, PlanRefused, ConfigError.
+    ``cloud`` is the administrator's connection, which applies; the checks use the installer's own entry of clouds.yaml.
+    ``hosts``: the hosts file of the installer's machine. ``lock_timeout``: seconds to wait for another run of the spec,
+    then LeaseHeld is raised. ``ready.raise_for_problems()`` stops a script. Raises SpecError, PlanRefused, ConfigError.
     """
     spec = wanted if isinstance(wanted, Spec) else load_spec(Path(wanted))
     examine(spec, hosts)
@@ -90,27 +89,31 @@ def pre_ipi(
 
 
 def installation_of(spec: Spec) -> InstallConfig:
-    """Return the one install_config of a spec; raises SpecError when there is none, or it has a name of its own."""
+    """Return the only install_config of a spec; raises SpecError if there is none, or its file has a different name."""
     found = [each for each in spec.resources if isinstance(each, InstallConfig)]
     if len(found) != 1:
-        what = "declares no install_config" if not found else f"declares {len(found)} of them"
-        remedy = "add one (`openstack-prep example openshift-current` shows it); for all else there is apply"
-        raise SpecError([Mistake(f"{spec.name}: install_config", what, remedy if not found else "keep one a spec")])
+        what = "declares no install_config" if not found else f"declares {len(found)} install_config sections"
+        remedy = "add one (see `openstack-prep example openshift-current`), or run apply instead"
+        raise SpecError([Mistake(f"{spec.name}: install_config", what, remedy if not found else "keep one per spec")])
     if found[0].file.name != CONFIG:
-        wrong = Mistake.about(found[0].key, f"{found[0].path} is not called {CONFIG}", "the installer reads no other")
+        wrong = Mistake.about(
+            found[0].key,
+            f"{found[0].path} is not named {CONFIG}",
+            "rename it, because the installer reads no other file",
+        )
         raise SpecError(spec.placed([wrong]))
     return found[0]
 
 
 def examine(spec: Spec, hosts: Path | None) -> None:
-    """Look at what needs no cloud, before anything is changed; raises SpecError."""
+    """Check what needs no cloud, before anything is changed; raises SpecError."""
     installation_of(spec)
     if hosts:
         read_hosts(hosts)
 
 
 def entry_file(spec: Spec) -> Path:
-    """Return the clouds.yaml for the installer: the one into which the spec writes its entry, else the usual."""
+    """Return the clouds.yaml for the installer: the file to which the spec writes its entry, else the usual one."""
     name = installation_of(spec).cloud
     mine = (each.file for each in spec.resources if isinstance(each, InCloudsYaml) and each.cloud == name)
     found = next(mine, None)
@@ -118,7 +121,7 @@ def entry_file(spec: Spec) -> Path:
 
 
 def checked(spec: Spec, report: Report, *, look: bool = True, hosts: Path = HOSTS, jobs: int = 8) -> Ready:
-    """Return what was made ready, with what check finds in it unless nobody shall look."""
+    """Return the result of the preparation, with the findings of check unless checks are disabled."""
     config = installation_of(spec)
     file = entry_file(spec)
     findings: tuple[Diagnostic, ...] = ()
@@ -141,9 +144,9 @@ def checked(spec: Spec, report: Report, *, look: bool = True, hosts: Path = HOST
 
 
 def _ingress(config: InstallConfig, report: Report) -> str | None:
-    """Return the routers' address; up to 4.5 install_config has no field for it, and its name must tell."""
-    said = config.ingress_floating_ip or "ingress"
-    key = config.key_of(FloatingIP.kind, said)
+    """Return the address for ingress; up to 4.5 install_config has no field for it, so its name shows it."""
+    label = config.ingress_floating_ip or "ingress"
+    key = config.key_of(FloatingIP.kind, label)
     name = next((str(result.step) for result in report.results if result.step.key == key), "")
     return report.outputs.get(name, config.ingress_floating_ip)
 

@@ -1,4 +1,4 @@
-"""Waiting for a port of a cluster that the installer is to make."""
+"""Wait for a port that the installer will create."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ NAMES = {"ingress-port": naming.ingress_port, "api-port": naming.api_port}
 
 
 def wait_for(cloud: Cloud, which: Which, metadata: Metadata, *, seconds: float) -> Raw:
-    """Return a virtual port of a cluster, as Neutron shows it, as soon as it is there: at most after ``seconds``.
+    """Return a virtual port of a cluster, as Neutron returns it, as soon as it exists: after at most ``seconds``.
 
-    It is known by its exact name, in the connection's own project.  Raises WaitTimeout that says what is
-    missing, PlanRefused when it carries another cluster's tag, NotUnique when two have the name.
+    It is identified by its exact name, in the connection's own project. Raises WaitTimeout that names the missing port,
+    PlanRefused if it has another cluster's tag, NotUnique if two ports have the name.
     """
     infra_id = metadata.infra_id
     return wait_for_port(cloud, NAMES[which](infra_id), tag=naming.tag(infra_id), seconds=seconds)

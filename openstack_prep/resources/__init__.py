@@ -1,4 +1,4 @@
-"""The kinds of OpenStack, a folder for each service; a file for each kind, and for what only it needs.
+"""The OpenStack kinds: one folder per service, and one module per kind and for the helpers that only this kind needs.
 
 ``from openstack_prep.resources import Network`` works as it always has; ``openstack_prep.kinds`` is the table.
 """

@@ -1,4 +1,4 @@
-"""The spec: one YAML file a cluster, read into resources."""
+"""The spec: one YAML file per cluster, read into resources."""
 
 from openstack_prep.spec.loading import Spec, load_spec, spec_of
 from openstack_prep.spec.schema import schema

@@ -1,4 +1,4 @@
-"""YAML to resources; every mistake at once, each with its line."""
+"""YAML to resources; all errors at once, each with its line."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from openstack_prep.kubernetes.networks import ClusterNetworks
     from openstack_prep.resources.orchestration.stack import Stack
 
-_PARAMETER = re.compile(r"parameters: (?:the template has no )?(\w+)")
+_PARAMETER = re.compile(r"parameters: (?:the template has no parameter )?(\w+)")
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A spec that was read: its resources, and where each stands in the file.
+    """A spec that was read: its resources, and the place of each in the file.
 
-    ``only``: what is looked after, when that is not all; the rest is told what others need to know of it.
+    ``only``: the selected resources, if not all are; the others are only read to resolve these.
     """
 
     name: str
@@ -38,41 +38,41 @@ class Spec:
     clouds: Clouds = field(default_factory=Clouds)
     places: Mapping[Key, str] = field(default_factory=dict)
     parameter_places: Mapping[tuple[Key, str], str] = field(default_factory=dict)
-    """Where each parameter of a stack stands, by the stack's key and its own name."""
+    """The place of each parameter of a stack, by the stack's key and the parameter's name."""
     warnings: tuple[str, ...] = ()
     only: frozenset[Key] | None = None
     unread: tuple[Mistake, ...] = ()
-    """What could not be read while the resources were resolved; a plan to apply them is refused."""
+    """Errors that occurred while resources were resolved; a plan to apply them is refused."""
     checked: bool = False
-    """Whether its resources were read by their declarations; those made in Python are when a verb gets them."""
+    """Whether the declarations have read its resources; resources made in Python are read when a verb gets them."""
     complete: bool = False
-    """Whether it says all that its name manages: what else carries that name was declared once."""
+    """Whether it declares everything that its name manages: other resources with that name were declared earlier."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is left out of it."""
+        """Whether no resource is excluded."""
         return self.complete and self.only is None
 
     @property
     def chosen(self) -> tuple[Resource, ...]:
-        """The resources that are looked after."""
+        """The selected resources."""
         return tuple(filter(self.is_chosen, self.resources))
 
     def limited_to(self, kind: str, name: str | None = None) -> Spec:
-        """Return the spec with only a kind looked after, or one of it; raises SpecError when it has none such."""
+        """Return the spec with only one kind selected, or one resource of it; raises SpecError if there is none."""
         found = [each.key for each in self.resources if each.key.kind == kind]
         keys = frozenset(key for key in found if name in (None, key.name))
         if not keys:
-            there = f"it has {', '.join(key.name for key in found)}" if found else f"it has no {kind} at all"
-            raise SpecError([Mistake(self.name, f"the spec has no {kind} {name or ''}".rstrip(), there)])
+            hint = f"choose one of {', '.join(key.name for key in found)}" if found else f"it declares no {kind}"
+            raise SpecError([Mistake(self.name, f"the spec has no {kind} {name or ''}".rstrip(), hint)])
         return replace(self, only=keys)
 
     def is_chosen(self, resource: Resource) -> bool:
-        """Whether a resource is looked after."""
+        """Whether a resource is selected."""
         return self.only is None or resource.key in self.only
 
     def placed(self, mistakes: Iterable[Mistake]) -> list[Mistake]:
-        """Return mistakes with the line of the resource they speak of, the first of several, or of its parameter."""
+        """Return mistakes with the line of their resource, the first of several, or of its parameter."""
         names = labels(each.key for each in self.resources)
         return [self._placed(each, names) for each in mistakes]
 
@@ -88,11 +88,11 @@ class Spec:
 
 
 def load_spec(path: str | Path, sections: Collection[str] | None = None) -> Spec:
-    """Read a spec, or some sections of it; raises SpecError that lists every mistake with its file, line and field."""
+    """Read a spec, or some sections of it; raises SpecError that lists all errors with file, line and field."""
     document = Document(Path(path))
     if not isinstance(document.data, dict):
         what = "is empty" if document.data is None else "is not a mapping of sections"
-        raise SpecError([Mistake(f"{path}:1", what, "begin with `name: my-cluster`")])
+        raise SpecError([Mistake(f"{path}:1", what, "start the file with `name: my-cluster`")])
     data = {name: each for name, each in document.data.items() if sections is None or name in sections}
     spec = _read(data, document, document.path.resolve().parent, document.repeated)
     return replace(spec, complete=sections is None)
@@ -100,19 +100,19 @@ def load_spec(path: str | Path, sections: Collection[str] | None = None) -> Spec
 
 @dataclass(frozen=True)
 class _Elsewhere:
-    """Stands for a document where what a spec says was given in another way."""
+    """Represents a document if the spec was not read from YAML."""
 
-    said: str
+    origin: str
 
     def place(self, where: Sequence[str | int]) -> str:
-        return self.said
+        return self.origin
 
     def part(self, where: Sequence[str | int]) -> Hashable:
         return tuple(where)
 
 
 def spec_of(data: Raw, place: str, base: Path) -> Spec:
-    """Return the spec that plain data stand for; ``place`` says where they come from, paths are relative to ``base``.
+    """Return the spec that plain data describe; ``place`` names their origin, paths are relative to ``base``.
 
     Raises SpecError.
     """
@@ -127,7 +127,7 @@ def _read(data: Raw, document: Document | _Elsewhere, base: Path, repeated: Sequ
     warnings: list[str] = []
     context = {"base": base, "warn": warnings.append}
     try:
-        text = json.dumps(data, default=str)  # YAML's dates are texts to us
+        text = json.dumps(data, default=str)  # dates of YAML are texts in a spec
         sections = read(text, data, context)
     except ValidationError as error:
         raise SpecError([*repeated, *mistakes(document, error.errors(include_url=False))]) from None
@@ -145,8 +145,8 @@ def _assemble(
         resource = place_in(_on_networks(declared, sections.cluster_networks), sections.project)
         place = document.place(where)
         if resource.key in places:
-            what = f"{resource.key} stands here and at {places[resource.key]}"
-            mistakes.append(Mistake(place, what, "give each a name of its own"))
+            what = f"{resource.key} is declared twice, also at {places[resource.key]}"
+            mistakes.append(Mistake(place, what, "choose distinct names"))
         places.setdefault(resource.key, place)
         if resource.kind == "stack":
             for name in cast("Stack", resource).parameters or ():
@@ -158,7 +158,7 @@ def _assemble(
 
 
 def _on_networks(resource: Resource, networks: ClusterNetworks | None) -> Resource:
-    """Have the networks of a cluster drawn from those of the spec, unless it has its own."""
+    """Set the networks of a cluster from those of the spec, unless it has its own."""
     if networks is None:
         return resource
     from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster

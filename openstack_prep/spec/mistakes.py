@@ -1,4 +1,4 @@
-"""What pydantic found wrong, in our words: place, value and remedy."""
+"""pydantic's validation errors as mistakes: place, value and fix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from openstack_prep.spec.schema import known_keys
 
 
 class Placed(Protocol):
-    """What knows where each part of a spec stands."""
+    """Knows the place of each part of a spec."""
 
     def place(self, where: Sequence[str | int]) -> str: ...
 
@@ -21,7 +21,7 @@ class Placed(Protocol):
 
 
 def mistakes(document: Placed, errors: Sequence[Raw], within: Sequence[str | int] = ()) -> list[Mistake]:
-    """Return pydantic's findings in our words, each once; of a list's length only when nothing in it is wrong.
+    """Return pydantic's errors as mistakes, each once; errors of a list's length only if its items are valid.
 
     ``within`` is the part of a spec that was read alone.
     """
@@ -30,15 +30,21 @@ def mistakes(document: Placed, errors: Sequence[Raw], within: Sequence[str | int
         loc = error["loc"]
         inner = (each["loc"] for each in errors if len(each["loc"]) > len(loc))
         if error["type"] == "too_short" and any(each[: len(loc)] == loc for each in inner):
-            continue  # what is wrong was not counted
-        said = mistake(document, error, within)
-        same = (document.place(loc), document.part(loc), loc[-1:], said.what, said.remedy)  # reached by an alias, too
-        found.setdefault(same, said)
+            continue  # invalid items were not counted
+        parsed = mistake(document, error, within)
+        same = (
+            document.place(loc),
+            document.part(loc),
+            loc[-1:],
+            parsed.what,
+            parsed.remedy,
+        )  # also reached by an alias
+        found.setdefault(same, parsed)
     return list(found.values())
 
 
 def mistake(document: Placed, error: Raw, within: Sequence[str | int] = ()) -> Mistake:
-    """Return pydantic's finding in our words."""
+    """Return one error of pydantic as a mistake."""
     loc = error["loc"]
     if loc[-1:] == ("[key]",):  # pydantic's word for the key of a mapping, whose name comes before it
         loc = loc[:-1]
@@ -47,36 +53,38 @@ def mistake(document: Placed, error: Raw, within: Sequence[str | int] = ()) -> M
     if error["type"] == "unexpected_keyword_argument":
         known = sorted(known_keys((*within, *loc[:-1])))
         close = difflib.get_close_matches(str(loc[-1]), known, n=1)
-        return Mistake(where, "unknown key", f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}")
+        return Mistake(
+            where, "unknown key", f"did you mean {close[0]}?" if close else f"choose one of {', '.join(known)}"
+        )
     if error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return Mistake(where, "is missing", "add it")
-    if error["type"] == "secret":
-        return Mistake(where, **error["ctx"])
-    said = InvalidValue.of(error)
-    value = f"{shown(error['input'])} " if loc else ""  # the whole resource is named already
-    return Mistake(where, f"{value}{said.what}", said.remedy or _remedy(error))
+    if error["type"] in ("secret", "contradiction"):
+        return Mistake(where, error["ctx"]["what"], error["ctx"]["remedy"])
+    invalid = InvalidValue.of(error)
+    value = f"{shown(error['input'])} " if loc else ""  # the mistake is about the whole resource
+    return Mistake(where, f"{value}{invalid.what}", invalid.remedy or _remedy(error))
 
 
 def _remedy(error: Raw) -> str:
-    """Return what to do about a finding of pydantic's own; nothing where that says it already."""
+    """Return the fix of a pydantic error; empty if its message contains it already."""
     given, limits = error["input"], error.get("ctx", {})
     match error["type"]:
         case "string_type" if isinstance(given, int | float):
-            return "write it in quotes"
+            return "put it in quotes"
         case "string_too_short":
-            return "write one, or leave it out where it may be"
+            return "set a value, or remove the key if it is optional"
         case "string_too_long":
-            return f"write {limits['max_length']} characters at most"
+            return f"use at most {limits['max_length']} characters"
         case "too_short":
-            return "add one, or leave it out where it may be"
+            return "add an item, or remove the key if it is optional"
         case "too_long":
-            return f"keep {limits['max_length']} at most"
+            return f"keep at most {limits['max_length']} items"
         case "greater_than_equal":
-            return f"write {limits['ge']} or more"
+            return f"use {limits['ge']} or more"
         case "greater_than":
-            return f"write more than {limits['gt']}"
+            return f"use more than {limits['gt']}"
         case "less_than_equal":
-            return f"write {limits['le']} or less"
+            return f"use {limits['le']} or less"
         case "less_than":
-            return f"write less than {limits['lt']}"
+            return f"use less than {limits['lt']}"
     return ""

@@ -1,7 +1,7 @@
-"""Resources that were made in Python, read by the declarations that read YAML: what the one accepts, so does the other.
+"""Read resources made in Python with the declarations that read YAML: both accept the same values.
 
-A constructor takes anything; this is where ``Quota(ram="64GiB")`` becomes a number, a list a tuple and a mapping the
-dataclass that stands there, and where every wrong value is named.  Fields that have their default count as not given.
+A constructor takes anything; here ``Quota(ram="64GiB")`` becomes a number, a list becomes a tuple, a mapping becomes
+the declared dataclass, and every wrong value is reported. Fields that have their default count as not given.
 """
 
 from __future__ import annotations
@@ -30,54 +30,56 @@ WRITTEN_AS_TEXT = (
     ipaddress.IPv4Network,
     ipaddress.IPv6Network,
 )
-LOAD = "read a file by load_spec(path)"
+LOAD = "read a file with load_spec(path)"
 
 
 def spec_from(wanted: object, name: str | None = None) -> Spec:
-    """Return the spec that the caller of a verb means: a Spec, or any iterable of resources; raises SpecError.
+    """Return the spec for the argument of a verb: a Spec, or any iterable of resources; raises SpecError.
 
-    ``name`` is for resources alone; by default it is that of the one project among them.
+    ``name`` is for resources alone; default: the name of the only project among them.
     """
     if isinstance(wanted, Spec):
         if name is not None and name != wanted.name:
-            what = f"name={name!r} was given with a spec whose name is {wanted.name!r}"
-            raise SpecError([Mistake("name", what, "leave name out")])
-        return wanted if wanted.checked else _checked(wanted)
+            what = f"name={name!r} differs from the name of the spec, {wanted.name!r}"
+            raise SpecError([Mistake("name", what, "remove the argument name")])
+        return wanted if wanted.checked else _normalised(wanted)
     resources = _listed(wanted)
-    unnamed = _checked(Spec("", tuple(resources)))
+    unnamed = _normalised(Spec("", tuple(resources)))
     return Spec(_name(unnamed.resources, name), unnamed.resources, warnings=unnamed.warnings, checked=True)
 
 
 def _listed(wanted: object) -> Sequence[Any]:
-    """Return the items of what was given in place of a spec."""
+    """Return the items of an argument that is not a spec."""
     if isinstance(wanted, str | bytes | PurePath):
         raise SpecError([Mistake("spec", f"{wanted!r} is a {type(wanted).__name__}, not a spec", LOAD)])
     if isinstance(wanted, Resource):
-        raise SpecError([Mistake("spec", f"{_label(wanted)} is one resource, not a list", "write it in brackets")])
+        raise SpecError([Mistake("spec", f"{_label(wanted)} is one resource, not a list", "put it into a list")])
     if isinstance(wanted, Mapping) or not isinstance(wanted, Iterable):
         what = f"a {type(wanted).__name__} is neither a Spec nor a list of resources"
-        raise SpecError([Mistake("spec", what, f"list resources such as Network(name='net'), or {LOAD}")])
+        raise SpecError([Mistake("spec", what, f"pass a list of resources such as Network(name='net'), or {LOAD}")])
     return tuple(wanted)
 
 
 def _name(resources: Sequence[Resource], name: str | None) -> str:
-    """Return the name of a spec that is only a list: it must stay the same when the list grows or is sorted anew."""
+    """Return the name of a spec that is only a list: it must stay the same if the list grows or is reordered."""
     if name is not None:
         if not isinstance(name, str) or not 1 <= len(name) <= 255:
-            raise SpecError([Mistake("name", f"{name!r} is not a text of 1 to 255 characters", "correct it")])
+            raise SpecError([Mistake("name", f"{name!r} is not a string of 1 to 255 characters", "correct the name")])
         return name
     projects = {each.name for each in resources if each.kind == "project"}
     if len(projects) == 1:
         return projects.pop()
     if not resources:
         return "nothing"
-    what = "a list needs a name, by which what it creates is known again, unless exactly one Project is in it"
-    remedy = f'add name="my-cluster"; earlier versions took that of the first resource: name="{resources[0].name}"'
+    what = "the list has no name, which the ownership tags need, and does not contain exactly one Project"
+    remedy = (
+        f'pass name="my-cluster" (earlier versions used the name of the first resource: name="{resources[0].name}")'
+    )
     raise SpecError([Mistake("name", what, remedy)])
 
 
-def _checked(spec: Spec) -> Spec:
-    """Return the spec with every value in its one form; raises SpecError that lists every mistake."""
+def _normalised(spec: Spec) -> Spec:
+    """Return the spec with every value normalised; raises SpecError that lists all errors."""
     from openstack_prep.kinds import KINDS
 
     mistakes: list[Mistake] = []
@@ -88,12 +90,22 @@ def _checked(spec: Spec) -> Spec:
         kind = KINDS.get(getattr(type(given), "kind", ""))
         if not isinstance(given, Resource):
             what = f"{type(given).__name__ if not isinstance(given, type) else given.__name__} is not a resource"
-            remedy = "make one of it, such as Network(name='net')" if isinstance(given, type) else "take it out"
+            remedy = (
+                "create an instance such as Network(name='net')"
+                if isinstance(given, type)
+                else "remove it from the list"
+            )
             mistakes.append(Mistake(label, what, remedy))
         elif not given.declarable:
-            mistakes.append(Mistake(label, "can only be referred to", "take it out of the list; name it where needed"))
+            mistakes.append(
+                Mistake(
+                    label,
+                    "is a kind that other resources only refer to",
+                    "remove it from the list, and refer to it by name where needed",
+                )
+            )
         elif type(given) is not kind:
-            resources.append(given)  # a kind of the caller's own, which no declaration describes
+            resources.append(given)  # a kind of the caller, which no declaration describes
         else:
             try:
                 resources.append(_read(given, label, warnings))
@@ -107,7 +119,7 @@ def _checked(spec: Spec) -> Spec:
 def _label(resource: Resource) -> str:
     try:
         return f"{resource.kind}/{resource.name}"
-    except (TypeError, AttributeError):  # the name is made of a field that holds something else
+    except (TypeError, AttributeError):  # the name is computed from a field with a wrong type
         return resource.kind
 
 
@@ -123,7 +135,7 @@ def _read(given: Resource, label: str, warnings: list[str]) -> Resource:
     plain = _Plain(label)
     text = json.dumps(plain.of(given, ()))
     kind: object = type(given)
-    context = {"base": Path.cwd(), "warn": lambda said: warnings.append(f"{label}: {said}"), "given": plain.take}
+    context = {"base": Path.cwd(), "warn": lambda text: warnings.append(f"{label}: {text}"), "given": plain.take}
     found: list[Mistake] = []
     try:
         read: Resource = _adapter(kind).validate_json(text, context=context)
@@ -138,7 +150,7 @@ def _read(given: Resource, label: str, warnings: list[str]) -> Resource:
 
 @dataclass(frozen=True)
 class _Made:
-    """Stands for a document: all parts of a resource stand at the resource."""
+    """Represents a document: all parts of a resource have the place of the resource."""
 
     label: str
 
@@ -158,7 +170,7 @@ def _adapter(kind: Any) -> Any:
 
 @cache
 def _section(kind: Any) -> tuple[str | int, ...]:
-    """Return where a spec declares such resources, for the keys that are known there."""
+    """Return where a spec declares such resources, for the keys that are allowed there."""
     for section in fields(Sections):
         words = str(section.type).replace("[", " ").replace(",", " ").replace(".", " ").split()
         if kind.__name__ in words:
@@ -168,10 +180,10 @@ def _section(kind: Any) -> tuple[str | int, ...]:
 
 @dataclass
 class _Plain:
-    """Turns what Python values say into what YAML would say.
+    """Converts Python values to their YAML equivalent.
 
-    Secrets never become text: ``take`` gives each back for its token, and those that no field of secrets took are
-    ``left``.  What YAML cannot say is among the ``mistakes``.
+    Secrets never become text: ``take`` returns each for its token, and ``left`` are those that no secret field has
+    taken. Values that YAML cannot express are among the ``mistakes``.
     """
 
     label: str
@@ -180,7 +192,7 @@ class _Plain:
     taken: set[str] = field(default_factory=set)
 
     def take(self, token: object) -> Secret | None:
-        """Return the secret that a token stands for; None when it is no token."""
+        """Return the secret that a token stands for; None if the text is not a token."""
         if not isinstance(token, dict) or list(token) != ["token"] or token["token"] not in self.secrets:
             return None
         self.taken.add(token["token"])
@@ -189,7 +201,7 @@ class _Plain:
     @property
     def left(self) -> list[Mistake]:
         places = [place for token, (place, _) in self.secrets.items() if token not in self.taken]
-        return [Mistake(f"{self.label}: {place}", "is a Secret", "write the plain value there") for place in places]
+        return [Mistake(f"{self.label}: {place}", "is a Secret", "use the plain value") for place in places]
 
     def of(self, value: Any, where: tuple[str | int, ...]) -> Any:
         if value is None or isinstance(value, bool | int | float):
@@ -201,7 +213,7 @@ class _Plain:
             self.secrets[token] = (_dotted(where), value)
             return {"token": token}
         if is_dataclass(value) and not isinstance(value, type):
-            return {each.name: self.of(getattr(value, each.name), (*where, each.name)) for each in _given(value)}
+            return {each.name: self.of(getattr(value, each.name), (*where, each.name)) for each in _set_fields(value)}
         if isinstance(value, Mapping):
             return dict(self._pairs(value, where))
         if isinstance(value, WRITTEN_AS_TEXT):
@@ -210,28 +222,28 @@ class _Plain:
             value = sorted(value, key=str)
         if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
             return [self.of(each, (*where, index)) for index, each in enumerate(value)]
-        return self._refuse(where, f"a {type(value).__name__} has no meaning there")
+        return self._refuse(where, f"a value of type {type(value).__name__} is not allowed")
 
     def _pairs(self, value: Mapping[object, object], where: tuple[str | int, ...]) -> Iterable[tuple[str, object]]:
         for key, each in value.items():
-            if isinstance(key, str | int):  # as YAML's 1: x
+            if isinstance(key, str | int):  # like YAML's 1: x
                 yield str(self._text(str(key), where)), self.of(each, (*where, str(key)))
             else:
-                self._refuse(where, f"a key of type {type(key).__name__} has no meaning there")
+                self._refuse(where, f"a key of type {type(key).__name__} is not allowed")
 
     def _text(self, value: str, where: tuple[str | int, ...]) -> Any:
         try:
             value.encode()
-        except UnicodeEncodeError:  # half a surrogate pair is no character
-            return self._refuse(where, f"{value!a} holds what is not a character")
+        except UnicodeEncodeError:  # half a surrogate pair is not a character
+            return self._refuse(where, f"{value!a} contains an invalid character")
         return str(value)
 
     def _refuse(self, where: tuple[str | int, ...], what: str) -> None:
-        self.mistakes.append(Mistake(f"{self.label}: {_dotted(where)}", what, "write what YAML can say"))
+        self.mistakes.append(Mistake(f"{self.label}: {_dotted(where)}", what, "use a value that YAML can express"))
 
 
-def _given(made: Any) -> list[Field[Any]]:
-    """Return the fields of a dataclass that do not have their default."""
+def _set_fields(made: Any) -> list[Field[Any]]:
+    """Return the fields of a dataclass that differ from their default."""
     found = []
     for each in fields(made):
         default = each.default if each.default_factory is MISSING else each.default_factory()

@@ -1,4 +1,4 @@
-"""From the resources of a spec as declared to those of a plan."""
+"""From the declared resources of a spec to the resources of a plan."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from openstack_prep.spec.loading import Spec
 
 
 def resolve_spec(spec: Spec, cloud: Cloud, *, for_apply: bool) -> Spec:
-    """Return the spec with all its resources resolved; raises SpecError with every contradiction.
+    """Return the spec with all its resources resolved; raises SpecError with all contradictions.
 
-    Only resources that are chosen read what an apply needs.  What could not be read stands in ``unread``.
+    Only selected resources read what an apply needs. ``unread`` lists what could not be read.
     """
     context = Context(resources=spec.resources, cloud=cloud)
     resources: list[Resource] = []

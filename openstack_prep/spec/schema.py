@@ -39,7 +39,7 @@ def schema() -> Values:
 def _docstrings() -> dict[tuple[str, str], dict[str, str]]:
     """Return the docstrings of fields by module and class.
 
-    pydantic can read them too, but parses a module anew for each class, and passes over base classes.
+    pydantic can read them too, but parses a module again for each class, and ignores base classes.
     """
     places = ("openstack_prep.resources.", "openstack_prep.openshift.", "openstack_prep.kubernetes.")
     modules = {

@@ -1,4 +1,4 @@
-"""What may stand in a spec: one declaration for reading, for the schema and for docs/spec.md."""
+"""The sections of a spec: one declaration for reading, for the schema and for docs/spec.md."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ from openstack_prep.core.model import Resource
 
 @dataclass(frozen=True, kw_only=True)
 class Clouds:
-    """Which entries of clouds.yaml to work with."""
+    """Entries of clouds.yaml to use."""
 
     admin: Name | None = None
-    """Entry for an administrator's work; --os-cloud is stronger, OS_CLOUD weaker."""
+    """Entry for an administrator's work; --os-cloud overrides it, and it overrides OS_CLOUD."""
     tenant: Name | None = None
-    """Entry scoped to the project, for the project's own work; default: the user the spec makes."""
+    """Entry scoped to the project, for the project's own work; default: the user that the spec declares."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sections:
-    """What stands in a spec, in the order in which it is reported."""
+    """The sections of a spec, in the order of reports."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = Resource.__pydantic_config__ | {"title": "openstack_prep spec"}
 
     name: Name
-    """Name of the cluster. Ownership tags hold it, so keep it. To rename a spec, destroy it by the old name first."""
+    """Name of the cluster. Ownership tags contain it, so keep it. To rename a spec, first destroy it by its old name.
+    """
     clouds: Clouds = Clouds()
-    """Which entries of clouds.yaml to work with."""
+    """Entries of clouds.yaml to use."""
     project: kinds.Project | None = None
-    """The project; without it everything is made in the one that the cloud entry is scoped to."""
+    """The project; default: the project that the cloud entry is scoped to."""
     users: tuple[kinds.User, ...] = ()
     """Users; the first with a password and a role in the project does the project's own work."""
     role_assignments: tuple[kinds.RoleAssignment, ...] = ()
-    """Who may do what where."""
+    """Role assignments."""
     quota: kinds.Quota | None = None
-    """Limits of the project."""
+    """Quotas of the project."""
     flavors: tuple[kinds.Flavor, ...] = ()
     """Sizes of servers."""
     images: tuple[kinds.Image, ...] = ()
@@ -59,23 +60,24 @@ class Sections:
     floating_ips: tuple[kinds.FloatingIP, ...] = ()
     """Floating IPs."""
     floating_ip_attachments: tuple[kinds.FloatingIPAttachment, ...] = ()
-    """Floating IPs on ports that exist already."""
+    """Floating IPs on existing ports."""
     address_pools: tuple[kinds.AddressPool, ...] = ()
-    """Addresses that are kept free of servers, for load balancers of clusters."""
+    """Addresses that are reserved for load balancers of clusters."""
     address_pairs: tuple[kinds.AddressPairs, ...] = ()
     """Addresses that ports may use besides their own."""
     stacks: tuple[kinds.Stack, ...] = ()
-    """Stacks of Heat's."""
+    """Heat stacks."""
     cluster_networks: kinds.ClusterNetworks | None = None
-    """Where networks of pods and Services are drawn from, so that no two clusters have the same."""
+    """Networks from which the networks of pods and Services are allocated, so that those of two clusters never overlap.
+    """
     rke_clusters: tuple[kinds.RkeCluster, ...] = ()
     """RKE and RKE2 clusters on the nodes of stacks."""
     object_store: kinds.ObjectStore | None = None
     """The project's account in the object store."""
     application_credentials: tuple[kinds.ApplicationCredential, ...] = ()
-    """Application credentials, each with the clouds.yaml entry that keeps its secret."""
+    """Application credentials, each with the clouds.yaml entry that stores its secret."""
     clouds_yaml: tuple[kinds.CloudsEntry, ...] = ()
-    """Entries to write into clouds.yaml files."""
+    """Entries to write to clouds.yaml files."""
     env_file: kinds.EnvFile | None = None
     """A file of shell variables to write."""
     install_config: kinds.InstallConfig | None = None
@@ -93,7 +95,7 @@ class Sections:
 
 
 class Section(NamedTuple):
-    """Where resources of a kind stand in a spec: alone, or many as a list."""
+    """The place of resources of a kind in a spec: a single resource, or a list."""
 
     name: str
     many: bool
@@ -110,30 +112,30 @@ def _by_kind() -> dict[type[Resource], Section]:
 
 
 def section_of(kind: type[Resource]) -> Section:
-    """Return the section for resources of a kind; raises KeyError when no spec declares such."""
+    """Return the section for resources of a kind; raises KeyError if no spec can declare them."""
     return _by_kind()[kind]
 
 
 @cache
 def adapter() -> Any:
-    """Return what pydantic makes of all sections, for the schema."""
+    """Return pydantic's adapter of all sections, for the schema."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(Sections)
 
 
 def read(text: str, given: Collection[str], context: Mapping[str, object]) -> Sections:
-    """Return the sections that a JSON text holds; ``given`` are their names.  Raises pydantic's ValidationError."""
+    """Return the sections in a JSON text; ``given`` are their names. Raises pydantic's ValidationError."""
     names = tuple(each.name for each in fields(Sections) if each.name in given or each.name == "name")
     return Sections(**vars(_adapter_of(names).validate_json(text, context=context)))
 
 
 @lru_cache(maxsize=16)
 def _adapter_of(names: Sequence[str]) -> Any:
-    """Return what pydantic makes of some sections; for all of them it takes three times as long."""
+    """Return pydantic's adapter of some sections; for all of them it takes three times as long."""
     from pydantic import TypeAdapter
 
     chosen = [(each.name, each.type) for each in fields(Sections) if each.name in names]
-    # pydantic looks the types up in the module, and has the settings from the class
+    # pydantic looks the types up in the module, and takes the settings from the class
     namespace = {"__module__": __name__, "__pydantic_config__": Sections.__pydantic_config__}
     return TypeAdapter(make_dataclass(Sections.__name__, chosen, namespace=namespace, kw_only=True))

@@ -1,1 +1,1 @@
-"""What can be done with a spec: plan, apply, destroy, scan, audit, export, keep a plan."""
+"""The operations on a spec: plan, apply, destroy, scan, audit, export, save a plan."""

@@ -1,4 +1,4 @@
-"""The verbs: plan, apply, destroy, show; a few lines each."""
+"""The verbs plan, apply, destroy and show; a few lines each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from openstack_prep.spec.resolving import resolve_spec
 from openstack_prep.verbs import exclusive, scan
 from openstack_prep.verbs.live_plan import LivePlan
 
-FRESH = 10.0  # seconds for which a plan is taken to be still true
+FRESH = 10.0  # seconds for which a plan counts as up to date
 
 Wanted = Spec | Iterable[Resource]
 Progress = Callable[[Key, int, int | None, int | None], None]
@@ -47,12 +47,12 @@ def plan(
 ) -> LivePlan:
     """Return what apply would do; nothing is changed.
 
-    ``wanted`` is a spec or a list of resources, which may hold whatever YAML may: ``Quota(ram="64GiB")``.
-    ``name`` is the name of the spec that a list stands for: the ownership tag of what apply creates holds it.
-    By default it is that of the list's one project.  ``plan.refusals`` lists all that forbids it.  What is
-    managed by a whole spec (one read from a file, or any with ``prune``) and no longer declared stands in
-    ``plan.undeclared``; with ``prune`` it is deleted by further steps.
-    Raises CloudError when the cloud cannot be read, SpecError with every wrong value and contradiction.
+    ``wanted`` is a spec or a list of resources, whose fields may be written as in YAML: ``Quota(ram="64GiB")``.
+    ``name`` is the name of the spec for a list: the ownership tags of created resources contain it. Default: the name
+    of the only project in the list. ``plan.refusals`` lists all reasons why it may not be carried out.
+    ``plan.undeclared`` lists what a whole spec (one read from a file, or any with ``prune``) manages and no longer
+    declares; with ``prune`` further steps delete these resources. Raises CloudError if the cloud cannot be read,
+    SpecError with every wrong value and contradiction.
     """
     spec, site = open_site(cloud, wanted, jobs, progress, name=name, for_apply=True)
     seen = exclusive.look(site, spec.name, spec.resources)
@@ -69,8 +69,8 @@ def plan(
         )
         if standing is not None:
             unchosen = [each for each in spec.resources if not spec.is_chosen(each)]
-            there = observed | (observing.observe(site, unchosen, jobs=jobs) if unchosen else {})
-            left = scan.undeclared(site, standing.result(), spec.resources, there, jobs=jobs)
+            all_observed = observed | (observing.observe(site, unchosen, jobs=jobs) if unchosen else {})
+            left = scan.undeclared(site, standing.result(), spec.resources, all_observed, jobs=jobs)
             made = planner.plan_removals(made, left, prune=prune)
             refused = observing.examine_deletes(site, made, jobs=jobs)
             made = replace(made, refusals=(*made.refusals, *refused))
@@ -115,14 +115,14 @@ def apply(
     lock_timeout: float = LOCK_TIMEOUT,
     agreed: bool | None = None,
 ) -> Report:
-    """Carry out a plan, or plan and carry out; the report says how each step went.
+    """Carry out a plan, or plan and carry out; the report contains the outcome of each step.
 
-    One run at a time works on a spec: another one is waited for, ``lock_timeout`` seconds at most, then LeaseHeld
-    is raised.  A plan that has become old, or was carried out before, or since which somebody else was at work, is
-    made again first; if it differs, PlanRefused is raised before anything is changed, unless ``agreed`` is false:
-    then the new plan counts.  Default: a given plan was agreed to.  Raises PlanRefused for a plan with refusals.
-    ``allow_replace`` and ``adopt`` are for what is planned here; a plan brings the consent that it was made with.
-    The run replaces, adopts and takes away only what the plan shows; whatever turns up later fails its step.
+    Only one run at a time works on a spec: apply waits for another run, at most ``lock_timeout`` seconds, then
+    LeaseHeld is raised. A plan that is too old, was carried out before, or since which somebody else was at work, is
+    first created again; if it differs, PlanRefused is raised before anything is changed, unless ``agreed`` is false:
+    then the new plan is used. Default: a given plan was agreed to. Raises PlanRefused for a plan with refusals.
+    ``allow_replace`` and ``adopt`` apply to the plan that this call creates; a given plan keeps its own permissions.
+    The run replaces, adopts and deletes only what the plan shows; any other such change fails its step.
     """
     agreed = isinstance(wanted, LivePlan) if agreed is None else agreed
     if not isinstance(wanted, LivePlan):
@@ -137,7 +137,13 @@ def apply(
             progress=progress,
         )
     elif name not in (None, wanted.spec):
-        raise SpecError([Mistake("name", f"{name!r} is not that of the plan, {wanted.spec!r}", "leave name out")])
+        raise SpecError(
+            [
+                Mistake(
+                    "name", f"{name!r} differs from the name of the plan, {wanted.spec!r}", "remove the argument name"
+                )
+            ]
+        )
     _refuse_no_cloud(cloud)
     if agreed:
         wanted.raise_for_refusals()
@@ -153,7 +159,7 @@ def apply(
 
 
 def _is_current(made: LivePlan) -> bool:
-    return made.age <= FRESH and not made.site.spent
+    return made.age <= FRESH and not made.site.carried_out
 
 
 def look_for_lease(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Sight:
@@ -172,17 +178,17 @@ def destroy(
     tell: Callable[[Event], None] = silent,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Report:
-    """Take back what carries our mark, dependents first; what others made stays.  One run at a time, as for apply."""
+    """Delete what the spec manages, dependents first; everything else is kept. One run at a time, as for apply."""
     agreed = isinstance(wanted, LivePlan)
     if not isinstance(wanted, LivePlan):
         wanted = plan_destroy(cloud, wanted, name=name, jobs=jobs)
     elif wanted.purpose != "destroy":
-        raise SpecError([Mistake("plan", "is one to apply", "make one by plan_destroy")])
+        raise SpecError([Mistake("plan", "is a plan for apply, not for destroy", "create it with plan_destroy()")])
     return apply(cloud, wanted, name=name, jobs=jobs, tell=tell, lock_timeout=lock_timeout, agreed=agreed)
 
 
 def show(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = JOBS) -> dict[Key, Observed | None]:
-    """Return what exists of a spec, by key; None where there is nothing yet."""
+    """Return the existing resources of a spec, by key; None for missing ones."""
     spec, site = open_site(cloud, wanted, jobs, name=name)
     with cloud.reading(ADMINISTRATOR):
         observed = observing.observe(site, spec.resources, jobs=jobs)
@@ -190,13 +196,13 @@ def show(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = J
 
 
 def _made_again(cloud: Cloud, old: LivePlan, jobs: int, progress: Progress, *, agreed: bool, prune: bool) -> LivePlan:
-    """Return the plan as it would be now, with its consent; raises PlanRefused when that is not what was agreed to."""
+    """Return the plan created again with its permissions; raises PlanRefused if it differs from what was agreed to."""
     new = _anew(cloud, old, jobs, progress, prune=prune)
     if not agreed:
         return new
     new.raise_for_refusals()
     moved = differences(old.data(), new.data())
-    refusals = [Mistake(key, "has changed since the plan was made", "plan again") for key in moved]
+    refusals = [Mistake(key, "has changed since the plan was created", "plan again") for key in moved]
     refusals = refusals or consent.beyond_plan(old, new)
     if refusals:
         raise PlanRefused(refusals)
@@ -223,21 +229,21 @@ def open_site(
     name: str | None = None,
     for_apply: bool = False,
 ) -> tuple[Spec, Site]:
-    """Return a spec with its resources resolved, and the site that they are looked at in.
+    """Return a spec with its resources resolved, and the site in which they are read.
 
-    Raises SpecError, and ConfigError for what is no cloud.
+    Raises SpecError, and ConfigError if the argument is not a cloud.
     """
     _refuse_no_cloud(cloud)
     if isinstance(wanted, LivePlan):
-        raise SpecError([Mistake("spec", "is a plan already", "give that to apply or destroy")])
+        raise SpecError([Mistake("spec", "is already a plan", "pass it to apply() or destroy()")])
     spec = spec_from(wanted, name)
     tenant = connect(spec.clouds.tenant).allow_parallel(jobs) if spec.clouds.tenant else None
-    cloud.allow_parallel(jobs).authenticate()  # before all else: a wrong password has one clear error
+    cloud.allow_parallel(jobs).authenticate()  # before anything else: a wrong password then has one clear error
     spec = resolve_spec(spec, cloud, for_apply=for_apply)
     mark, homes = Mark(spec.name), scan.homes_of(spec.resources)
     project = next((each for each in spec.resources if isinstance(each, Project) and not spec.is_chosen(each)), None)
     if project and tenant is None and project.name == cloud.project_name and project.domain in cloud.domains:
-        # who works in the project that others look after needs neither its users nor a look for it
+        # the connection is already scoped to this unmanaged project: no lookup, no tenant login
         site = Site(cloud, mark, tenant=cloud, homes=homes, progress=progress)
         site.known[project.key] = Observed(id=cloud.project_id)
         return spec, site
@@ -246,14 +252,14 @@ def open_site(
 
 
 def _refuse_no_cloud(cloud: object) -> None:
-    """Refuse what is given in place of a cloud, before anything is asked of it."""
+    """Refuse an argument that is not a cloud, before any request is sent."""
     if not isinstance(cloud, Cloud):
         remedy = f"connect({cloud!r})" if isinstance(cloud, str) else "connect(), or connect(connection=...)"
-        raise ConfigError(f"the first argument is a {type(cloud).__name__}, not a Cloud; give {remedy}")
+        raise ConfigError(f"the first argument is a {type(cloud).__name__}, not a Cloud; pass {remedy}")
 
 
 def _actors(resources: Sequence[Resource]) -> dict[Key | None, Actor]:
-    """Return by project the first user whose password the spec knows and who has a role there."""
+    """Return, by project, the first user whose password the spec knows and who has a role there."""
     users = {each.key: each for each in resources if isinstance(each, User) and each.password is not None}
     assignments = [each for each in resources if isinstance(each, RoleAssignment) and each.gives_access]
     actors: dict[Key | None, Actor] = {}

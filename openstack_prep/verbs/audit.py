@@ -1,5 +1,6 @@
-"""What stands in the projects of a spec although nobody declared it: drift that a plan, which looks at declared
-fields alone, does not show.
+"""Undeclared resources in the projects of a spec: drift that a plan does not show.
+
+A plan compares declared fields alone.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from openstack_prep.spec import Spec
 from openstack_prep.verbs import api, scan
 
 CLOUD_WIDE = ("flavor", "user")
-"""Kinds that others rightly have beside the spec's own: users show by their roles."""
+"""Kinds that others legitimately create besides the spec: users show by their roles."""
 
 
 class Code(StrEnum):
@@ -56,7 +57,7 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Drift:
-    """One thing in the cloud that the spec does not account for."""
+    """One resource in the cloud that the spec does not account for."""
 
     resource: str
     code: Code
@@ -70,13 +71,13 @@ class Drift:
 
 
 def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> list[Drift]:
-    """Return all that stands in the spec's projects and is not as declared, not declared, or managed by nobody.
+    """Return everything in the spec's projects that differs from the spec, is undeclared, or is managed by nobody.
 
-    Nothing is changed.  What no kind describes (servers, volumes) is not looked at.  Raises SpecError, CloudError;
-    PlanRefused when another run changes what is read meanwhile.
+    Nothing is changed. Resources that no kind describes (servers, volumes) are ignored. Raises SpecError, CloudError;
+    PlanRefused if another run changes the resources at the same time.
     """
     plan = api.plan(cloud, wanted, jobs=jobs)
-    if not plan.steps:  # nothing could be compared
+    if not plan.steps:  # the values could not be compared
         plan.raise_for_refusals()
     assert plan.site is not None
     assert plan.wanted is not None
@@ -100,9 +101,9 @@ def _of_plan(plan: Plan) -> Iterator[Drift]:
         what = f"plan: {step.action}" + (f": {details}" if details else "")
         yield Drift(resource=str(step), code=Code.CHANGED, what=what)
     for step in plan.undeclared:
-        # an assignment carries no ownership tag of its own: it may have been given by hand
+        # an assignment has no ownership tag: it may have been created manually
         may_be_foreign = isinstance(step.resource, RoleAssignment) and step.reason == UNDECLARED
-        what = "is declared by no spec" if may_be_foreign else step.reason
+        what = "is not declared by any spec" if may_be_foreign else step.reason
         yield Drift(resource=str(step), code=Code.UNDECLARED, what=what)
     for step in plan:
         if step.observed is not None and step.observed.values.get("enabled") is False and step not in plan.pending:
@@ -110,13 +111,13 @@ def _of_plan(plan: Plan) -> Iterator[Drift]:
 
 
 def _untagged(plan: Plan) -> Iterator[Drift]:
-    """Yield what the spec declares and no spec manages: somebody edited its description, or it never had the tag."""
+    """Yield declared resources that no spec manages: somebody edited the description, or the tag never existed."""
     for step in plan:
         found, resource = step.observed, step.resource
         if found is None or found.ours or found.managed_by or not isinstance(resource, Adoptable) or resource.adopt:
             continue
-        remedy = "adopt: permanently puts it back, adopt: true accepts that the spec does not manage it"
-        yield Drift(resource=str(step), code=Code.UNTAGGED, what=f"is declared and carries no ownership tag; {remedy}")
+        remedy = "adopt: permanently restores the tag, adopt: true accepts that the spec does not manage it"
+        yield Drift(resource=str(step), code=Code.UNTAGGED, what=f"is declared, but has no ownership tag; {remedy}")
 
 
 def _unmanaged(
@@ -129,7 +130,7 @@ def _unmanaged(
         if resource.kind in (*CLOUD_WIDE, SecurityGroupRules.kind) or not scan.is_new(resource, found, ids):
             continue
         if resource.key.kind == SecurityGroup.kind and resource.name == "default":
-            continue  # Neutron makes it; its rules are looked at
+            continue  # Neutron creates this group; its rules are compared
         yield Drift(resource=names[resource.key], code=Code.UNMANAGED, what=f"{found.id} {_whose(site, found)}")
 
 
@@ -137,17 +138,17 @@ def _whose(site: Site, found: Observed) -> str:
     record = found.record
     tags, description = (record.tags, record.description) if isinstance(record, NeutronRecord) else ((), "")
     owner = next(iter(Mark.specs_in(tags)), None) or Mark.spec_in(description) or found.managed_by
-    return f"is managed by the spec {owner}" if owner and owner != site.mark.spec else "is managed by no spec"
+    return f"is managed by the spec {owner}" if owner and owner != site.mark.spec else "is not managed by any spec"
 
 
 def _rules(standing: Sequence[scan.Standing], plan: Plan) -> Iterator[Drift]:
-    """Yield the rules of the spec's groups that it does not declare, those of "default" included.
+    """Yield the undeclared rules of the spec's groups, including the group "default".
 
-    Of groups that no spec manages only those that open it to the world.
+    For groups that no spec manages, only those rules that open them to the world.
     """
-    there = [(step.observed.id, step.resource) for step in plan if step.observed is not None]
-    declared = {group_id: each for group_id, each in there if isinstance(each, SecurityGroupRules)}
-    groups = {group_id for group_id, each in there if isinstance(each, SecurityGroup)}
+    existing = [(step.observed.id, step.resource) for step in plan if step.observed is not None]
+    declared = {group_id: each for group_id, each in existing if isinstance(each, SecurityGroupRules)}
+    groups = {group_id for group_id, each in existing if isinstance(each, SecurityGroup)}
     of_others = {found.id for each, found in standing if isinstance(each, SecurityGroup) and found.managed_by}
     for resource, found in standing:
         if not isinstance(resource, SecurityGroupRules):
@@ -168,18 +169,18 @@ def _rules(standing: Sequence[scan.Standing], plan: Plan) -> Iterator[Drift]:
 
 
 def _access(site: Site, plan: Plan) -> Iterator[Drift]:
-    """Yield the projects that may use an image or a flavor of the spec which does not name them."""
+    """Yield the projects that may use an image or a flavor of the spec and are not declared."""
     for step in plan:
         if step.observed is None or not step.observed.ours:
             continue
         with contextlib.suppress(NotAllowed):
             for project_id in sorted(_users(site, step.resource, step.observed)):
-                what = f"project {project_name(site, project_id)} may use it, which is not declared"
+                what = f"project {project_name(site, project_id)} may use it, but is not declared"
                 yield Drift(resource=str(step), code=Code.ACCESS, what=what)
 
 
 def _users(site: Site, resource: Resource, found: Observed) -> set[str]:
-    """Return the ids of the projects that somebody else gave access to an image or a flavor."""
+    """Return the ids of the projects to which somebody else gave access to an image or a flavor."""
     if isinstance(resource, Image):
         listed = glance.owned(site, str(site.find_project_id(resource.owner)))
         given = set().union(*(image_members.answers(site, image) for image in listed if image.id == found.id))
@@ -195,11 +196,11 @@ def _words(rule: SecurityGroupRule) -> str:
 
 
 def _pairs(site: Site, homes: Iterable[Project | None]) -> Iterator[Drift]:
-    """Yield the ports that allow addresses which no spec has recorded there."""
+    """Yield the ports that allow addresses which no spec has recorded on them."""
     for home in homes:
         for port in ports_of(site, site.find_project_id(home)):
             recorded = {tag.partition("~")[2].replace("_", "/") for tag in port.tags if Mark.is_tag(tag)}
             allowed = {str(block(pair.ip_address)) for pair in port.allowed_address_pairs}
             for address in sorted(allowed - recorded):
-                what = f"allows the address {address}, which no spec has put there"
+                what = f"allows the address {address}, which no spec has added"
                 yield Drift(resource=f"port/{port.name or port.id}", code=Code.PAIRS, what=what)

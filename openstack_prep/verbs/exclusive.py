@@ -1,4 +1,4 @@
-"""Carrying a plan out while nobody else works on the same spec: under its lease, judged again when need be."""
+"""Carry out a plan while no other run works on the same spec: under its lease, planned again if necessary."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from openstack_prep.verbs.live_plan import LivePlan
 
 
 def look(site: Site, spec: str, resources: Sequence[Resource]) -> lease.Sight:
-    """Return who is at work on a spec, to be asked before anything else is read for a plan."""
+    """Return who is at work on a spec, to be called before anything else is read for a plan."""
     home, declared = _home(resources)
     return lease.look(site, spec, home, declared=declared)
 
 
 def attempt(site: Site, seen: lease.Sight, purpose: str, make: Callable[[], Plan]) -> Plan:
-    """Return a plan, refused when another run changes what is read for it: things go between two requests."""
+    """Return a plan, refused if another run changes resources while they are read, such as between two requests."""
     try:
         return make()
     except (CloudError, PlanRefused) as error:
         if not lease.is_outdated(site, seen):
             raise
         what = f"cannot be planned while another run works on it: {error}"
-        refusal = Mistake(f"spec {seen.spec}", what, "plan again when that run has ended")
+        refusal = Mistake(f"spec {seen.spec}", what, "plan again after that run has ended")
         return Plan(spec=seen.spec, purpose=purpose, steps=(), refusals=(refusal,))
 
 
 def _home(resources: Sequence[Resource]) -> tuple[Project | None, bool]:
-    """Return the project in which the lease lies, None for the connection's own, and whether it is declared."""
+    """Return the project of the lease, None for the connection's own, and whether the spec declares it."""
     projects = (each for each in resources if isinstance(each, Project))
     declared = next(projects, None)
     if declared is not None:
@@ -51,12 +51,12 @@ def carry_out(
     run: Callable[[LivePlan], Report],
     timeout: float,
 ) -> Report:
-    """Run a plan under the lease of its spec; a plan that has nothing to do needs none.
+    """Run a plan under the lease of its spec; a plan without steps needs no lease.
 
-    ``current`` says whether a plan is young enough, ``again`` makes it anew, or raises PlanRefused.  When somebody
-    else may have worked on the spec since the plan was made, it is made again under the lease.  So a plan with
-    refusals is refused only when nobody else was at work while it was made: half of another run's work looks like a
-    mistake.  Raises LeaseHeld, PlanRefused.
+    ``current`` returns whether a plan is young enough, ``again`` creates it again, or raises PlanRefused. If somebody
+    else may have worked on the spec since the plan was created, it is created again under the lease. So a plan with
+    refusals is refused only if no other run was in progress while it was created: the incomplete work of another run
+    looks like an error. Raises LeaseHeld, PlanRefused.
     """
     seen, site = plan.lease, plan.site
 
@@ -70,14 +70,14 @@ def carry_out(
     home = _step_of_home(plan)
     first = None
     if home is not None and home.action is Action.CREATE:
-        # Keystone's unique names are the first compare-and-swap: the lease lies in the project
+        # Keystone's unique names are the first compare-and-swap: the lease is stored in the project
         if plan.refusals or not current(plan):
             return anew()
         first = run(replace(plan, steps=(home,)))
         if first.failed or first.interrupt is not None:
             return _rest_skipped(plan, home, first)
         plan = replace(plan, steps=tuple(_made(step, first) if step is home else step for step in plan))
-    elif not seen.existed:  # a destroy without the project: what is left has unique names
+    elif not seen.existed:  # a destroy without the project: the remaining resources have unique names
         return anew() if lease.is_outdated(site, seen) else _run(plan, run)
     try:
         with lease.held(site, seen, timeout) as held:
@@ -90,8 +90,8 @@ def carry_out(
 
 
 def _run(plan: LivePlan, run: Callable[[LivePlan], Report], held: lease.Held | None = None) -> Report:
-    """Run a plan, after which what was read for it is not true any more."""
-    plan.site.spent = True
+    """Run a plan, which makes the answers that were read for it outdated."""
+    plan.site.carried_out = True
     if held is not None:
         plan.site.check_lease = held.check
     return run(plan)
@@ -103,12 +103,12 @@ def _step_of_home(plan: LivePlan) -> Step | None:
 
 
 def _made(step: Step, report: Report) -> Step:
-    """Return the step of a project that has been made, for the run of all others."""
+    """Return the step of a project that has been created, for the run of all other steps."""
     return replace(step, action=Action.KEEP, observed=report.results[0].observed, changes=())
 
 
 def _home_last(plan: LivePlan) -> LivePlan:
-    """Return the plan with the deletion of the project after all else, for the lease goes with it."""
+    """Return the plan with the deletion of the project after all other steps, because it deletes the lease."""
     home = _step_of_home(plan)
     if home is None or home.action is not Action.DELETE:
         return plan

@@ -1,6 +1,6 @@
-"""What stands in a project, as a spec: planning it changes nothing.
+"""Export the content of a project as a spec whose plan changes nothing.
 
-It holds names instead of ids, and no secret.  What a spec has no words for is listed beside it.
+It contains names instead of ids, and no secrets. Resources that a spec cannot express are listed separately.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from openstack_prep.verbs import scan
 EXPORTED: tuple[type[Resource], ...] = (*(kind for kind in KINDS.values() if kind is not Project), SecurityGroupRules)
 PLACE = ("project", "project_domain")
 CLOUD_WIDE = ("flavor", "user")
-"""Kinds of which only what this spec manages is exported, unless they are asked for by --kind."""
+"""Kinds of which only managed resources are exported, unless --kind selects them."""
 WITHOUT_WORDS = ("servers", "volumes")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """A project as a spec: ``sections`` are plain data, ``unsaid`` what a spec has no words for."""
+    """A project as a spec: ``sections`` are plain data, ``unsaid`` is what a spec cannot express."""
 
     sections: Mapping[str, Any]
     unsaid: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return it as YAML, with comments for what it leaves out."""
-        notes = [f"# left out: {each}" for each in self.unsaid]
+        """Return it as YAML, with comments about resources that are not exported."""
+        notes = [f"# not exported: {each}" for each in self.unsaid]
         return "\n".join([yaml_text.dump(self.sections).rstrip(), *notes]) + "\n"
 
 
@@ -55,10 +55,10 @@ def export(
     tag: str | None = None,
     jobs: int = 8,
 ) -> Export:
-    """Return what stands in a project (default: that of the connection), as a spec that plans to change nothing.
+    """Return the content of a project (default: that of the connection) as a spec whose plan changes nothing.
 
-    ``kinds`` (such as "network") and ``name`` (a pattern such as "web-*") choose some of it; ``tag`` chooses
-    what a spec of that name manages.  Raises NotFound for a project that does not exist, and CloudError.
+    ``kinds`` (such as "network") and ``name`` (a pattern such as "web-*") select some of it; ``tag`` selects what a
+    spec with that name manages. Raises NotFound for a project that does not exist, and CloudError.
     """
     home = project or Project(name=cloud.project_name, domain=_domain_of(cloud))
     site = Site(cloud, Mark(tag or home.name))
@@ -66,16 +66,16 @@ def export(
         is_own = (home.name, home.domain) == (cloud.project_name, _domain_of(cloud))
         found = home.of_connection(site) if is_own else site.look(home)
         if found is None:
-            raise NotFound(f"project {home.name} does not exist in the domain {home.domain}, or cannot be seen")
+            raise NotFound(f"project {home.name} does not exist in domain {home.domain}, or is not visible")
         site = Site(cloud, Mark(tag or _manager(site, found) or home.name))
         site.known[home.key] = found
         unread: list[type[Resource]] = []
         standing = scan.everything(site, [home], EXPORTED, jobs=jobs, leave_out=unread.append)
-        unsaid = tuple(_unread(cloud, unread, frozenset(kinds)))
+        unsaid = tuple(_unreadable_kinds(cloud, unread, frozenset(kinds)))
         as_member = is_own and bool({"user", "role_assignment"} & {kind.kind for kind in unread})
         if as_member:
             unsaid = (f"the project {home.name} itself: user {cloud.user[0]} may not manage it", *unsaid)
-        unsaid += tuple(_without_words(site, found.id)) if not kinds and name == "*" else ()
+        unsaid += tuple(_undeclarable(site, found.id)) if not kinds and name == "*" else ()
     chosen = [each for each in standing if _is_chosen(*each, frozenset(kinds), name, tag)]
     sections: dict[str, Any] = {"name": site.mark.spec}
     if not as_member:  # a spec without a project is one for the project of the connection
@@ -89,16 +89,16 @@ def _domain_of(cloud: Cloud) -> str:
 
 
 def _manager(site: Site, project: Observed) -> str | None:
-    """Return the name of the one spec that manages a project, as its ownership tag says."""
+    """Return the name of the only spec that manages a project, according to its ownership tag."""
     names = Mark.specs_in(project.recorded(ProjectTags).tags)
     return names[0] if len(names) == 1 else None
 
 
-def _unread(cloud: Cloud, unread: Iterable[type[Resource]], kinds: frozenset[str]) -> Iterator[str]:
+def _unreadable_kinds(cloud: Cloud, unread: Iterable[type[Resource]], kinds: frozenset[str]) -> Iterator[str]:
     """Yield which kinds the credentials in use may not read."""
     for kind in unread:
         if not kinds or kind.kind in kinds:
-            yield f"every {kind.kind}: user {cloud.user[0]} may not read them; export as an administrator"
+            yield f"every {kind.kind}: user {cloud.user[0]} may not list them; export as an administrator"
 
 
 def _is_chosen(resource: Resource, found: Observed, kinds: frozenset[str], name: str, tag: str | None) -> bool:
@@ -113,10 +113,9 @@ def _is_chosen(resource: Resource, found: Observed, kinds: frozenset[str], name:
 
 def _project(site: Site, home: Project, found: Observed) -> dict[str, Any]:
     tags = sorted(foreign_tags(site, found.recorded(ProjectTags).tags))
-    said = {"description": found.values["description"] or None, "tags": tags or None}
+    stated = {"description": found.values["description"] or None, "tags": tags or None}
     enabled = None if found.values["enabled"] else False
-    stated = {name: value for name, value in {**said, "enabled": enabled}.items() if value is not None}
-    return _named(home) | stated
+    return _named(home) | {name: value for name, value in {**stated, "enabled": enabled}.items() if value is not None}
 
 
 def _named(home: Project) -> dict[str, Any]:
@@ -124,8 +123,8 @@ def _named(home: Project) -> dict[str, Any]:
     return {"name": home.name} | domain
 
 
-def _without_words(site: Site, project_id: str) -> Iterator[str]:
-    """Yield what lies in a project and no spec declares."""
+def _undeclarable(site: Site, project_id: str) -> Iterator[str]:
+    """Yield resources of the project that no spec can declare."""
     for plural, rows in contents(site, project_id):
         if plural in WITHOUT_WORDS:
             yield from (f"{plural.removesuffix('s')} {row.get('name') or ''} {row['id']}" for row in rows)
@@ -139,50 +138,50 @@ def _assembled(sections: dict[str, Any], chosen: Sequence[scan.Standing], unsaid
     for resource, observed in chosen:
         if isinstance(resource, SecurityGroupRules):
             continue
-        said = _said(resource)
+        spec_fields = _spec_fields(resource)
         if isinstance(resource, SecurityGroup):
             listed = rules[resource.name].rules if resource.name in rules else ()  # of the chosen rules
             own = [_plain(rule) for rule in listed if not is_made_by_neutron(rule, resource.name)]
-            said |= {"rules": own} if own else {}
+            spec_fields |= {"rules": own} if own else {}
             if resource.name == "default" and not own:
                 continue
-        reason = _ambiguity(resource, rules.get(resource.name), twins) or _why_not(resource, said)
+        reason = _ambiguity(resource, rules.get(resource.name), twins) or _obstacle(resource, spec_fields)
         if reason:
             own_id = f" {observed.id}" if resource.key in twins else ""
             left.append(f"{resource.key}{own_id}: {reason}")
             continue
         section = section_of(type(resource))
         if section.many:
-            sections.setdefault(section.name, []).append(said)
+            sections.setdefault(section.name, []).append(spec_fields)
         else:
-            sections[section.name] = said
+            sections[section.name] = spec_fields
     order = [each.name for each in fields(Sections)]
     return Export(sections={name: sections[name] for name in order if name in sections}, unsaid=tuple(left))
 
 
 def _twins(chosen: Iterable[scan.Standing]) -> frozenset[Key]:
-    """Return what several things of the project are called."""
+    """Return the names that several resources of the project share."""
     counts = Counter(resource.key for resource, _ in chosen)
     return frozenset(key for key, number in counts.items() if number > 1)
 
 
 def _ambiguity(resource: Resource, rules: SecurityGroupRules | None, twins: frozenset[Key]) -> str:
-    """Return which name does not tell what is meant, its own or one that it refers to; nothing if all do."""
+    """Return which name is ambiguous: the resource's own, or one that it refers to; empty if all are unique."""
     if resource.key in twins:
-        return "another one of the project has the same name"
+        return "its name is not unique in the project"
     parts = (resource, rules) if isinstance(resource, SecurityGroup) and rules else (resource,)
     wanted = {each.key for part in parts for each in part.references()} & twins
-    return f"it refers to {', '.join(sorted(map(str, wanted)))}, and several have that name" if wanted else ""
+    return f"it refers to {', '.join(sorted(map(str, wanted)))}, whose name is not unique" if wanted else ""
 
 
-def _why_not(resource: Resource, said: dict[str, Any]) -> str:
-    """Return why a spec could not hold a resource; nothing when it can."""
+def _obstacle(resource: Resource, spec_fields: dict[str, Any]) -> str:
+    """Return why a spec cannot contain a resource; empty if it can."""
     if resource.kind == "stack":
-        return f"only Heat keeps its template: openstack stack template show {shlex.quote(resource.name)}"
+        return f"only Heat stores its template: openstack stack template show {shlex.quote(resource.name)}"
     if resource.kind == "application_credential":
-        return "only the file that it was written into holds its secret: declare it with a clouds_yaml of its own"
+        return "only the file that it was written to holds its secret: declare it with its own clouds_yaml"
     section = section_of(type(resource))
-    alone = {"name": "x", section.name: [said] if section.many else said}
+    alone = {"name": "x", section.name: [spec_fields] if section.many else spec_fields}
     try:
         spec_of(alone, "exported", Path())
     except SpecError as error:
@@ -190,8 +189,8 @@ def _why_not(resource: Resource, said: dict[str, Any]) -> str:
     return ""
 
 
-def _said(resource: Resource) -> dict[str, Any]:
-    """Return a resource's fields as a spec would give them, without defaults and the project that it lies in."""
+def _spec_fields(resource: Resource) -> dict[str, Any]:
+    """Return a resource's fields as a spec would declare them, without defaults and without its project."""
     values = {each.name: (getattr(resource, each.name), each.default) for each in fields(resource) if each.init}
     return {
         name: _plain(value)

@@ -1,4 +1,4 @@
-"""A plan together with what it was made from."""
+"""A plan together with its inputs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from openstack_prep.spec import Spec
 
 @dataclass(frozen=True, kw_only=True)
 class LivePlan(Plan):
-    """A plan that can be carried out, and made again.
+    """A plan that can be carried out, and created again.
 
-    ``wanted`` is the spec, ``site`` what was read, ``lease`` who was at work on the spec before that.
-    ``remake`` makes it anew; None: the verbs do.
+    ``wanted`` is the spec, ``site`` holds what was read, ``lease`` is who was at work on the spec before that.
+    ``remake`` creates it again; None: the verbs do.
     """
 
     wanted: Spec = field(repr=False, compare=False)
@@ -42,7 +42,7 @@ class LivePlan(Plan):
 
     @property
     def tenant(self) -> Cloud | None:
-        """The connection that the spec names for the project's own work, if it names one."""
+        """The connection that the spec names for the project's own work, if any."""
         return self.site.find_tenant(None) if self.wanted.clouds.tenant else None
 
     @property

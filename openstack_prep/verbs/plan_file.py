@@ -1,9 +1,9 @@
-"""Plans kept in a file, to be reviewed and applied later, perhaps on another machine.
+"""Plans saved to a file, to be reviewed and applied later, possibly on another machine.
 
-The file holds no secret and no path of this machine.  Its digest shows that it was edited; it is no signature,
-for whoever can replace the file can compute another.  Therefore nothing is done because the file says so:
-the plan is made again, and must come out the same, from the same spec and files, in the same cloud and project.
-The file adds the consent alone, to exactly the replacements that it names.
+The file contains no secret and no path of this machine. Its digest reveals edits; it is not a signature, because
+whoever can replace the file can compute a new digest. Therefore nothing is done because the file says so: the plan is
+created again, and must be the same, from the same spec and files, in the same cloud and project. The file only adds the
+permission for exactly the replacements that it names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from openstack_prep.base.errors import Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.base.private_file import write_private_here
 from openstack_prep.base.yaml_places import Document
-from openstack_prep.core.consent import to_consent
+from openstack_prep.core.consent import refuse_replacements
 from openstack_prep.core.plan import Plan, differences
 from openstack_prep.verbs.spec_files import digest, fingerprints, portable
 from openstack_prep.version import __version__
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
 
 FORMAT = 2
-AGAIN = "make it again with `openstack-prep plan -o`"
+AGAIN = "create it again with `openstack-prep plan -o`"
 MOST_BYTES = 64 * 2**20
 
 _STRICT = {"extra": "forbid", "strict": True}
@@ -39,7 +39,7 @@ _STRICT = {"extra": "forbid", "strict": True}
 
 @dataclass(frozen=True, kw_only=True)
 class SavedSpec:
-    """The spec that a plan was made from; ``path`` is relative to the folder of the plan."""
+    """The spec that a plan was created from; ``path`` is relative to the folder of the plan."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
 
@@ -50,7 +50,7 @@ class SavedSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class SavedCloud:
-    """A connection that a plan was made by: not who acts, but where.  ``entry`` only serves the error message."""
+    """The cloud and project of a plan's connection, not its user; ``entry`` only serves the error message."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
 
@@ -60,7 +60,7 @@ class SavedCloud:
     project_id: str
 
     def differences(self, now: SavedCloud) -> list[str]:
-        """Return in words what makes it another cloud or project."""
+        """Return the differences that make it another cloud or project, as text."""
         pairs = {
             "auth_url": (self.auth_url, now.auth_url),
             "region": (self.region, now.region),
@@ -71,7 +71,7 @@ class SavedCloud:
 
 @dataclass(frozen=True, kw_only=True)
 class SavedStep:
-    """A step as far as it must be known here; the rest of it is compared with what is planned now."""
+    """A step as far as this module needs it; the rest of it is compared with the present plan."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "ignore", "strict": True}
 
@@ -82,7 +82,7 @@ class SavedStep:
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """What a saved plan holds, without its digest."""
+    """The content of a saved plan, without its digest."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
 
@@ -94,17 +94,17 @@ class Content:
     tenant: SavedCloud | None
     files: dict[str, str]
     allow_replace: tuple[str, ...]
-    """Resources that may be deleted and made again, or that an update may take something from."""
+    """Resources that may be replaced, or that may lose something in an update."""
     steps: tuple[SavedStep, ...]
 
 
 def save(path: Path, plan: Plan, spec: Path, read: bytes, cloud: Cloud, tenant: Cloud | None = None) -> None:
-    """Write a plan that has no refusals, and what it was made from; raises PrepError.
+    """Write a plan without refusals, and its inputs; raises PrepError.
 
     ``read`` is the spec as it was before it was loaded; ``tenant`` is the connection of its ``clouds.tenant``.
     """
     if content_of(spec) != read:
-        raise PrepError(f"{spec} was changed while the plan was made; plan again")
+        raise PrepError(f"{spec} was modified while the plan was created; plan again")
     salt, base = secrets.token_bytes(16), spec.resolve().parent
     content = {
         "format": FORMAT,
@@ -114,28 +114,28 @@ def save(path: Path, plan: Plan, spec: Path, read: bytes, cloud: Cloud, tenant: 
         "cloud": asdict(_where(cloud)),
         "tenant": asdict(_where(tenant)) if tenant else None,
         "files": portable(fingerprints(Document(spec).data, base, plan, salt), base),
-        "allow_replace": portable(sorted(_consented(plan)), base),
+        "allow_replace": portable(sorted(_allowed_replacements(plan)), base),
         "steps": portable(plan.data(), base),
     }
     write_private_here(path, json.dumps({**content, "digest": _sum(content)}, indent=1) + "\n")
 
 
 def content_of(spec: Path) -> bytes:
-    """Return a spec's bytes; a plan can only be kept of one that can be read again."""
+    """Return a spec's bytes; a plan can only be saved if its spec can be read again."""
     if spec.exists() and not spec.is_file():
-        raise SpecError([Mistake(str(spec), "is not a regular file", "a saved plan needs one, to compare it later")])
+        raise SpecError([Mistake(str(spec), "is not a regular file", "save the plan from a copy in a regular file")])
     try:
         return spec.read_bytes()
     except OSError:
-        return b""  # load_spec says what is wrong
+        return b""  # load_spec reports what is wrong
 
 
 def _seen_from(path: Path, spec: Path) -> str:
-    """Return a spec's path relative to the plan's folder when one of the two folders holds the other."""
-    here, there = path.resolve().parent, spec.resolve()
-    if here in there.parents or there.parent in here.parents:
-        return os.path.relpath(there, here)
-    return spec.name  # a path by way of a common ancestor would be one of this machine
+    """Return a spec's path relative to the plan's folder if one of the two folders contains the other."""
+    plan_folder, spec_path = path.resolve().parent, spec.resolve()
+    if plan_folder in spec_path.parents or spec_path.parent in plan_folder.parents:
+        return os.path.relpath(spec_path, plan_folder)
+    return spec.name  # a path through a common ancestor would contain directories of this machine
 
 
 def _where(cloud: Cloud) -> SavedCloud:
@@ -143,15 +143,15 @@ def _where(cloud: Cloud) -> SavedCloud:
     return SavedCloud(entry=cloud.name, auth_url=auth_url, region=cloud.region, project_id=cloud.project_id)
 
 
-def _consented(plan: Plan) -> set[str]:
-    """Return the resources, as steps call them, that a plan replaces or takes something from, or may when it runs."""
-    needed, labels = to_consent(plan), {step.key: str(step) for step in plan}
+def _allowed_replacements(plan: Plan) -> set[str]:
+    """Return the resources, in terms of steps, that a plan or its run may replace or take something from."""
+    needed, labels = refuse_replacements(plan), {step.key: str(step) for step in plan}
     found = {labels[key] for each in needed for key in each.keys} | {each.where for each in needed if not each.keys}
     return found | {str(step) for step in plan if plan.allow_replace and step.previewed_later}
 
 
 class SavedPlan:
-    """A plan read back from its file; raises SpecError when it is not one, or was edited."""
+    """A plan that was read from its file; raises SpecError if it is not a plan, or was edited."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -166,40 +166,41 @@ class SavedPlan:
 
     @property
     def adopts(self) -> bool:
-        """Whether the plan changes what is not managed by the spec."""
+        """Whether the plan changes resources that the spec does not manage."""
         return any(step.action == "adopt" for step in self.content.steps)
 
     @property
     def prunes(self) -> bool:
-        """Whether the plan deletes what is no longer in the spec."""
+        """Whether the plan deletes resources that are no longer in the spec."""
         return any(step.action == "delete" and not step.duplicate_of for step in self.content.steps)
 
     def find_spec(self, given: Path | None = None) -> Path:
-        """Return the spec that the plan was made from; raises PlanRefused when there is none of the same content.
+        """Return the spec that the plan was created from; raises PlanRefused if no spec with the same content is found.
 
-        Without one given, it is looked for at its place relative to the plan, then in the working directory.
+        Without an argument, it is searched at its place relative to the plan, then in the working directory.
         """
         saved = self.content.spec
         places = [given] if given else [self.path.parent / saved.path, Path(Path(saved.path).name)]
-        there = [each for each in places if each.is_file()]
-        for each in there:
+        existing = [each for each in places if each.is_file()]
+        for each in existing:
             if digest(each.read_bytes(), self.salt) == saved.content:
                 return each
-        made_from = f"was made from the spec {saved.name} ({saved.path})"
-        if not there:
-            what = f"{made_from}, and {' and '.join(map(str, dict.fromkeys(places)))} does not exist"
-            raise PlanRefused([Mistake(str(self.path), what, f"name it: openstack-prep apply --plan {self.path} SPEC")])
-        what = f"{made_from}; {there[0]} differs from it, or has changed since"
-        raise PlanRefused([Mistake(str(self.path), what, f"give the spec it was made from, or {AGAIN}")])
+        made_from = f"was created from spec {saved.name} ({saved.path})"
+        if not existing:
+            what = f"{made_from}, but {' and '.join(map(str, dict.fromkeys(places)))} does not exist"
+            command = f"openstack-prep apply --plan {self.path} SPEC"
+            raise PlanRefused([Mistake(str(self.path), what, f"pass the spec: {command}")])
+        what = f"{made_from}, but {existing[0]} is a different spec, or has changed since"
+        raise PlanRefused([Mistake(str(self.path), what, f"pass the spec that it was created from, or {AGAIN}")])
 
     def check_cloud(self, cloud: Cloud) -> None:
-        """Raise PlanRefused when it is another cloud, region or project; who acts there may differ."""
+        """Raise PlanRefused if the cloud, region or project differs; the user may differ."""
         self._refuse_another(self.content.cloud, _where(cloud))
 
     def check(self, now: Plan, spec: Path, tenant: Cloud | None = None) -> None:
-        """Raise PlanRefused, naming all that differs, unless today's plan for the spec is the saved one.
+        """Raise PlanRefused, naming all differences, unless the present plan of the spec equals the saved one.
 
-        A replacement that the saved plan does not allow is refused, too.
+        Replacements that the saved plan does not allow are refused, too.
         """
         self.find_spec(spec)
         if self.content.tenant and tenant:
@@ -208,8 +209,8 @@ class SavedPlan:
         files = fingerprints(Document(spec).data, base, now, self.salt)
         refusals = self._other_files({portable(path, base): (path, found) for path, found in files.items()})
         moved = differences(self.raw["steps"], portable(now.data(), base))
-        refusals += [self._refusal(key, "has changed since the plan was made", AGAIN) for key in moved]
-        needed = portable(sorted(_consented(now)), base)
+        refusals += [self._refusal(key, "has changed since the plan was created", AGAIN) for key in moved]
+        needed = portable(sorted(_allowed_replacements(now)), base)
         what = "would be replaced, which the plan does not allow"
         refusals += [self._refusal(key, what, AGAIN) for key in needed if key not in self.content.allow_replace]
         if refusals:
@@ -220,8 +221,8 @@ class SavedPlan:
 
     def _refuse_another(self, saved: SavedCloud, now: SavedCloud) -> None:
         if differing := saved.differences(now):
-            what = f"was made for another cloud or project (entry {saved.entry}): {', '.join(differing)}"
-            remedy = "choose the entry of clouds.yaml for that cloud and project by --os-cloud"
+            what = f"was created for a different cloud or project (entry {saved.entry}): {', '.join(differing)}"
+            remedy = "choose the clouds.yaml entry of that cloud and project with --os-cloud"
             raise PlanRefused([Mistake(str(self.path), what, remedy)])
 
     def _other_files(self, now: Mapping[str, tuple[str, str]]) -> list[Mistake]:
@@ -229,7 +230,7 @@ class SavedPlan:
         for name in sorted(self.content.files.keys() | now.keys()):
             path, found = now.get(name, (name, None))
             if found != self.content.files.get(name):
-                mistakes.append(self._refusal(path, "this file has changed since the plan was made", AGAIN))
+                mistakes.append(self._refusal(path, "this file has changed since the plan was created", AGAIN))
         return mistakes
 
 
@@ -248,7 +249,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _validated(path: Path, raw: dict[str, Any]) -> Content:
-    """Return the content of a saved plan; raises SpecError when its digest or its shape is wrong."""
+    """Return the content of a saved plan; raises SpecError if its digest or its format is wrong."""
     from pydantic import ValidationError
 
     content = {name: value for name, value in raw.items() if name != "digest"}
@@ -263,7 +264,7 @@ def _validated(path: Path, raw: dict[str, Any]) -> Content:
         bytes.fromhex(found.salt)
     except ValidationError as error:
         place = ".".join(map(str, error.errors(include_input=False)[0]["loc"]))
-        raise SpecError([Mistake(f"{path}: {place}", "is not what a saved plan holds there", AGAIN)]) from None
+        raise SpecError([Mistake(f"{path}: {place}", "is not valid in a saved plan", AGAIN)]) from None
     except ValueError:
         raise SpecError([Mistake(f"{path}: salt", "is not hexadecimal", AGAIN)]) from None
     _check_steps(path, found)
@@ -271,11 +272,11 @@ def _validated(path: Path, raw: dict[str, Any]) -> Content:
 
 
 def _check_steps(path: Path, content: Content) -> None:
-    """Refuse steps that are doubled, and consent to what is no step."""
+    """Refuse duplicate steps, and permissions for resources without a step."""
     mistakes = []
     times = Counter(step.resource for step in content.steps)
     for name in sorted(name for name, number in times.items() if number > 1):
-        mistakes.append(Mistake(f"{path}: steps", f"hold {name} more than once", AGAIN))
+        mistakes.append(Mistake(f"{path}: steps", f"contain {name} more than once", AGAIN))
     changing = {step.resource for step in content.steps if step.action in ("update", "adopt", "replace")}
     for name in sorted({*content.allow_replace} - changing):
         mistakes.append(Mistake(f"{path}: allow_replace", f"{name!r} is not a resource that the plan changes", AGAIN))

@@ -24,10 +24,10 @@ def plan_rotation(
     allow_replace: bool = False,
     jobs: int = JOBS,
 ) -> LivePlan:
-    """Return a plan that gives a spec new application credentials, or the one of a name, whether they differ or not.
+    """Return a plan that renews all application credentials of a spec or a named one, even if nothing differs.
 
-    One that is not in use yet, or whose secret is lost, is planned as by ``plan``.  The role assignments that the
-    credentials need are applied, too: a new credential has the roles of its user.
+    A credential that is not in use yet, or whose secret is lost, is planned as by ``plan``. The role assignments that
+    the credentials need are applied, too: a new credential has the roles of its user.
     """
     chosen = spec_from(spec).limited_to("application_credential", credential)
     needs = frozenset(key for each in chosen.chosen for key in each.needs())

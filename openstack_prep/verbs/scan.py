@@ -1,4 +1,4 @@
-"""See what stands in the projects of a spec, declared or not."""
+"""List the resources in the projects of a spec, declared or not."""
 
 from __future__ import annotations
 
@@ -28,26 +28,27 @@ from openstack_prep.resources.network.subnet import Subnet
 
 ON_NETWORKS = (Subnet, Router, AddressPool, AddressPairs)
 Standing = tuple[Resource, Observed]
-"""A resource as a spec would declare it, and what stands for it."""
+"""A resource as a spec would declare it, and its existing counterpart."""
 
 
 def homes_of(resources: Iterable[Resource]) -> tuple[Project | None, ...]:
     """Return the projects that a spec works in, each once, the home project first; None is that of the connection.
 
-    A project that the spec names only for a role is none of them: it may be the home project of a namesake.
+    A project that the spec names only for a role is excluded: it may be the home project of another spec with the same
+    name.
     """
     return tuple(_worked_in(tuple(resources)) or [None])
 
 
 def projects_of(resources: Iterable[Resource]) -> tuple[Project | None, ...]:
-    """Return the projects that resources lie in, each once, those named only for a role last."""
+    """Return the projects of resources, each once; those named only for a role come last."""
     resources = tuple(resources)
     for_roles = (each.owner for each in resources if isinstance(each, RoleAssignment))
     return tuple(dict.fromkeys([*_worked_in(resources), *for_roles]))
 
 
 def _worked_in(resources: Sequence[Resource]) -> list[Project | None]:
-    """Return the projects that resources declare or lie in; that of the connection comes last."""
+    """Return the projects that resources declare or belong to; that of the connection comes last."""
     declared = [Project(name=each.name, domain=each.domain) for each in resources if isinstance(each, Project)]
     in_projects = (each for each in resources if isinstance(each, InProject))
     owners = [each.owner for each in in_projects if not isinstance(each, RoleAssignment)]
@@ -62,15 +63,15 @@ def everything(
     jobs: int,
     leave_out: Callable[[type[Resource]], None] = lambda kind: None,
 ) -> list[Standing]:
-    """Return all that stands in these projects, and in the cloud, of some kinds.
+    """Return all existing resources of some kinds in these projects, and in the cloud.
 
-    What may not be read is left out; ``leave_out`` is called with its kind.
+    Kinds that may not be read are left out; ``leave_out`` is called with the kind.
     """
     kinds = tuple(kinds)
-    by_id = {site.find_project_id(home): home for home in reversed(homes)}  # of two names for one project the first
-    there = [home for project_id, home in reversed(by_id.items()) if project_id is not None]
+    by_id = {site.find_project_id(home): home for home in reversed(homes)}  # of two names of one project, the first
+    unique_homes = [home for project_id, home in reversed(by_id.items()) if project_id is not None]
     inner = [kind for kind in kinds if kind.in_each_project]
-    looks = [*product(inner, there), *((kind, None) for kind in kinds if not kind.in_each_project)]
+    looks = [*product(inner, unique_homes), *((kind, None) for kind in kinds if not kind.in_each_project)]
     with ThreadPoolExecutor(jobs) as pool:
         found = list(pool.map(lambda look: _scan(site, *look), looks))
     for (kind, _), standing in zip(looks, found, strict=True):
@@ -80,16 +81,16 @@ def everything(
 
 
 def _scan(site: Site, kind: type[Resource], home: Project | None) -> list[Standing] | None:
-    """Return what stands of a kind; None when it may not be read."""
+    """Return the existing resources of a kind; None if it may not be read."""
     try:
         return list(kind.scan(site, home))
-    except NotAllowed:  # a member of a project need not see what belongs to the cloud
+    except NotAllowed:  # a member of a project need not see resources of the whole cloud
         return None
 
 
 @dataclass(frozen=True)
 class Sight:
-    """What stands in the projects of a spec, and which projects carry its name, before anything is judged."""
+    """The existing resources in the projects of a spec, and the projects that carry its name, before any decision."""
 
     projects: Sequence[Standing]
     homes: tuple[Project | None, ...]
@@ -97,7 +98,7 @@ class Sight:
 
 
 def look(site: Site, resources: Sequence[Resource], *, jobs: int) -> Sight:
-    """Read what ``undeclared`` judges."""
+    """Read the input of ``undeclared``."""
     homes = projects_of(resources)
     with ThreadPoolExecutor(1) as pool:
         projects = pool.submit(everything, site, (), [Project], jobs=jobs)
@@ -108,10 +109,10 @@ def look(site: Site, resources: Sequence[Resource], *, jobs: int) -> Sight:
 def undeclared(
     site: Site, seen: Sight, resources: Sequence[Resource], observed: Mapping[Key, Observed], *, jobs: int
 ) -> list[Standing]:
-    """Return what carries the ownership tag of this spec although the spec declares it no longer.
+    """Return resources with the ownership tag of this spec that the spec no longer declares.
 
-    ``observed`` is what stands for the resources.  A project that is no longer declared is looked into as well.
-    ``ours`` is false for what carries no more than the spec's name, which another spec may have.
+    ``observed`` are the existing counterparts of declared resources. A project that is no longer declared is read as
+    well. ``ours`` is false for resources that only have the spec's name, which another spec may have, too.
     """
     keys = {key for each in resources for key in (each.key, *each.provides())}
     ids = ids_of((each, observed[each.key]) for each in resources if each.key in observed)
@@ -130,13 +131,15 @@ def undeclared(
     kinds = [kind for kind in _tagged_kinds(site, further) if kind.in_each_project]
     inside = [*seen.inside, *everything(site, further, kinds, jobs=jobs)]
     left = [*projects, *_proven(site, filter(is_left, inside), family)]
-    one_each = {standing[0].key: standing for standing in reversed(left)}  # of twins the first; then the other
-    alone = [each for each in reversed(one_each.values()) if not _goes_with_another(each[0], one_each)]
+    one_each = {
+        standing[0].key: standing for standing in reversed(left)
+    }  # of twins the first; the next run finds the other
+    alone = [each for each in reversed(one_each.values()) if not _is_deleted_with_another(each[0], one_each)]
     return [(_found_by_id(*each), each[1]) for each in alone]
 
 
 def _tagged_kinds(site: Site, homes: Iterable[Project | None]) -> list[type[Resource]]:
-    """Return the kinds besides projects that can show whose they are and that may stand in these projects."""
+    """Return the kinds other than projects that carry an ownership tag and may exist in these projects."""
     from openstack_prep.kinds import SCANNED
 
     kinds = [*(kind for kind in SCANNED.values() if kind.has_tag and kind is not Project), SecurityGroupRules]
@@ -144,7 +147,7 @@ def _tagged_kinds(site: Site, homes: Iterable[Project | None]) -> list[type[Reso
 
 
 def _found_by_id(resource: Resource, found: Observed) -> Resource:
-    """Return the resource by which a retried deletion finds the same thing again, where a name does not tell it."""
+    """Return a resource that finds the same object again by id in a retried deletion, if its name is not unique."""
     place = InProject.placing(resource.owner) if isinstance(resource, InProject) else {}
     if isinstance(resource, AddressPairs):
         return LeftPairs(name=resource.name, port_id=found.id, **place)
@@ -154,7 +157,7 @@ def _found_by_id(resource: Resource, found: Observed) -> Resource:
 
 
 def ids_of(standing: Iterable[Standing]) -> Mapping[str, set[str]]:
-    """Return by kind what tells all that stands from everything else in the cloud."""
+    """Return, by kind, the ids that identify all existing resources in the cloud."""
     ids: dict[str, set[str]] = defaultdict(set)
     for resource, found in standing:
         ids[resource.kind] |= frozenset().union(*map(resource.cloud_ids, (found, *found.twins)))
@@ -162,14 +165,14 @@ def ids_of(standing: Iterable[Standing]) -> Mapping[str, set[str]]:
 
 
 def is_new(resource: Resource, found: Observed, ids: Mapping[str, set[str]]) -> bool:
-    """Whether something is none of what ``ids_of`` was told of."""
+    """Whether a resource is not among those that ``ids_of`` has returned."""
     return resource.cloud_ids(found).isdisjoint(ids.get(resource.kind, ()))
 
 
 def _proven(site: Site, standing: Iterable[Standing], family: frozenset[str]) -> list[Standing]:
-    """Return what stands, as this spec's only where more than a name shows that: the project that it or its tag names.
+    """Return resources as managed only if more than a name proves it: their project, or the project in their tag.
 
-    A project is shown to be so, too, when one of the spec names it for the home project.
+    A project is also proven if a project of the spec names it as its home project.
     """
 
     def is_proven(resource: Resource, found: Observed) -> bool:
@@ -191,12 +194,12 @@ def _entries(site: Site, resources: Iterable[Resource]) -> Iterator[Standing]:
 
 
 def _have_networks(site: Site, homes: Iterable[Project | None]) -> bool:
-    """Whether any of the projects has a network; without one, what stands on networks is not worth three requests."""
+    """Whether any of the projects has a network; otherwise three requests for resources on networks are skipped."""
     return any((project_id := site.find_project_id(home)) and Network.listing(site, project_id) for home in homes)
 
 
-def _goes_with_another(resource: Resource, left: Mapping[Key, Standing]) -> bool:
-    """Whether a deletion takes it along: rules of a group, roles of a user, who would not be found without them."""
+def _is_deleted_with_another(resource: Resource, left: Mapping[Key, Standing]) -> bool:
+    """Whether another deletion includes it: rules of a group, roles of a user, who are only found through them."""
     if isinstance(resource, SecurityGroupRules):
         return resource.group.key in left
     return isinstance(resource, RoleAssignment) and resource.holder.key in left

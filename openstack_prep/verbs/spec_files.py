@@ -1,14 +1,13 @@
-"""The files that a spec reads, what tells that one of them has changed, and paths without this machine in them.
+"""The files that a spec reads, how changes of them are detected, and paths without this machine's directories.
 
-A saved plan records these files.  It may be published (a CI artifact), so that nothing in it may help to
-guess a secret:
+A saved plan records these files. It may be published (a CI artifact), so nothing in it may help to guess a secret:
 
-- a password file, ``{file: PATH}``, is told apart by its time of modification alone: a digest of a short
-  password could be guessed, whatever its salt, and its size would tell the password's length;
-- other files go through scrypt with the plan's salt, since an environment or the spec itself may hold a
+- a password file, ``{file: PATH}``, is identified by its modification time alone: a digest of a short
+  password could be guessed, whatever its salt, and its size would reveal the password's length;
+- other files go through scrypt with the plan's salt, since an environment or the spec itself may contain a
   password in plain text: each guess costs 16 MiB and tens of milliseconds;
-- a file larger than ``LARGE`` is not read a second time: size and time of modification stand for it, and
-  the size alone when the spec gives its checksum, which is verified during the upload.
+- a file larger than ``LARGE`` is not read a second time: size and modification time represent it, and the
+  size alone if the spec declares its checksum, which is verified during the upload.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ NOT_SECRET = "public_key"  # the only other field that takes {file: PATH}
 
 
 def digest(content: bytes, salt: bytes) -> str:
-    """Return what tells a content apart and takes long to guess."""
+    """Return a digest of a content that is expensive to guess."""
     return hashlib.scrypt(hashlib.sha256(content).digest(), salt=salt, n=2**14, r=8, p=1, dklen=24).hex()
 
 
 def fingerprints(document: object, base: Path, plan: Plan, salt: bytes) -> dict[str, str]:
-    """Return by path what tells that a file has changed, for all files that a plan depends on.
+    """Return, by path, the fingerprints of all files that a plan depends on.
 
     ``document`` is the spec as plain data; its paths are relative to ``base``.
     """
@@ -61,7 +60,7 @@ def fingerprints(document: object, base: Path, plan: Plan, salt: bytes) -> dict[
 
 
 def _sources(document: object, name: str = "") -> Iterator[tuple[str, bool]]:
-    """Yield each ``{file: PATH}`` of a spec, and whether a secret is in that file."""
+    """Yield each ``{file: PATH}`` of a spec, and whether the file contains a secret."""
     if isinstance(document, Mapping):
         path = document.get("file")
         if len(document) == 1 and isinstance(path, str) and path:
@@ -74,7 +73,7 @@ def _sources(document: object, name: str = "") -> Iterator[tuple[str, bool]]:
 
 
 def _of_stack(stack: Stack) -> Iterator[str]:
-    """Yield the local files that a stack is made from: template, environments and what these name."""
+    """Yield the local files of a stack: template, environments and the files that they name."""
     yield from stack.environments or ()
     if stack.template.startswith(SHIPPED) or (template := _local(stack.template)) is None:
         return
@@ -87,7 +86,7 @@ def _of_stack(stack: Stack) -> Iterator[str]:
 
 
 def _local(source: str) -> str | None:
-    """Return the path of a source that lies on this machine."""
+    """Return the path of a source if it is on this machine."""
     if source.startswith("file://"):
         return unquote(urlsplit(source).path)
     return None if "://" in source or not source else source
@@ -113,10 +112,10 @@ def _time(path: str) -> str:
 
 
 def portable(value: Any, base: Path) -> Any:
-    """Return plain data without an absolute path, so that they compare on another machine.
+    """Return plain data without absolute paths, so that they can be compared on another machine.
 
-    Paths in the folder of the spec begin with ``./``, those in the user's home with ``~/``; of any other
-    a digest is left.
+    Paths in the folder of the spec begin with ``./``, those in the user's home with ``~/``; all others are replaced
+    with a digest.
     """
     folders = [(str(base), "."), (str(Path.home()), "~")]
     return _portable(value, [each for each in folders if each[0] != "/"])

@@ -202,7 +202,7 @@ def test_a_sync_of_what_services_have(tenant: Tenant, nodes: Any, tmp_path: Path
         return str(err)
 
     said = sync(json.dumps({"kind": "List", "items": [front, old]}))
-    assert "10.1.0.1 of Service shop/old lies in no pool, and is left out" in said
+    assert "10.1.0.1 of Service shop/old is outside all pools, so it is skipped" in said
     both = {"10.1.0.201", "10.1.0.202"}
     assert pairs_of(nodes) == {"one": both, "two": both, "other": set()}
     assert "is empty; pass the output of kubectl get services -A -o json" in sync("", code=2)
@@ -243,12 +243,12 @@ def test_the_call_of_the_library(tenant: Tenant, nodes: Any) -> None:
     many = Sync(security_group="rke", addresses=["10.1.0.1-10.1.0.254"])
     (failed,) = sync_address_pairs(cloud, many).failed
     assert "these are 14 pairs" in str(failed.error)
-    assert "begin and end ranges where networks do" in str(failed.error)
+    assert "align ranges with networks" in str(failed.error)
     assert pairs_of(nodes)["one"] == {"10.1.0.200/30"}
     with pytest.raises(SpecError) as caught:
         sync_address_pairs(cloud, Sync(stack="a", tag="b", addresses=["10.1.0.9-10.1.0.1"]))
     assert str(caught.value).splitlines() == [
-        "ports: are not told; give a SPEC, or one of stack, tag, security group, ports",
+        "ports: no ports selected; pass a SPEC, or one of stack, tag, security group, ports",
         "addresses: '10.1.0.9-10.1.0.1' ends before it begins; write the lower address first",
     ]
     with pytest.raises(PlanRefused, match="stack none does not exist in the project; make it first"):

@@ -80,8 +80,8 @@ def test_a_pool_grows_shrinks_and_mends_and_goes(lab: Lab, devcloud: Devcloud) -
     assert "10.1.0.207" in reserved(lab)
 
     said = refusal(lab, *nodes(), pool("10.1.0.220"), pool("10.1.0.204/30", "10.1.0.215", name="other"))
-    kept = "address_pool/other: 10.1.0.204-10.1.0.207, 10.1.0.215 is still kept for address_pool/lb of this spec"
-    assert f"{kept}; shrink that pool by an apply of its own" in said
+    kept = "address_pool/other: 10.1.0.204-10.1.0.207, 10.1.0.215 is still reserved for address_pool/lb of this spec"
+    assert f"{kept}; first shrink that pool in a separate apply" in said
 
     foreign = port(lab, "someone", "10.1.0.230")
     assert lab.destroy(grown) == {"address_pool/lb"}
@@ -96,10 +96,10 @@ def test_what_stands_in_the_way_is_named_at_once(lab: Lab) -> None:
     other = pool("10.1.0.218-10.1.0.225", name="other")
     said = refusal(lab, *nodes(gateway_ip="10.1.0.210"), pool("10.1.0.200-10.1.0.219", "10.2.0.0/30"), other)
     for line in (
-        "address_pool/lb: 10.1.0.210 is the gateway of subnet nodes; leave it out",
-        f"address_pool/lb: 10.1.0.205 belongs to port node {node.id} (of no device); choose other addresses",
-        "address_pool/lb: 10.2.0.0-10.2.0.3 does not lie within 10.1.0.0/24 of subnet nodes",
-        "address_pool/other: 10.1.0.218-10.1.0.219 belongs to address_pool/lb as well; keep the pools apart",
+        "address_pool/lb: 10.1.0.210 is the gateway of subnet nodes; remove it from the pool",
+        f"address_pool/lb: 10.1.0.205 is used by port node {node.id} (no device); choose other addresses",
+        "address_pool/lb: 10.2.0.0-10.2.0.3 is outside 10.1.0.0/24 of subnet nodes",
+        "address_pool/other: 10.1.0.218-10.1.0.219 also belongs to address_pool/lb",
     ):
         assert line in said
     assert "10.1.0.255 is the broadcast address" in refusal(lab, *nodes(), pool("10.1.0.250-10.1.0.255"))
@@ -114,7 +114,7 @@ def test_the_quota_is_counted_first_and_may_be_raised_by_the_same_spec(lab: Lab)
     lab.apply(*nodes(), few)
     said = refusal(lab, *nodes(), few, *pools)
     assert said.count("address_pool") == 1
-    assert "6 more ports are needed to keep addresses, 3 of 3 are free in the quota" in said
+    assert "6 more ports are needed, but only 3 of 3 are left in the quota" in said
     lab.apply(*nodes(), Quota(ports=6), *pools)
     assert reserved(lab) == addresses(200, 205)
 
@@ -124,7 +124,7 @@ def test_outside_is_checked_and_ports_give_way_to_it(lab: Lab) -> None:
     lab.apply(*nodes(), pool("10.1.0.196-10.1.0.203"))
     outside = pool("10.1.0.196-10.1.0.203", reserve="outside")
     said = refusal(lab, *nodes(), outside)
-    assert "10.1.0.196-10.1.0.199 lies in the allocation pool 10.1.0.10-10.1.0.199 of subnet nodes" in said
+    assert "10.1.0.196-10.1.0.199 is in the allocation pool 10.1.0.10-10.1.0.199 of subnet nodes" in said
     shrunk = nodes(allocation_pools=("10.1.0.10-10.1.0.195",))
     assert lab.apply(*shrunk, outside) == {"subnet/nodes": "update", "address_pool/lb": "update"}
     assert reserved(lab) == set()
@@ -148,7 +148,7 @@ def test_pools_of_ipv6(lab: Lab) -> None:
     slaac = {"ipv6_ra_mode": "slaac", "ipv6_address_mode": "slaac"}
     auto = Subnet(name="auto", network="nodes", cidr="fd00:2::/64", **slaac)  # type: ignore[arg-type]
     computed = pool("fd00:2::f00-fd00:2::f0f", name="auto", subnet="auto")
-    assert "computes addresses from MAC addresses" in refusal(lab, *wanted, auto, computed)
+    assert "derives addresses from MAC addresses" in refusal(lab, *wanted, auto, computed)
     lab.apply(*wanted, auto, pool("fd00:2::f00-fd00:2::f0f", name="auto", subnet="auto", reserve="outside"))
 
 
@@ -159,7 +159,9 @@ def test_what_somebody_uses_is_kept(lab: Lab) -> None:
     kept = lab.admin.network.find_port("lb-10.1.0.201", project_id=lab.project_id, ignore_missing=False)
     lab.admin.network.update_port(kept, device_id="a-server", device_owner="compute:nova")
     attached = f"port lb-10.1.0.201 {kept.id} is"
-    assert f"{attached} to go from the pool, and is attached to a-server" in refusal(lab, *nodes(), pool("10.1.0.200"))
+    assert f"{attached} would be removed from the pool, but is attached to a-server" in refusal(
+        lab, *nodes(), pool("10.1.0.200")
+    )
     with pytest.raises(PlanRefused, match=f"{attached} attached to a-server"):
         lab.destroy(wanted)
     assert reserved(lab) == {"10.1.0.200", "10.1.0.202"}

@@ -47,7 +47,7 @@ def test_a_role_that_does_not_exist(prep: Prep, name: str) -> None:
 def test_an_address_outside_the_subnet(prep: Prep, name: str) -> None:
     address = {"name": "api", "external_network": "external", "address": "192.168.1.1"}
     said = refused(prep, {"name": name, "project": {"name": f"{name}-project"}, "floating_ips": [address]})
-    assert "192.168.1.1 lies in no subnet of external" in said
+    assert "192.168.1.1 is not in any subnet of external" in said
 
 
 def test_an_address_of_another_project(prep: Prep, name: str, devcloud: Devcloud, tenant: Tenant) -> None:
@@ -83,7 +83,7 @@ def test_a_quota_below_what_is_used(prep: Prep, name: str, devcloud: Devcloud, t
     for number in "12":
         devcloud.admin.network.create_network(name=f"n{number}", project_id=tenant.project_id)
     said = refused(prep, {"name": name, "project": {"name": tenant.name}, "quota": {"networks": 1}})
-    assert "networks: 1 is below what is in use, 2" in said
+    assert "networks: 1 is below the current usage of 2" in said
     prep.spec.unlink()
 
 

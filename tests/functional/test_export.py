@@ -74,7 +74,7 @@ def test_planning_what_was_exported_changes_nothing(prep: Prep, devcloud: Devclo
     text = (prep.folder / "exported.yaml").read_text()
     assert "a-password-of-the-test" not in text
     for each in (by_hand, twin):
-        assert f"# left out: network/by hand: yes {each.id}: another one of the project has the same name" in text
+        assert f"# not exported: network/by hand: yes {each.id}: its name is not unique in the project" in text
     said = prep.run("plan", "--detailed-exitcode", "exported.yaml").stdout
     assert "no longer in the spec" not in said
     for each in (by_hand, twin):

@@ -215,7 +215,7 @@ def test_a_spec_in_another_folder_takes_no_cluster_its_credential(prep: Prep) ->
     copied.folder.mkdir()
     copied.write(spec)
     said = copied.run("apply", "--yes", copied.spec.name, code=2).stderr
-    assert f"its password would be replaced by a new one, because {copied.folder}/user.password is not there" in said
+    assert f"its password would be replaced, because {copied.folder}/user.password does not exist" in said
     missing = f"would be deleted because its secret is missing from {copied.folder}/clouds.yaml"
     assert f"{missing}, and a running cluster may depend on it" in said
     assert [each.name for each in copied.folder.iterdir()] == [copied.spec.name]
@@ -273,7 +273,7 @@ def test_a_user_of_others_keeps_its_password(lab: Lab) -> None:
     lab.apply()
     theirs = lab.devcloud.admin.identity.create_user(name=f"{lab.name}-x", password="theirs", domain_id="default")
     plan = api.plan(lab.cloud, lab.spec(User(name=theirs.name, password=Secret("mine"))))
-    assert "was not made by this spec" in str(plan.refusals[0])
+    assert "is not managed by this spec" in str(plan.refusals[0])
     api.destroy(lab.cloud, plan.wanted).raise_for_failures()
     assert lab.devcloud.admin.identity.find_user(theirs.name)
     lab.devcloud.admin.identity.delete_user(theirs)

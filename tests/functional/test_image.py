@@ -147,7 +147,7 @@ def test_a_foreign_image_of_that_name(lab: Lab, image: Image) -> None:
     foreign = lab.admin.image.create_image(
         image.name, data=LARGE, disk_format="qcow2", container_format="bare", owner=lab.project_id
     )
-    with pytest.raises(PlanRefused, match="not made by this spec"):
+    with pytest.raises(PlanRefused, match="not managed by this spec"):
         lab.run(image)
     right = replace(image, checksum=f"sha512:{hashlib.sha512(LARGE).hexdigest()}")
     assert lab.apply(right) == {}

@@ -79,7 +79,7 @@ def test_what_is_secret_in_a_source_is_never_shown(prep: Prep, proxy: Proxy, mir
     said.append(prep.run("apply", "--yes", "--debug", prep.spec.name, code=1))
     prep.environment |= {"no_proxy": "127.0.0.1", "SSL_CERT_FILE": ""}
     said.append(prep.run("apply", "--yes", "--debug", prep.spec.name, code=1))
-    assert "name a file with its CA in REQUESTS_CA_BUNDLE" in said[-1].stdout
+    assert "set REQUESTS_CA_BUNDLE to a file with its CA" in said[-1].stdout
     shown = "".join(each.stdout + each.stderr for each in said)
     assert "Traceback" in shown
     for secret in (PASSWORD, OF_THE_PROXY, SIGNATURE):

@@ -77,8 +77,8 @@ def test_what_web_download_cannot_do_is_refused_as_a_user_sees_it(lab: Lab, prep
         prep.write(spec(lab.name, source=web.url, checksum=sha256(SMALL), import_method="web-download"))
         refused = prep.run("apply", "--yes", prep.spec.name, code=2)
     said = refused.stdout + refused.stderr
-    assert "Glance makes no sha256 of what it fetches, so that it cannot be verified; give its sha512" in said
-    assert "source: is compressed with gz, and web-download does not unpack" in said
+    assert "Glance computes no sha256 of imported images, so the image cannot be verified; use sha512" in said
+    assert "source: is compressed with gz, and web-download does not decompress" in said
     assert not images(lab)
 
 

@@ -123,7 +123,7 @@ def test_a_failure_comes_through(own: Prep) -> None:
     own.environment["STANDIN_FAIL"] = "network:77"
     said = own.run(*words, code=77).stderr
     hint = "openstack-prep post-ipi --metadata ocp/metadata.json --ingress-ip 192.0.2.9 --vip 10.0.0.5 --vip 10.0.0.7"
-    assert f"openstack-prep: the installer ended with 77; once the cluster is there: {hint}" in said
+    assert f"openstack-prep: the installer exited with code 77; once the cluster exists, run: {hint}" in said
     assert (folder / "metadata.json.kept").read_text() == (folder / "metadata.json").read_text()
     assert (folder / "metadata.json.kept").stat().st_mode & 0o777 == 0o600
     again = own.run(*words, code=1).stderr
@@ -142,7 +142,7 @@ def test_an_interrupt_reaches_both_and_its_code_comes_through(own: Prep, release
     said += process.communicate(timeout=30)[1]
     assert process.returncode == code, said
     assert "Traceback" not in said
-    assert "once the cluster is there: openstack-prep post-ipi" in said
+    assert "once the cluster exists, run: openstack-prep post-ipi" in said
     assert (own.folder / "ocp" / "metadata.json.kept").exists()
 
 
@@ -173,10 +173,10 @@ def test_two_ports_with_the_name(
     wishes = ("--no-check", "--ingress-ip", address, "--vip", "10.9.9.9")
     words = ("ipi", *wishes, "--", "takes-no-time", "create", "cluster", "--dir=ocp")
     said = own.run(*words, code=1).stderr
-    assert "not attached yet: port demo-x7k2p-ingress-port: 2 have that name" in said
+    assert "not attached yet: port demo-x7k2p-ingress-port: 2 resources have this name" in said
     assert twin.id in said
     assert served(dev.connection, address) is None
-    assert "2 have that name" in own.run("wait-for", "ingress-port", *cluster, code=1).stderr
+    assert "2 resources have this name" in own.run("wait-for", "ingress-port", *cluster, code=1).stderr
 
     dev.connection.network.delete_port(twin)
     port = dev.port("ingress-port")

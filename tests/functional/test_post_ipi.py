@@ -64,7 +64,7 @@ def test_the_command_twice_and_a_stolen_address(tenant: Tenant, prep: Prep) -> N
 
     api_ip = ["post-ipi", "--yes", "--infra-id", DEV, "--os-cloud", tenant.cloud, "--api-ip"]
     refused = prep.run(*api_ip, serving.floating_ip_address, code=2).stderr
-    assert f"serves another port: {DEV2}-ingress-port" in refused
+    assert f"is attached to another port: {DEV2}-ingress-port" in refused
     assert served(connection, serving.floating_ip_address) == f"{DEV2}-ingress-port"
     prep.run(*api_ip, serving.floating_ip_address, "--move")
     assert served(connection, serving.floating_ip_address) == f"{DEV}-api-port"
@@ -76,7 +76,7 @@ def test_a_port_that_comes_later(tenant: Tenant) -> None:
     dev = make_cluster(connection, DEV, ports=())
     address = float_ip(connection, "").floating_ip_address
     cloud = Cloud(tenant.connect())
-    with pytest.raises(PlanRefused, match="no port of exactly that name"):
+    with pytest.raises(PlanRefused, match="no port in the project has exactly this name"):
         post_ipi(cloud, infra_id=DEV, ingress_floating_ip=address)
     timer = threading.Timer(3, lambda: dev.port("ingress-port", address=VIPS[1], tagged=False))
     timer.start()

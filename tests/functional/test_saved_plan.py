@@ -101,8 +101,8 @@ def test_of_another_spec(prep: Prep, spec: dict[str, Any], tmp_path: Path) -> No
     prep.run("plan", "-o", "other.plan", "other.yaml")
     for plan, name in (("one.plan", "other.yaml"), ("other.plan", "spec.yaml")):
         said = prep.run("apply", "--plan", plan, name, code=2).stderr
-        assert f"{plan}: was made from the spec" in said
-        assert f"{name} differs from it" in said
+        assert f"{plan}: was created from spec" in said
+        assert f"{name} is a different spec" in said
     assert nothing_done(prep)
     prep.run("apply", "--plan", "other.plan", "other.yaml")
     assert nothing_done(prep)
@@ -117,7 +117,7 @@ def test_files_that_change_are_noticed_by_name(prep: Prep, spec: dict[str, Any],
         times = (tmp_path / name).stat()
         (tmp_path / name).write_bytes(content)
         said = prep.run("apply", "--plan", "kept.plan", code=2).stderr
-        assert f"kept.plan: {tmp_path / name}: this file has changed since the plan was made" in said
+        assert f"kept.plan: {tmp_path / name}: this file has changed since the plan was created" in said
         (tmp_path / name).write_bytes(before[name])
         os.utime(tmp_path / name, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert nothing_done(prep)
@@ -133,7 +133,7 @@ def test_another_project_behind_the_same_entry(
     (tmp_path / "elsewhere.yaml").write_text(yaml.safe_dump({"clouds": {"devcloud-admin": entries[tenant.cloud]}}))
     there = Prep(tmp_path, prep.environment | {"OS_CLIENT_CONFIG_FILE": str(tmp_path / "elsewhere.yaml")})
     said = there.run("apply", "--plan", "kept.plan", code=2).stderr
-    assert "was made for another cloud or project (entry devcloud-admin): project" in said
+    assert "was created for a different cloud or project (entry devcloud-admin): project" in said
     assert f"not {tenant.project_id}" in said
     assert nothing_done(prep)
 

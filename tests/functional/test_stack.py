@@ -266,8 +266,8 @@ def test_a_server_without_its_port_and_groups_that_are_not_there(lab: Lab, folde
     deadline = time.monotonic() + 30
     while servers(lab)[0].addresses and time.monotonic() < deadline:  # Neutron tells Nova a moment later
         time.sleep(0.3)
-    assert f"server {server.id} has no port" in str(lab.plan(plain))
-    with pytest.raises(PlanRefused, match=r"server have no port any more, and would be deleted and made again"):
+    assert f"server {server.id} has lost its port" in str(lab.plan(plain))
+    with pytest.raises(PlanRefused, match=r"server have lost their last port and would be replaced"):
         lab.run(plain)
     lab.run(plain, allow_replace=True).raise_for_failures()
     (made,) = servers(lab)
@@ -299,7 +299,7 @@ def test_all_that_is_wrong_is_told_before_a_stack_is_made(lab: Lab, folder: Path
     refusals = "\n".join(map(str, lab.plan(stack).refusals))
     for each in ("image/no-image does not exist", "network/no-network does not exist", "flavor/no-flavor does not"):
         assert each in refusals
-    assert "count: 4 is against {range: {min: 1, max: 3}}" in refusals
+    assert "count: 4 violates the constraint {range: {min: 1, max: 3}}" in refusals
     assert "the template has no cuont" in refusals
     assert len(refusals.splitlines()) == 5
     assert stacks(lab) == []
@@ -360,7 +360,7 @@ def test_what_cannot_be_counted_for_the_plan_is_counted_before_a_stack_is_made(
     assert lab.plan(flavor, stack).refusals == ()
     said = lab.failure(flavor, stack)
     command = f"openstack quota set --cores 1024 {lab.name}"
-    assert said == f"nothing is made: needs 1024 cores, 20 are left of 20; raise the quota: {command}"
+    assert said == f"nothing was created: needs 1024 cores, 20 are left of 20; raise the quota: {command}"
     assert stacks(lab) == []
     lab.destroy(flavor)
 
@@ -442,7 +442,7 @@ def test_a_delete_under_way_is_waited_for_and_one_that_failed_is_done_again(lab:
     assert "is DELETE_FAILED: data: " in str(failed.value)
     assert "Volume status must be available" in str(failed.value)
     cinder.reset_volume_status(data, "available", None, None)
-    with pytest.raises(PlanRefused, match=r"would first delete what is left: data \(OS::Cinder::Volume\)"):
+    with pytest.raises(PlanRefused, match=r"would first delete the remaining resources: data \(OS::Cinder::Volume\)"):
         lab.run(volume)
     assert cinder.get_volume(data.id).status == "available"
     assert lab.apply(volume, allow_replace=True) == {"stack/volume": "update"}
@@ -469,7 +469,7 @@ def test_a_killed_run_goes_on_with_the_same_stack(prep: Prep, folder: Path, devc
     assert prep.plan() == {f"stack/{name}": "update"}
     said = prep.run("apply", "--yes", prep.spec.name).stdout
     assert "delay CREATE_COMPLETE" in said
-    assert f"at most; to give up: openstack stack delete {found.id}" in " ".join(said.split())
+    assert f"at most; to abort: openstack stack delete {found.id}" in " ".join(said.split())
     after = heat.find_stack(name)
     assert (after.id, after.status) == (found.id, "CREATE_COMPLETE")
     assert prep.changes() == set()

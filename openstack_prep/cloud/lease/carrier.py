@@ -1,4 +1,4 @@
-"""Where the lease lies: the description of a project's default security group, read and swapped."""
+"""The storage of the lease: the description of a project's default security group, read and swapped."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Resource
 
 CHANGED = (409, 412)
-"""What Neutron answers when somebody was faster."""
+"""Neutron's answer if somebody else has changed the group first."""
 
 
 class Vanished(PrepError):
-    """The project went while we looked at its lease."""
+    """The project was deleted while its lease was read."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Group:
     text: Description
 
     def again(self) -> Group:
-        """Read it anew, by its id: a list would make the group of a deleted project anew."""
+        """Read it again, by its id: a list would create the group of a deleted project again."""
         return _group(self.cloud, self.cloud.network.get(f"/security-groups/{self.id}")["security_group"])
 
     def swap(self, text: Description) -> Group:
-        """Write the description unless it was changed since; raises CloudError with status 412 then."""
+        """Write the description unless it was changed since it was read; raises CloudError with status 412 then."""
         answer = self.cloud.network.put(
             f"/security-groups/{self.id}",
             {"security_group": {"description": text.write()}},
@@ -44,7 +44,7 @@ class Group:
 
 def _group(cloud: Cloud, raw: dict[str, object]) -> Group:
     if "revision_number" not in raw:
-        raise NotFound("this Neutron counts no revisions (extension standard-attr-revisions)")
+        raise NotFound("this Neutron does not support revisions (extension standard-attr-revisions)")
     return Group(
         cloud, str(raw["id"]), int(str(raw["revision_number"])), Description.read(str(raw.get("description") or ""))
     )
@@ -52,9 +52,9 @@ def _group(cloud: Cloud, raw: dict[str, object]) -> Group:
 
 @dataclass(frozen=True)
 class Sight:
-    """The lease of a spec as it was seen before anything else was read.
+    """The lease of a spec as it was before anything else was read.
 
-    ``project`` is where it lies, None for the connection's own.  ``group`` is None when there was nothing to see.
+    ``project`` is where the lease is stored, None for the connection's own. ``group`` is None if it was not readable.
     """
 
     spec: str
@@ -72,7 +72,7 @@ class Sight:
 
 
 def look(site: Site, spec: str, project: Resource | None, *, declared: bool = False) -> Sight:
-    """Return the lease as it stands; what cannot be read is said by who wants to take it.  One request."""
+    """Return the present lease; problems are reported when the lease is taken. One request."""
     group, existed = None, True
     with contextlib.suppress(CloudError):
         existed = project is None or project_id(site, project) is not None
@@ -82,14 +82,14 @@ def look(site: Site, spec: str, project: Resource | None, *, declared: bool = Fa
 
 def project_id(site: Site, project: Resource | None) -> str | None:
     found = site.find_project_id(project)
-    return None if found == "None" else found  # an unscoped token's
+    return None if found == "None" else found  # the id for an unscoped token
 
 
 def read(site: Site, project: Resource | None) -> Group:
-    """Return the default group of a project as whoever may see it; raises NotFound, NotAllowed."""
+    """Return the default group of a project, read by whoever may see it; raises NotFound, NotAllowed."""
     owner = project_id(site, project)
     if owner is None:
-        raise NotFound("no project to keep it in")
+        raise NotFound("the connection is not scoped to a project")
 
     def listed(cloud: Cloud) -> list[dict[str, object]]:
         found = cloud.network.list("/security-groups", "security_groups", name="default", project_id=owner)
@@ -103,12 +103,12 @@ def read(site: Site, project: Resource | None) -> Group:
         assert tenant is not None
         found, cloud = listed(tenant), tenant
     if not found:
-        raise NotFound("the project has no default security group that these credentials may see")
+        raise NotFound("the credentials in use cannot see the project's default security group")
     return _group(cloud, found[0])
 
 
 def unlock(sight: Sight) -> None:
-    """Take a lease from the run that was seen to hold it; raises LeaseHeld when another one holds it by now."""
+    """Remove the lease of the run that was seen to hold it; raises LeaseHeld if another run holds it by then."""
     group, holder = sight.group, sight.holder
     while group is not None and holder is not None:
         try:
@@ -120,5 +120,5 @@ def unlock(sight: Sight) -> None:
         group = group.again()
         now = group.text.of_spec(holder.spec)
         if now is not None and now.run != holder.run:
-            raise LeaseHeld(f"spec {sight.spec} is being applied by {now} by now; nothing was changed")
+            raise LeaseHeld(f"spec {sight.spec} is now being applied by {now}; nothing was changed")
         holder = now

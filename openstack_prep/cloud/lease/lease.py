@@ -1,4 +1,4 @@
-"""A lease while it is held: renewed by a thread, checked before each write, released at the end."""
+"""A lease that this run holds: renewed by a thread, checked before each write, released at the end."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from openstack_prep.base.errors import CloudError, LeaseLost, NotFound, PrepErro
 from openstack_prep.cloud.lease.carrier import CHANGED, Group
 from openstack_prep.cloud.lease.text import Description, Entry
 
-DURATION = 30.0  # seconds without a renewal after which others may take the lease; the same in every version
-MARGIN = 5.0  # seconds before that at which we take it for lost ourselves
+DURATION = 30.0  # seconds without a renewal after which other runs may take the lease; the same in every version
+MARGIN = 5.0  # seconds before that time at which this run itself considers it lost
 RENEWAL = 8.0  # seconds between two renewals
-SWAPS = 20  # attempts while others change the same description
+SWAPS = 20  # attempts while other writers change the same description
 
 _log = logging.getLogger(__name__)
 
 
 def now() -> float:
-    """Return seconds that go on while the machine is suspended."""
+    """Return seconds of a clock that continues while the machine is suspended."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class Lease:
-    """A lease that we hold, renewed by a thread of its own until it is released."""
+    """A lease that this run holds, renewed by its own thread until it is released."""
 
     def __init__(self, group: Group, entry: Entry, spec: str, sent: float) -> None:
         self._group, self._entry, self._spec, self._renewed = group, entry, spec, sent
@@ -35,7 +35,7 @@ class Lease:
         threading.Thread(target=self._keep, name="lease", daemon=True).start()
 
     def check(self) -> None:
-        """Return when it is still ours, else raise LeaseLost; asks the cloud only after a long absence."""
+        """Return if the run still holds it, else raise LeaseLost; sends a request only after a long absence."""
         if now() - self._renewed > DURATION - MARGIN:
             try:
                 self._renew()
@@ -47,7 +47,7 @@ class Lease:
             raise LeaseLost(self._lost)
 
     def release(self) -> None:
-        """Give it up; never raises, for it ends by itself."""
+        """Release it; never raises, because an unreleased lease expires."""
         self.abandon()
         with self._lock:
             if self._lost:
@@ -55,14 +55,14 @@ class Lease:
             try:
                 self._swap(lambda text: text.without(self._entry))
             except NotFound:
-                pass  # it went with its project
+                pass  # it was deleted with its project
             except LeaseLost as error:
                 _log.debug("%s", error)
             except PrepError as error:
-                _log.warning("%s stays for %.0f s more: %s", self._words, DURATION, error)
+                _log.warning("%s could not be released and expires in %.0f s: %s", self._words, DURATION, error)
 
     def abandon(self) -> None:
-        """Renew it no more: it ends by itself, later than what is still under way."""
+        """Stop renewing it: it expires later than the requests in flight end."""
         self._end.set()
 
     @property
@@ -76,7 +76,7 @@ class Lease:
             except LeaseLost:
                 return
             except PrepError as error:
-                _log.debug("%s is not renewed yet: %s", self._words, error)
+                _log.debug("%s is not renewed yet, retrying: %s", self._words, error)
 
     def _renew(self) -> None:
         with self._lock:
@@ -87,7 +87,7 @@ class Lease:
             try:
                 self._swap(lambda text: text.holding(self._entry))
             except NotFound:
-                self._lost = f"{self._words} went with the default security group of its project"
+                self._lost = f"{self._words} was deleted together with the default security group of its project"
                 raise LeaseLost(self._lost) from None
             except LeaseLost as error:
                 self._lost = str(error)
@@ -105,6 +105,10 @@ class Lease:
             self._group = self._group.again()
             if self._group.text.of_run(self._entry) is None:
                 other = self._group.text.of_spec(self._entry.spec)
-                who = f"{other} has it" if other else "somebody took it away (openstack-prep unlock, or another tool)"
-                raise LeaseLost(f"{self._words} is lost: {who}; run it again")
-        raise LeaseLost(f"{self._words} could not be renewed: others change the description all the time")
+                who = (
+                    f"it is now held by {other}"
+                    if other
+                    else "it was removed (by openstack-prep unlock or another tool)"
+                )
+                raise LeaseLost(f"{self._words} was lost: {who}; run the command again")
+        raise LeaseLost(f"{self._words} could not be renewed: the description of the security group keeps changing")

@@ -1,4 +1,4 @@
-"""This process as others on the same host can recognise it, and whether another one is still alive.
+"""Identify this process for others on the same host, and detect whether another process still runs.
 
 Source: proc(5) and pid_namespaces(7): containers share the host's boot id, but not its process ids.
 """
@@ -14,7 +14,7 @@ PROC = Path("/proc")
 
 
 def place() -> str:
-    """Return what names the host since it started, and our process namespace; empty when it cannot be known."""
+    """Return an id of the host since it booted, and of our process namespace; empty if unknown."""
     try:
         boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.readlink(PROC / 'self/ns/pid')}" if boot else ""
@@ -23,12 +23,12 @@ def place() -> str:
 
 
 def started(pid: int) -> str:
-    """Return when a process started, in ticks since the host did; empty when it cannot be known.
+    """Return when a process started, in ticks since the host booted; empty if unknown.
 
-    One that has ended, and that its parent has not noticed yet, has "ended".
+    For a process that has ended and whose parent has not noticed yet, return "ended".
     """
     try:
-        # the name in parentheses may hold anything; the start is field 22, and 3 is the first behind the name
+        # the name in parentheses may contain anything; the start is field 22, and field 3 follows the name
         fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
         return "ended" if fields[0] in "ZX" else fields[19]
     except (OSError, IndexError):
@@ -36,7 +36,7 @@ def started(pid: int) -> str:
 
 
 def exists(pid: int) -> bool:
-    """Whether a process of our namespace has that id; other users' count, though /proc may hide them."""
+    """Whether a process with this id exists in our namespace, including other users', which /proc may hide."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -50,6 +50,6 @@ def owner() -> str:
     """Return user@host, for people."""
     try:
         user = getpass.getuser()
-    except (KeyError, OSError, ImportError):  # a container's user may have no name
+    except (KeyError, OSError, ImportError):  # the user of a container may have no name
         user = f"uid{os.getuid()}"
     return f"{user}@{socket.gethostname().partition('.')[0]}"

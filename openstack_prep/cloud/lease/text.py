@@ -1,8 +1,8 @@
-"""Leases as text: who is at work on which spec, within the description of a security group.  Pure.
+"""Leases as text: who is at work on which spec, within the description of a security group. Pure functions.
 
-The text is a block such as ``[openstack-prep 3 ENTRY ENTRY]``; whatever else stands in the description stays.
-The number counts the leases of specs that declare the project.  An entry is spec, run and beat (4, 4 and 1 characters,
-without spaces), then ``.SINCE.PLACE.PID.START`` and ``.WHO`` if there is room.
+The text is a block such as ``[openstack-prep 3 ENTRY ENTRY]``; the rest of the description is kept. The number counts
+the leases of specs that declare the project. An entry is spec, run and beat (4, 4 and 1 characters, without spaces),
+then ``.SINCE.PLACE.PID.START`` and ``.WHO`` if there is room.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _ENTRY = re.compile(
     re.ASCII,
 )
 BARE, PROCESS, WHOLE = range(3)
-"""How much of entries is written: what excludes others; the process, too; its user and host, too."""
+"""How much of the entries is written: only what excludes others; also the process; also its user and host."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """One run at work on one spec of the project.
 
-    ``beat`` counts its renewals.  ``since`` is in seconds since 1970 by the holder's clock, for people only.
+    ``beat`` counts its renewals. ``since`` is in seconds since 1970 by the holder's clock, for people only.
     """
 
     spec: str
@@ -38,10 +38,10 @@ class Entry:
     beat: int = 0
     since: int = 0
     place: str = ""
-    """Digest of the holder's host and process namespace; empty when unknown."""
+    """Digest of the holder's host and process namespace; empty if unknown."""
     pid: int = 0
     start: str = ""
-    """Digest of when that process started."""
+    """Digest of the start time of that process."""
     who: str = ""
     """User and host, without characters that would end the entry."""
 
@@ -56,7 +56,7 @@ class Entry:
         return replace(self, beat=(self.beat + 1) % len(_ALPHABET))
 
     def __str__(self) -> str:
-        """Say who it is to a person, as far as there was room for it."""
+        """Return a text for people that identifies the run, as far as there was room for it."""
         if not self.since:
             return "another run"
         written = time.localtime(self.since)
@@ -66,14 +66,14 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """A description, taken apart: foreign text, and the leases within it."""
+    """A parsed description: foreign text, and the leases within it."""
 
     before: str = ""
     after: str = ""
     count: int = 0
     entries: tuple[Entry, ...] = ()
     unknown: tuple[str, ...] = ()
-    """Entries that this version cannot read; they stay."""
+    """Entries that this version cannot read; they are kept."""
 
     @classmethod
     def read(cls, text: str | None) -> Description:
@@ -90,7 +90,7 @@ class Description:
         )
 
     def write(self) -> str | None:
-        """Return the text, with as much of the entries as fits; None when not even what excludes others does."""
+        """Return the text, with as much of the entries as fits; None if even the shortest form does not fit."""
         if not (self.count or self.entries or self.unknown):
             return self.before + self.after
         for level in (WHOLE, PROCESS, BARE):
@@ -105,16 +105,16 @@ class Description:
         return next((each for each in self.entries if each.spec == spec), None)
 
     def of_run(self, entry: Entry) -> Entry | None:
-        """Return the lease of a run as it stands here."""
+        """Return the lease of a run in this description."""
         return next((each for each in self.entries if (each.spec, each.run) == (entry.spec, entry.run)), None)
 
     def holding(self, entry: Entry, *, counted: bool = False) -> Description:
-        """Return the same with a lease, in place of any other on that spec."""
+        """Return the same description with a lease, replacing any other on that spec."""
         others = tuple(each for each in self.entries if each.spec != entry.spec)
         return replace(self, entries=(*others, entry), count=self.count + counted)
 
     def without(self, entry: Entry) -> Description:
-        """Return the same without the lease of a run; another run's lease on the same spec stays."""
+        """Return the same description without the lease of a run; another run's lease on the same spec is kept."""
         left = tuple(each for each in self.entries if (each.spec, each.run) != (entry.spec, entry.run))
         return replace(self, entries=left)
 
@@ -130,12 +130,12 @@ def keep(old: str | None, new: str) -> str:
 
 
 def digest(text: str, characters: int = 4) -> str:
-    """Return a short stand-in for a text, of letters, digits, hyphen and underscore."""
+    """Return a short digest of a text, of letters, digits, hyphen and underscore."""
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode()[:characters]
 
 
 def plain(who: str) -> str:
-    """Return a name without what would end an entry."""
+    """Return a name without characters that would end an entry."""
     return re.sub(r"[^\w@.-]", "_", who, flags=re.ASCII)[:WHO]
 
 

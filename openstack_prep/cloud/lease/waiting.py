@@ -1,4 +1,4 @@
-"""Getting a lease: at once, after somebody else, or in place of somebody who is gone."""
+"""Take a lease: at once, after another run has ended, or from a run that is dead."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from openstack_prep.cloud.lease.lease import DURATION, SWAPS, Lease, now
 from openstack_prep.cloud.lease.text import Description, Entry, digest, plain
 from openstack_prep.cloud.site import Site
 
-POLL = 1.0  # seconds between two looks while somebody else holds it
-LOCK_TIMEOUT = 60.0  # seconds to wait for somebody else; longer than a killed run's lease lives
+POLL = 1.0  # seconds between two polls while another run holds it
+LOCK_TIMEOUT = 60.0  # seconds to wait for another run; longer than the lease of a killed run lasts
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Held:
-    """What holding the lease means for a plan: whether it may be ``untouched``, and the check before each write."""
+    """The effect of a lease on a plan: whether it may be ``untouched``, and the check before each write."""
 
     untouched: bool
-    """Whether nobody else can have worked on the spec since it was seen."""
+    """Whether nobody else can have worked on the spec since its lease was seen."""
     lease: Lease | None = None
 
     def check(self) -> None:
-        """Raise LeaseLost when it is not ours any more; without a lease there is nothing to lose."""
+        """Raise LeaseLost if the run no longer holds it; without a lease nothing can be lost."""
         if self.lease is not None:
             self.lease.check()
 
 
 @contextlib.contextmanager
 def held(site: Site, sight: Sight, timeout: float = LOCK_TIMEOUT) -> Iterator[Held]:
-    """Hold the lease of a spec meanwhile; without a carrier for it, say so and go on without.
+    """Hold the lease of a spec during a block; if it cannot be stored, warn and continue without it.
 
-    Raises LeaseHeld when somebody else has it for longer than ``timeout`` seconds, Vanished when the project goes.
-    A KeyboardInterrupt leaves it to end by itself, for requests may still be under way.
+    Raises LeaseHeld if somebody else holds it for longer than ``timeout`` seconds, Vanished if the project is deleted.
+    After a KeyboardInterrupt it is left to expire, because requests may still be in flight.
     """
     try:
         found = _Wait(site, sight, timeout).take()
     except CloudError as error:
         if error.retryable:
             raise
-        _log.warning("no lease on spec %s, so nobody else is kept from it: %s", sight.spec, error)
+        _log.warning("no lease on spec %s, so concurrent runs are not prevented: %s", sight.spec, error)
         yield Held(untouched=True)
         return
     assert found.lease is not None
@@ -68,7 +68,7 @@ def held(site: Site, sight: Sight, timeout: float = LOCK_TIMEOUT) -> Iterator[He
 def is_outdated(site: Site, sight: Sight) -> bool:
     """Return whether another run has worked on the spec, or may have, since this sight of its lease.
 
-    What was read meanwhile may then be half of that run's work.  One request.
+    The answers that were read meanwhile may show that run's incomplete work. One request.
     """
     if sight.holder is not None:
         return (sight.holder.pid, sight.holder.place) != (os.getpid(), _place())
@@ -76,14 +76,14 @@ def is_outdated(site: Site, sight: Sight) -> bool:
         if sight.group is not None:
             return sight.group.again().revision != sight.group.revision
         return not sight.existed and project_id(site.fresh(), sight.project) is not None
-    except NotFound:  # it went with its project
+    except NotFound:  # it was deleted with its project
         return True
     except CloudError:
         return False
 
 
 def _place() -> str:
-    """Return the digest of this host and process namespace; empty when unknown."""
+    """Return the digest of this host and process namespace; empty if unknown."""
     place = process.place()
     return place and digest(place)
 
@@ -103,22 +103,22 @@ def _entry_of(spec: str) -> Entry:
 
 
 class _Wait:
-    """Getting a lease: what was seen of its holder so far."""
+    """One attempt to take the lease: what was seen of its holder so far."""
 
     def __init__(self, site: Site, sight: Sight, timeout: float) -> None:
         self.site, self.sight, self.timeout = site, sight, timeout
         self.untouched = sight.holder is None and (sight.group is not None or not sight.existed)
         self.seen: tuple[str, int] | None = None
         self.looked = time.monotonic()
-        self.idle = 0.0  # seconds for which we have watched the holder not renew
+        self.idle = 0.0  # seconds during which this run has seen no renewal
         self.entry = _entry_of(sight.spec)
 
     def take(self) -> Held:
         """Return the lease; raises LeaseHeld, Vanished, CloudError."""
         group = self.sight.group or self._first()
-        ends, swaps, told = time.monotonic() + self.timeout, 0, False
+        ends, swaps, reported = time.monotonic() + self.timeout, 0, False
         while True:
-            why = self._in_the_way(group.text)
+            why = self._blocking_reason(group.text)
             if not why:
                 lease = self._try(group)
                 if lease is not None:
@@ -126,13 +126,13 @@ class _Wait:
                     return Held(self.untouched, lease)
                 swaps += 1
                 if swaps > SWAPS:
-                    why = f"others change the default security group of the project of spec {self.sight.spec}"
+                    why = f"the default security group of the project of spec {self.sight.spec} keeps changing"
             self.untouched = False
             if why and time.monotonic() >= ends:
-                raise LeaseHeld(f"{why}; wait for it, or, if that run is dead: openstack-prep unlock SPEC")
-            if why and not told:
+                raise LeaseHeld(f"{why}; wait until it ends, or, if that run is dead: openstack-prep unlock SPEC")
+            if why and not reported:
                 _log.warning("%s; waiting", why)
-                told = True
+                reported = True
             time.sleep(POLL if why else random.uniform(0, 0.1))
             try:
                 group = group.again()
@@ -140,17 +140,18 @@ class _Wait:
                 raise Vanished(f"the project of spec {self.sight.spec} was deleted by another run") from None
 
     def _first(self) -> Group:
-        """Return the group of a project that we made, or could not read before."""
+        """Return the group of a project that this run has created, or could not read before."""
         group = read(self.site, self.sight.project)
         if group.text.count or group.text.of_spec(self.entry.spec):
             self.untouched = False
         return group
 
     def _confirm_project(self, group: Group, lease: Lease) -> None:
-        """Raise Vanished when the group outlives its project, which another run has just deleted.
+        """Raise Vanished if the group outlives its project, which another run has just deleted.
 
-        Project.delete takes the group after the project: a look in between makes the group anew, so a lease that is
-        the first in an old project is suspect; and a run that was killed in between leaves it, with its own lease.
+        Project.delete deletes the group after the project: listing groups in between creates the group again, so a
+        lease that is the first in an old project is suspect; and a run that was killed in between leaves the group,
+        with its own lease.
         """
         sight = self.sight
         if not sight.declared or not sight.existed or (group.text.count and self.untouched):
@@ -165,12 +166,12 @@ class _Wait:
             group.cloud.network.delete(f"/security-groups/{group.id}")
             raise Vanished(f"the project of spec {sight.spec} was deleted by another run") from None
         except CloudError as error:
-            _log.debug("project %s cannot be confirmed: %s", owner, error)
+            _log.debug("cannot check whether project %s exists: %s", owner, error)
 
     def _try(self, group: Group) -> Lease | None:
-        """Write our entry; None when somebody was faster."""
+        """Write our entry; None if somebody else has changed the group first."""
         sent = now()
-        ours = group.text.of_run(self.entry)  # of a request whose answer was lost
+        ours = group.text.of_run(self.entry)  # from a request whose answer was lost
         text = group.text.holding(self.entry, counted=self.sight.declared and ours is None)
         try:
             return Lease(group.swap(text), self.entry, self.sight.spec, sent)
@@ -181,21 +182,21 @@ class _Wait:
                 raise
         return None
 
-    def _in_the_way(self, text: Description) -> str:
-        """Return who holds the lease, or why there is no room for ours; nothing when it is free."""
+    def _blocking_reason(self, text: Description) -> str:
+        """Return who holds the lease, or why there is no room for a new one; empty if it is free."""
         other = text.of_spec(self.entry.spec)
-        if other is not None and other.run != self.entry.run and not self._dead(other):
+        if other is not None and other.run != self.entry.run and not self._is_dead(other):
             return f"spec {self.sight.spec} is being applied by {other}"
         if text.holding(self.entry, counted=self.sight.declared).write() is None:
             if not [each for each in text.entries if each.spec != self.entry.spec]:
-                raise NotAllowed("the description of the default security group leaves no room for it")
-            return f"{len(text.entries)} other specs are at work in the project of spec {self.sight.spec}"
+                raise NotAllowed("no room for it in the description of the default security group")
+            return f"{len(text.entries)} other specs are being applied in the project of spec {self.sight.spec}"
         return ""
 
-    def _dead(self, other: Entry) -> bool:
-        """Whether a holder's process has ended on this host, or we have seen no renewal for long enough.
+    def _is_dead(self, other: Entry) -> bool:
+        """Whether a holder's process has ended on this host, or its lease was not renewed for long enough.
 
-        Clocks of two machines are never compared, and time that we slept through does not count.
+        Clocks of two machines are never compared, and time during which this machine slept does not count.
         """
         looked = time.monotonic()
         same = self.seen == (other.run, other.beat)

@@ -1,4 +1,4 @@
-"""Allowed address pairs of ports: ours are made sure of, everybody else's stay.
+"""Allowed address pairs of ports: pairs of this spec are ensured, all other pairs are left alone.
 
 Source: Networking API v2.0, "Allowed address pairs", "Standard attributes tag" and "Revisions".
 """
@@ -24,28 +24,28 @@ from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.orchestration.existing import Existing
 
 JOBS = 4
-"""Ports changed at a time, within one step."""
+"""Number of ports that one step changes in parallel."""
 DISTRIBUTED = "network:distributed"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AddressPairs(PairFields):
-    """Addresses that ports may use besides their own, such as the virtual ones of a cluster.
+    """Addresses that ports may use besides their own, such as the virtual addresses of a cluster.
 
-    Say which ports by one of ``ports``, ``infra_id``, ``tag``, ``stack`` and ``security_group``.  A pair that
-    we put on a port is recorded by a tag of the port.  What the spec no longer declares goes, and
-    destroy takes just the recorded ones away; what others put there stays.
+    Select the ports with exactly one of ``ports``, ``infra_id``, ``tag``, ``stack`` and ``security_group``. A tag of
+    the port records each pair that this spec adds. Apply removes recorded pairs that the spec no longer declares, and
+    destroy removes only recorded pairs; pairs that others have added are left alone.
     """
 
     def resolve(self, context: Context) -> Sequence[Resource]:
-        return (self.resolve_among(context.resources),)
+        return (self.resolve_with(context.resources),)
 
-    def resolve_among(
+    def resolve_with(
         self, others: Iterable[Resource], used: frozenset[str] | None = None, *, alone: bool = False
     ) -> ResolvedAddressPairs:
-        """Return the pairs as resolved among other resources; of their own pools only the addresses ``used``.
+        """Return the pairs resolved among other resources; of the spec's own pools only the addresses ``used``.
 
-        ``alone``: the other resources are only read.  Raises SpecError.
+        ``alone``: the other resources are only read. Raises SpecError.
         """
         mine = self.of_project(each for each in others if isinstance(each, InProject))
         neighbours = PairNeighbours(
@@ -64,7 +64,7 @@ class AddressPairs(PairFields):
     def _unknown_pools(self, neighbours: PairNeighbours) -> Iterator[Mistake]:
         known = {each.name for each in neighbours.pools}
         for name in (each for each in self.pools if each not in known):
-            remedy = "declare it under address_pools, or give addresses"
+            remedy = "declare it under address_pools, or set addresses"
             yield self.mistake(f"pool {name} is not in this spec", remedy)
 
     def references(self) -> Iterable[Resource]:
@@ -76,27 +76,27 @@ class AddressPairs(PairFields):
         return (*super().needs(), *group, *(self.key_of(AddressPool.kind, each) for each in self.pools))
 
     def follows(self) -> Iterable[Key]:
-        """Return the stacks whose servers are meant, or may be."""
+        """Return the stacks whose servers are selected, or may be."""
         if self.stack:
             return (self.key_of("stack", self.stack),)
         any_stack = self.tag or self.security_group
         return [key for key in self.neighbours.coming if key.kind == "stack"] if any_stack else ()
 
-    # --- what should be ---------------------------------------------------------------------
+    # --- desired state --------------------------------------------------------------------
 
     def desired(self) -> Values:
         return {"addresses": self.given.union(*self.pooled().values()), "elsewhere": frozenset()}
 
-    # --- what is there --------------------------------------------------------------------
+    # --- existing state -------------------------------------------------------------------
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {each.key: each._observe(each.shares(site), each.claims(site) is not None) for each in wanted}
+        found = {each.key: each._observe(each.shares(site), each.blocks_by_port(site) is not None) for each in wanted}
         return {key: observed for key, observed in found.items() if observed is not None}
 
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield for each port of a project the pairs that its tags say this spec put there."""
+        """Yield for each port of a project the pairs that this spec has added, as recorded by the port's tags."""
         for port in ports_of(site, site.find_project_id(owner)):
             mine = recorded(site.mark, port)
             if mine:
@@ -128,34 +128,36 @@ class AddressPairs(PairFields):
             record=PortShares(tuple(shares)),
         )
 
-    # --- what would go wrong --------------------------------------------------------------
+    # --- checks ---------------------------------------------------------------------------
 
     def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
         chosen = self.chosen(site) if len(self.ways) == 1 else None
         yield from self.check_choice(chosen, expected=self._expected)
         if self.addresses is None and not self.pools:
-            yield self.mistake("does not say which addresses", "give addresses, or pools of the spec")
+            yield self.mistake("no addresses selected", "set addresses, or pools of the spec")
         if self.neighbours.alone:
             for pool in (self.neighbours.pool(each) for each in self.pools):
-                yield from pool.misfits(pool.room(site))
-        claims = self.claims(site)
-        if claims is None or chosen is None:
+                yield from pool.conflicts(pool.room(site))
+        blocks_by_port = self.blocks_by_port(site)
+        if blocks_by_port is None or chosen is None:
             return
-        meant = [port for port in chosen if port.id in claims]
+        meant = [port for port in chosen if port.id in blocks_by_port]
         unknown = self.network and site.find_id(self.sibling(Existing, self.network, of="network")) is None
-        if chosen and not meant and not unknown:  # which the reference tells
-            what = "none of the ports lies on " + (f"network {self.network}" if self.network else "the pools' network")
-            yield self.mistake(what, "correct the network, the pools' subnet, or which ports are meant")
+        if chosen and not meant and not unknown:  # the missing reference is reported already
+            what = "none of the selected ports is on " + (
+                f"network {self.network}" if self.network else "the pools' network"
+            )
+            yield self.mistake(what, "correct the network, the pools' subnet, or the selection of ports")
         for port in meant:
             if not port.port_security_enabled:
-                off = f"port security is off on port {port.name} {port.id}: nothing is filtered there"
-                yield self.mistake(off, "take it out here, or switch port security on")
+                off = f"port security is off on port {port.name} {port.id}, so nothing is filtered there"
+                yield self.mistake(off, "exclude this port, or enable port security on it")
         lacking = {share.port.network_id for share in self.shares(site) if share.missing}
         yield from self._check_distributed(site, lacking)
 
     @property
     def _expected(self) -> bool:
-        """Whether the spec makes what the ports are known by, or servers that may have them."""
+        """Whether the spec creates the selected stack, security group or tag, or servers that may have the ports."""
         coming = self.neighbours.coming
         if self.stack or self.security_group:
             named = [self.key_of("stack", self.stack or ""), self.key_of("security_group", self.security_group or "")]
@@ -163,47 +165,48 @@ class AddressPairs(PairFields):
         return any(key.kind == "stack" for key in coming)
 
     def _check_distributed(self, site: Site, networks: set[str]) -> Iterator[Mistake]:
-        """Yield the addresses that OVN keeps for its own ports on every node.
+        """Yield the addresses that OVN reserves for its own ports on every node.
 
-        Neutron refuses them since 2025.1.  Its first releases refuse wider networks around such an
-        address too, later ones do not, and the API does not tell which: there, Neutron's own word
-        stands.
+        Neutron refuses them since 2025.1. Its first releases also refuse wider networks around such an address, later
+        ones do not, and the API does not tell the difference; in that case Neutron's own error is shown.
         """
         if not networks:
             return
         for port_id, addresses in queries.distributed_addresses(site, tuple(sorted(networks))):
             for address in sorted(self.desired()["addresses"] & addresses):
-                kept = f"{address} belongs to port {port_id} ({DISTRIBUTED}), and Neutron allows it to no other"
+                kept = f"{address} belongs to port {port_id} ({DISTRIBUTED}), and Neutron allows it on no other port"
                 yield self.mistake(kept, "choose another address")
 
     # --- the verbs ------------------------------------------------------------------------
 
     def create(self, site: Site) -> Observed:
-        return self._everywhere(site, self.shares(site))
+        return self._update_ports(site, self.shares(site))
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        return self._everywhere(site, observed.recorded(PortShares).shares)
+        return self._update_ports(site, observed.recorded(PortShares).shares)
 
     def delete(self, site: Site, observed: Observed) -> None:
         nothing: frozenset[str] = frozenset()
         shares = observed.recorded(PortShares).shares
         mine = [replace(each, wanted=nothing, stale=each.mine) for each in shares if each.mine]
-        self._everywhere(site, mine)
+        self._update_ports(site, mine)
 
-    def _everywhere(self, site: Site, shares: Sequence[Share]) -> Observed:
-        """Put every port right, some at a time; all have ended when the first failure is raised."""
+    def _update_ports(self, site: Site, shares: Sequence[Share]) -> Observed:
+        """Update all ports, some in parallel; all requests have ended when the first failure is raised."""
         with ThreadPoolExecutor(JOBS) as pool:
-            waiting = [pool.submit(self._put_right, site, each) for each in shares]  # map would call the rest off
+            waiting = [
+                pool.submit(self._update_port, site, each) for each in shares
+            ]  # map would cancel the remaining ports
         done = [share for each in waiting if (share := each.result()) is not None]
         meant = sum(each.meant for each in done)
         return self._observe(done, known=True) or Observed(id=f"{meant} ports", values=self.desired())
 
-    def _put_right(self, site: Site, share: Share) -> Share | None:
-        """Return a port's share when it is as it should be; None when the port is gone meanwhile."""
+    def _update_port(self, site: Site, share: Share) -> Share | None:
+        """Return a port's share once its pairs match the spec; None if the port no longer exists."""
         if share.right:
             return share
         try:
-            return pair_writing.put_right(site.worker(self.owner)[0].network, site.mark, share)
+            return pair_writing.update_pairs(site.worker(self.owner)[0].network, site.mark, share)
         except NotFound:
             if self.ports and share.wanted:
                 raise
@@ -212,6 +215,6 @@ class AddressPairs(PairFields):
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedAddressPairs(Resolved, AddressPairs):
-    """Address pairs that know what else the spec declares."""
+    """Address pairs together with the related resources of the spec."""
 
     neighbours: PairNeighbours = field(default=PairNeighbours(), repr=False)

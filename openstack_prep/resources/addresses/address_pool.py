@@ -1,4 +1,4 @@
-"""Pools of addresses on a subnet that Neutron hands to nobody, such as MetalLB's.
+"""Pools of addresses on a subnet that Neutron assigns to no port, for example for MetalLB.
 
 Source: Networking API v2.0, "Ports", "Subnets"; "Quotas".
 """
@@ -35,9 +35,10 @@ OUTSIDE = "outside the allocation pools"
 
 @dataclass(frozen=True, kw_only=True)
 class AddressPool(PoolFields):
-    """Addresses of a subnet that are kept free of servers, for a cluster's load balancer to use.
+    """Addresses of a subnet that are reserved for the load balancer of a cluster, so that no server gets them.
 
-    Kept by a port for each, which carries our mark, or by lying outside the allocation pools, which is checked.
+    They are reserved with one port per address, which has the ownership tag, or by being outside the allocation pools,
+    which is checked.
     """
 
     def resolve(self, context: Context) -> Sequence[Resource]:
@@ -57,7 +58,7 @@ class AddressPool(PoolFields):
     def desired(self) -> Values:
         return {"subnet": self.subnet, "addresses": tuple(map(str, self.ranges)), "reserve": self.reserve}
 
-    # --- what is there --------------------------------------------------------------------
+    # --- existing state -------------------------------------------------------------------
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
@@ -67,7 +68,7 @@ class AddressPool(PoolFields):
 
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield the pools that ports of a project keep, whichever spec they belong to."""
+        """Yield the pools that a project's ports reserve, whichever spec manages them."""
         project_id = site.find_project_id(owner)
         for (spec, name), kept in reserved_ports.by_pool(ports_of(site, project_id)).items():
             subnet_id = next((each.subnet_id for port in kept for each in port.fixed_ips), "")
@@ -80,7 +81,7 @@ class AddressPool(PoolFields):
                 yield declared, replace(observed, ours=ours, managed_by="" if ours else spec)
 
     def _observe(self, here: str | None, kept: Sequence[PortRecord]) -> Observed | None:
-        """Return what its ports on the subnet ``here`` keep, and those elsewhere."""
+        """Return the addresses that the ports on subnet ``here`` reserve, and those on other subnets."""
         addresses = ranges.merged(map(Range.read, (a for port in kept for a in addresses_of(port, here))))
         elsewhere = {each.subnet_id for port in kept if not addresses_of(port, here) for each in port.fixed_ips}
         values = {
@@ -107,69 +108,73 @@ class AddressPool(PoolFields):
     def _shown(self) -> str:
         return ", ".join(map(str, self.ranges))
 
-    # --- what would go wrong --------------------------------------------------------------
+    # --- checks ---------------------------------------------------------------------------
 
     def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
         if self.reserve == "ports" and self.count > CEILING:
             yield self.mistake(
-                f"{self.count} addresses are too many to keep by a port for each; {CEILING} are the most",
-                "name fewer, or choose reserve: outside",
+                f"{self.count} addresses are too many to reserve with one port each (at most {CEILING})",
+                "reserve fewer addresses, or set reserve: outside",
             )
             return
         yield from self._check_others()
         room = self.room(site)
         if room is None:
             if self.neighbours.subnet is None:
-                yield self.mistake(f"subnet {self.subnet} does not exist", "declare it in the spec, or correct it")
+                yield self.mistake(
+                    f"subnet {self.subnet} does not exist", "declare it in the spec, or correct the name"
+                )
             return
-        yield from self.misfits(room)
+        yield from self.conflicts(room)
         yield from self._check_holders(site, room, self.kept(site))
         yield from self._check_quota(site)
         for port in self.going(room, observed.recorded(PoolPorts).ports if observed else ()):
             if used := use_of(port):
-                what = f"{shown(port)} is to go from the pool, and is {used}"
-                yield self.mistake(what, "take it away there first, or leave the address in the pool")
+                what = f"{shown(port)} would be removed from the pool, but is {used}"
+                yield self.mistake(what, "release it there first, or keep the address in the pool")
 
-    def misfits(self, room: Room | None) -> Iterator[Mistake]:
-        """Yield which addresses the subnet has no room for."""
-        for what, remedy in room.misfits(self.ranges, outside=self.reserve == "outside") if room else ():
+    def conflicts(self, room: Room | None) -> Iterator[Mistake]:
+        """Yield the addresses that are not available in the subnet."""
+        for what, remedy in room.conflicts(self.ranges, outside=self.reserve == "outside") if room else ():
             yield self.mistake(what, remedy)
 
     def _check_others(self) -> Iterator[Mistake]:
         for one, other, both in ranges.overlaps(map(Range.read, self.addresses)):
-            yield self.mistake(f"{both} stands in {one} and in {other}", "name each address once")
+            yield self.mistake(f"{both} is listed both in {one} and in {other}", "list every address only once")
         beside = [each for each in self.neighbours.pools if each.subnet == self.subnet]
         earlier = beside[: [each.name for each in beside].index(self.name)] if beside else []
         for pool in earlier:
             for mine in self.ranges:
                 for both in filter(None, map(mine.overlap, pool.ranges)):
-                    yield self.mistake(f"{both} belongs to {pool.key} as well", "keep the pools apart")
+                    yield self.mistake(
+                        f"{both} also belongs to {pool.key}", "change the pools so that they do not overlap"
+                    )
 
     def _check_holders(self, site: Site, room: Room, kept: Sequence[PortRecord]) -> Iterator[Mistake]:
-        """Yield the ports of others that have an address of the pool, as far as our credentials see them."""
+        """Yield ports outside of this pool that use an address of it, as far as the credentials in use can see them."""
         if room.id is None or (self.reserve == "ports" and not self.missing(room, kept)):
             return
         listed = queries.ports_in_subnet(site, room.id)
-        # an address that another pool has, too, is told as an overlap
-        told = [each for each in self.neighbours.pools if each.subnet == self.subnet and each.name != self.name]
+        # an address of two pools is reported as an overlap
+        same_subnet = [each for each in self.neighbours.pools if each.subnet == self.subnet and each.name != self.name]
         mine = {port.id for port in kept}
         held = {ip_address(text): port for port in listed for text in addresses_of(port, room.id)}
         passing: dict[str, list[Range]] = defaultdict(list)
         for address, port in sorted(held.items(), key=lambda each: int(each[0])):
             others = port.id not in mine and address != room.gateway
-            if not others or not self.has(address) or any(each.has(address) for each in told):
+            if not others or not self.has(address) or any(each.has(address) for each in same_subnet):
                 continue
             if site.mark.owns(port.description):
                 passing[port.name.removesuffix(f"-{address}")].append(Range(address, address))
                 continue
-            what = f"{address} belongs to {shown(port)} ({port.device_owner or 'of no device'})"
+            what = f"{address} is used by {shown(port)} ({port.device_owner or 'no device'})"
             yield self.mistake(what, "choose other addresses, or delete that port")
         for name, each in passing.items():
-            what = f"{', '.join(map(str, ranges.merged(each)))} is still kept for address_pool/{name} of this spec"
-            yield self.mistake(what, "shrink that pool by an apply of its own, or destroy it by its old name, first")
+            what = f"{', '.join(map(str, ranges.merged(each)))} is still reserved for address_pool/{name} of this spec"
+            yield self.mistake(what, "first shrink that pool in a separate apply, or destroy it under its old name")
 
     def _check_quota(self, site: Site) -> Iterator[Mistake]:
-        """Yield that there will be too few ports left, once for all pools of the project."""
+        """Yield that the project lacks quota for the ports, once for all pools of the project."""
         pools = [each for each in self.neighbours.pools or (self,) if each.reserve == "ports"]
         pools = [each for each in pools if each.count <= CEILING]
         if not pools or pools[0].name != self.name:
@@ -177,13 +182,11 @@ class AddressPool(PoolFields):
         more = sum(len(each.missing(each.room(site), each.kept(site))) for each in pools)
         quota = self._port_quota(site) if more else None
         if quota is not None and not quota.allows(more):
-            what = (
-                f"{more} more ports are needed to keep addresses, {quota.left} of {quota.limit} are free in the quota"
-            )
-            yield self.mistake(what, "raise the quota of ports, name fewer addresses, or choose reserve: outside")
+            what = f"{more} more ports are needed, but only {quota.left} of {quota.limit} are left in the quota"
+            yield self.mistake(what, "raise the quota of ports, reserve fewer addresses, or set reserve: outside")
 
     def _port_quota(self, site: Site) -> Quotum | None:
-        """Return the project's quota of ports as the spec makes it; None when it is hidden from us."""
+        """Return the project's quota of ports as the spec sets it; None if it is not visible."""
         project_id, limit = site.find_project_id(self.owner), self.neighbours.port_limit
         if project_id is None:
             return None if limit is None else Quotum(limit, 0)
@@ -197,30 +200,30 @@ class AddressPool(PoolFields):
         kept = {port.id: port for port in observed.recorded(PoolPorts).ports}
         for port in kept.values():
             if (used := use_of(port)) and port.device_id not in going:
-                yield self.mistake(f"{shown(port)} is {used}", "take it away there first")
+                yield self.mistake(f"{shown(port)} is {used}", "release it there first")
         project_id = site.find_project_id(self.owner)
         for record in FloatingIP.listing(site, project_id) if project_id else ():
             if record.port_id in kept and record.id not in going:
-                what = f"floating IP {record.address} serves {shown(kept[record.port_id])}"
+                what = f"floating IP {record.address} is attached to {shown(kept[record.port_id])}"
                 yield self.mistake(what, "detach it first")
 
     # --- the verbs ------------------------------------------------------------------------
 
     def create(self, site: Site) -> Observed:
-        return self._settle(site, ())
+        return self._create_and_delete(site, ())
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        return self._settle(site, observed.recorded(PoolPorts).ports)
+        return self._create_and_delete(site, observed.recorded(PoolPorts).ports)
 
     def delete(self, site: Site, observed: Observed) -> None:
         reserved_ports.remove(site, self.owner, observed.recorded(PoolPorts).ports)
 
-    def _settle(self, site: Site, kept: Sequence[PortRecord]) -> Observed:
-        """Delete what is not wanted, make what is missing."""
+    def _create_and_delete(self, site: Site, kept: Sequence[PortRecord]) -> Observed:
+        """Delete the ports that are no longer needed, and create the missing ones."""
         room = self.room(site)
         if room is None or room.id is None or room.network_id is None:
-            raise NotFound(f"{self.key}: subnet {self.subnet} is not there")
-        wrong = [mistake.what for mistake in self.misfits(room)]
+            raise NotFound(f"{self.key}: subnet {self.subnet} does not exist")
+        wrong = [mistake.what for mistake in self.conflicts(room)]
         if wrong:
             raise ResourceFailed(f"{self.key}: {'; '.join(wrong)}")
         going = self.going(room, kept)
@@ -242,6 +245,6 @@ class AddressPool(PoolFields):
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedAddressPool(Resolved, AddressPool):
-    """A pool that knows what else the spec declares."""
+    """A pool together with the related resources of the spec."""
 
     neighbours: PoolNeighbours = field(default=PoolNeighbours(), repr=False)

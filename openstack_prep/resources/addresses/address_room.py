@@ -1,4 +1,4 @@
-"""What a subnet has room for: its addresses as they are, or as the spec will have them.
+"""The addresses that a subnet offers, as it exists or as the spec declares it.
 
 Source: Networking API v2.0, "Subnets" (allocation pools, gateway, IPv6 modes).
 """
@@ -14,12 +14,12 @@ from openstack_prep.resources.lists.neutron_records import SubnetRecord
 from openstack_prep.resources.network.subnet import Subnet
 
 COMPUTED = ("slaac", "dhcpv6-stateless")
-"""Modes in which a port's address comes from its MAC address, whatever the allocation pools say."""
+"""IPv6 modes in which the address of a port is derived from its MAC address, whatever the allocation pools are."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Room:
-    """One subnet; ``id`` is None while it is only declared."""
+    """One subnet; ``id`` is None if it is only declared."""
 
     id: str | None
     network_id: str | None
@@ -27,13 +27,13 @@ class Room:
     cidr: Net
     gateway: Ip | None
     pools: tuple[Range, ...]
-    """Ranges that Neutron hands addresses out of."""
+    """Ranges from which Neutron assigns addresses."""
     computed: bool
-    """Whether addresses are computed from MAC addresses, so that no port may ask for one."""
+    """Whether addresses are derived from MAC addresses, so that ports cannot ask for a given address."""
 
     @classmethod
     def of(cls, name: str, record: SubnetRecord | None, declared: Subnet | None) -> Room | None:
-        """Return a subnet's room by the cloud's answer, as the spec will change it; None when nothing is known."""
+        """Return a subnet's addresses as the cloud reports and the spec changes them; None if nothing is known."""
         cidr = record.cidr if record else declared and declared.cidr
         if not cidr:
             return None
@@ -50,27 +50,27 @@ class Room:
             computed=mode in COMPUTED,
         )
 
-    def misfits(self, ranges: Sequence[Range], *, outside: bool) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong with keeping these addresses free, and the remedy.
+    def conflicts(self, ranges: Sequence[Range], *, outside: bool) -> Iterator[tuple[str, str]]:
+        """Yield why these addresses cannot be reserved, and the fix.
 
-        ``outside``: they must lie outside the allocation pools, for nothing else keeps Neutron from them.
+        ``outside``: they must be outside the allocation pools, because nothing else keeps Neutron from assigning them.
         """
         whole = Range.of(self.cidr)
         for each in ranges:
             if each.first not in whole or each.last not in whole:
-                yield f"{each} does not lie within {self.cidr} of subnet {self.name}", "choose addresses inside"
+                yield f"{each} is outside {self.cidr} of subnet {self.name}", "choose addresses inside that subnet"
                 continue
             for address, whose in self._special():
                 if address in each:
-                    yield f"{address} is {whose} of subnet {self.name}", "leave it out"
+                    yield f"{address} is {whose} of subnet {self.name}", "remove it from the pool"
             if outside and not self.computed:
                 for pool in self.pools:
                     if both := each.overlap(pool):
-                        what = f"{both} lies in the allocation pool {pool} of subnet {self.name}"
-                        yield f"{what}: any port may get it", "shrink the allocation pools, or choose reserve: ports"
+                        what = f"{both} is in the allocation pool {pool} of subnet {self.name}"
+                        yield f"{what}, so any port may get it", "shrink the allocation pools, or set reserve: ports"
         if self.computed and not outside:
-            what = f"subnet {self.name} computes addresses from MAC addresses, so that no port can be given one"
-            yield what, "choose reserve: outside"
+            what = f"subnet {self.name} derives addresses from MAC addresses, so ports cannot reserve them"
+            yield what, "set reserve: outside"
 
     def _special(self) -> Iterator[tuple[Ip, str]]:
         if self.gateway:
@@ -93,7 +93,7 @@ def _pools(network: Net, gateway: Ip | None, record: SubnetRecord | None, declar
         return [Range.read(each) for each in declared.allocation_pools]
     if record:
         return list(map(Range.read, record.allocation_pools))
-    # Neutron's default: all but the gateway and the addresses that nobody may have
+    # Neutron's default: all addresses except the gateway and the reserved ones
     first, last = int(network[0]) + 1, int(network[-1]) - (network.version == 4)
     inside = gateway is not None and gateway in network
     parts = [(first, int(gateway) - 1), (int(gateway) + 1, last)] if gateway and inside else [(first, last)]

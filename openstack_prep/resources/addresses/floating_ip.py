@@ -1,8 +1,8 @@
-"""Floating IPs: a given address or the next free one, never leaked, never taken from others.
+"""Floating IPs: a given address or the next free one; never leaked, and never taken from others.
 
-Source: Networking API v2.0, "Floating IPs".  A floating IP has no name: ours carry the spec's name
-for them in their description, written by the very request that allocates them, so that a run that
-lost the answer, or died, finds them again.
+Source: Networking API v2.0, "Floating IPs". A floating IP has no name, so its description contains the spec's name for
+it. The request that allocates the floating IP also writes the description; therefore the next run finds it even if this
+run loses the answer or is killed.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ MOST_OF_A_TAG = 60  # characters, in every Neutron; newer ones take 255
 
 @dataclass(frozen=True, kw_only=True)
 class AttachedFloatingIP(InProject):
-    """Base of what says which port a floating IP serves."""
+    """Base of kinds that determine which port a floating IP is attached to."""
 
     @property
     def label(self) -> str:
-        """The floating IP's name, address or id."""
+        """The name, address or id of the floating IP."""
         raise NotImplementedError(self.kind)
 
     if TYPE_CHECKING:  # a field of each kind
@@ -48,11 +48,11 @@ class AttachedFloatingIP(InProject):
 
 @dataclass(frozen=True, kw_only=True)
 class InstallerInput(InProject):
-    """Base of what names floating IPs for an installer, which takes them from the ports that they serve."""
+    """Base of kinds that pass floating IPs to an installer, which moves them away from their current ports."""
 
     @property
     def taken(self) -> frozenset[str]:
-        """Names and addresses of the floating IPs that the installer has yet to attach."""
+        """Names and addresses of the floating IPs that the installer will attach."""
         raise NotImplementedError(self.kind)
 
 
@@ -60,7 +60,7 @@ class InstallerInput(InProject):
 class FloatingIP(NetworkResource[FloatingIPRecord]):
     """An address on an external network that belongs to the project.
 
-    With ``address`` that very one, adopted when the project has it already; without, the next free.
+    With ``address``, exactly that address, which is adopted if the project already has it; otherwise the next free one.
     """
 
     kind: ClassVar[str] = "floating_ip"
@@ -69,29 +69,31 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
     immutable: ClassVar[frozenset[str]] = frozenset({"address", "external_network"})
 
     name: Name
-    """What this spec calls it, such as api or ingress; kept in its description."""
+    """Name within this spec, such as api or ingress; stored in the description."""
     external_network: Name
-    """Name of the external network it comes from."""
+    """Name of the external network."""
     address: Address | None = None
-    """The address wanted; without it the next free one.  Asking for one is an administrator's right."""
+    """The address to allocate; default: the next free one. Only administrators may ask for a given address."""
 
     def resolve(self, context: Context) -> Sequence[Resource]:
-        """Refuse two that want one address: they would silently become the same floating IP."""
+        """Refuse two floating IPs with the same address, which would silently become one."""
         for twin in (each for each in context.declared(FloatingIP) if each.key < self.key):
             if self.address is not None and twin.address == self.address:
-                raise SpecError([self.mistake(f"{self.address} is wanted by {twin.key} too", "choose another address")])
+                raise SpecError(
+                    [self.mistake(f"{self.address} is also declared by {twin.key}", "choose another address")]
+                )
         attached = ((each.label, each.port) for each in self.of_project(context.declared(AttachedFloatingIP)))
         taken = (each.taken for each in self.of_project(context.declared(InstallerInput)))
         return (ResolvedFloatingIP.of(self, attached=frozenset(attached), taken=frozenset().union(*taken)),)
 
     @property
     def attached(self) -> frozenset[tuple[str, str]]:
-        """Which floating IPs (name, address or id) the spec attaches to ports of which name; known once resolved."""
+        """The floating IPs (name, address or id) that the spec attaches, by port name; set by ``resolve``."""
         return frozenset()
 
     @property
     def taken(self) -> frozenset[str]:
-        """Names and addresses of the floating IPs that an installer is to attach; known once resolved."""
+        """Names and addresses of the floating IPs that an installer will attach; set by ``resolve``."""
         return frozenset()
 
     def references(self) -> Iterable[Resource]:
@@ -145,16 +147,16 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
 
     @property
     def can_have_twins(self) -> bool:
-        return self.address is None  # Neutron allocates one address only once
+        return self.address is None  # Neutron allocates an address only once
 
     def named(self, site: Site, listed: Iterable[FloatingIPRecord]) -> list[FloatingIPRecord]:
-        """Return those that carry our tag and name, of these the one with the address wanted; else that one."""
+        """Return floating IPs with our tag and name, preferably the one with the address; else the address alone."""
         marked = [record for record in listed if self.is_ours(site, record)]
         at_address = [record for record in marked or listed if self.address and record.address == self.address]
         return at_address or marked
 
     def is_ours(self, site: Site, record: FloatingIPRecord) -> bool:
-        """Whether it carries our tag and name, in its description or among its tags: people edit the one in Horizon."""
+        """Whether description or tags contain our ownership tag and name: users edit the description in Horizon."""
         return carries(site.mark, record, self.name)
 
     def observe(self, site: Site, record: FloatingIPRecord) -> Observed:
@@ -173,7 +175,7 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
         return of_floating_ip(record)
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        """Yield that it serves a port that stays, unless the attachment is managed by this spec and deleted first."""
+        """Yield that it is attached to a port that is kept, unless this spec deletes the attachment first."""
         record = observed.recorded(FloatingIPRecord)
         if record.port_id is None:
             return
@@ -186,14 +188,16 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
 
     def _in_use(self, record: FloatingIPRecord, port_name: str = "") -> Mistake:
         port = " ".join(filter(None, (port_name, record.port_id)))
-        what = f"{record.address} serves port {port} and would be lost"
+        what = f"{record.address} is attached to port {port} and would be lost"
         return self.mistake(what, f"detach it first: openstack floating ip unset --port {record.address}")
 
     def delete(self, site: Site, observed: Observed) -> None:
-        """Release it, unless somebody has attached it since we looked; a twin is then looked at again."""
+        """Release it, unless it has been attached since it was read; a twin is read again first."""
         cloud, _ = self.maker(site)
         path, now = f"/floatingips/{observed.id}", observed.recorded(FloatingIPRecord)
-        if not observed.created_at:  # one of several has it; the others' revision changes when they are detached
+        if (
+            not observed.created_at
+        ):  # one of several floating IPs has the port; the revision of the others changes when they are detached
             try:
                 now = self.read(cloud.network.get(path)["floatingip"])
             except NotFound:
@@ -204,7 +208,7 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        """Read also what check will want to know of those that are not there, while other kinds are read."""
+        """Also read what ``check`` needs about missing floating IPs, while other kinds are being read."""
         found = super().find(site, wanted)
         missing = [each for each in wanted if each.address and each.key not in found]
         for name in {each.external_network for each in missing}:
@@ -220,7 +224,9 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
             record, names = observed.recorded(FloatingIPRecord), {self.name, self.address}
             attached = {observed.id, *names} & {label for label, _ in self.attached}
             if record.port_id and not observed.ours and not attached and names & self.taken:
-                serves = f"{record.address} serves port {record.port_id}; openshift-install would take it from there"
+                serves = (
+                    f"{record.address} is attached to port {record.port_id}; openshift-install would move it from there"
+                )
                 remedy = f"detach it first (openstack floating ip unset --port {record.address})"
                 yield self.mistake(serves, f"{remedy}, or choose another address")
             return
@@ -229,15 +235,19 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
             return
         address, blocks = ipaddress.ip_address(self.address), queries.subnets_of(site, network_id)
         if not any(address in ipaddress.ip_network(block.cidr) for block in blocks):
-            yield self.mistake(f"{self.address} lies in no subnet of {self.external_network}", "choose one that does")
+            yield self.mistake(
+                f"{self.address} is not in any subnet of {self.external_network}", "choose an address of that network"
+            )
         holder = holder_of(site, network_id, self.address)
         if holder:
-            yield self.mistake(f"{self.address} belongs to {holder} already", "choose another, or have it released")
+            yield self.mistake(
+                f"{self.address} already belongs to {holder}", "choose another address, or have this one released"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedFloatingIP(Resolved, FloatingIP):
-    """A floating IP that knows which ones the spec attaches."""
+    """A floating IP together with the attachments that the spec declares."""
 
     identity: ClassVar[frozenset[str]] = FloatingIP.identity | {"attached", "taken"}
 
@@ -246,12 +256,12 @@ class ResolvedFloatingIP(Resolved, FloatingIP):
 
 
 def carries(mark: Mark, record: FloatingIPRecord, name: str) -> bool:
-    """Whether a floating IP carries an ownership tag with a name, in its description or among its tags."""
+    """Whether the description or the tags of a floating IP contain an ownership tag with a name."""
     return mark.owns(record.description, name) or _tag(mark, name) in record.tags
 
 
 def name_of(mark: Mark, record: FloatingIPRecord) -> str | None:
-    """Return the name that a spec has given a floating IP; None when it carries no ownership tag of the spec."""
+    """Return the name that a spec has given a floating IP; None if it has no ownership tag of the spec."""
     if mark.owns(record.description):
         return mark.name_in(record.description)
     ours = _tag(mark, "")
@@ -263,7 +273,7 @@ def _tag(mark: Mark, name: str) -> str:
 
 
 def _tagged_by(record: FloatingIPRecord) -> str:
-    """Return the name of a spec whose ownership tag is among the tags of a floating IP, or nothing."""
+    """Return the name of a spec whose ownership tag is among the tags of a floating IP, or an empty string."""
     specs = (tag.partition(":")[2].partition("~") for tag in sorted(record.tags) if Mark.is_tag(tag))
     return next((unquote(spec) for spec, named, _ in specs if spec and named), "")
 

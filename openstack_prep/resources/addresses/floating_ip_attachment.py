@@ -1,7 +1,7 @@
-"""Floating IPs on ports: put there, never stolen, taken off again only by whom put them there.
+"""Floating IPs on ports: attached by the spec, never taken from another port without permission.
 
-Source: Networking API v2.0, "Floating IPs"; OpenShift installer docs/source, "What gets created,
-names and tags": the installer itself takes a floating IP from the port it serves without a word.
+Source: Networking API v2.0, "Floating IPs"; OpenShift installer docs/source, "What gets created, names and tags": the
+installer itself silently detaches a floating IP from its current port.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from openstack_prep.resources.addresses.floating_ip import (
     given_address,
     name_of,
 )
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.installer_names import foreign_tags
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord
 from openstack_prep.resources.network.port import of_another, ports_of
@@ -31,18 +31,18 @@ LONGEST_DESCRIPTION = 255
 
 
 @dataclass(frozen=True, kw_only=True)
-class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
-    """A floating IP on a port that exists already, in the same project.
+class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
+    """A floating IP on an existing port of the same project.
 
-    Say which floating IP by one of ``floating_ip``, ``address`` and ``floating_ip_id``.  Ours is an
-    attachment of a floating IP of this spec, or one that we noted in the floating IP's description by
-    the request that made it; destroy detaches no other, and none that has moved to another port.
+    Select the floating IP with exactly one of ``floating_ip``, ``address`` and ``floating_ip_id``. The spec manages the
+    attachment if it manages the floating IP, or if the request that attached it recorded this in the floating IP's
+    description. Destroy detaches no other floating IP, and none that has been attached to another port since.
     """
 
     kind: ClassVar[str] = "floating_ip_attachment"
 
     port: Name
-    """Name of the port, exact and unique in its project."""
+    """Name of the port; it must match exactly and be unique in the project."""
     floating_ip: Name | None = None
     """Name of a floating IP of this spec."""
     address: Address | None = None
@@ -50,9 +50,9 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
     floating_ip_id: Name | None = None
     """Id of a floating IP of the project."""
     tag: Name | None = None
-    """KEY=VALUE that the port carries, or will: a port with another value for that key is refused."""
+    """KEY=VALUE that the port has as a tag, or will have; a port with a different value for this key is refused."""
     move: bool = False
-    """Consent to take the floating IP from the port that it serves now."""
+    """Allow moving the floating IP from the port that it is attached to."""
 
     @property
     def name(self) -> str:
@@ -71,20 +71,20 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
         return (*super().needs(), *named, *at_address)
 
     def resolve(self, context: Context) -> Sequence[Resource]:
-        """Take the address from the floating IP of that name: one that was adopted carries no mark."""
+        """Take the address from the floating IP with this name, because an adopted floating IP has no ownership tag."""
         given = [each for each in (self.floating_ip, self.address, self.floating_ip_id) if each]
         if len(given) != 1:
             raise SpecError(
-                [self.mistake("does not say which floating IP", "give one of floating_ip, address, floating_ip_id")]
+                [self.mistake("no floating IP selected", "set one of floating_ip, address, floating_ip_id")]
             )
         wanted = self.key_of(FloatingIP.kind, self.floating_ip or "")
         named = [each for each in context.declared(FloatingIP) if each.key == wanted]
         if self.floating_ip and not named:
             what = f"floating_ip {self.floating_ip} is not in this spec"
-            raise SpecError([self.mistake(what, "declare it, or give its address")])
+            raise SpecError([self.mistake(what, "declare it, or set address instead")])
         return (replace(self, address=named[0].address) if named else self,)
 
-    # --- what is there --------------------------------------------------------------------
+    # --- existing state -------------------------------------------------------------------
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
@@ -93,15 +93,15 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
             record = each._floating_ip(site)
             if record is not None and record.port_id:
                 found[each.key] = each._observe(site, record)
-            each._port(site)  # two of the name are refused before all else
+            each._port(site)  # two ports with the name are refused before anything else
         return found
 
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield the attachments that this spec noted in a floating IP's description."""
+        """Yield the attachments that this spec has recorded in descriptions of floating IPs."""
         project_id = site.find_project_id(owner)
         for record in FloatingIP.listing(site, project_id) if project_id else ():
-            port = _attached_mark(site).owns(record.description) and Mark.name_in(record.description)
+            port = _attachment_tag(site).owns(record.description) and Mark.name_in(record.description)
             if port and record.port_id:
                 declared = cls(port=port, address=record.address, **cls.placing(owner))
                 yield declared, declared._observe(site, record)
@@ -114,7 +114,7 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
             return next((record for record in listed if record.id == self.floating_ip_id), None)
         if self.address:
             return next((record for record in listed if record.address == self.address), None)
-        return min(marked, key=_staying, default=None)
+        return min(marked, key=_twin_order, default=None)
 
     def _port(self, site: Site) -> PortRecord | None:
         listed = ports_of(site, site.find_project_id(self.owner))
@@ -123,17 +123,17 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
     def _observe(self, site: Site, record: FloatingIPRecord) -> Observed:
         port = self._port(site)
         here = port is not None and record.port_id == port.id
-        noted = _attached_mark(site).owns(record.description, self.port) or name_of(site.mark, record) is not None
+        noted = _attachment_tag(site).owns(record.description, self.port) or name_of(site.mark, record) is not None
         return Observed(
             id=record.id,
             ours=here and noted,
-            values={"floating_ip": self.label, "port": self.port if here else self._served(site, record)},
+            values={"floating_ip": self.label, "port": self.port if here else self._current_port(site, record)},
             outputs={"address": record.address},
             record=record,
         )
 
-    def _served(self, site: Site, record: FloatingIPRecord) -> str:
-        """Return the port that a floating IP serves, by name and id as far as they are known."""
+    def _current_port(self, site: Site, record: FloatingIPRecord) -> str:
+        """Return the port that a floating IP is attached to, by name and id as far as they are known."""
         listed = ports_of(site, site.find_project_id(self.owner))
         names = [port.name for port in listed if port.id == record.port_id and port.name]
         return " ".join([*names, record.port_id or ""])
@@ -141,55 +141,61 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         record, port = self._floating_ip(site), self._port(site)
         if record is None and not self.floating_ip:
-            yield self.mistake(f"no floating IP {self.label} in the project", "allocate it, or correct it")
+            yield self.mistake(
+                f"floating IP {self.label} does not exist in the project", "allocate it, or correct the value"
+            )
         if observed is not None and observed.values["port"] != self.port and not self.move:
             yield self._taken(site, observed.recorded(FloatingIPRecord))
         if port is None:
-            yield self.mistake("no port of exactly that name in the project", "wait for it, or correct the name")
+            yield self.mistake(
+                "no port in the project has exactly this name", "wait until the port exists, or correct the name"
+            )
             return
         if self.tag and (foreign := foreign_tags(port.tags, self.tag)):
             yield of_another(str(self.key), port.id, foreign)
         project_id = site.find_project_id(self.owner)
         for other in FloatingIP.listing(site, project_id) if project_id else ():
             if other.port_id == port.id and (record is None or other.id != record.id):
-                has = f"the port has the floating IP {other.address} already"
-                yield self.mistake(has, "detach that one first, or name it here")
+                has = f"floating IP {other.address} is already attached to the port"
+                yield self.mistake(has, "detach it first, or declare it here")
 
     def _taken(self, site: Site, record: FloatingIPRecord) -> Mistake:
-        serves = f"{record.address} serves another port: {self._served(site, record)}"
-        return self.mistake(serves, "detach it there, choose another, or consent to moving it (move: true, --move)")
+        serves = f"{record.address} is attached to another port: {self._current_port(site, record)}"
+        return self.mistake(
+            serves, "detach it there, choose another floating IP, or allow moving it (move: true, --move)"
+        )
 
     # --- the verbs ------------------------------------------------------------------------
 
     def create(self, site: Site) -> Observed:
-        """Attach it, looking once more: the floating IP may be new, and must not be another's meanwhile."""
+        """Attach it after reading it again: it may be new, or may have been attached elsewhere in the meantime."""
         now = site.fresh()
         record, port = self._floating_ip(now), self._port(site)
         if record is None or port is None:
-            raise NotFound(f"{self.key}: the {'floating IP' if record is None else 'port'} is gone")
+            raise NotFound(f"{self.key}: the {'floating IP' if record is None else 'port'} no longer exists")
         if record.port_id not in (None, port.id) and not self.move:
             raise PlanRefused([self._taken(site, record)])
-        return self._observe(site, self._put(site, record, port.id, self._noted(site, record)))
+        return self._observe(site, self._put(site, record, port.id, self._with_note(site, record)))
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         return self.create(site)
 
     def delete(self, site: Site, observed: Observed) -> None:
-        record, note = observed.recorded(FloatingIPRecord), _attached_mark(site)
+        record, note = observed.recorded(FloatingIPRecord), _attachment_tag(site)
         mine = note.owns(record.description, self.port)
         self._put(site, record, None, note.strip(record.description) if mine else record.description)
 
-    def _noted(self, site: Site, record: FloatingIPRecord) -> str:
-        """Return a description that says who attached it, unless it carries a spec's mark or our tag already."""
+    def _with_note(self, site: Site, record: FloatingIPRecord) -> str:
+        """Return a description that records who attached it, unless it already contains a spec's ownership tag."""
         text = record.description
         plain = Mark.strip(text)
-        noted = _attached_mark(site).describe(self.port, plain)
+        noted = _attachment_tag(site).describe(self.port, plain)
         owned = plain != text and f"{ATTACHED}/" not in text.removeprefix(plain)
         owned = owned or name_of(site.mark, record) is not None
         return text if owned or len(noted) > LONGEST_DESCRIPTION else noted
 
     def _put(self, site: Site, record: FloatingIPRecord, port_id: str | None, description: str) -> FloatingIPRecord:
-        """Change it unless somebody else did since we looked: 412 is read again by the executor."""
+        """Update it unless it was changed since it was read: after a 412 the executor reads it again."""
         cloud, _ = site.worker(self.owner)
         answer = cloud.network.put(
             f"/floatingips/{record.id}",
@@ -199,11 +205,11 @@ class FloatingIPAttachment(ByTenant, AttachedFloatingIP):
         return FloatingIPRecord.read(answer["floatingip"])
 
 
-def _staying(record: FloatingIPRecord) -> tuple[bool, str, str]:
-    """Sort twins as ``twin.choose`` does: one in use first, then the oldest."""
+def _twin_order(record: FloatingIPRecord) -> tuple[bool, str, str]:
+    """Return the sort key that ``twin.choose`` uses: twins in use first, then the oldest."""
     return (record.port_id is None, record.created_at, record.id)
 
 
-def _attached_mark(site: Site) -> Mark:
-    """Return the mark of floating IPs that are not ours, but that we put on their ports."""
+def _attachment_tag(site: Site) -> Mark:
+    """Return the tag that records an attachment of a floating IP which this spec does not manage."""
     return Mark(f"{site.mark.spec}{ATTACHED}")

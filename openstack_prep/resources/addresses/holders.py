@@ -1,6 +1,6 @@
-"""Who has an address of an external network already: a project's floating IP, a router's gateway, another port.
+"""Who uses an address of an external network: a floating IP of a project, a router's gateway, or another port.
 
-Source: Networking API v2.0, "Ports" (``fixed_ips``).  Only administrators are told of others'.
+Source: Networking API v2.0, "Ports" (``fixed_ips``). Only administrators see the ports of other projects.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import PortRecord
 
 MOST = 100
-"""Addresses in one request: more would make its URL too long for some proxies."""
+"""Addresses per request: with more, the URL would be too long for some proxies."""
 FLOATING_IP, GATEWAY = "network:floatingip", "network:router_gateway"  # neutron-lib, constants.py, DEVICE_OWNER_*
 
 
 def holder_of(site: Site, network_id: str, address: str) -> str:
-    """Return in words who has an address, such as "project theirs (ID)"; empty when nobody is seen to have it."""
+    """Return a description of who uses an address, such as "project theirs (ID)"; empty if no user is visible."""
     ports = site.once((holder_of, network_id, address), lambda: _ports_at(site, network_id, [address]))
     return next(filter(None, (_in_words(site, port) for port in ports)), "")
 
 
 def ask_for_holders(site: Site, network_id: str, addresses: Sequence[str]) -> None:
-    """Ask for many at once, so that ``holder_of`` need not ask for each."""
+    """Read the users of many addresses at once, so that ``holder_of`` needs no request per address."""
     for start in range(0, len(addresses), MOST):
         some = addresses[start : start + MOST]
         ports = _ports_at(site, network_id, some)
@@ -40,7 +40,9 @@ def _ports_at(site: Site, network_id: str, addresses: Sequence[str]) -> list[Por
 
 
 def _in_words(site: Site, port: PortRecord) -> str:
-    if port.device_owner == FLOATING_IP:  # such a port belongs to no project; none: it has just been released
+    if (
+        port.device_owner == FLOATING_IP
+    ):  # such a port belongs to no project; without a port the address has just been released
         listed = site.admin.network.list("/floatingips", "floatingips", id=port.device_id, fields=["project_id"])
         return next((f"project {project_name(site, each['project_id'])}" for each in listed), "")
     if port.device_owner == GATEWAY:

@@ -13,13 +13,13 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Key, Observed
 from openstack_prep.resources.addresses import pair_writing
 from openstack_prep.resources.addresses.pair_records import PortShares, Share, recorded
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.network.port import ports_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeftPairs(ByTenant):
-    """The recorded pairs of one port, found by the port's id: a port may have no name, or share it with others."""
+class LeftPairs(ByProjectUser):
+    """The recorded pairs of one port, which is found by id: a port may have no name, or a name that is not unique."""
 
     kind: ClassVar[str] = "address_pairs"
     declarable: ClassVar[bool] = False
@@ -41,5 +41,5 @@ class LeftPairs(ByTenant):
     def delete(self, site: Site, observed: Observed) -> None:
         network = site.worker(self.owner)[0].network
         for share in observed.recorded(PortShares).shares:
-            with contextlib.suppress(NotFound):  # the port is gone, and its pairs with it
-                pair_writing.put_right(network, site.mark, replace(share, wanted=frozenset(), stale=share.mine))
+            with contextlib.suppress(NotFound):  # the port was deleted together with its pairs
+                pair_writing.update_pairs(network, site.mark, replace(share, wanted=frozenset(), stale=share.mine))

@@ -1,4 +1,4 @@
-"""What a spec says of address pairs, what the rest of it means to them, and what they want of each port."""
+"""The fields of address pairs, the related resources of the spec, and the pairs that result for each port."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from openstack_prep.resources.orchestration.existing import Existing
 
 @dataclass(frozen=True)
 class PairNeighbours:
-    """What the spec declares in the project of address pairs: pools, all pairs, and the stacks and groups to come."""
+    """The related resources in the project of address pairs: pools, all pairs, and stacks and groups to be created."""
 
     pools: tuple[AddressPool, ...] = ()
     pairs: tuple[PairFields, ...] = ()
     coming: frozenset[Key] = frozenset()
     used: frozenset[str] | None = None
-    """Of the pools only these addresses, when not all."""
+    """If set, only these addresses of the pools."""
     alone: bool = False
-    """Whether the pairs are put right without their pools, which nobody else judges then."""
+    """Whether the pairs are updated without their pools, which then nothing else checks."""
 
     def pool(self, name: str) -> AddressPool:
         return next(each for each in self.pools if each.name == name)
@@ -35,35 +35,35 @@ class PairNeighbours:
 
 @dataclass(frozen=True, kw_only=True)
 class PairFields(PortChoice):
-    """What a spec says of address pairs."""
+    """The fields of address pairs."""
 
     kind: ClassVar[str] = "address_pairs"
 
     name: Name
-    """What this spec calls them."""
+    """Name within this spec."""
     addresses: tuple[AddressRange, ...] | None = None
-    """Addresses to allow: single ones, networks, or ranges, which become the fewest networks."""
+    """Addresses to allow: single addresses, networks, or ranges, which are split into the fewest networks."""
     pools: tuple[Name, ...] = ()
-    """Address pools of this spec to allow, each on the ports of its own network."""
+    """Address pools of this spec to allow; each pool applies to the ports on its own network."""
     network: Name | None = None
-    """Only ports on this network; with pools, it is where all of them are allowed."""
+    """Only ports on this network; with pools, the network to which all pools apply."""
     mac_address: Mac | None = None
-    """MAC address of the pairs; default: each port's own."""
+    """MAC address of the pairs; default: the MAC address of each port."""
     prune: bool = True
-    """Whether what this spec put there earlier, and no longer declares, is taken away."""
+    """Whether apply removes the pairs that this spec added earlier and no longer declares."""
 
     @property
     def neighbours(self) -> PairNeighbours:
-        """What else the spec declares; nothing is known of it before the pairs are resolved."""
+        """The related resources of the spec; empty before the pairs are resolved."""
         return PairNeighbours()
 
     @property
     def given(self) -> frozenset[str]:
-        """The addresses that are to be allowed on all ports, each range by itself."""
+        """The addresses to allow on all ports, with each range as its own item."""
         return frozenset(block for each in self.addresses or () for block in ranges.blocks([Range.read(each)]))
 
     def pooled(self) -> dict[str, frozenset[str]]:
-        """Return the fewest blocks that make up the pools, by subnet."""
+        """Return the fewest blocks that cover the pools, by subnet."""
         by_subnet: dict[str, list[Range]] = {}
         for pool in (self.neighbours.pool(each) for each in self.pools):
             by_subnet.setdefault(pool.subnet, []).extend(pool.ranges)
@@ -76,8 +76,8 @@ class PairFields(PortChoice):
             for subnet, whole in by_subnet.items()
         }
 
-    def claims(self, site: Site) -> dict[str, frozenset[str]] | None:
-        """Return by id of port what is to be allowed there; None when there are no such ports yet."""
+    def blocks_by_port(self, site: Site) -> dict[str, frozenset[str]] | None:
+        """Return the addresses to allow, by port id; None if the ports do not exist yet."""
         return site.once((PairFields._claims, self.key), lambda: self._claims(site))
 
     def _claims(self, site: Site) -> dict[str, frozenset[str]] | None:
@@ -99,17 +99,17 @@ class PairFields(PortChoice):
         return {port.id: networks[port.network_id] for port in chosen if port.network_id in networks}
 
     def shares(self, site: Site) -> list[Share]:
-        """Return what there is to do with each port that is meant, or bears our record.
+        """Return the work per port, for ports that are selected or that have a record of these pairs.
 
-        Of several address pairs of a spec, the first that means a port looks after its record.
+        If several address pairs of a spec select a port, the first one maintains the port's records.
         """
         siblings = self.neighbours.pairs or (self,)
-        claims = [each.claims(site) for each in siblings]
+        blocks_by_port = [each.blocks_by_port(site) for each in siblings]
         place = next(i for i, each in enumerate(siblings) if each.name == self.name)
-        complete = None not in claims
+        complete = None not in blocks_by_port
         shares = []
         for port in ports_of(site, site.find_project_id(self.owner)):
-            claimants = {i: each[port.id] for i, each in enumerate(claims) if each and port.id in each}
+            claimants = {i: each[port.id] for i, each in enumerate(blocks_by_port) if each and port.id in each}
             mine = recorded(site.mark, port) if place == min(claimants, default=0) else frozenset()
             if place not in claimants and not mine:
                 continue

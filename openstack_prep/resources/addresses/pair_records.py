@@ -1,8 +1,8 @@
-"""Address pairs of a port as we find them, and the record of those that are ours: pure.
+"""The address pairs of a port, and the records of the pairs that a spec manages; pure functions.
 
-Neutron's pairs carry no mark, so a tag of the port tells of each that we put there:
-``openstack-prep:SPEC~ADDRESS``, with ``_`` for the slash of a network.  The tag comes before the pair and
-goes after it, so that a run that was killed in between is gone on with.
+Neutron's pairs cannot carry an ownership tag, so a tag of the port records every pair that a spec adds:
+``openstack-prep:SPEC~ADDRESS``, with ``_`` in place of the slash of a network. The tag is added before the pair and
+removed after it, so that the next run can complete the work of a run that was killed.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from openstack_prep.resources.lists.neutron_records import AddressPair, PortReco
 
 
 def tag(mark: Mark, address: str) -> str:
-    """Return the tag that says that a pair of this address or network is ours."""
+    """Return the tag that records a pair with this address or network."""
     return f"{mark.tag}~{address.replace('/', '_')}"
 
 
 def recorded(mark: Mark, port: PortRecord) -> frozenset[str]:
-    """Return the addresses and networks that a port's tags say are ours."""
+    """Return the addresses and networks that the tags of a port record for this spec."""
     start = f"{mark.tag}~"
     texts = (each.removeprefix(start).replace("_", "/") for each in port.tags if each.startswith(start))
     return frozenset(filter(None, map(_block, texts)))
@@ -30,16 +30,16 @@ def recorded(mark: Mark, port: PortRecord) -> frozenset[str]:
 def _block(text: str) -> str | None:
     try:
         return str(block(text))
-    except ValueError:  # the tag of a spec whose name begins as ours
+    except ValueError:  # the tag of a spec whose name begins with our name
         return None
 
 
 @dataclass(frozen=True)
 class Share:
-    """What one resource has to do with one port: the blocks ``wanted`` there, and those to be rid of, ``stale``.
+    """The work of one resource on one port: the blocks to have there (``wanted``) and to remove (``stale``).
 
-    ``mine`` are recorded ones, which go when the resource is destroyed; a port that is not ``meant`` any more
-    may bear some.  A block is an address or a network.
+    ``mine`` are the recorded blocks, which destroy removes; a port that is no longer selected (``meant``) may still
+    have some. A block is an address or a network.
     """
 
     port: PortRecord
@@ -51,10 +51,10 @@ class Share:
 
     @property
     def missing(self) -> list[str]:
-        """The wanted blocks that are not there."""
+        """The wanted blocks that the port lacks."""
         mac = self.mac or self.port.mac_address.lower()
-        there = {_pair(each) for each in self.port.allowed_address_pairs}
-        return sorted(each for each in self.wanted if (each, mac) not in there)
+        present = {_pair(each) for each in self.port.allowed_address_pairs}
+        return sorted(each for each in self.wanted if (each, mac) not in present)
 
     @property
     def right(self) -> bool:
@@ -62,11 +62,11 @@ class Share:
 
     @property
     def going(self) -> list[str]:
-        """The stale blocks that are there."""
+        """The stale blocks that the port has."""
         return sorted({_pair(each)[0] for each in self.port.allowed_address_pairs if self._goes(each)})
 
     def pairs(self) -> list[dict[str, str]]:
-        """Return the port's pairs as they should be; those of others stay, in their order."""
+        """Return the desired pairs of the port; pairs of others keep their order."""
         kept = [asdict(each) for each in self.port.allowed_address_pairs if not self._goes(each)]
         given = {"mac_address": self.mac} if self.mac else {}
         return [*kept, *({"ip_address": each, **given} for each in self.missing)]
@@ -82,6 +82,6 @@ def _pair(pair: AddressPair) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class PortShares:
-    """What there is to do with each port that is meant, or that bears a record of these pairs."""
+    """The work on each port that is selected or that has a record of these pairs."""
 
     shares: tuple[Share, ...] = ()

@@ -1,4 +1,4 @@
-"""Writing the address pairs of one port, together with others who write them.
+"""Write the address pairs of one port, concurrently with other writers.
 
 Source: Networking API v2.0, "Allowed address pairs", "Standard attributes tag", and "Revisions" for
 ``If-Match: revision_number=N``.
@@ -18,15 +18,15 @@ from openstack_prep.resources.addresses.pair_records import Share, recorded, tag
 from openstack_prep.resources.lists.neutron_records import PortRecord
 
 ATTEMPTS = 20
-"""How often one port is read again because somebody else changed it: other writers mean us no harm."""
+"""How often one port is read again after somebody else has changed it, because concurrent writers are normal."""
 PAUSE = 1.0
-"""Seconds at most before the second attempt, doubled before each further one up to five."""
+"""Maximum delay before the second attempt, in seconds; doubled before each further attempt, up to five."""
 
 
-def put_right(network: Service, mark: Mark, share: Share) -> Share:
-    """Send a port's pairs unless somebody changed it since we looked; then look at that port again.
+def update_pairs(network: Service, mark: Mark, share: Share) -> Share:
+    """Update a port's pairs unless the port has changed since it was read; in that case read it again and retry.
 
-    The executor would read all ports of the project for it, and give up after a few.  Raises CloudError.
+    The executor would list all ports of the project for this, and give up after a few attempts. Raises CloudError.
     """
     path = f"/ports/{share.port.id}"
     for attempt in tenacity.Retrying(
@@ -38,9 +38,9 @@ def put_right(network: Service, mark: Mark, share: Share) -> Share:
         with attempt:
             if attempt.retry_state.attempt_number > 1:
                 share = replace(share, port=_read(network, path))
-            share = _recorded_first(network, mark, path, share)
-            share = replace(share, port=_with_pairs(network, path, share))
-    left = _forgotten(network, mark, path, share)
+            share = _add_records(network, mark, path, share)
+            share = replace(share, port=_write_pairs(network, path, share))
+    left = _remove_records(network, mark, path, share)
     return replace(share, port=left, stale=frozenset(), mine=recorded(mark, left))
 
 
@@ -48,11 +48,12 @@ def _read(network: Service, path: str) -> PortRecord:
     return PortRecord.read(network.get(path)["port"])
 
 
-def _forgotten(network: Service, mark: Mark, path: str, share: Share) -> PortRecord:
-    """Take away the records of pairs that are gone, and return the port.
+def _remove_records(network: Service, mark: Mark, path: str, share: Share) -> PortRecord:
+    """Remove the records of removed pairs, and return the port.
 
-    A run beside this one, of another mind, may have put a pair there again and relied on the record that it found;
-    that pair keeps its record.  Had it only read the record, its pair would come to nothing: the port has changed.
+    A concurrent run with a different spec may have added such a pair again and relied on the record that it found; that
+    pair keeps its record. If that run has only read the record so far, its request to add the pair fails, because the
+    port has changed.
     """
     gone = {tag(mark, each) for each in share.stale} & set(share.port.tags)
     if not gone:
@@ -66,16 +67,16 @@ def _forgotten(network: Service, mark: Mark, path: str, share: Share) -> PortRec
     return replace(share.port, tags=tuple(each for each in share.port.tags if each not in gone))
 
 
-def _recorded_first(network: Service, mark: Mark, path: str, share: Share) -> Share:
-    """Record what is about to be added; that counts as a change of the port."""
+def _add_records(network: Service, mark: Mark, path: str, share: Share) -> Share:
+    """Record the pairs to be added; this counts as a change of the port."""
     fresh = [text for each in share.missing if (text := tag(mark, each)) not in share.port.tags]
     for text in fresh:
         network.put(f"{path}/tags/{quote(text, safe='')}")
     return replace(share, port=_read(network, path)) if fresh else share
 
 
-def _with_pairs(network: Service, path: str, share: Share) -> PortRecord:
-    """Return the port with the pairs that it should have."""
+def _write_pairs(network: Service, path: str, share: Share) -> PortRecord:
+    """Update the port to the desired pairs and return it."""
     pairs = share.pairs()
     if pairs == [asdict(each) for each in share.port.allowed_address_pairs]:
         return share.port
@@ -85,7 +86,7 @@ def _with_pairs(network: Service, path: str, share: Share) -> PortRecord:
         return PortRecord.read(answer["port"])
     except CloudError as error:
         if error.status == 400 and "maximum" in str(error):
-            blocks = f"these are {len(pairs)} pairs, for {', '.join(sorted(share.wanted))}"
-            remedy = "begin and end ranges where networks do (10.0.0.192/27), or have max_allowed_address_pair raised"
+            blocks = f"the port would have {len(pairs)} pairs, for {', '.join(sorted(share.wanted))}"
+            remedy = "align ranges with networks (such as 10.0.0.192/27), or have max_allowed_address_pair raised"
             raise CloudError(f"{error}: {blocks}; {remedy}", status=400) from error
         raise

@@ -1,4 +1,4 @@
-"""What a spec says of an address pool, and what of it stands: its ports, its subnet and its neighbours."""
+"""The fields of an address pool, and its existing ports, its subnet and its related resources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from openstack_prep.base.fields import Name
 from openstack_prep.base.ranges import AddressRange, Ip, Range
 from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.resources.addresses.address_room import Room
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import PortRecord, SubnetRecord
 from openstack_prep.resources.network.port import ports_of
@@ -22,12 +22,12 @@ from openstack_prep.resources.network.reserved_ports import addresses_of
 from openstack_prep.resources.network.subnet import Subnet
 
 CEILING = 1024
-"""Addresses that may be kept by ports: each counts against the project's quota."""
+"""Maximum number of addresses that ports reserve; each port counts against the project's quota."""
 
 
 @dataclass(frozen=True)
 class PoolNeighbours:
-    """What the spec declares in the project of a pool: its subnet, all pools, and the limit of ports."""
+    """The related resources in the project of a pool: its subnet, all pools, and the port quota."""
 
     subnet: Subnet | None = None
     pools: tuple[PoolFields, ...] = ()
@@ -35,28 +35,29 @@ class PoolNeighbours:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolFields(ByTenant):
-    """What a spec says of an address pool."""
+class PoolFields(ByProjectUser):
+    """The fields of an address pool."""
 
     kind: ClassVar[str] = "address_pool"
 
     name: Name
-    """What this spec calls it; begins the names of its ports."""
+    """Name within this spec; the names of the ports begin with it."""
     subnet: Name
-    """Name of the subnet, of the spec or of the cloud."""
+    """Name of the subnet, in the spec or in the cloud."""
     addresses: Annotated[tuple[AddressRange, ...], Len(1)]
-    """Its addresses: ranges such as 10.0.0.200-10.0.0.219, networks such as 10.0.0.192/28, or single ones."""
+    """The addresses: ranges such as 10.0.0.200-10.0.0.219, networks such as 10.0.0.192/28, or single addresses."""
     reserve: Literal["ports", "outside"] = "ports"
-    """By a port for each address (up to 1024), or by lying outside every allocation pool of the subnet."""
+    """ports: one port per address (up to 1024). outside: the addresses are outside every allocation pool of the subnet.
+    """
 
     @property
     def neighbours(self) -> PoolNeighbours:
-        """What else the spec declares; nothing is known of it before the pool is resolved."""
+        """The related resources of the spec; empty before the pool is resolved."""
         return PoolNeighbours()
 
     @property
     def ranges(self) -> list[Range]:
-        """The addresses, as the fewest ranges."""
+        """The addresses as the fewest ranges."""
         return ranges.merged(map(Range.read, self.addresses))
 
     @property
@@ -64,7 +65,7 @@ class PoolFields(ByTenant):
         return sum(each.count for each in self.ranges)
 
     def room(self, site: Site) -> Room | None:
-        """Return the subnet's addresses, as they are or will be; None when there is no such subnet."""
+        """Return the addresses of the subnet, as it exists or as declared; None if there is no such subnet."""
         found = site.look(self.sibling(Subnet, self.subnet))
         record = found.recorded(SubnetRecord) if found else None
         if record is None and self.neighbours.subnet is None:
@@ -72,7 +73,7 @@ class PoolFields(ByTenant):
         return Room.of(self.subnet, record, self.neighbours.subnet)
 
     def _shared_subnet(self, site: Site) -> SubnetRecord | None:
-        """Return the subnet of that name on a network that others share with the project."""
+        """Return the subnet with this name on a network that another project shares."""
         cloud = site.find_tenant(self.owner)
         if cloud is None:
             return None
@@ -80,19 +81,19 @@ class PoolFields(ByTenant):
         return only_one(listed, f"subnet/{self.subnet}")
 
     def kept(self, site: Site) -> list[PortRecord]:
-        """Return the ports of this pool that exist, wherever they are."""
+        """Return the existing ports of this pool, on all subnets."""
         listed = ports_of(site, site.find_project_id(self.owner))
         return [port for port in listed if site.mark.owns(port.description, self.name)]
 
     def missing(self, room: Room | None, kept: Iterable[PortRecord]) -> list[str]:
-        """Return the addresses that are to have a port and have none of ours."""
+        """Return the addresses that still need a port of this pool."""
         if self.reserve == "outside":
             return []
-        there = {each for port in kept for each in addresses_of(port, room.id if room else None)}
-        return [text for each in self.ranges for address in each if (text := str(address)) not in there]
+        reserved = {each for port in kept for each in addresses_of(port, room.id if room else None)}
+        return [text for each in self.ranges for address in each if (text := str(address)) not in reserved]
 
     def going(self, room: Room, kept: Iterable[PortRecord]) -> list[PortRecord]:
-        """Return our ports that keep no address of the pool any more."""
+        """Return the ports of this pool whose address no longer belongs to the pool."""
         if self.reserve == "outside":
             return list(kept)
         return [port for port in kept if not any(map(self.has, map(ip_address, addresses_of(port, room.id))))]

@@ -1,4 +1,4 @@
-"""Which ports of a project somebody means: by name, by tag, of a cluster, of a stack, of a security group.
+"""The selection of ports in a project: by name, by tag, by cluster, by stack, or by security group.
 
 Source: Networking API v2.0, "Ports", "Security groups".
 """
@@ -12,7 +12,7 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Name
 from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.run import query
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists.installer_names import Role
 from openstack_prep.resources.lists.neutron_records import PortRecord
@@ -24,29 +24,29 @@ WAYS = ("ports", "infra_id", "tag", "stack", "security_group")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PortChoice(ByTenant):
-    """Base of what concerns several ports, chosen in one of these ways."""
+class PortChoice(ByProjectUser):
+    """Base of kinds that apply to several ports, which are selected in one of these ways."""
 
     ports: tuple[Name, ...] = ()
-    """Names of the ports, each exact and unique in the project."""
+    """Names of the ports; each must match exactly and be unique in the project."""
     infra_id: Name | None = None
-    """InfraID of an OpenShift cluster: its masters', workers' and bootstrap's ports on the cluster's own network."""
+    """InfraID of an OpenShift cluster: selects the ports of masters, workers and bootstrap on the cluster's network."""
     tag: Name | None = None
     """Tag of the ports."""
     roles: tuple[Role, ...] = ()
-    """With infra_id or tag: only ports of these roles, which show in their names."""
+    """Only ports with these roles, which are part of the port names; needs infra_id or tag."""
     stack: Name | None = None
-    """Stack whose servers' ports are meant, of this spec or not."""
+    """Stack whose servers' ports are selected; the spec may declare it or not."""
     security_group: Name | None = None
-    """Security group, by name or id: every port of the project that carries it, nodes that joined later included."""
+    """Name or id of a security group: selects all ports of the project in this group, including nodes added later."""
 
     @property
     def ways(self) -> list[str]:
-        """The ways in which it says which ports; it should be one."""
+        """The fields that select ports; exactly one must be set."""
         return [way for way in WAYS if getattr(self, way)]
 
     def chosen(self, site: Site) -> list[PortRecord] | None:
-        """Return the ports that exist of those meant; None when what they are known by is not there yet."""
+        """Return the selected ports that exist; None if the stack, group or tag that selects them does not exist."""
         listed = ports_of(site, site.find_project_id(self.owner))
         if self.ports:
             named = {name: [port for port in listed if port.name == name] for name in self.ports}
@@ -68,32 +68,36 @@ class PortChoice(ByTenant):
             return None
         listed = _security_groups(site, project_id)
         named = [each_id for each_id, name in listed if name == self.security_group]
-        if len(named) > 1:  # of ours, one stays
+        if len(named) > 1:  # one of our twins is kept
             group = site.look(self.sibling(SecurityGroup, self.security_group or ""))
             named = [each_id for each_id in named if group is not None and each_id == group.id]
         by_id = (each_id for each_id, _ in listed if each_id == self.security_group)
         return next(iter(named), None) or next(by_id, None)
 
     def check_choice(self, chosen: Sequence[PortRecord] | None, *, expected: bool) -> Iterator[Mistake]:
-        """Yield what is wrong with how the ports are chosen; ``expected``: what they are known by may be to come."""
+        """Yield what is wrong with the selection; ``expected``: the spec will create what selects the ports."""
         if len(self.ways) != 1:
-            yield self.mistake("does not say which ports", f"give one of {', '.join(WAYS)}")
+            yield self.mistake("no ports selected", f"set one of {', '.join(WAYS)}")
             return
         if self.roles and self.ways[0] not in ("infra_id", "tag"):
-            yield self.mistake("roles mean nothing here", "give them with infra_id or tag")
+            yield self.mistake(
+                "roles only applies together with infra_id or tag", "set infra_id or tag, or remove roles"
+            )
         if chosen is None and not expected:
             what = f"stack {self.stack}" if self.stack else f"security group {self.security_group}"
-            yield self.mistake(f"{what} does not exist in the project", "make it first, or correct the name")
+            yield self.mistake(f"{what} does not exist in the project", "create it first, or correct the name")
         for name in sorted(set(self.ports) - {port.name for port in chosen or ()}):
-            yield self.mistake(f"no port {name} in the project", "correct the name")
+            yield self.mistake(f"port {name} does not exist in the project", "correct the name")
         if not chosen and (self.tag or self.infra_id) and not expected:
             tag = self.tag or naming.tag(self.infra_id or "")
             which = " or ".join(self.roles) if self.roles else "node"
-            yield self.mistake(f"no {which} port in the project carries the tag {tag}", "correct it, or wait for them")
+            yield self.mistake(
+                f"no {which} port in the project has the tag {tag}", "correct the tag, or wait until the ports exist"
+            )
 
 
 def _nodes(listed: Sequence[PortRecord], infra_id: str) -> list[PortRecord]:
-    """Return a cluster's node ports; those on additional networks carry no virtual address."""
+    """Return the ports of a cluster's nodes; ports on additional networks have no virtual address."""
     networks = {port.network_id for port in listed if naming.is_virtual(port.name, port.tags, infra_id)}
     nodes = [port for port in listed if naming.is_node(port.name, port.tags, port.device_owner, infra_id)]
     return [port for port in nodes if not networks or port.network_id in networks]

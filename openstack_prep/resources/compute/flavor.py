@@ -1,7 +1,7 @@
-"""Flavors: sizes of servers, their extra specs, and who may use them.
+"""Flavors: sizes of servers, their extra specs, and which projects may use them.
 
-Source: Compute API, "Flavors" (description since microversion 2.55, extra specs within the list
-since 2.61), "Flavors extra-specs", "Flavors access".
+Source: Compute API, "Flavors" (description since microversion 2.55, extra specs within the list since 2.61), "Flavors
+extra-specs", "Flavors access".
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ PROPERTIES = {
     "rxtx_factor": "rxtx_factor",
     "is_public": "os-flavor-access:is_public",
 }
-"""What Nova calls the fields that it never changes."""
+"""Nova's names of the fields that it never changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Flavor(Adoptable[Site]):
-    """A size of servers; with a name alone it must be there already.
+    """A size of servers. With only a name, the flavor must already exist.
 
-    Nova changes neither sizes nor is_public: other ones mean a replacement, by consent only.
+    Nova cannot change sizes and is_public, so a different value means a replacement, which needs --allow-replace.
     """
 
     kind: ClassVar[str] = "flavor"
@@ -47,27 +47,27 @@ class Flavor(Adoptable[Site]):
     name: Name
     """Name of the flavor, unique in the cloud."""
     vcpus: Vcpus | None = None
-    """Virtual CPUs; must be given to make it."""
+    """Virtual CPUs; required to create the flavor."""
     ram: Memory | None = None
-    """Memory, MiB; must be given to make it."""
+    """Memory, MiB; required to create the flavor."""
     disk: GiB | None = None
-    """Root disk, GiB; 0 is as large as the image, and what it is made with by default."""
+    """Root disk, GiB; 0 means the size of the image and is the default."""
     ephemeral: GiB | None = None
-    """Second disk, GiB."""
+    """Ephemeral disk, GiB."""
     swap: MiB | None = None
     """Swap disk, MiB."""
     rxtx_factor: Annotated[float, Gt(0), Le(1e6)] | None = None
-    """Share of the network's bandwidth; few hypervisors heed it."""
+    """Factor for the network bandwidth; most hypervisors ignore it."""
     is_public: bool | None = None
-    """Whether every project may use it; made so by default."""
+    """Whether every project may use it; created as true by default."""
     description: str | None = None
-    """Free text; our mark stands behind it."""
+    """Free text; an ownership tag is appended."""
     extra_specs: Mapping[Name, Text] | None = None
-    """Extra specs to have, such as hw:cpu_policy; others stay."""
+    """Extra specs to set, such as hw:cpu_policy; other extra specs are left alone."""
     access: tuple[Name, ...] | None = None
-    """Names of projects that may use it when it is not public; others stay."""
+    """Names of projects that may use a flavor that is not public; other projects keep their access."""
     access_domain: Name = DEFAULT_DOMAIN
-    """Name of the domain in which those projects lie."""
+    """Name of the domain of these projects."""
 
     def references(self) -> Iterable[Resource]:
         return self.projects()
@@ -94,7 +94,7 @@ class Flavor(Adoptable[Site]):
 
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield the flavors of the cloud; who may use one that is not public is not told by the list."""
+        """Yield the flavors of the cloud; the list does not tell which projects may use a flavor that is not public."""
         for raw in queries.flavors(site):
             values = {name: raw[theirs] for name, theirs in PROPERTIES.items() if raw.get(theirs) not in (None, "")}
             text = site.mark.strip(raw.get("description")) or None
@@ -103,7 +103,7 @@ class Flavor(Adoptable[Site]):
 
     def _observed(self, site: Site, raw: Raw, access: frozenset[str]) -> Observed:
         values = {name: raw.get(theirs) for name, theirs in PROPERTIES.items()}
-        values["swap"] = raw.get("swap") or 0  # "" is none
+        values["swap"] = raw.get("swap") or 0  # Nova reports "" for no swap
         specs = raw.get("extra_specs", {})
         named = Mark.home_in(raw.get("description"))
         return Observed(
@@ -120,23 +120,27 @@ class Flavor(Adoptable[Site]):
         )
 
     def _granted(self, site: Site, raw: Raw) -> frozenset[str]:
-        """Return which of the declared projects may use it."""
+        """Return the declared projects that may use the flavor."""
         if not self.access:
             return frozenset()
         ids = _granted(site, raw)
         return frozenset(project.name for project in self.projects() if site.find_id(project) in ids)
 
     def granted(self, site: Site, flavor_id: str) -> frozenset[str]:
-        """Return the ids of all projects that may use the flavor of an id; none when everybody may."""
+        """Return the ids of all projects that may use the flavor with this id; empty if every project may."""
         raw = next((each for each in queries.flavors(site) if each["id"] == flavor_id), None)
         return _granted(site, raw) if raw else frozenset()
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         public = observed.values["is_public"] if observed and self.is_public is None else self.is_public is not False
         if self.access and public:
-            yield Mistake.about(self.key, "access: a public flavor is open to all projects", "add is_public: false")
+            yield Mistake.about(
+                self.key,
+                "access does not apply to a public flavor, which every project may use",
+                "set is_public: false, or remove access",
+            )
         if observed is None and (self.vcpus is None or self.ram is None):
-            yield Mistake.about(self.key, "does not exist, and cannot be made without vcpus and ram", "give both")
+            yield Mistake.about(self.key, "does not exist, and cannot be created without vcpus and ram", "set both")
 
     def create(self, site: Site) -> Observed:
         wanted = self.desired()

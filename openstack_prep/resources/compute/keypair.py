@@ -20,34 +20,34 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity import home
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN
 from openstack_prep.resources.identity.user import User
 
 
 @dataclass(frozen=True)
 class Holder:
-    """The user whose key pair it is."""
+    """The user who owns the key pair."""
 
     user_id: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keypair(ByTenant):
-    """A public key that belongs to a user.  Our mark stands behind the key's comment."""
+class Keypair(ByProjectUser):
+    """A public key that belongs to a user. The ownership tag is appended to the key's comment."""
 
     kind: ClassVar[str] = "keypair"
-    identity: ClassVar[frozenset[str]] = ByTenant.identity | {"user", "user_domain"}
+    identity: ClassVar[frozenset[str]] = ByProjectUser.identity | {"user", "user_domain"}
     immutable: ClassVar[frozenset[str]] = frozenset({"public_key"})
 
     name: Name
-    """Name of the key pair, unique among its user's."""
+    """Name of the key pair, unique per user."""
     public_key: PublicKey
-    """The key as it stands in a .pub file, or {file: PATH}; its comment is not compared."""
+    """The key as in a .pub file, or {file: PATH}; its comment is not compared."""
     user: Name | None = None
-    """Name of the user to whom it belongs; default: who does the project's own work."""
+    """Name of the owner; default: the user who acts in the project."""
     user_domain: Name = DEFAULT_DOMAIN
-    """Name of that user's domain."""
+    """Name of the owner's domain."""
 
     @property
     def scope(self) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ class Keypair(ByTenant):
 
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield the key pairs of who does the project's own work, else those of our users who have a role there."""
+        """Yield the key pairs of the user who acts in the project, else of the spec's users who have a role there."""
         own = cls(name="any", public_key="", **cls.placing(owner))
         named: list[Values] = [{}]
         if site.acting_user(owner) is None and site.find_tenant(owner) is None:
@@ -98,9 +98,9 @@ class Keypair(ByTenant):
         return frozenset({f"{observed.recorded(Holder).user_id} {observed.id}"})
 
     def _holder(self, site: Site) -> tuple[Cloud, str | None]:
-        """Return the id of the user, None when yet to be made, and who may see to the user's keys.
+        """Return the owner's id, None if there is no owner yet, and a connection that may manage the owner's keys.
 
-        Who makes users may do so, and before they can log in.
+        A connection that may create users may do so, even before these users can log in.
         """
         user = User(name=self.user, domain=self.user_domain) if self.user else site.acting_user(self.owner)
         if user is not None:
@@ -124,7 +124,7 @@ class Keypair(ByTenant):
     def create(self, site: Site) -> Observed:
         cloud, user_id = self._holder(site)
         if user_id is None:
-            raise NotFound(f"{self.key}: its user is neither in the spec nor in the cloud")
+            raise NotFound(f"{self.key}: its user exists neither in the spec nor in the cloud")
         body = {"name": self.name, "public_key": " ".join([self.public_key, *home.mark(site).tags]), "user_id": user_id}
         return self._observed(site, cloud.compute.post("/os-keypairs", {"keypair": body})["keypair"], user_id)
 

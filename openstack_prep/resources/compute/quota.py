@@ -1,7 +1,7 @@
 """Quotas of a project in compute, network and block storage.
 
-Source: Compute API and Block Storage API "os-quota-sets", Networking API "quotas".  One request a
-service, to read (limits and usage together) and to write.
+Source: Compute API and Block Storage API "os-quota-sets", Networking API "quotas". One request per service to read
+(limits and usage together), and one to write.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from openstack_prep.resources.identity.in_project import InProject
 
 @dataclass(frozen=True, kw_only=True)
 class VolumeTypeQuota:
-    """Limits of one volume type, beside those of all types together."""
+    """Limits of one volume type, besides the limits for all types together."""
 
     volumes: Limit | None = None
     """Volumes."""
@@ -34,16 +34,16 @@ class VolumeTypeQuota:
 
 @dataclass(frozen=True)
 class Usage:
-    """What is in use, by the name of the quota; empty when it was not read."""
+    """The current usage by quota name; empty if it was not read."""
 
     used: Mapping[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quota(InProject):
-    """The quotas of a project; -1 is unlimited, what is not named is left alone.
+    """The quotas of a project; -1 means unlimited, and omitted quotas are not managed.
 
-    They go with the project: destroy puts back the defaults of a project that is ours.
+    Quotas are deleted with their project; destroy restores the defaults of a project that this spec manages.
     """
 
     kind: ClassVar[str] = "quota"
@@ -56,9 +56,9 @@ class Quota(InProject):
     ram: LimitMiB | None = None
     """Memory of all instances, MiB."""
     key_pairs: Limit | None = None
-    """Key pairs a user."""
+    """Key pairs per user."""
     metadata_items: Limit | None = None
-    """Metadata items an instance."""
+    """Metadata items per instance."""
     server_groups: Limit | None = None
     """Server groups."""
     server_group_members: Limit | None = None
@@ -74,7 +74,7 @@ class Quota(InProject):
     routers: Limit | None = None
     """Routers."""
     security_groups: Limit | None = None
-    """Security groups, the group "default" among them."""
+    """Security groups, including the group "default"."""
     security_group_rules: Limit | None = None
     """Rules of all security groups."""
     subnets: Limit | None = None
@@ -98,7 +98,7 @@ class Quota(InProject):
     groups: Limit | None = None
     """Volume groups."""
     volume_types: Mapping[Name, VolumeTypeQuota] | None = None
-    """Limits a volume type."""
+    """Limits per volume type."""
 
     @property
     def name(self) -> str:
@@ -113,7 +113,7 @@ class Quota(InProject):
         return values
 
     def _split(self, values: Raw) -> Iterable[tuple[Store, Values]]:
-        """Yield each service that is concerned and its keys, in its own words."""
+        """Yield each affected service and its keys, in the service's own names."""
         known = {name for store in STORES for name in store.names}
         for store in STORES:
             mine = {store.names[name]: value for name, value in values.items() if name in store.names}
@@ -171,9 +171,11 @@ class Quota(InProject):
         for name, limit in self.desired().items():
             used = observed.recorded(Usage).used.get(name)
             if used is None:
-                yield self.mistake(f"{name}: no service has such a quota", "take it out, or correct the volume type")
+                yield self.mistake(f"no service has a quota {name}", "remove it, or correct the volume type")
             elif limit != -1 and limit < used and observed.values.get(name) != limit:
-                yield self.mistake(f"{name}: {limit} is below what is in use, {used}", "free some, or ask for more")
+                yield self.mistake(
+                    f"{name}: {limit} is below the current usage of {used}", "free some of it, or raise the value"
+                )
 
     def create(self, site: Site) -> Observed:
         return self._write(site, site.id(self.owner) if self.owner else site.admin.project_id, self.desired())

@@ -1,7 +1,7 @@
-"""Where services keep quotas, how they call them, and what of each is free.
+"""Where services store quotas, how they name them, and how much of each quota is free.
 
-Source: Compute API and Block Storage API "os-quota-sets", Networking API "quotas" (details: limit, in
-use and reserved).  A limit of -1 is none.
+Source: Compute API and Block Storage API "os-quota-sets", Networking API "quotas" (details: limit, in use and
+reserved). A limit of -1 means unlimited.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.service import Service
 
 UNLIMITED = -1
-EACH = ("server_group_members", "per_volume_gigabytes")  # limits of one thing, of which nothing is used up
-_DEFAULT_GROUP = {"security_groups": 1, "security_group_rules": 4}  # Neutron makes it when it is first asked for groups
+EACH = ("server_group_members", "per_volume_gigabytes")  # limits per resource, without a usage
+_DEFAULT_GROUP = {"security_groups": 1, "security_group_rules": 4}  # Neutron creates it on the first request for groups
 _UNITS = {"ram": " MiB", "gigabytes": " GiB", "per_volume_gigabytes": " GiB"}
 _OPTIONS = {"security_groups": "secgroups", "security_group_rules": "secgroup-rules"}
-"""Options of ``openstack quota set`` that are called otherwise."""
+"""Options of ``openstack quota set`` whose names differ from the names of the quotas."""
 
 
 class Store(NamedTuple):
-    """Where one service keeps its quotas, and how our names are called there."""
+    """The quotas of one service, with the names that the service uses for them."""
 
     type: str
     service: Callable[[Cloud], Service]
@@ -96,12 +96,12 @@ STORES = (
 
 
 def stores_in(cloud: Cloud) -> list[Store]:
-    """Return those of the services that the cloud has: one may be without block storage."""
+    """Return the stores whose services exist in the cloud, which may lack block storage."""
     return [store for store in STORES if cloud.has(store.type)]
 
 
 class Quotum(NamedTuple):
-    """One quota of a project: its limit, and what is used up or reserved of it."""
+    """One quota of a project: its limit, and the used and reserved amounts."""
 
     limit: int
     used: int
@@ -115,18 +115,18 @@ class Quotum(NamedTuple):
 
 
 def store_of(name: str) -> Store:
-    """Return where a quota is kept; others than the named ones are of volume types."""
+    """Return the store of a quota; names that are not listed belong to volume types."""
     return next((store for store in STORES if name in store.names), STORES[-1])
 
 
 def read(cloud: Cloud, store: Store, project_id: str) -> Raw:
-    """Return a project's quotas of one service, in its own words."""
+    """Return a project's quotas of one service, in the service's own names."""
     answer: Raw = store.service(cloud).get(store.detail.format(project_id))[store.envelope]
     return answer
 
 
 def quotum(name: str, answer: Raw) -> Quotum | None:
-    """Return one quota, by our name of it, out of what ``read`` returned; None when the service has none such."""
+    """Return one quota by its name in a spec, out of the result of ``read``; None if the service has no such quota."""
     theirs = answer.get(store_of(name).names.get(name, name))
     if not isinstance(theirs, dict):
         return None
@@ -135,12 +135,12 @@ def quotum(name: str, answer: Raw) -> Quotum | None:
 
 
 def unit(name: str) -> str:
-    """Return what stands behind a number of it."""
+    """Return the unit of a quota's number."""
     return _UNITS.get(name, "") or (_UNITS["gigabytes"] if name.startswith("gigabytes_") else "")
 
 
 def set_command(name: str, limit: int, project: str) -> list[str]:
-    """Return the command that raises it, by words."""
+    """Return the command that raises a quota, as a list of arguments."""
     what, _, kind = name.partition("_")
     if what in ("volumes", "gigabytes") and kind:
         options = ["--volume-type", kind, f"--{what}", str(limit)]

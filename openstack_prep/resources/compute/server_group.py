@@ -16,15 +16,15 @@ from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.identity.project import Project
 
 Policy = Literal["affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerGroup(ByTenant):
-    """A server group.  It has no room for an ownership tag: the only one with the name is ours when its project is."""
+class ServerGroup(ByProjectUser):
+    """A server group. It cannot have an ownership tag: the only group with the name is managed if its project is."""
 
     kind: ClassVar[str] = "server_group"
     has_tag: ClassVar[bool] = False
@@ -33,9 +33,9 @@ class ServerGroup(ByTenant):
     name: Name
     """Name of the group, unique in its project."""
     policy: Policy
-    """How its servers are spread; a soft policy is a wish."""
+    """How its servers are distributed; the soft policies are best effort."""
     max_server_per_host: Count | None = None
-    """Servers of the group on one host; with anti-affinity only."""
+    """Servers of the group per host; only with anti-affinity."""
 
     @property
     def can_have_twins(self) -> bool:
@@ -43,7 +43,9 @@ class ServerGroup(ByTenant):
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         if self.max_server_per_host and self.policy != "anti-affinity":
-            yield self.mistake(f"max_server_per_host goes with anti-affinity, not {self.policy}", "take it out")
+            yield self.mistake(
+                f"max_server_per_host only applies to policy anti-affinity, not to {self.policy}", "remove it"
+            )
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
@@ -58,9 +60,9 @@ class ServerGroup(ByTenant):
         return found
 
     def _choose(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Observed | None:
-        """Return the one meant.  Of several, those as declared are twins; any other makes the name ambiguous.
+        """Return the matching group. Several groups as declared are twins; any other group makes the name ambiguous.
 
-        Nothing tells which of several this spec has created, so none of them is ours to delete.
+        Nothing shows which of several groups this spec has created, so the spec deletes none of them.
         """
         named = [raw for raw in listed if raw["name"] == self.name]
         if len(named) > 1 and all(self._like(raw) for raw in named):
@@ -73,7 +75,7 @@ class ServerGroup(ByTenant):
 
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield the groups of a project; none is known to be ours, for a group has no room for a tag."""
+        """Yield the groups of a project; ownership is unknown, because a group cannot have a tag."""
         project_id = site.find_project_id(owner)
         for raw in _listed(site, cast("Project | None", owner), project_id) if project_id else ():
             most = raw["rules"].get("max_server_per_host")
@@ -116,7 +118,7 @@ def _values(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _listed(site: Site, owner: Project | None, project_id: str) -> list[dict[str, Any]]:
-    """Return the groups of a project, as its user sees them, or else out of everybody's."""
+    """Return the groups of a project, listed by its user, or else selected from the list of all projects."""
     tenant = site.find_tenant(owner)
     listed = _everybodys(site) if tenant is None else _own(site, tenant)
     return [group for group in listed if group["project_id"] == project_id]

@@ -12,9 +12,9 @@ from openstack_prep.base.fields import Name
 
 @dataclass(frozen=True, kw_only=True)
 class AccessRule:
-    """One request that a credential allows; with rules it allows nothing else.
+    """One request that a credential allows; a credential with rules allows no other request.
 
-    Services refuse such a credential altogether unless their configuration names their service_type.
+    Services refuse such credentials unless their configuration contains their service_type.
     """
 
     method: Name
@@ -22,7 +22,7 @@ class AccessRule:
     service: Name
     """Type of the service, as in the catalogue."""
     path: Name
-    """Path of the request, such as /v2.1/servers; * and ** stand for anything, {name} for one part."""
+    """Path of the request, such as /v2.1/servers; * and ** match anything, {name} matches one path segment."""
 
     def __str__(self) -> str:
         return f"{self.method} {self.service} {self.path}"

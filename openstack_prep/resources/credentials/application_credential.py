@@ -1,13 +1,14 @@
-"""Application credentials: a user's stand-in for programs, kept in a clouds.yaml.
+"""Application credentials: a user's credentials for programs, stored in a clouds.yaml.
 
 Source: Identity API v3, "Application Credentials" and "List All Role Inference Rules".
 
-Keystone tells a credential's secret once, in the answer to its creation, and cannot change or rename
-a credential.  So one step makes the credential and writes the entry, and what differs is renewed: a
-new one is made under the other of two names (NAME, NAME-new), the entry is switched, and the old one
-deleted.  Killed in between, the next apply sees by the id in the entry which one lives, and goes on.
-The first is announced by an entry with its name alone: killed then, nobody lives by it.  One whose
-entry is elsewhere may serve a cluster, and is deleted by consent only; one that has ended serves nobody.
+Keystone reports the secret of a credential once, in the answer to its creation, and cannot change or rename a
+credential. Therefore one step creates the credential and writes the entry. A credential that differs from the spec is
+renewed: a new one is created under the other of two names (NAME, NAME-new), the entry is switched, and the old one is
+deleted. If the run is killed in between, the next apply sees from the id in the entry which credential is in use, and
+continues. An entry that contains only the name announces the first credential: if the run is killed after that, nobody
+uses the credential. A credential whose entry is in another file may serve a cluster, so its deletion needs
+--allow-replace; an expired credential serves nobody.
 """
 
 from __future__ import annotations
@@ -33,20 +34,23 @@ from openstack_prep.resources.credentials.credential_record import CredentialRec
 from openstack_prep.resources.credentials.credential_roles import compared, lacking, role_changes
 from openstack_prep.resources.files.clouds_entry import settings_of
 
-REFUSED = (400, 401, 403)  # then there is none, unlike after a lost answer
+REFUSED = (400, 401, 403)  # then no credential was created, unlike after a lost answer
 SECRET = "application_credential_secret"
 AUTH_TYPE = "v3applicationcredential"
-ID, NAME = "application_credential_id", "application_credential_name"  # the name is for people, and to know ours by
+ID, NAME = (
+    "application_credential_id",
+    "application_credential_name",
+)  # the name is for people, and identifies our credentials
 
 
 @dataclass(frozen=True, kw_only=True)
 class ApplicationCredential(CredentialFields):
-    """A credential of the user who does the project's own work, and the clouds.yaml entry that holds it.
+    """A credential of the user who acts in the project, and the clouds.yaml entry that stores it.
 
-    The secret stands in that entry and nowhere else; whether it is the right one there is not tried.
+    The secret is stored only in this entry; apply does not test whether it is valid.
     """
 
-    # --- what is there ---------------------------------------------------------------------
+    # --- existing state -------------------------------------------------------------------
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
@@ -55,9 +59,9 @@ class ApplicationCredential(CredentialFields):
 
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield the credentials that who does the project's own work has there; nobody else's can be listed.
+        """Yield the credentials of the user who acts in the project; credentials of other users cannot be listed.
 
-        Which file holds an entry for one is not known, so that no deletion touches a file.
+        It is not known which file holds the entry of a credential, so the deletion touches no file.
         """
         families: dict[tuple[str, bool], list[CredentialRecord]] = defaultdict(list)
         any_one = cls(name="any", clouds_yaml="", cloud="", **cls.placing(owner))
@@ -70,7 +74,7 @@ class ApplicationCredential(CredentialFields):
             yield replace(any_one, name=name), Observed(id=family[0].id, ours=ours, record=known, holds=ids)
 
     def _holder(self, site: Site) -> tuple[Cloud, str | None]:
-        """Return the id of the user, None when yet to be made, and who may read its credentials."""
+        """Return the user's id, None if the user does not exist, and a connection that may list the credentials."""
         own, user = site.find_tenant(self.owner), site.acting_user(self.owner)
         if own is not None:
             return own, own.user_id
@@ -85,7 +89,7 @@ class ApplicationCredential(CredentialFields):
         return [each for each in listed if each.project_id == site.find_project_id(self.owner)]
 
     def _observed(self, site: Site, listed: Sequence[CredentialRecord]) -> Observed | None:
-        """Return the one whose id stands in clouds.yaml, or one of ours whose secret nobody knows."""
+        """Return the credential whose id is in clouds.yaml, or a credential of this spec whose secret is lost."""
         found = self.read_entry()
         entry = found or {}
         auth = entry.get("auth") or {}
@@ -97,7 +101,9 @@ class ApplicationCredential(CredentialFields):
         begun = self._announced(auth)
         absent = live is None and not begun and (found is None or auth.get(NAME) in self.names)
         kept = self._id_of(self.old_entry)
-        secret = "(an older one is left)" if any(each.id != kept for each in mine if each is not shown) else HIDDEN
+        secret = (
+            "(an older credential remains)" if any(each.id != kept for each in mine if each is not shown) else HIDDEN
+        )
         if live is None:
             secret = "(not written)" if begun else "(lost)"
         elif live.expires_at and ends.ended(live.expires_at):
@@ -119,7 +125,7 @@ class ApplicationCredential(CredentialFields):
             ),
         )
 
-    def _announced(self, auth: Raw) -> bool:  # that one was to be made, and no more
+    def _announced(self, auth: Raw) -> bool:  # the entry only announces a credential
         return auth.get(NAME) in self.names and not {ID, SECRET} & auth.keys()
 
     def _id_of(self, cloud: str) -> str | None:
@@ -138,7 +144,7 @@ class ApplicationCredential(CredentialFields):
             "access_rules": record.access_rules,
         }
 
-    # --- what would go wrong ---------------------------------------------------------------
+    # --- checks ---------------------------------------------------------------------------
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         times = ends.mistakes(self.lifetime, self.renew_before, self.expires_at)
@@ -148,41 +154,45 @@ class ApplicationCredential(CredentialFields):
         entry = self.read_entry()
         if live is None and entry is not None and (entry.get("auth") or {}).get(NAME) not in self.names:
             yield self.mistake(
-                f"{self.clouds_yaml} has an entry {self.cloud} with other credentials",
-                "choose another name, or take it out of the file",
+                f"{self.clouds_yaml} already has an entry {self.cloud} with different credentials",
+                "choose another name, or remove the entry from the file",
             )
         for each in self._listed(site):
             ours = site.mark.owns(each.description, self.name)
             if each.name in self.names and not ours and each != live:
-                taken = f"there is a credential {each.name} already, not made by this spec ({each.id})"
+                taken = f"a credential {each.name} ({each.id}) already exists and is not managed by this spec"
                 yield self.mistake(taken, "choose another name")
         if observed is not None and live:
             yield from self.check_kept(observed)
         if observed is not None and live and not observed.ours:
             wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
             if ends.ended(live.expires_at):
-                yield self.mistake(f"was not made by this spec and ended {live.expires_at}", "choose another name")
+                yield self.mistake(
+                    f"exists, is not managed by this spec, and expired at {live.expires_at}", "choose another name"
+                )
             elif RENEWED.intersection(wrong):
                 yield self.mistake(
-                    f"was not made by this spec and differs in {', '.join(wrong)}", "choose another name"
+                    f"exists, is not managed by this spec, and differs in {', '.join(wrong)}", "choose another name"
                 )
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        """Yield that we would delete the credential by which we log in ourselves."""
+        """Yield that destroy would delete the credential that the run itself logs in with."""
         for cloud in {site.admin, site.find_tenant(self.owner) or site.admin}:
             if cloud.application_credential_id in observed.holds:
-                what = f"the cloud in use, {cloud.name}, logs in with this credential"
-                yield self.mistake(what, "choose another entry of clouds.yaml: --os-cloud, or clouds: in the spec")
+                what = f"the cloud in use, {cloud.name}, logs in with this credential, so destroy cannot delete it"
+                yield self.mistake(
+                    what, "choose another entry of clouds.yaml with --os-cloud, or with clouds: in the spec"
+                )
 
-    # --- what is done ----------------------------------------------------------------------
+    # --- the verbs ------------------------------------------------------------------------
 
     def create(self, site: Site) -> Observed:
         return self._renew(site, None, ())
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        there = observed.recorded(Credentials)
-        live = there.live
-        left = [each for each in there.mine if each != live and each.id != there.kept]
+        credentials = observed.recorded(Credentials)
+        live = credentials.live
+        left = [each for each in credentials.mine if each != live and each.id != credentials.kept]
         if live is None or ends.ended(live.expires_at) or RENEWED.intersection(change.field for change in changes):
             return self._renew(site, live, left)
         self._drop(site.tenant(self.owner), left)
@@ -190,21 +200,21 @@ class ApplicationCredential(CredentialFields):
         return self._made(site, live)
 
     def _renew(self, site: Site, live: CredentialRecord | None, left: Iterable[CredentialRecord]) -> Observed:
-        """Make one under the name that the living one does not have, switch the entry, delete the old.
+        """Create a credential under the unused name, switch the entry, and delete the old credential.
 
-        Two runs that share the file take turns; the second looks again and finds it done.
+        Two runs that share the file take turns; the second run reads the entry again and finds the work done.
         """
         tenant = site.tenant(self.owner)
         with clouds_yaml.turn(self.file):
             if live and self._id_of(self.cloud) != live.id:
-                raise CloudError(f"{self.clouds_yaml}: the entry {self.cloud} has changed meanwhile", retryable=True)
+                raise CloudError(f"{self.clouds_yaml}: entry {self.cloud} was modified concurrently", retryable=True)
             self._drop(tenant, left)
             first, second = self.names
             name = second if live and live.name == first else first
             if live is None:
                 self._write({NAME: name})
             made = self._post(site, tenant, name)
-            if live and self.keeps_old:  # before its secret leaves the entry
+            if live and self.keeps_old:  # before its secret is removed from the entry
                 clouds_yaml.put(self.file, self.old_entry, self.read_entry() or {})
             self._write({ID: made["id"], NAME: made["name"], SECRET: made.pop("secret")})
             if live and not self.keeps_old:
@@ -222,13 +232,13 @@ class ApplicationCredential(CredentialFields):
             body["unrestricted"] = self.unrestricted
         if self.access_rules is not None:
             body["access_rules"] = [vars(rule) for rule in self.access_rules]
-        try:  # the answer holds the secret
+        try:  # the answer contains the secret
             answer = tenant.identity.post(path(tenant.user_id), {"application_credential": body}, log=False)
         except CloudError as error:
             if error.status in REFUSED and self._announced((self.read_entry() or {}).get("auth") or {}):
                 clouds_yaml.drop(self.file, self.cloud)
             if error.status == 400 and "role assignment" in str(error):
-                # Keystone remembers for a while which roles there were before the latest
+                # Keystone caches the roles from before the latest assignment for a while
                 raise CloudError(str(error), retryable=True, status=400) from error
             raise
         return dict(answer["application_credential"])
@@ -246,10 +256,10 @@ class ApplicationCredential(CredentialFields):
             cloud.identity.delete(f"{path(each.user_id)}/{each.id}")
 
     def delete(self, site: Site, observed: Observed) -> None:
-        """Delete the entry first: a credential without one is found again, by its mark."""
-        there = observed.recorded(Credentials)
-        if there.live or there.begun:
+        """Delete the entry first: a credential without an entry is found again by its ownership tag."""
+        credentials = observed.recorded(Credentials)
+        if credentials.live or credentials.begun:
             clouds_yaml.drop(self.file, self.cloud)
-        self._drop(self._holder(site)[0], there.mine)
-        if there.keeps_one:
+        self._drop(self._holder(site)[0], credentials.mine)
+        if credentials.keeps_one:
             clouds_yaml.drop(self.file, self.old_entry)

@@ -1,4 +1,4 @@
-"""When an application credential ends, and from when on it is renewed."""
+"""When an application credential expires, and when it is renewed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def ended(end: str | None) -> bool:
 
 
 def lifetime(end: str | None, wanted: int | None, renew_before: int | None) -> int | str | None:
-    """Return the lifetime wanted while the end is neither too near nor too far."""
+    """Return the lifetime as declared, unless the credential expires too early or too late."""
     if wanted is None or end is None:
         return None
     left = datetime.fromisoformat(timestamp(end)) - datetime.now(UTC)
@@ -22,10 +22,10 @@ def lifetime(end: str | None, wanted: int | None, renew_before: int | None) -> i
 
 
 def mistakes(lifetime: int | None, renew_before: int | None, expires_at: str | None) -> Iterable[tuple[str, str]]:
-    """Yield what is wrong with the times of a spec, and what to do about it."""
+    """Yield what is wrong with the times of a spec, and the fix."""
     if lifetime is not None and expires_at is not None:
-        yield "has both lifetime and expires_at", "keep one of them"
+        yield "lifetime and expires_at are both set", "set only one of them"
     if renew_before is not None and renew_before >= (lifetime or 0):
-        yield "renew_before is not less than lifetime", "make it less, or take it out"
+        yield "renew_before must be less than lifetime", "lower it, or remove it"
     if expires_at and datetime.fromisoformat(timestamp(expires_at)) <= datetime.now(UTC):
-        yield f"expires_at {expires_at} has passed", "choose a later time"
+        yield f"expires_at {expires_at} is in the past", "choose a later time"

@@ -1,6 +1,6 @@
-"""What a spec says of an application credential, and what a new one would take from those who use the old.
+"""The fields of an application credential, and what its renewal would take from the users of the old one.
 
-A credential cannot be changed: one that differs is replaced by a new one and deleted.
+A credential cannot be changed: one that differs from the spec is replaced by a new one and deleted.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ DEPENDS = "a running cluster may depend on it"
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialFields(InCloudsYaml):
-    """What a spec says of an application credential."""
+    """The fields of an application credential."""
 
     kind: ClassVar[str] = "application_credential"
     identity: ClassVar[frozenset[str]] = InCloudsYaml.identity | {"clouds_yaml", "cloud", "renew_before"}
     implied: ClassVar[frozenset[str]] = frozenset({"secret", "mode"})
 
     name: Name
-    """Name of the credential; after a renewal, in turns, NAME-new."""
+    """Name of the credential; each renewal alternates between NAME and NAME-new."""
     clouds_yaml: File
-    """The clouds.yaml to write it into; other entries stay as they are."""
+    """The clouds.yaml to write the entry to; other entries are left untouched."""
     roles: tuple[Name, ...] | None = None
-    """Names of roles that it has, besides those they imply; default: all that the user has there."""
+    """Names of its roles, besides the roles that they imply; default: all roles of the user in the project."""
     expires_at: Timestamp | None = None
-    """When it ends, such as 2027-01-31T12:00:00Z."""
+    """Expiry time, such as 2027-01-31T12:00:00Z."""
     lifetime: Count | None = None
-    """Days for which each is made, instead of expires_at."""
+    """Lifetime of each credential in days, instead of expires_at."""
     renew_before: Count | None = None
-    """Days before its end from which an apply renews one with a lifetime; default: when it has ended."""
+    """Renew a credential with a lifetime this many days before it expires; default: when it has expired."""
     unrestricted: bool | None = None
-    """Whether it may make further credentials and trusts; Heat may need that, little else does."""
+    """Whether it may create further credentials and trusts; Heat may need this, little else does."""
     description: str | None = None
-    """Free text; our mark stands behind it."""
+    """Free text; an ownership tag is appended."""
     access_rules: tuple[AccessRule, ...] | None = None
-    """Requests to allow, and no others."""
+    """Requests to allow; no other requests are allowed."""
 
     @property
     def file(self) -> Path:
@@ -74,7 +74,7 @@ class CredentialFields(InCloudsYaml):
         return values
 
     keeps_old: ClassVar[bool] = False
-    """Whether what a new one replaces stays, in an entry of its own."""
+    """Whether a replaced credential is kept, in its own entry."""
 
     @property
     def old_entry(self) -> str:
@@ -87,18 +87,23 @@ class CredentialFields(InCloudsYaml):
     def losses(self, observed: Observed) -> Iterable[Loss]:
         """Yield each credential that a running cluster may depend on and that an update would delete.
 
-        Its secret is missing, or a new credential replaces it.  A ``lifetime`` and a rotation allow the latter.
+        Its secret is missing, or a new credential replaces it. A ``lifetime`` and a rotation allow the replacement.
         """
-        there = observed.recorded(Credentials)
-        lost = ", ".join(f"{each.name} ({each.id})" for each in there.lost)
+        credentials = observed.recorded(Credentials)
+        lost = ", ".join(f"{each.name} ({each.id})" for each in credentials.lost)
         if lost:
             yield Loss.about(
                 self.key,
                 f"{lost} would be deleted because its secret is missing from {self.clouds_yaml}, and {DEPENDS}",
                 f"copy the entry {self.cloud} from where the spec was applied, or allow the deletion (--allow-replace)",
             )
-        if there.live and observed.ours and not there.keeps_one and not ends.ended(there.live.expires_at):
-            yield from self._renewals(there.live, observed, there.role_changes)
+        if (
+            credentials.live
+            and observed.ours
+            and not credentials.keeps_one
+            and not ends.ended(credentials.live.expires_at)
+        ):
+            yield from self._renewals(credentials.live, observed, credentials.role_changes)
 
     def _renewals(self, live: CredentialRecord, observed: Observed, role_changes: str) -> Iterable[Loss]:
         """Yield that a new credential would replace the one in use."""
@@ -108,13 +113,14 @@ class CredentialFields(InCloudsYaml):
         fields = ", ".join(sorted(RENEWED & changed)) + (f" ({role_changes})" if role_changes else "")
         what = f"{live.name} ({live.id}) would be deleted because it differs in {fields}, and {DEPENDS}"
         command = f"openstack-prep credential rotate SPEC --name {shlex.quote(self.name)} --keep-old"
-        remedy = f"keep it beside the new one ({command}), or allow the deletion (--allow-replace)"
+        remedy = f"keep the old credential ({command}), or allow the deletion (--allow-replace)"
         yield replace(Loss.about(self.key, what, remedy), lost=(live.id,))
 
     def check_kept(self, observed: Observed) -> Iterable[Mistake]:
-        """Yield that both names are in use, so that no further one can be made."""
+        """Yield that both names are in use, so that no further credential can be created."""
         wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
         if observed.recorded(Credentials).keeps_one and RENEWED.intersection(wrong):
-            what = f"differs in {', '.join(wrong)}, and the one before it is still kept, in the entry {self.old_entry}"
-            remedy = f"give what uses that the new one, take {self.old_entry} out of {self.clouds_yaml}, and apply"
+            what = f"differs in {', '.join(wrong)}, but its predecessor is still kept in the entry {self.old_entry}"
+            entry = f"remove {self.old_entry} from {self.clouds_yaml}"
+            remedy = f"switch its clients to the new credential, {entry}, and apply again"
             yield self.mistake(what, remedy)

@@ -1,4 +1,4 @@
-"""Application credentials as Keystone keeps them, and what is known of those of one declaration."""
+"""Application credentials as Keystone stores them, and the credentials that belong to one declaration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from openstack_prep.core.run import query
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialRecord:
-    """An application credential, without its secret, which Keystone tells only once."""
+    """An application credential without its secret, which Keystone reports only once."""
 
     id: str
     name: str
@@ -20,7 +20,7 @@ class CredentialRecord:
     project_id: str
     user_id: str
     roles: frozenset[str]
-    """Their names."""
+    """The names of its roles."""
     expires_at: str | None
     unrestricted: bool
     access_rules: frozenset[str]
@@ -44,24 +44,24 @@ class CredentialRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Credentials:
-    """What there is in Keystone and in clouds.yaml for one declared credential."""
+    """What exists in Keystone and in clouds.yaml for one declared credential."""
 
     live: CredentialRecord | None
-    """The one whose id stands in the entry."""
+    """The credential whose id is in the entry."""
     mine: tuple[CredentialRecord, ...]
-    """All that carry our tag and its name."""
+    """All credentials with our ownership tag and this name."""
     lost: tuple[CredentialRecord, ...]
-    """Those of mine by which somebody may live whose entry is elsewhere."""
+    """Those of ``mine`` whose entry is in another file, so that somebody may use them."""
     kept: str | None
-    """Id of the one before, in an entry of its own."""
+    """Id of the predecessor, which has its own entry."""
     begun: bool
-    """Whether the entry only announces one."""
+    """Whether the entry only announces a credential."""
     role_changes: str = ""
-    """Which roles the one in use lacks or has too many; empty when its roles do not differ."""
+    """Which roles the credential in use lacks or has in excess; empty if its roles do not differ."""
 
     @property
     def keeps_one(self) -> bool:
-        """Whether the one before is still there."""
+        """Whether the predecessor still exists."""
         return self.kept in {each.id for each in self.mine}
 
 

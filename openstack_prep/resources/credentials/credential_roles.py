@@ -18,17 +18,17 @@ from openstack_prep.core.run import query
 from openstack_prep.resources.identity.role_assignment import RoleAssignment, unknown_role
 
 ALL = "all of the user's"
-"""What a credential without a list of roles should have."""
+"""The roles of a credential whose spec lists no roles."""
 
 
 def held_roles(site: Site, project: Resource | None) -> frozenset[str] | None:
-    """Return the roles that the user who acts in a project has there once the spec is applied; None when unknown.
+    """Return the roles that the acting user has in a project once the spec is applied; None if unknown.
 
-    A login in the project tells them without another request.  Before all assignments of the spec exist there is
-    none; then Keystone is asked, and those that the spec declares count as had.
+    A login in the project tells them without another request. Before all role assignments of the spec exist, there is
+    no login; then Keystone is asked, and the assignments that the spec declares are added.
     """
     own = site.find_tenant(project)
-    if own is not None:  # a token of a credential tells that credential's roles
+    if own is not None:  # a token of a credential contains only that credential's roles
         return None if own.application_credential_id else own.roles or None
     actor = site.actor(project)
     project_id = site.find_project_id(project)
@@ -37,8 +37,8 @@ def held_roles(site: Site, project: Resource | None) -> frozenset[str] | None:
     try:
         user_id = site.find_id(actor.user)
         declared = frozenset(each.role for each in actor.roles if isinstance(each, RoleAssignment))
-        there = _effective(site, user_id, project_id) if user_id and project_id else frozenset()
-        return implied_by(site, declared) | there
+        effective = _effective(site, user_id, project_id) if user_id and project_id else frozenset()
+        return implied_by(site, declared) | effective
     except NotAllowed:  # only administrators may ask
         return None
 
@@ -59,7 +59,7 @@ def _role_inferences(site: Site) -> Sequence[Raw]:
 
 
 def implied_by(site: Site, names: Iterable[str]) -> frozenset[str]:
-    """Return roles and all that they imply."""
+    """Return roles and all roles that they imply."""
     rules = _role_inferences(site)
     implies = {rule["prior_role"]["name"]: {role["name"] for role in rule["implies"]} for rule in rules}
     found = set(names)
@@ -71,7 +71,7 @@ def implied_by(site: Site, names: Iterable[str]) -> frozenset[str]:
 def compared(
     site: Site, wanted: tuple[str, ...] | None, has: frozenset[str], project: Resource | None
 ) -> frozenset[str] | str:
-    """Return a credential's roles in the words of a spec: without those implied by ``wanted``, or ALL."""
+    """Return a credential's roles as a spec would declare them: without roles that ``wanted`` implies, or ALL."""
     if wanted is None:
         held = held_roles(site, project)
         return ALL if held is None or has == held else has
@@ -79,12 +79,12 @@ def compared(
         return has
     try:
         return has - (implied_by(site, wanted) - frozenset(wanted))
-    except NotAllowed:  # only administrators may ask what implies what: it may be all
+    except NotAllowed:  # only administrators may list implications: any role may be implied
         return frozenset(wanted)
 
 
 def role_changes(site: Site, wanted: tuple[str, ...] | None, has: frozenset[str], project: Resource | None) -> str:
-    """Return which roles a new credential would have more or less than one that has these, such as "new: admin"."""
+    """Return the roles that a new credential would have more or less than the existing ones, such as "new: admin"."""
     standing = compared(site, wanted, has, project)
     if isinstance(standing, str):
         return ""
@@ -94,7 +94,7 @@ def role_changes(site: Site, wanted: tuple[str, ...] | None, has: frozenset[str]
 
 
 def lacking(site: Site, wanted: Iterable[str], project: Resource | None) -> Iterable[tuple[str, str]]:
-    """Yield each wanted role that does not exist or that the user does not have, and what to do about it."""
+    """Yield each wanted role that does not exist or that the user lacks, and the fix."""
     held = held_roles(site, project) if wanted else None
     for role in wanted:
         unknown = unknown_role(site, role) if site.acting_user(project) else None
@@ -103,6 +103,6 @@ def lacking(site: Site, wanted: Iterable[str], project: Resource | None) -> Iter
         elif held is not None and role not in held:
             has = ", ".join(sorted(held)) or "none"
             yield (
-                f"its user does not have the role {role} in the project (has: {has}), so no credential can hold it",
-                "assign the role to the user, or take it out of roles",
+                f"its user does not have the role {role} in the project (has: {has}), so no credential can have it",
+                "assign the role to the user, or remove it from roles",
             )

@@ -1,4 +1,4 @@
-"""Rotation of application credentials: a new one takes the place of the one in use, whether it differs or not."""
+"""Rotation of application credentials: a new credential replaces the one in use, whether it differs or not."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from openstack_prep.resources.credentials.credential_record import CredentialRec
 
 @dataclass(frozen=True, kw_only=True)
 class RotatedCredential(ApplicationCredential):
-    """A credential that must be another than the one that was in use when the rotation was planned.
+    """A credential that must differ from the one that was in use when the rotation was planned.
 
-    So whoever comes second finds nothing left to do, and a run that was killed goes on where it stood.
+    So a second run has nothing left to do, and the next run continues after a run that was killed.
     """
 
     identity: ClassVar[frozenset[str]] = ApplicationCredential.identity | {"retired"}
     declarable: ClassVar[bool] = False
 
     retired: str
-    """Id of the credential to take out of use."""
+    """Id of the credential to replace."""
 
     @staticmethod
     def of(credential: ApplicationCredential, observed: Observed, keep_old: bool) -> RotatedCredential:
@@ -40,6 +40,6 @@ class RotatedCredential(ApplicationCredential):
 
 @dataclass(frozen=True, kw_only=True)
 class RotatedKeepingOld(RotatedCredential):
-    """One whose predecessor stays in use elsewhere, and in the entry CLOUD-old."""
+    """A rotated credential whose predecessor stays in use elsewhere, stored in the entry CLOUD-old."""
 
     keeps_old: ClassVar[bool] = True

@@ -14,7 +14,7 @@ from openstack_prep.resources.credentials.credential_record import Credentials
 
 @dataclass(frozen=True, kw_only=True)
 class LeftCredential(ApplicationCredential):
-    """The credentials of one dropped declaration, found by their ids: which file holds an entry is not known."""
+    """The credentials of one removed declaration, found by id: it is not known which file holds the entry."""
 
     declarable: ClassVar[bool] = False
 

@@ -23,7 +23,7 @@ from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.identity.user import User
 
 OWNER = "openstack_prep"
-"""Key of an entry that holds the name of the spec that manages it; clients of OpenStack ignore keys unknown to them."""
+"""Key of an entry that holds the name of the spec that manages it; OpenStack clients ignore unknown keys."""
 SETTINGS = {"region": "region_name", "interface": "interface", "cacert": "cacert", "verify": "verify"}
 AUTH = {
     "auth_url": "auth_url",
@@ -37,20 +37,20 @@ AUTH = {
 
 @dataclass(frozen=True, kw_only=True)
 class InCloudsYaml(InProject):
-    """Base of what writes an entry of a clouds.yaml: how the cloud is reached."""
+    """Base of kinds that write an entry of a clouds.yaml: how clients reach the cloud."""
 
     cloud: Name
-    """Name of the entry, to choose by --os-cloud or OS_CLOUD."""
+    """Name of the entry, for --os-cloud or OS_CLOUD."""
     auth_url: Name | None = None
-    """Keystone's address; default: that of the connection in use."""
+    """URL of Keystone; default: as in the connection in use."""
     region: Name | None = None
-    """Name of the region; default: that of the connection in use."""
+    """Name of the region; default: as in the connection in use."""
     interface: Name | None = None
-    """public, internal or admin; default: that of the connection in use."""
+    """public, internal or admin; default: as in the connection in use."""
     cacert: File | None = None
-    """File of CA certificates; default: that of the connection in use."""
+    """File of CA certificates; default: as in the connection in use."""
     verify: bool | None = None
-    """Whether certificates are verified; default: as the connection in use does."""
+    """Whether certificates are verified; default: as in the connection in use."""
 
     @property
     def file(self) -> Path:
@@ -63,7 +63,7 @@ class InCloudsYaml(InProject):
         return (self._reached_as(context.cloud),)
 
     def _reached_as(self, cloud: Cloud) -> Self:
-        """Return the entry with what it leaves open taken from a connection."""
+        """Return the entry with its unset fields taken from a connection."""
         return replace(
             self,
             auth_url=self.auth_url or cloud.auth_url,
@@ -74,38 +74,38 @@ class InCloudsYaml(InProject):
         )
 
     def settings(self) -> dict[str, Any]:
-        """Return what the entry says besides its auth."""
+        """Return the settings of the entry besides auth."""
         values = {key: getattr(self, field) for field, key in SETTINGS.items()}
         return {"identity_api_version": "3"} | {key: value for key, value in values.items() if value is not None}
 
     def read_entry(self) -> dict[str, Any] | None:
-        """Return what stands in the file under that name; raises SpecError when it is no clouds.yaml."""
+        """Return the entry with this name in the file; raises SpecError if the file is not a clouds.yaml."""
         found = clouds_yaml.read(self.file).get(self.cloud)
         return found if found is None or isinstance(found, dict) else {}
 
     def write_entry(self, auth: Mapping[str, Any], **more: Any) -> None:
-        """Write the entry; what others have added to it besides stays."""
+        """Write the entry; settings that others have added to it are kept."""
         old = {key: value for key, value in (self.read_entry() or {}).items() if key not in SETTINGS.values()}
         clouds_yaml.put(self.file, self.cloud, {**old, **more, "auth": dict(auth), **self.settings()})
 
 
 def entry(path: Path, cloud: str) -> Key:
-    """Return the key that whoever writes an entry provides."""
+    """Return the key that every kind that writes an entry provides."""
     return Key("cloud", f"{path.name}#{cloud}", folder_of(path))
 
 
 def folder_of(path: Path) -> tuple[str, ...]:
-    """Return the scope of what a file holds: the folder it lies in, by whatever name or link it is reached."""
+    """Return the scope of a file's content: the folder that contains the file, with links resolved."""
     return (str(path.parent.resolve()),)
 
 
 def settings_of(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry's settings in the words of a spec."""
+    """Return an entry's settings as a spec would declare them."""
     return {field: found.get(key) for field, key in SETTINGS.items()}
 
 
 def _same(field: str, before: Any, after: Any) -> bool:
-    """Whether a field of an entry's auth means the same; Keystone's address may end in its version."""
+    """Whether two values of a field in auth are equivalent; the URL of Keystone may end with its version."""
     if field != "auth_url":
         return bool(before == after)
     first, second = (str(each).rstrip("/").removesuffix("/v3") for each in (before, after))
@@ -114,9 +114,9 @@ def _same(field: str, before: Any, after: Any) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class CloudsEntry(InCloudsYaml):
-    """An entry by which a user logs in with its password, in a file that only its owner can read.
+    """An entry by which a user logs in with a password, in a file that only its owner can read.
 
-    An entry of that name for another user, project or cloud, or of another spec, is never overwritten or deleted.
+    An entry with this name for a different user, project or cloud, or of another spec, is never overwritten or deleted.
     """
 
     kind: ClassVar[str] = "clouds_entry"
@@ -124,13 +124,13 @@ class CloudsEntry(InCloudsYaml):
     implied: ClassVar[frozenset[str]] = frozenset({"mode", MANAGED})
 
     path: File
-    """The clouds.yaml to write it into; other entries stay as they are."""
+    """The clouds.yaml to write the entry to; other entries are left untouched."""
     user: Name
     """Name of the user."""
     user_domain: Name = DEFAULT_DOMAIN
-    """Name of that user's domain."""
+    """Name of the user's domain."""
     password: Secret | None = None
-    """The user's password; default: the one that this spec gives the user."""
+    """The user's password; default: the password that this spec declares for the user."""
 
     @property
     def name(self) -> str:
@@ -159,16 +159,20 @@ class CloudsEntry(InCloudsYaml):
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         if self.password is None:
-            yield self.mistake(f"the password of {self.user} is not known", "give it here, or to the user in this spec")
+            yield self.mistake(
+                f"the password of user {self.user} is unknown", "set password here, or for the user in this spec"
+            )
         if self.project is None:
-            yield self.mistake("no project is named", "name it")
+            yield self.mistake("project is missing", "set project")
         if observed is not None and not observed.ours:
             owner = (self.read_entry() or {}).get(OWNER)
             differing = [field for field in AUTH if observed.values[field] != getattr(self, field)]
-            own = owner in (None, site.mark.spec)
-            whose = f"that differs in {', '.join(differing) or 'auth'}" if own else "of another spec"
-            what = f"{self.path} has an entry {self.cloud} {whose}" + (f"; spec {owner} manages it" if owner else "")
-            yield self.mistake(what, "choose another name, or take it out of the file")
+            what = f"{self.path} already has an entry {self.cloud}"
+            if owner in (None, site.mark.spec):
+                what += f" that differs in {', '.join(differing) or 'auth'}"
+            if owner is not None:
+                what += f", managed by spec {owner}"
+            yield self.mistake(what, "choose another name, or remove the entry from the file")
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
@@ -179,20 +183,20 @@ class CloudsEntry(InCloudsYaml):
     def in_file(
         cls, site: Site, path: Path, auth_url: str | None, projects: Iterable[Project | None]
     ) -> Iterator[tuple[Self, Observed]]:
-        """Yield the entries of a file that this spec manages, of the projects that it names.
+        """Yield the entries of a file that this spec manages, for the projects that it declares.
 
-        One of another project may belong to another spec of the same name.
+        An entry of another project may belong to another spec with the same name.
         """
         homes = {(project.name, project.domain) for project in projects if project is not None}
         for cloud, entry in clouds_yaml.read(path).items():
             auth = entry.get("auth") if isinstance(entry, dict) and entry.get(OWNER) == site.mark.spec else None
             if not isinstance(auth, dict) or auth.get(AUTH["auth_url"]) != auth_url:
                 continue
-            said: dict[str, Any] = {
+            given: dict[str, Any] = {
                 field: auth.get(key) for field, key in AUTH.items() if field != "password" and auth.get(key)
             }
-            if (said.get("project"), said.get("project_domain", DEFAULT_DOMAIN)) in homes and "user" in said:
-                declared = cls(path=str(path), cloud=cloud, **said)
+            if (given.get("project"), given.get("project_domain", DEFAULT_DOMAIN)) in homes and "user" in given:
+                declared = cls(path=str(path), cloud=cloud, **given)
                 yield declared, declared._observed(site, entry)
 
     def _observed(self, site: Site, found: Mapping[str, Any]) -> Observed:
@@ -210,10 +214,10 @@ class CloudsEntry(InCloudsYaml):
     def _is_ours(
         self, site: Site, found: Mapping[str, Any], auth: Mapping[str, Any], values: Mapping[str, Any]
     ) -> bool:
-        """Whether this spec manages an entry: it says so, and is for the same user, project and cloud.
+        """Whether this spec manages an entry: it names the spec, and has the same user, project and cloud.
 
-        Earlier versions wrote entries that do not say so: such an entry counts when it logs in as ours would, and
-        says so after the next apply.
+        Earlier versions wrote entries that do not name the spec: such an entry counts if it has the same login as the
+        declared one, and names the spec after the next apply.
         """
         same = all(_same(field, values[field], getattr(self, field)) for field in AUTH if field != "password")
         if OWNER in found:

@@ -1,4 +1,4 @@
-"""A file of shell variables that lead clients to the cloud and the cluster.
+"""A file of shell variables that select the cloud and the cluster for clients.
 
 Source: POSIX, "Shell Command Language", for quoting and names.
 """
@@ -26,10 +26,10 @@ from openstack_prep.resources.files.marked_files import SECRET
 
 @dataclass(frozen=True, kw_only=True)
 class EnvFile(Resource[Site]):
-    """A file to source: ``. ./cluster.env`` chooses the cloud for every client.
+    """A file to source: ``. ./cluster.env`` selects the cloud for every client.
 
-    Our mark is its first line; a file without it is somebody else's, and never overwritten.  No plan
-    shows what stands in such a file, for an openrc may hold a password.
+    Its first line is the ownership tag; a file without the tag is not managed by the spec and never overwritten. Plans
+    never show the content of such a file, because an openrc may contain a password.
     """
 
     kind: ClassVar[str] = "env_file"
@@ -38,13 +38,14 @@ class EnvFile(Resource[Site]):
     path: File
     """The file to write."""
     cloud: Name | None = None
-    """Entry of clouds.yaml to choose (OS_CLOUD)."""
+    """Entry of clouds.yaml to select (OS_CLOUD)."""
     clouds_yaml: File | None = None
-    """The clouds.yaml that has it (OS_CLIENT_CONFIG_FILE); default: where this spec writes that entry."""
+    """The clouds.yaml that contains it (OS_CLIENT_CONFIG_FILE); default: the file to which this spec writes the entry.
+    """
     kubeconfig: File | None = None
-    """The cluster's kubeconfig (KUBECONFIG), which may be yet to come."""
+    """The cluster's kubeconfig (KUBECONFIG); it may not exist yet."""
     variables: Mapping[Name, Text] | None = None
-    """Further variables; not for secrets, as plans show them."""
+    """Further variables; not for secrets, because plans show the values."""
 
     @property
     def name(self) -> str:
@@ -73,9 +74,15 @@ class EnvFile(Resource[Site]):
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         for name in self.variables or ():
             if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-                yield Mistake.about(self.key, f"{name!r} is not a variable's name", "use letters, digits and _")
+                yield Mistake.about(
+                    self.key, f"{name!r} is not a valid variable name", "use letters, digits and underscores"
+                )
         if observed is not None and not observed.ours and observed.values["variables"] != self.exports():
-            yield Mistake.about(self.key, f"{self.path} is not of this spec", "name another file, or remove it")
+            yield Mistake.about(
+                self.key,
+                f"{self.path} exists and is not managed by this spec",
+                "choose another file, or remove this one",
+            )
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
@@ -85,7 +92,7 @@ class EnvFile(Resource[Site]):
         try:
             text = Path(self.path).read_text()
         except (OSError, UnicodeDecodeError) as error:
-            raise PrepError(f"{self.path} cannot be read: {error}; name another file, or remove it") from error
+            raise PrepError(f"{self.path} cannot be read: {error}; choose another file, or remove this one") from error
         ours, wanted = mark.owns(text.partition("\n")[0]), self.exports()
         variables = {
             name: value if value == wanted.get(name) or (ours and not SECRET.search(name)) else Secret(value)
@@ -111,10 +118,10 @@ class EnvFile(Resource[Site]):
 
 
 def _parse(text: str) -> dict[str, str]:
-    """Return what a file exports, as far as it could be one of ours."""
+    """Return the variables that a file exports, as far as it has the form of a managed file."""
     try:
         words = shlex.split(text, comments=True)
-    except ValueError:  # an open quote: none of ours
+    except ValueError:  # an unclosed quote: not a managed file
         return {}
     pairs = (word.partition("=") for export, word in itertools.pairwise(words) if export == "export")
     return {name: value for name, _, value in pairs}

@@ -1,4 +1,4 @@
-"""Files of ours in a folder that others use, too: our mark is the first line of each."""
+"""Managed files in a folder that others use as well: the ownership tag is the first line of each."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from openstack_prep.base.secret import HIDDEN
 from openstack_prep.core.text import show
 
 SECRET = re.compile(r"password|secret|token|credential|private|ssh_key$|ssh_cert$", re.IGNORECASE)
-"""Names of what nobody may see, however it came into a file."""
+"""Keys whose values are secret, however they came into a file."""
 MOST = 8
-"""Differences of one file that are told."""
+"""Number of differences that are reported per file."""
 YAML = (".yml", ".yaml")
 LABELS = ("hostname_override", "nodeName", "name", "key", "url")
-"""Names by which the members of lists are told apart."""
+"""Keys that identify the members of lists."""
 
 
 @dataclass(frozen=True)
 class MarkedFiles:
-    """Files of one owner in a folder; ``head`` is their first line."""
+    """The files of one owner in a folder; ``head`` is their first line."""
 
     folder: Path
     head: str
 
     def there(self) -> dict[str, str]:
-        """Return our files' texts by name."""
+        """Return the texts of the managed files by name."""
         with _said(self.folder):
             if not self.folder.is_dir():
                 return {}
@@ -41,7 +41,7 @@ class MarkedFiles:
         return {name: text for name, text in texts.items() if text.partition("\n")[0] == self.head}
 
     def of_others(self, names: Sequence[str]) -> list[Path]:
-        """Return what stands where our files should be and is somebody else's."""
+        """Return existing files that are not managed and have the name of a managed file."""
         ours = self.there()
         lowest = next(each for each in (self.folder, *self.folder.parents) if each.exists())
         if not lowest.is_dir():
@@ -49,9 +49,11 @@ class MarkedFiles:
         return [self.folder / name for name in names if name not in ours and (self.folder / name).exists()]
 
     def write(self, texts: Mapping[str, str]) -> None:
-        """Have just these files, readable by their owner alone; raises PrepError, also for what others wrote."""
+        """Write exactly these files, readable by their owner alone; raises PrepError, also for unmanaged files."""
         if others := self.of_others(list(texts)):
-            raise PrepError(f"{others[0]} is somebody else's; name another directory, or remove it")
+            raise PrepError(
+                f"{others[0]} exists and is not managed by this spec; choose another directory, or remove the file"
+            )
         before = self.there()
         for name, text in texts.items():
             if before.get(name) != self._whole(text) or mode(self.folder / name) != PRIVATE:
@@ -61,7 +63,7 @@ class MarkedFiles:
                 (self.folder / name).unlink(missing_ok=True)
 
     def remove(self) -> list[str]:
-        """Remove our files, and the folder unless others have something there: that is returned."""
+        """Remove the managed files, and the folder if it is empty then; else return what remains in it."""
         ours = self.there()
         with _said(self.folder):
             for name in ours:
@@ -74,7 +76,7 @@ class MarkedFiles:
             return left
 
     def drift(self, texts: Mapping[str, str], shown: Mapping[str, str]) -> Iterator[str]:
-        """Yield how the files differ from what they should be; ``shown`` are those texts as anybody may see them."""
+        """Yield how the files differ from the desired texts; ``shown`` are these texts without secrets."""
         before = self.there()
         for name, text in texts.items():
             if name not in before:
@@ -84,14 +86,14 @@ class MarkedFiles:
                 yield f"{name}: mode {mode(self.folder / name)}"
             if before[name] != self._whole(text):
                 yield from (f"{name}: {what}" for what in _few(_differences(name, before[name], text, shown[name])))
-        yield from (f"{name} is too much" for name in sorted(before.keys() - texts.keys()))
+        yield from (f"unexpected file {name}" for name in sorted(before.keys() - texts.keys()))
 
     def _whole(self, text: str) -> str:
         return f"{self.head}\n{text}"
 
 
 def documents(text: str) -> list[object] | None:
-    """Return the documents of a YAML file, None when it is none."""
+    """Return the documents of a YAML file; None if it is not YAML."""
     try:
         return list(yaml.safe_load_all(text))
     except yaml.YAMLError:
@@ -103,7 +105,7 @@ def _said(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise PrepError(f"{folder}: {error}; name another directory, or change its permissions") from error
+        raise PrepError(f"{folder}: {error}; choose another directory, or change its permissions") from error
 
 
 def _few(differences: list[str]) -> list[str]:
@@ -112,7 +114,7 @@ def _few(differences: list[str]) -> list[str]:
 
 
 def _text(path: Path) -> str:
-    """Return a file's text; what cannot be read as one is none of ours."""
+    """Return a file's text; a file that cannot be read as text is not managed."""
     try:
         return path.read_text()
     except (OSError, UnicodeDecodeError):
@@ -121,16 +123,16 @@ def _text(path: Path) -> str:
 
 def _differences(name: str, before: str, after: str, shown: str) -> list[str]:
     if not name.endswith(YAML):
-        return ["its text"]
+        return ["its text differs"]
     old = documents(before)
     if old is None:
-        return ["is no YAML"]
+        return ["is not YAML"]
     new, seen = (_named(documents(text)) for text in (after, shown))
-    return list(_compare("", _named(old), new, seen)) or ["comments or order"]
+    return list(_compare("", _named(old), new, seen)) or ["comments or order differ"]
 
 
 def _named(documents: list[object] | None) -> object:
-    """Return manifests by kind and name, one document alone as it is."""
+    """Return manifests by kind and name; a single document is returned as it is."""
     found = documents or []
     if len(found) == 1:
         return found[0]
@@ -143,7 +145,7 @@ def _title(document: Any, number: int) -> str:
 
 
 def _compare(path: str, old: Any, new: Any, seen: Any) -> Iterator[str]:
-    """Yield where two parts of documents differ, without a value that nobody may see: there ``seen`` is another."""
+    """Yield where two parts of documents differ; a value that must stay secret is replaced in ``seen``."""
     old, new, seen = _labelled(old), _labelled(new), _labelled(seen)
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in [*new, *(each for each in old if each not in new)]:
@@ -151,7 +153,7 @@ def _compare(path: str, old: Any, new: Any, seen: Any) -> Iterator[str]:
             if name not in old:
                 yield f"{inner} is missing"
             elif name not in new:
-                yield f"{inner} is too much"
+                yield f"{inner} is unexpected"
             else:
                 yield from _compare(inner, old[name], new[name], seen[name])
     elif old != new:

@@ -1,1 +1,1 @@
-"""Heat: what it says of stacks, previews, events and nested groups."""
+"""Heat: what it reports about stacks, previews, events and nested groups."""

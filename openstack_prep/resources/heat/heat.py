@@ -1,4 +1,4 @@
-"""One stack as Heat tells of it: its inputs and its resources.
+"""One stack as Heat reports it: its inputs and its resources.
 
 Source: Orchestration API v1, "Stacks" (show, template, environment, files), "Stack resources"
 (nested_depth, mark unhealthy); Compute API, "Servers" (delete_on_termination since microversion 2.3).
@@ -19,19 +19,19 @@ PORT, SERVER = "OS::Neutron::Port", "OS::Nova::Server"
 
 @dataclass(frozen=True)
 class HeatResource:
-    """A resource of a stack, or of one nested in it."""
+    """A resource of a stack, or of a nested stack."""
 
     name: str
     type: str
     id: str
-    """Of what it has made; empty when it has made nothing."""
+    """The id of what it has created; empty if it has created nothing."""
     status: str
     stack: str
-    """Name of the stack that it lies in."""
+    """Name of the stack that contains it."""
     path: str
     """Name and id of that stack, as in a URL."""
     nested: str
-    """Name of the stack that it is; empty for what is none."""
+    """Name of the stack that this resource is; empty if it is not a stack."""
 
     @classmethod
     def read(cls, raw: Raw) -> HeatResource:
@@ -61,28 +61,28 @@ class HeatStack:
         return f"/stacks/{quote(self.name, safe='')}/{self.id}"
 
     def show(self) -> Values:
-        """Return it with its outputs, which may show what nobody may see: so it is not logged."""
+        """Return the stack with its outputs, which may contain secrets and are therefore not logged."""
         return dict(self.cloud.orchestration.request("GET", self.path, log=False).json()["stack"])
 
     def inputs(self) -> tuple[Values, Values, Values]:
-        """Return what it was made from: template, files, environment.  Hidden parameters come as stars."""
+        """Return the inputs of the stack: template, files, environment. Heat shows hidden parameters as stars."""
         heat = self.cloud.orchestration
         return heat.get(f"{self.path}/template"), heat.get(f"{self.path}/files"), heat.get(f"{self.path}/environment")
 
     @cached_property
     def resources(self) -> list[HeatResource]:
-        """Its resources, those of nested stacks included."""
+        """Its resources, including those of nested stacks."""
         answer = self.cloud.orchestration.get(f"{self.path}/resources", nested_depth=DEPTH)
         return list(map(HeatResource.read, answer["resources"]))
 
     @cached_property
     def servers(self) -> list[Values]:
-        """The servers of the project; an administrator sees their user data, so they are not logged."""
+        """The servers of the project; an administrator sees their user data, so the answer is not logged."""
         return self.cloud.compute.list("/servers/detail", "servers", log=False)
 
     @property
     def holds(self) -> frozenset[str]:
-        """The ids of what goes with it: its resources, and the volumes that Nova made for its servers."""
+        """The ids of all that is deleted with it: its resources, and the volumes that Nova created for its servers."""
         ids = frozenset(each.id for each in self.resources if each.id)
         mine = (each for each in self.servers if each["id"] in ids) if SERVER in self.types else ()
         volumes = (volume for each in mine for volume in each["os-extended-volumes:volumes_attached"])
@@ -90,7 +90,7 @@ class HeatStack:
 
     @cached_property
     def places(self) -> dict[str, str]:
-        """Where each stack of the tree hangs, by its name: "" is the root, "nodes.0." a member's."""
+        """The position of each stack in the tree: "" is the root, "nodes.0." that of a member."""
         parents = {each.nested: each for each in self.resources if each.nested}
         places = {self.name: ""}
 
@@ -106,13 +106,13 @@ class HeatStack:
 
     @property
     def made(self) -> dict[str, HeatResource]:
-        """The resources that were made, by place."""
+        """The resources that were created, by place."""
         made = (each for each in self.resources if each.id and each.status != "CREATE_FAILED")
         return {self.places[each.stack] + each.name: each for each in made}
 
     @property
     def ids(self) -> dict[str, str]:
-        """The ids of what was made directly in it, by the names of its template."""
+        """The ids of the resources that are directly in it, by their names in the template."""
         return {each.name: each.id for each in self.made.values() if each.stack == self.name}
 
     @property
@@ -120,7 +120,7 @@ class HeatStack:
         return frozenset(each.type for each in self.resources)
 
     def missing(self) -> dict[str, HeatResource]:
-        """Return, by place, the servers and ports that Heat believes in and that are gone."""
+        """Return, by place, the servers and ports that Heat considers existing but that no longer exist."""
         standing: set[str] = set()
         if SERVER in self.types:
             standing |= {each["id"] for each in self.servers}
@@ -132,9 +132,10 @@ class HeatStack:
         return {place: each for place, each in self._leaves.items() if each.id not in standing}
 
     def cut_off(self) -> dict[str, HeatResource]:
-        """Return, by place, the servers whose last port is gone, which Heat does not notice.
+        """Return, by place, the servers whose last port no longer exists, which Heat does not notice.
 
-        Not those whose port is a resource beside them: that one is missing, and Heat gives them its successor.
+        Servers whose port is a resource of the same stack are excluded: that port is missing, and Heat gives them its
+        successor.
         """
         bare = {each["id"] for each in self.servers if not (each["addresses"] or each["status"] in ("BUILD", "ERROR"))}
         beside = {place.rpartition(".")[0] for place, each in self._leaves.items() if each.type == PORT}
@@ -143,16 +144,19 @@ class HeatStack:
             for place, each in self._leaves.items()
             if each.id in bare and place.rpartition(".")[0] not in beside
         }
-        return {} if found and "allocate_network" in str(self.inputs()[:2]) else found  # those may want none
+        return {} if found and "allocate_network" in str(self.inputs()[:2]) else found  # such servers may need no port
 
     @property
     def _leaves(self) -> dict[str, HeatResource]:
-        """The servers and ports that were made, by place."""
+        """The servers and ports that were created, by place."""
         leaves = (each for each in self.resources if not each.nested and each.id)
         return {self.places[each.stack] + each.name: each for each in leaves if each.type in (SERVER, PORT)}
 
     def mark_unhealthy(self, resource: HeatResource) -> None:
-        """Have the next update make a resource again."""
-        body = {"mark_unhealthy": True, "resource_status_reason": "openstack-prep: it or its port is gone"}
+        """Make the next update create a resource again."""
+        body = {
+            "mark_unhealthy": True,
+            "resource_status_reason": "openstack-prep: the resource or its port no longer exists",
+        }
         path = f"/stacks/{resource.path}/resources/{quote(resource.name, safe='')}"
         self.cloud.orchestration.request("PATCH", path, json=body)

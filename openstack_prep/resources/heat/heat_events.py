@@ -1,4 +1,4 @@
-"""Waiting for Heat: its events as they come, and the reasons of what failed, out of nested stacks too.
+"""Wait for Heat, report its events, and collect the reasons of failures, including those in nested stacks.
 
 Source: Orchestration API v1, "Events" (nested_depth since Newton).
 """
@@ -14,37 +14,37 @@ from openstack_prep.base.errors import NotFound, ResourceFailed, WaitTimeout, pa
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.service import Service
 
-PAUSE, LONGEST = 0.3, 5.0  # seconds from one look to the next
-SHARE = 0.03  # of the time waited so far that a look may come late
-EVENTS = 0.75  # seconds at least from one reading of events to the next: nested ones cost Heat more than a look
-DEPTH = 5  # levels of nested stacks: as many as Heat allows, unless its administrator chose otherwise
-GRACE = 120.0  # seconds beyond the stack's own time-out, at which Heat itself gives up
-TIMEOUT_MINS = 60  # Heat's own
-PATIENCE = 60.0  # seconds after which it is told until when a stack is waited for, and how to give up
+PAUSE, LONGEST = 0.3, 5.0  # seconds between two polls
+SHARE = 0.03  # share of the time waited so far by which a poll may be late
+EVENTS = 0.75  # minimum seconds between two reads of events: nested events cost Heat more than a poll
+DEPTH = 5  # levels of nested stacks: Heat's default maximum
+GRACE = 120.0  # seconds beyond the stack's own timeout, at which Heat itself gives up
+TIMEOUT_MINS = 60  # Heat's default
+PATIENCE = 60.0  # seconds after which the end of the waiting and the command to abort it are reported
 GIVE_UP = {"CREATE": "openstack stack delete", "UPDATE": "openstack stack cancel --no-rollback"}
 CANCELLED = "(user triggered cancel)"
-"""The end of what Heat says of resources that it stopped because another failed."""
+"""The end of Heat's text about resources that it stopped because another one failed."""
 
 
 class Waiting:
-    """One wait for a stack; ``tell`` hears of each resource as it changes.
+    """Wait for a stack; ``tell`` is called with each resource that changes.
 
-    It also hears until when that goes on, after ``patience`` seconds.
+    After ``patience`` seconds it is also called with the time at which waiting ends.
     """
 
     def __init__(self, heat: Service, path: str, tell: Callable[[str], None], patience: float | None = None) -> None:
         self.heat, self.path, self.tell = heat, path, tell
         self.until = 0.0  # since the epoch
         self.silent_until: float | None = time.monotonic() + (PATIENCE if patience is None else patience)
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
         self.faults: dict[str, tuple[str, str]] = {}  # action and reason, by place
         self.rolling_back = False
         self.read = -EVENTS  # when
 
     def end(self, timeout_mins: int | None = None) -> Raw | None:
-        """Return the stack when nothing is in progress any more; None when it is gone.
+        """Return the stack when nothing is in progress any more; None if it no longer exists.
 
-        A Heat that does not answer for a while is waited for.  Raises WaitTimeout.
+        Temporary failures of Heat are tolerated. Raises WaitTimeout.
         """
         seconds = (timeout_mins or TIMEOUT_MINS) * 60 + GRACE
         self.until = time.time() + seconds
@@ -61,7 +61,7 @@ class Waiting:
     def _look(self) -> Raw | None:
         try:
             stack = self.heat.get(self.path, resolve_outputs=False)["stack"]
-            if stack["stack_status"] == "DELETE_COMPLETE":  # Heat keeps its name for a while
+            if stack["stack_status"] == "DELETE_COMPLETE":  # Heat still lists its name for a while
                 return None
             if not in_progress(stack) or time.monotonic() - self.read >= EVENTS:
                 self._read_events()
@@ -75,42 +75,44 @@ class Waiting:
     def _tell_how_long(self, stack: Raw) -> None:
         until = time.strftime("%H:%M", time.localtime(self.until))
         command = GIVE_UP.get(str(stack["stack_status"]).partition("_")[0])
-        give_up = f"; to give up: {command} {stack['id']}" if command else ""
-        self.tell(f"is {stack['stack_status']}, and is waited for until {until} at most{give_up}")
+        give_up = f"; to abort: {command} {stack['id']}" if command else ""
+        self.tell(f"is {stack['stack_status']}, waiting until {until} at most{give_up}")
 
     def raise_for_failure(self, stack: Raw | None) -> None:
-        """Raise ResourceFailed when the work ended badly, with the reason of each resource at fault."""
+        """Raise ResourceFailed if the work failed, with the reason of each resource that caused it."""
         if stack is None or stack["stack_status"] in ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE"):
             return
         inner = [
             place for place in sorted(self.faults) if not any(each.startswith(f"{place}.") for each in self.faults)
         ]
-        told = [f"{place}: {self.faults[place][1]}" for place in inner]
-        own = [each for each in told if not each.endswith(CANCELLED)]
-        said = "; ".join(own or told) or stack["stack_status_reason"]
+        reasons = [f"{place}: {self.faults[place][1]}" for place in inner]
+        own = [each for each in reasons if not each.endswith(CANCELLED)]
+        reason = "; ".join(own or reasons) or stack["stack_status_reason"]
         name, status = stack["stack_name"], stack["stack_status"]
-        raise ResourceFailed(f"stack {name} ({stack['id']}) is {status}: {said}; mend that and run this again")
+        raise ResourceFailed(
+            f"stack {name} ({stack['id']}) is {status}: {reason}; fix the cause and run this command again"
+        )
 
     def _read_events(self) -> None:
         listed = self.heat.get(f"{self.path}/events", nested_depth=DEPTH)["events"]
         self.read = time.monotonic()
-        listed.reverse()  # the newest came first, and times are whole seconds
+        listed.reverse()  # the newest events came first, and times are whole seconds
         root = self.path.rpartition("/")[2]
         begun = [each["event_time"] for each in listed if _begins(each, root)]
         events = [each for each in listed if each["event_time"] >= max(begun, default="")]
         above = {each["physical_resource_id"]: each for each in listed if not _of_a_stack(each)}
         stacks = {word for each in listed for word in _stack(each)}
         for each in sorted(events, key=lambda event: str(event["event_time"])):
-            if each["id"] in self.told:
+            if each["id"] in self.reported:
                 continue
-            self.told.add(each["id"])
+            self.reported.add(each["id"])
             if not _of_a_stack(each):
                 self._note(each, _place(each, above), container=each["physical_resource_id"] in stacks)
             elif each["resource_status"] == "ROLLBACK_IN_PROGRESS":
                 self.rolling_back = True
 
     def _note(self, event: Raw, place: str, *, container: bool) -> None:
-        """Tell of an event, and keep why a resource failed until it has done the same well; in a rollback for good."""
+        """Report an event, and store why a resource failed until it succeeds; during a rollback the reason is kept."""
         self.tell(f"{place} {event['resource_status']}")
         action, _, status = str(event["resource_status"]).rpartition("_")
         failed, _ = self.faults.get(place, ("", ""))
@@ -125,24 +127,24 @@ def in_progress(stack: Raw | None) -> bool:
 
 
 def _stack(event: Raw) -> tuple[str, str]:
-    """Return id and name of the stack that it happened in; a resource that is one has either for its id."""
+    """Return id and name of the event's stack; a resource that is a stack has either of them as its id."""
     href = next(str(link["href"]) for link in event["links"] if link["rel"] == "stack")
     return href.rpartition("/")[2], href.rpartition("/")[0].rpartition("/")[2]
 
 
 def _of_a_stack(event: Raw) -> bool:
-    """Whether it tells of a stack as a whole, not of a resource in it."""
+    """Whether the event describes a stack as a whole instead of a resource in it."""
     return str(event["physical_resource_id"]) == _stack(event)[0]
 
 
 def _begins(event: Raw, root: str) -> bool:
-    """Whether the work on the whole began; a rollback is the end of it."""
+    """Whether the work on the whole stack began; a rollback is the end of it."""
     status = str(event["resource_status"])
     return str(event["physical_resource_id"]) == root and status.endswith("_IN_PROGRESS") and "ROLLBACK" not in status
 
 
 def _place(event: Raw, above: Mapping[str, Raw]) -> str:
-    """Return where in the tree it happened: nodes.0.server."""
+    """Return the place of the event in the tree, such as nodes.0.server."""
     parent = next((above[word] for word in _stack(event) if word in above), None)
     prefix = f"{_place(parent, above)}." if parent is not None else ""
     return prefix + str(event["resource_name"])

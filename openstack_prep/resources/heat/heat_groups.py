@@ -1,8 +1,8 @@
-"""What an update does to the members of groups, as far as Heat's preview does not tell: pure.
+"""The effect of an update on the members of groups, as far as Heat's preview does not show it; pure functions.
 
-A preview works with the names that a ResourceGroup has skipped so far.  Names that removal_policies give anew are
-only skipped by the update itself, which deletes their members and creates others; so that is computed here, for
-groups of the main template.  Of a scaling group a preview invents new members.
+A preview works with the names that a ResourceGroup has skipped so far. Names in new removal_policies are only skipped
+by the update itself, which deletes these members and creates others; this module computes that for groups of the main
+template. For a scaling group, a preview shows members that do not exist.
 
 Source: Heat 27.0.1, heat/engine/resources/openstack/heat/resource_group.py (_name_skiplist, _update_name_skiplist,
 _resource_names, handle_update); autoscaling_group.py (_try_rolling_update); aws/autoscaling/autoscaling_group.py
@@ -25,13 +25,13 @@ from openstack_prep.resources.heat.heat_parameters import items
 
 GROUP, SCALING = "OS::Heat::ResourceGroup", "OS::Heat::AutoScalingGroup"
 ROLLED = (SCALING, "OS::Heat::InstanceGroup", "AWS::AutoScaling::AutoScalingGroup")
-"""Groups that give each member the new definition, one after the other, where a preview invents other members."""
+"""Groups that give each member the new definition one after the other, where a preview shows other members."""
 MAYBE = "maybe replace"
 
 
 @dataclass(frozen=True, order=True)
-class Foreseen:
-    """One resource that an update would touch: what happens to it, where it is, what it is."""
+class Effect:
+    """One resource that an update would affect: the action, its place, and its type."""
 
     verb: str
     place: str
@@ -42,22 +42,22 @@ class Foreseen:
 
 
 class Unknown(Exception):
-    """Only Heat can tell the value."""
+    """Only Heat can compute the value."""
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """The parameters of an update: their values, what the template declares, and the names of those that change."""
+    """The parameters of an update: their values, their declarations in the template, and the names of changed ones."""
 
     given: Raw
     declared: Raw
     changed: Set[str] | None
-    """None: the template itself is another."""
+    """None if the template itself differs."""
     conditions: Raw = field(default_factory=dict)
     """The named conditions of the template."""
 
     def of(self, value: object) -> Any:
-        """Return a property's value; raises Unknown for what is a function other than get_param."""
+        """Return a property's value; raises Unknown for functions other than get_param."""
         if isinstance(value, list | tuple):
             return [self.of(each) for each in value]
         if not isinstance(value, Mapping):
@@ -78,11 +78,11 @@ class Parameters:
             raise Unknown(found) from None
 
     def may_change(self, value: object) -> bool:
-        """Whether a part of a template is made of parameters that change, or of other resources."""
-        return self.changed is None or _depends(value, self.changed, self._turned())
+        """Whether a part of a template depends on parameters that change, or on other resources."""
+        return self.changed is None or _depends(value, self.changed, self._changed_conditions())
 
-    def _turned(self) -> Set[str]:
-        """Return the named conditions that depend on parameters that change, also by way of other conditions."""
+    def _changed_conditions(self) -> Set[str]:
+        """Return the named conditions that depend on changed parameters, directly or by way of other conditions."""
         changed, turned = self.changed or frozenset(), frozenset[str]()
         while (
             more := {
@@ -109,7 +109,7 @@ def _depends(value: object, changed: Set[str], turned: Set[str]) -> bool:
 
 
 def _mentions(value: object, names: Set[str]) -> bool:
-    """Whether any text in a part of a template is one of these names; where they may stand depends on the function."""
+    """Whether any text in a part of a template is one of these names; their position depends on the function."""
     if isinstance(value, Mapping):
         return any(_mentions(each, names) for each in value.values())
     if isinstance(value, list | tuple):
@@ -118,39 +118,41 @@ def _mentions(value: object, names: Set[str]) -> bool:
 
 
 def not_growing(stack: HeatStack, template: Raw, values: Parameters) -> Values:
-    """Return a template whose groups do not grow, as Heat cannot preview that; those that shrink do."""
+    """Return a template whose groups do not grow, because Heat cannot preview growth; groups that shrink do shrink."""
     members = Counter(place.rpartition(".")[0] for place in stack.made)
     resources = dict(template.get("resources") or {})
     for name, each in resources.items():
         if each.get("type") == GROUP and members[name]:
             count = members[name]
-            with contextlib.suppress(Unknown):  # ``_resized`` judges that
+            with contextlib.suppress(Unknown):  # ``_with_removals`` handles this
                 count = min(count, values.number((each.get("properties") or {}).get("count"), 1))
             resources[name] = {**each, "properties": {**each["properties"], "count": count}}
     return {**template, "resources": resources}
 
 
-def completed(found: list[Foreseen], stack: HeatStack, template: Raw, values: Parameters) -> list[Foreseen]:
-    """Return what is foreseen, with what happens to the members of groups besides."""
+def with_group_effects(found: list[Effect], stack: HeatStack, template: Raw, values: Parameters) -> list[Effect]:
+    """Return the preview, completed with the effect on the members of groups."""
     values = replace(values, conditions=template.get("conditions") or {})
     for name, each in (template.get("resources") or {}).items():
         if each.get("type") == GROUP and f"{name}." in stack.places.values():
-            found = _resized(found, stack, name, each.get("properties") or {}, values)
-    found = [_perhaps_rolled(each, stack, template, values) for each in found]
+            found = _with_removals(found, stack, name, each.get("properties") or {}, values)
+    found = [_with_rolling_updates(each, stack, template, values) for each in found]
     return sorted({one for each in found for one in _leaves(each, stack)})
 
 
-def _resized(found: list[Foreseen], stack: HeatStack, name: str, properties: Raw, values: Parameters) -> list[Foreseen]:
-    """Return what is foreseen, with the deletions in a group as its removal_policies decide."""
+def _with_removals(
+    found: list[Effect], stack: HeatStack, name: str, properties: Raw, values: Parameters
+) -> list[Effect]:
+    """Return the preview with the deletions that the removal_policies of a group determine."""
     made = {place: each for place, each in stack.made.items() if place.rpartition(".")[0] == name}
     sized_by = [properties.get(each) for each in ("removal_policies", "removal_policies_mode", "count")]
-    not_sized = any(each.place == name for each in found)  # the whole could not be previewed
+    not_sized = any(each.place == name for each in found)  # Heat could not preview the whole update
     try:
-        gone = _gone({place.rpartition(".")[2]: each for place, each in made.items()}, properties, values)
+        gone = _removed_members({place.rpartition(".")[2]: each for place, each in made.items()}, properties, values)
         if gone is None and not_sized:
             values.number(properties.get("count"), 1)
     except Unknown:
-        return [*found, Foreseen(MAYBE, name, GROUP)] if values.may_change(sized_by) else found
+        return [*found, Effect(MAYBE, name, GROUP)] if values.may_change(sized_by) else found
     if gone is None:
         return found
     going = {f"{name}.{one}" for one in gone}
@@ -160,11 +162,11 @@ def _resized(found: list[Foreseen], stack: HeatStack, name: str, properties: Raw
         if not (each.verb == "delete" and each.place in made)
         and ".".join(each.place.split(".")[: name.count(".") + 2]) not in going
     ]
-    return [*kept, *(Foreseen("delete", place, made[place].type) for place in going)]
+    return [*kept, *(Effect("delete", place, made[place].type) for place in going)]
 
 
-def _gone(members: Mapping[str, HeatResource], properties: Raw, values: Parameters) -> Set[str] | None:
-    """Return the members that removal_policies make go; None when a preview tells.  Raises Unknown."""
+def _removed_members(members: Mapping[str, HeatResource], properties: Raw, values: Parameters) -> Set[str] | None:
+    """Return the members that removal_policies remove; None if a preview shows them. Raises Unknown."""
     wanted = set(_listed(properties.get("removal_policies"), values))
     removed = {each for each, resource in members.items() if {each, resource.id} & wanted}
     overwrites = values.of(properties.get("removal_policies_mode")) == "update"
@@ -191,8 +193,8 @@ def _listed(policies: object, values: Parameters) -> Iterator[str]:
         yield from items(values.of((policy or {}).get("resource_list")) or ())
 
 
-def _perhaps_rolled(foreseen: Foreseen, stack: HeatStack, template: Raw, values: Parameters) -> Foreseen:
-    """Return what happens to a scaling group, as "maybe replace" when members may go or get another definition."""
+def _with_rolling_updates(foreseen: Effect, stack: HeatStack, template: Raw, values: Parameters) -> Effect:
+    """Return the effect on a scaling group, as "maybe replace" if members may be removed or changed."""
     if foreseen.type not in ROLLED or foreseen.verb != "update":
         return foreseen
     group = (template.get("resources") or {}).get(foreseen.place) or {}
@@ -210,13 +212,13 @@ def _perhaps_rolled(foreseen: Foreseen, stack: HeatStack, template: Raw, values:
     return replace(foreseen, verb=MAYBE) if size < standing else foreseen
 
 
-def _leaves(foreseen: Foreseen, stack: HeatStack) -> list[Foreseen]:
-    """Return in place of a nested stack that is deleted what it consists of."""
+def _leaves(foreseen: Effect, stack: HeatStack) -> list[Effect]:
+    """Return the resources of a nested stack that is deleted, in place of the stack."""
     containers = set(stack.places.values())
     if foreseen.verb != "delete" or f"{foreseen.place}." not in containers:
         return [foreseen]
     return [
-        Foreseen("delete", place, each.type)
+        Effect("delete", place, each.type)
         for place, each in stack.made.items()
         if place.startswith(f"{foreseen.place}.") and f"{place}." not in containers
     ]

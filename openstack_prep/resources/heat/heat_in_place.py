@@ -1,16 +1,16 @@
-"""What Heat does in place to the disks of a stack, made visible to a preview: pure.
+"""Changes that Heat makes in place to the disks of a stack, made visible to a preview; pure functions.
 
-A preview says "updated" of a server whose image is another, and an update then rebuilds the server, which
-wipes its disk.  So a second preview is asked with a package in which every such change asks for a
-replacement instead: whatever it then replaces would be wiped.  Heat compares the properties, whatever
-conditions, parameters and nested templates they come from.
+A preview reports "updated" for a server whose image differs, but the update rebuilds the server, which wipes its disk.
+So a second preview is requested with a package in which every such change asks for a replacement instead: whatever it
+reports as replaced would be wiped. Heat compares the properties, whatever conditions, parameters and nested templates
+they come from.
 
-Source: Heat 27.0.1.  heat/engine/resources/openstack/nova/server.py, Server.needs_replace_with_prop_diff
-and handle_update: another image rebuilds unless image_update_policy is REPLACE, and even
-REBUILD_PRESERVE_EPHEMERAL keeps only the ephemeral disk; other user data rebuild when
-user_data_update_policy is REBUILD.  Another flavor (RESIZE) keeps the disks: Nova refuses smaller ones.
-Block devices cannot be changed in place.  heat/engine/resources/openstack/cinder/volume.py,
-CinderVolume.handle_update: another backup_id restores the backup over the volume; a smaller size is refused.
+Source: Heat 27.0.1. heat/engine/resources/openstack/nova/server.py, Server.needs_replace_with_prop_diff and
+handle_update: a different image rebuilds unless image_update_policy is REPLACE, and even REBUILD_PRESERVE_EPHEMERAL
+keeps only the ephemeral disk; different user data rebuild if user_data_update_policy is REBUILD. A different flavor
+(RESIZE) keeps the disks: Nova refuses smaller ones. Block devices cannot be changed in place.
+heat/engine/resources/openstack/cinder/volume.py, CinderVolume.handle_update: a different backup_id restores the backup
+over the volume; a smaller size is refused.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from openstack_prep.base.raw import Raw, Values
 
 SERVER, VOLUME = "OS::Nova::Server", "OS::Cinder::Volume"
 VERBS = {VOLUME: "restore"}
-"""What is done to a disk, where it is not "rebuild"."""
+"""The action on a disk, if it is not "rebuild"."""
 
 
 def revealing(body: Raw) -> Values:
-    """Return a package like this one in which a change that wipes a disk is a replacement."""
+    """Return a copy of this package in which a change that wipes a disk is a replacement."""
     environment = body.get("environment") or {}
     registry = environment.get("resource_registry") or {}
     kinds = {each: {each, *(name for name, of in registry.items() if of == each)} for each in (SERVER, VOLUME)}
@@ -39,7 +39,7 @@ def revealing(body: Raw) -> Values:
 
 
 def _in_file(text: object, kinds: Mapping[str, Collection[str]]) -> object:
-    """Return a file's text; only one that declares servers or volumes is another."""
+    """Return a file's text; only files that declare servers or volumes are changed."""
     if not isinstance(text, str) or not any(name in text for names in kinds.values() for name in names):
         return text
     try:
@@ -56,7 +56,7 @@ def _revealing(value: Any, kinds: Mapping[str, Collection[str]]) -> Any:
     if not isinstance(value, Mapping):
         return value
     found = {name: _revealing(each, kinds) for name, each in value.items()}
-    for kind, properties in (("type", "properties"), ("Type", "Properties")):  # the latter in AWS' templates
+    for kind, properties in (("type", "properties"), ("Type", "Properties")):  # the latter in AWS-compatible templates
         if isinstance(found.get(properties), Mapping) and isinstance(found.get(kind), str):
             if found[kind] in kinds[SERVER]:
                 found[properties] = _server(found[properties])
@@ -78,7 +78,7 @@ def _server(properties: Raw) -> Values:
 def _volume(properties: Raw) -> Values:
     """Return properties that nothing can be changed to in place, if the volume has a backup.
 
-    Which backup it was restored from before, nobody tells.
+    The API does not report from which backup it was restored before.
     """
     if properties.get("backup_id") is None:
         return dict(properties)

@@ -1,4 +1,4 @@
-"""The stacks of a project, as Heat lists them: one list a project.
+"""The stacks of a project, as Heat lists them: one request per project.
 
 Source: Orchestration API v1, "List stacks".
 """
@@ -13,20 +13,20 @@ from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import Resource
 from openstack_prep.core.run import query
 
-GONE = "DELETE_COMPLETE"  # Heat lists it still for a moment
+GONE = "DELETE_COMPLETE"  # Heat still lists a deleted stack for a moment
 
 
 def stack_of(site: Site, project: Resource | None, name: str, *, elsewhere: bool = False) -> tuple[Cloud, Raw] | None:
-    """Return a project's stack, by name or id, and who may see it; None when there is no such stack yet.
+    """Return a project's stack, by name or id, and the connection that sees it; None if the stack does not exist yet.
 
-    Whoever has the role admin anywhere is shown the stacks of all projects: ``elsewhere`` takes one of
-    another's when the project has none.  Raises NotUnique, and NotAllowed when nobody may look: what we
-    cannot see, we must not take for absent.
+    Whoever has the role admin in any project sees the stacks of all projects: ``elsewhere`` accepts a stack of another
+    project if the project has none. Raises NotUnique, and NotAllowed if no connection may list stacks: a stack that is
+    not visible must not be treated as missing.
     """
     cloud = site.find_tenant(project)
     if cloud is None:
         if site.acting_user(project) is not None or site.find_project_id(project) is None:
-            return None  # who would have made it is not there yet
+            return None  # the user who would have created it does not exist yet
         cloud = site.tenant(project)
     named = [each for each in stacks_of(site, cloud) if name in (each["stack_name"], each["id"])]
     own = [each for each in named if each.get("project") in (None, cloud.project_id)]
@@ -36,5 +36,5 @@ def stack_of(site: Site, project: Resource | None, name: str, *, elsewhere: bool
 
 @query
 def stacks_of(site: Site, cloud: Cloud) -> Sequence[Raw]:
-    """Return the stacks that one identity sees, without those that are gone."""
+    """Return the stacks that one identity sees, without deleted ones."""
     return [each for each in cloud.orchestration.list("/stacks", "stacks") if each["stack_status"] != GONE]

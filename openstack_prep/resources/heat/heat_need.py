@@ -1,8 +1,8 @@
-"""How much of each quota the resources of a stack take: pure.
+"""How much of each quota the resources of a stack need; pure functions.
 
-Ports that Nova makes for a server, and volumes that it boots from, are counted with the server.  Left
-out is what Heat's preview does not tell, and what no quota of these services is for: load balancers,
-ports of DHCP and routers, resources in another region's stack, those of AWS' names.
+Ports that Nova creates for a server, and volumes that it boots from, are counted with the server. Not counted are
+resources that Heat's preview does not show and that none of these quotas limits: load balancers, ports of DHCP and
+routers, resources in a stack of another region, and AWS-compatible resources.
 
 Source: Heat's "OpenStack Resource Types"; Networking API v2.0, "Security groups" (rules that a new one has).
 """
@@ -18,7 +18,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.resources.compute.quota_stores import EACH
 
 Need = Mapping[str, int]
-"""Numbers by our name of a quota."""
+"""Amounts by the spec's name of a quota."""
 
 ONE_OF = {
     "OS::Cinder::Volume": "volumes",
@@ -36,7 +36,7 @@ ONE_OF = {
     "OS::Nova::Server": "instances",
     "OS::Nova::ServerGroup": "server_groups",
 }
-EGRESS_RULES = 2  # of a new security group, one a family; Heat takes them out when others are given
+EGRESS_RULES = 2  # of a new security group, one per IP version; Heat removes them if the template has rules
 _LABELS = {
     "gigabytes": "GiB of volumes",
     "per_volume_gigabytes": "GiB in one volume",
@@ -44,11 +44,11 @@ _LABELS = {
     "server_group_members": "servers in one server group",
 }
 _MEMBER = re.compile(r"(?<![^-])(?:\d+|[a-z0-9]{12})(?![^-])")
-"""What Heat calls a member of a group: by number, or at random."""
+"""Heat's names for the members of a group: by number, or random."""
 
 
 class Want(NamedTuple):
-    """One resource that is to be: its place but for the number among its like, what it takes, its server group."""
+    """A resource to be created: its place without the number of the member, what it needs, and its server group."""
 
     shape: str
     cost: Need
@@ -56,7 +56,7 @@ class Want(NamedTuple):
 
 
 def label(name: str) -> str:
-    """Return what a number of a quota is a number of."""
+    """Return the unit of a quota's number."""
     what, _, kind = name.partition("_")
     if what in ("volumes", "gigabytes") and kind:
         return f"{_LABELS.get(what, what)} of type {kind}"
@@ -64,12 +64,12 @@ def label(name: str) -> str:
 
 
 def shape(place: str) -> str:
-    """Return what members of a group have in common: ``servers.0.port`` and ``servers-1-port`` are one."""
+    """Return the common place of a group's members: ``servers.0.port`` and ``servers-1-port`` are equal."""
     return _MEMBER.sub("*", place.replace(".", "-"))
 
 
 def wants(resources: Iterable[Raw], root: str, flavors: Sequence[Raw]) -> list[Want]:
-    """Return what the resources of a preview take; ``root`` is the stack's name in it."""
+    """Return what the resources of a preview need; ``root`` is the stack's name in it."""
     sizes = {name: each for each in flavors for name in (each["name"], each["id"])}
     found = []
     for each in resources:
@@ -82,9 +82,9 @@ def wants(resources: Iterable[Raw], root: str, flavors: Sequence[Raw]) -> list[W
     return found
 
 
-def difference(wanted: Sequence[Want], there: Mapping[str, Sequence[Need]]) -> Need:
-    """Return what is needed besides what stands; of that by shape, what can grow in place."""
-    left = {each: list(costs) for each, costs in there.items()}
+def difference(wanted: Sequence[Want], existing: Mapping[str, Sequence[Need]]) -> Need:
+    """Return what is needed besides what exists; resources of the same shape that exist can grow in place."""
+    left = {each: list(costs) for each, costs in existing.items()}
     members = Counter(each.group for each in wanted if each.group)
     found: Counter[str] = Counter()
     for each in wanted:
@@ -101,7 +101,7 @@ def difference(wanted: Sequence[Want], there: Mapping[str, Sequence[Need]]) -> N
 
 
 def together(needs: Iterable[Need]) -> Need:
-    """Return what several need at once."""
+    """Return the total need of several resources."""
     numbers: dict[str, list[int]] = defaultdict(list)
     for need in needs:
         for name, number in need.items():
@@ -124,12 +124,12 @@ def _cost(kind: str, properties: Raw, flavors: Mapping[str, Raw]) -> Iterator[tu
 
 def _server(properties: Raw, flavors: Mapping[str, Raw]) -> Iterator[tuple[str, int]]:
     flavor = flavors.get(str(properties.get("flavor")))
-    if flavor:  # else it comes out of something that is not made yet
+    if flavor:  # else it refers to a resource that does not exist yet
         yield "cores", flavor["vcpus"]
         yield "ram", flavor["ram"]
     networks = properties.get("networks")
     alone = [each for each in networks or () if not each.get("port") and each.get("allocate_network") != "none"]
-    yield "ports", len(alone) if networks else 1  # without networks Nova takes the only one
+    yield "ports", len(alone) if networks else 1  # without networks Nova uses the only network
     for each in properties.get("block_device_mapping_v2") or ():
         source = any(each.get(name) for name in ("image", "image_id", "snapshot_id"))
         if source and not each.get("volume_id"):
@@ -140,7 +140,7 @@ def _server(properties: Raw, flavors: Mapping[str, Raw]) -> Iterator[tuple[str, 
 def _volume(size: Any, kind: str | None) -> Iterator[tuple[str, int]]:
     if kind:
         yield f"volumes_{kind}", 1
-    if size:  # else it is that of a snapshot or another volume
+    if size:  # else the size of a snapshot or of another volume applies
         yield "gigabytes", int(size)
         yield "per_volume_gigabytes", int(size)
         if kind:

@@ -1,8 +1,8 @@
-"""What a stack is made from: template, the files it names, and environments, as Heat wants to have them.
+"""The inputs of a stack: template, the files that it names, and environments, in the form that Heat expects.
 
-Read by python-heatclient, as ``openstack stack create`` reads them.  It calls files by their whole
-URLs; here they are called as seen from the template, so that the stack does not depend on where the
-template lies, and another checkout changes nothing.
+python-heatclient reads them, as for ``openstack stack create``. It names files by their full URLs; here they are named
+relative to the template, so that the stack does not depend on the location of the template, and a different checkout
+changes nothing.
 
 Source: Orchestration API v1, "Create stack" (template, files, environment).
 """
@@ -26,11 +26,13 @@ SHIPPED = "shipped:"
 
 
 def template_source(value: object, base: Path) -> object:
-    """Read where a template is: a URL, a path, or ``shipped:NAME`` for one that comes with openstack_prep."""
+    """Read the source of a template: a URL, a path, or ``shipped:NAME`` for a template of openstack_prep."""
     if not isinstance(value, str) or not value.startswith(SHIPPED):
         return source(value, base)
     if value.removeprefix(SHIPPED) not in _shipped():
-        raise InvalidValue("is not shipped", f"there are {', '.join(SHIPPED + each for each in _shipped())}")
+        raise InvalidValue(
+            "is not a shipped template", f"choose one of {', '.join(SHIPPED + each for each in _shipped())}"
+        )
     return value
 
 
@@ -52,34 +54,36 @@ class Package:
 
     @property
     def parameters(self) -> Mapping[str, Raw]:
-        """What the template declares."""
+        """The parameters that the template declares."""
         return self.template.get("parameters") or {}
 
     @property
     def hidden(self) -> frozenset[str]:
-        """Parameters whose values nobody may see."""
+        """Parameters whose values are hidden."""
         return frozenset(name for name, each in self.parameters.items() if each.get("hidden") in (True, "true"))
 
     def visible(self, parameters: Raw) -> Values:
-        """Return parameters without those that Heat hides."""
+        """Return the parameters without those that Heat hides."""
         return {name: value for name, value in sorted(parameters.items()) if name not in self.hidden}
 
     def settings(self, environment: Raw) -> str | None:
-        """Return what tells an environment apart but for its parameters; None when there is nothing else in it."""
+        """Return a digest of an environment without its parameters; None if it contains nothing else."""
         registry = dict(environment.get("resource_registry") or {})
         defaults = self.visible(environment.get("parameter_defaults") or {})
-        registry = {name: value for name, value in registry.items() if value and value != name}  # Heat adds those
+        registry = {
+            name: value for name, value in registry.items() if value and value != name
+        }  # Heat adds these pseudo parameters
         return digest(registry, defaults) if registry or defaults else None
 
 
 def read(template: str, environments: Sequence[str]) -> Package:
-    """Read a template, all files that it and its environments name, and merge the environments.
+    """Read a template and all files that it and its environments name, and merge the environments.
 
-    Raises ConfigError that names what cannot be read.
+    Raises ConfigError that names the file that cannot be read.
     """
     from heatclient import exc
 
-    template_utils: Any = import_module("heatclient.common.template_utils")  # they say nothing of types
+    template_utils: Any = import_module("heatclient.common.template_utils")  # they do not declare their types
     utils: Any = import_module("heatclient.common.utils")
     if template.startswith(SHIPPED):
         template = str(resources.files("openstack_prep.heat_templates") / template.removeprefix(SHIPPED))
@@ -94,13 +98,15 @@ def read(template: str, environments: Sequence[str]) -> Package:
             files |= more
             environment = template_utils.deep_update(environment, added)
     except (OSError, ValueError, TypeError, AttributeError, exc.BaseException) as error:
-        said = " ".join(str(getattr(error, "reason", None) or error).split())
-        raise ConfigError(f"{reading}: {where} cannot be read: {said}; correct it, or name another") from error
+        reason = " ".join(str(getattr(error, "reason", None) or error).split())
+        raise ConfigError(
+            f"{reading}: {where} cannot be read: {reason}; correct the file, or choose another one"
+        ) from error
     return _as_seen_from(utils.base_url_for_url(url) + "/", Package(parsed, files, environment))
 
 
 def _as_seen_from(base: str, package: Package) -> Package:
-    """Call files below a folder by their paths in it."""
+    """Name files below a folder by their relative paths."""
 
     def inner(value: Raw) -> Values:
         read: Values = json.loads(json.dumps(value, default=str).replace(base, ""))
@@ -112,5 +118,5 @@ def _as_seen_from(base: str, package: Package) -> Package:
 
 
 def digest(*contents: object) -> str:
-    """Return what tells contents apart, short enough for a plan."""
+    """Return a digest that is short enough for a plan."""
     return hashlib.sha256(json.dumps(contents, sort_keys=True, default=str).encode()).hexdigest()[:12]

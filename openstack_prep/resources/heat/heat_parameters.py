@@ -1,4 +1,4 @@
-"""What is wrong with the parameters of a stack: all of it at once, where Heat tells the first.
+"""Errors in the parameters of a stack: all of them at once, where Heat reports only the first.
 
 Source: Heat Orchestration Template specification, "Parameters section" and "Parameter Constraints".
 """
@@ -16,9 +16,9 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.core.text import show
 
 Kind = Literal["flavor", "image", "keypair", "network", "subnet", "router", "security_group", "stack"]
-"""What a parameter may name."""
+"""What a parameter may refer to."""
 
-Found = tuple[str, str]  # what is wrong, and what to do
+Found = tuple[str, str]  # what is wrong, and the fix
 
 KINDS: dict[str, Kind] = {
     "glance.image": "image",
@@ -29,35 +29,35 @@ KINDS: dict[str, Kind] = {
     "nova.flavor": "flavor",
     "nova.keypair": "keypair",
 }
-"""What a custom constraint wants to exist."""
+"""The resource that a custom constraint requires."""
 
 
 def mistakes(declared: Mapping[str, Raw], given: Raw) -> Iterator[Found]:
-    """Yield what is wrong with the values given; hidden ones are repeated nowhere."""
+    """Yield what is wrong with the given values; hidden values are never shown."""
     for name in sorted(given.keys() - declared.keys()):
         close = difflib.get_close_matches(name, declared, n=1)
-        there = f"it has {', '.join(sorted(declared)) or 'none'}"
-        yield f"parameters: the template has no {name}", f"did you mean {close[0]}?" if close else there
+        hint = f"the template has {', '.join(sorted(declared)) or 'none'}"
+        yield f"parameters: the template has no parameter {name}", f"did you mean {close[0]}?" if close else hint
     for name, schema in declared.items():
         if name in given:
             hidden = schema.get("hidden") in (True, "true")
             shown = "the value" if hidden else show(given[name])
             value = given[name]
             if isinstance(value, Secret):
-                if not value.ready:  # it is yet to be generated
+                if not value.ready:  # the secret is not generated yet
                     continue
                 value = value.reveal()
             for what in _against(schema, value):
-                yield f"parameters: {name}: {shown} {what}", "correct it"
+                yield f"parameters: {name}: {shown} {what}", "correct the value"
         elif "default" not in schema:
-            yield f"parameters: {name} is not given", schema.get("description", "").strip() or "give it"
+            yield f"parameters: {name} is missing", schema.get("description", "").strip() or "add it"
 
 
 def named(template: Raw, given: Raw) -> Iterator[tuple[Kind, str]]:
-    """Yield the kind and the name or id of what the values refer to.
+    """Yield the kind and the name or id of the resources that the values refer to.
 
-    The template's custom constraints tell it.  Heat looks up no list of security groups, so these are
-    the parameters that the template puts into a property of that name.
+    The template's custom constraints show it. Heat has no constraint for a list of security groups, so these are the
+    parameters that the template passes to a property with this name.
     """
     groups = set(_parameters(template.get("resources"), inside=False))
     for name, schema in (template.get("parameters") or {}).items():
@@ -69,12 +69,12 @@ def named(template: Raw, given: Raw) -> Iterator[tuple[Kind, str]]:
         for kind in kinds if value not in (None, "") else ():
             many = schema["type"] == "comma_delimited_list" or isinstance(value, list | tuple)
             for each in items(value) if many else [str(value)]:
-                if (kind, each) != ("security_group", "default"):  # every project gets that one
+                if (kind, each) != ("security_group", "default"):  # every project has this group
                     yield kind, each
 
 
 def _parameters(value: object, *, inside: bool) -> Iterator[str]:
-    """Yield the parameters that a part of a template puts into properties called security_groups."""
+    """Yield the parameters that a part of a template passes to properties called security_groups."""
     if isinstance(value, Mapping):
         if inside and isinstance(value.get("get_param"), str):
             yield value["get_param"]
@@ -86,18 +86,18 @@ def _parameters(value: object, *, inside: bool) -> Iterator[str]:
 
 
 def _against(schema: Raw, value: object) -> Iterator[str]:
-    """Yield how a value breaks its type and constraints."""
+    """Yield how a value violates its type and constraints."""
     if schema["type"] == "number" and _number(value) is None:
         yield "is not a number"
         return
     if schema["type"] == "boolean" and str(value).lower() not in _TRUTH:
         yield "is not true or false"
     if schema["type"] == "json" and not _is_json(value):
-        yield "is not a mapping or a list, nor JSON"
+        yield "is not a mapping, a list or JSON"
     for constraint in schema.get("constraints") or ():
         if not all(_meets(constraint, each, schema["type"]) for each in [value]):
             rule = {key: each for key, each in constraint.items() if key != "description"}
-            yield f"is against {constraint.get('description') or show(rule)}"
+            yield f"violates the constraint {constraint.get('description') or show(rule)}"
 
 
 _TRUTH = {"t", "true", "on", "y", "yes", "1", "f", "false", "off", "n", "no", "0"}

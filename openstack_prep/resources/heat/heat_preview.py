@@ -1,8 +1,8 @@
-"""What Heat says that it would make, and what an update would do.
+"""What Heat would create, and what an update would do.
 
-Heat compares properties, so it may say update where nothing will come of it.  What an update does to
-disks in place is asked about by a second preview (``heat_in_place``), and what happens to the members of
-groups is computed (``heat_groups``).  What nobody can foretell is called "maybe replace".
+Heat compares properties, so it may report an update that has no effect. A second preview (``heat_in_place``) shows what
+an update does to disks in place, and ``heat_groups`` computes the effect on the members of groups. What nobody can
+predict is called "maybe replace".
 
 Source: Orchestration API v1, "Preview stack", "Preview stack update" (show_nested).
 """
@@ -19,22 +19,22 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.service import Service
 from openstack_prep.resources.heat import heat_groups, heat_in_place
 from openstack_prep.resources.heat.heat import HeatStack
-from openstack_prep.resources.heat.heat_groups import MAYBE, ROLLED, Foreseen, Parameters
+from openstack_prep.resources.heat.heat_groups import MAYBE, ROLLED, Effect, Parameters
 
 VERBS = {"replaced": "replace", "deleted": "delete", "added": "add", "updated": "update"}
 STATELESS = (
     *("OS::Heat::CloudConfig", "OS::Heat::MultipartMime", "OS::Heat::SoftwareConfig", "OS::Heat::Value"),
     *("OS::Heat::WaitCondition", "OS::Heat::WaitConditionHandle"),
 )
-"""Types of which a new one in the old one's place is no loss."""
+"""Types whose replacement loses nothing."""
 
 
 class Refused(Exception):
-    """Heat will not have it; the text is Heat's."""
+    """Heat refuses the inputs; the text is Heat's."""
 
 
 def preview(heat: Service, name: str, body: Raw, secrets: Sequence[Secret]) -> list[Values]:
-    """Return the resources, nested ones too, that a new stack would consist of; raises Refused."""
+    """Return the resources that a new stack would have, including nested ones; raises Refused."""
     try:
         answer = heat.post("/stacks/preview", {"stack_name": name, **body}, secrets=secrets, log=False)
     except CloudError as error:
@@ -53,7 +53,7 @@ def _flat(resources: Iterable[Any]) -> Iterator[Values]:
             yield each
 
 
-def foresee(
+def preview_update(
     stack: HeatStack,
     body: Raw,
     secrets: Sequence[Secret],
@@ -62,27 +62,29 @@ def foresee(
     missing: Collection[str] = (),
     *,
     same_template: bool = False,
-) -> list[Foreseen]:
+) -> list[Effect]:
     """Return what an update would do; raises Refused.
 
-    A preview takes every reference to a resource for a change, even when the resource stays, and so
-    would replace what holds one.  Hence references are given as the ids that they stand for, unless
-    their resource is ``missing`` or turns out to be made anew, too.
+    A preview treats every reference to a resource as a change, even if the resource is kept, and so would replace the
+    resources that contain one. Hence references are replaced by the ids that they stand for, unless their resource is
+    ``missing`` or would be replaced, too.
     """
     pinned = {name: each for name, each in stack.ids.items() if name not in missing}
     while True:
         template = {**body["template"], "resources": _pinned(body["template"].get("resources"), pinned)}
         asked = {**body, "template": template}
-        found = _foresee(stack, asked, secrets, before, names)
+        found = _ask_heat(stack, asked, secrets, before, names)
         moved = pinned.keys() & {each.place for each in found if each.verb in ("replace", "delete")}
         if not moved:
             found = _with_wiped(found, stack, asked, secrets, before, names)
-            return heat_groups.completed(found, stack, template, _parameters(asked, before, names, same_template))
+            return heat_groups.with_group_effects(
+                found, stack, template, _parameters(asked, before, names, same_template)
+            )
         pinned = {name: each for name, each in pinned.items() if name not in moved}
 
 
 def _parameters(body: Raw, before: Raw, names: Sequence[str], same_template: bool = False) -> Parameters:
-    """Return the parameters; of hidden ones nobody knows the former value, and what is given no longer changes too."""
+    """Return the parameters; the former value of a hidden one is unknown, and a removed parameter changes, too."""
     given = (body.get("environment") or {}).get("parameters") or {}
     declared = body["template"].get("parameters") or {}
     if not same_template:
@@ -95,18 +97,18 @@ def _parameters(body: Raw, before: Raw, names: Sequence[str], same_template: boo
 
 
 def _with_wiped(
-    found: list[Foreseen],
+    found: list[Effect],
     stack: HeatStack,
     body: Raw,
     secrets: Sequence[Secret],
     before: Raw,
     names: Sequence[str],
-) -> list[Foreseen]:
-    """Return what is foreseen, with updates that wipe a disk in place called "rebuild" or "restore"."""
+) -> list[Effect]:
+    """Return the preview with updates that wipe a disk in place called "rebuild" or "restore"."""
     revealing = heat_in_place.revealing(body)
     if revealing == body or not any(each.verb == "update" for each in found):
         return found
-    wiped = {each.place for each in _foresee(stack, revealing, secrets, before, names) if each.verb == "replace"}
+    wiped = {each.place for each in _ask_heat(stack, revealing, secrets, before, names) if each.verb == "replace"}
     return [
         replace(each, verb=heat_in_place.VERBS.get(each.type, "rebuild"))
         if each.verb == "update" and each.place in wiped
@@ -124,18 +126,18 @@ def _pinned(value: object, ids: Mapping[str, str]) -> object:
     return [_pinned(each, ids) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _foresee(
+def _ask_heat(
     stack: HeatStack,
     body: Raw,
     secrets: Sequence[Secret],
     before: Raw,
     names: Sequence[str],
-) -> list[Foreseen]:
-    """Ask for all that happens.
+) -> list[Effect]:
+    """Ask Heat for all effects of the update.
 
-    Heat does not tell what happens in nested stacks when a group of them is to grow (it answers
-    400).  Then it is asked with the present sizes of those that grow; and when a group within a group is to grow,
-    about the template alone, and about each parameter of ``names`` alone that is not as ``before``.
+    Heat does not report what happens in nested stacks if a group of them grows (it answers 400). Then it is asked with
+    the present sizes of growing groups; and if a group within a group grows, about the template alone, and about each
+    parameter of ``names`` whose value differs from ``before``, alone.
     """
     try:
         return _preview(stack, body, secrets, nested=True)
@@ -155,32 +157,32 @@ def _foresee(
             found.update(_preview(stack, asked, secrets, nested=True))
         except Refused:
             refused.append(parameters)
-    if unchanged in refused or len(refused) > 1:  # more is hidden than the one parameter by which a group grows
+    if unchanged in refused or len(refused) > 1:  # other changes are hidden as well as the growth of the group
         found = {replace(each, verb=MAYBE) if f"{each.place}." in stack.places.values() else each for each in found}
     return sorted(found)
 
 
-def _preview(stack: HeatStack, body: Raw, secrets: Sequence[Secret], *, nested: bool) -> list[Foreseen]:
+def _preview(stack: HeatStack, body: Raw, secrets: Sequence[Secret], *, nested: bool) -> list[Effect]:
     path = f"{stack.path}/preview" + ("?show_nested=true" if nested else "")
     heat = stack.cloud.orchestration
-    try:  # not logged: the answer has user data in it
+    try:  # not logged: the answer contains user data
         answer = heat.request("PUT", path, json=body, secrets=secrets, log=False).json()["resource_changes"]
     except CloudError as error:
         if error.status != 400:
             raise
         raise Refused(str(error)) from None
-    found: dict[str, Foreseen] = {}
+    found: dict[str, Effect] = {}
     for past, verb in VERBS.items():
         for each in answer[past]:
             place = _place(stack, each["stack_name"]) + each["resource_name"]
             container = nested and verb == "update" and f"{place}." in stack.places.values()
             if not container or each["resource_type"] in ROLLED:
-                found.setdefault(place, Foreseen(verb, place, each["resource_type"]))
+                found.setdefault(place, Effect(verb, place, each["resource_type"]))
     rolled = tuple(f"{each.place}." for each in found.values() if each.verb == "update" and each.type in ROLLED)
     return sorted(each for each in found.values() if not each.place.startswith(rolled))
 
 
 def _place(stack: HeatStack, name: str) -> str:
-    """Return where a stack hangs; a preview names one that is yet to be without Heat's random suffixes."""
+    """Return the position of a stack in the tree; a preview gives new stacks random suffixes, which are removed."""
     plain = {f"{stack.name}-{place}".replace(".", "-").rstrip("-"): place for place in stack.places.values()}
     return stack.places.get(name, plain.get(name, name.removeprefix(f"{stack.name}-") + "."))

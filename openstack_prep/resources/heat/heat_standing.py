@@ -1,4 +1,4 @@
-"""What of a stack stands already and stays, and what of it could grow where it is.
+"""The existing resources of a stack that an update keeps, and how far they can grow in place.
 
 Source: Compute API, "Servers" (flavor's size within a server since microversion 2.47); Networking API,
 "Security groups"; Block Storage API, "Volumes".
@@ -10,15 +10,15 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from openstack_prep.resources.heat.heat import HeatStack
-from openstack_prep.resources.heat.heat_groups import Foreseen
+from openstack_prep.resources.heat.heat_groups import Effect
 from openstack_prep.resources.heat.heat_need import Need, shape
 
 
-def standing(stack: HeatStack, missing: Collection[str], preview: Iterable[Foreseen]) -> dict[str, list[Need]]:
-    """Return by shape one entry for each resource that stays: what it takes now of quotas that it could take more of.
+def standing(stack: HeatStack, missing: Collection[str], preview: Iterable[Effect]) -> dict[str, list[Need]]:
+    """Return, by shape, one entry per resource that is kept: its present amounts of quotas that it could need more of.
 
-    One that an update replaces stands beside its successor for a while.  Of a group's members Heat may
-    replace one after the other, so no more than one of them is counted so.
+    A resource that an update replaces exists together with its successor for a while. Heat may replace the members of a
+    group one after the other, so at most one of them is counted twice.
     """
     making = {each.place for each in preview if each.verb in ("replace", "delete")}
     sizes = {kind: measure(stack) for kind, measure in _MEASURES.items() if kind in stack.types}

@@ -1,8 +1,8 @@
-"""The ``default`` security group of a project that is gone.
+"""The ``default`` security group of a deleted project.
 
-Neutron keeps it, and creates it again for whoever lists the groups of such a project.  A destroy deletes it right
-after the project, because it holds the lease until then.  A run that is killed between the two requests leaves it
-behind; so it is tagged before, and the next destroy finds it by that tag.
+Neutron keeps it, and creates it again if somebody lists the groups of such a project. A destroy deletes it right after
+the project, because it holds the lease until then. A run that is killed between the two requests leaves it behind;
+therefore it is tagged before, and the next destroy finds it by that tag.
 
 Source: Networking API v2.0, "Standard Attributes Tag Extension"; Neutron 29.0.0, db/securitygroups_db.py,
 _ensure_default_security_group and delete_security_group (an administrator may delete a group called default).
@@ -28,7 +28,7 @@ def tag_of(mark: Mark) -> str:
 
 
 def announce(site: Site, group_id: str) -> None:
-    """Tag a group before its project is deleted; without the tag only a killed run leaves something behind."""
+    """Tag a group before its project is deleted; without the tag, a killed run would leave it behind."""
     with contextlib.suppress(CloudError):
         site.admin.network.put(f"/security-groups/{group_id}/tags/{quote(tag_of(site.mark), safe='')}")
 
@@ -41,7 +41,7 @@ class LeftGroup(Resource[Site]):
     declarable: ClassVar[bool] = False
 
     name: str
-    """Its id, for all of them have one name."""
+    """Its id, because all of these groups have the same name."""
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
@@ -50,7 +50,7 @@ class LeftGroup(Resource[Site]):
 
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield those with our tag whose project is gone."""
+        """Yield the groups with our tag whose project no longer exists."""
         if not site.admin.has("network"):
             return
         for raw in site.admin.network.list("/security-groups", "security_groups", tags=tag_of(site.mark)):

@@ -1,4 +1,4 @@
-"""What lies in a project: the base of most kinds."""
+"""Resources in a project: the base of most kinds."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ In = TypeVar("In", bound="InProject")
 
 @dataclass(frozen=True, kw_only=True)
 class InProject(Resource[Site]):
-    """Base of what lies in a project; ``project`` None means the one the connection is scoped to."""
+    """Base of resources in a project; ``project`` None means the project that the connection is scoped to."""
 
     project: Name | None = None
-    """Name of the project it lies in."""
+    """Name of the project; default: the project of the spec."""
     project_domain: Name = DEFAULT_DOMAIN
-    """Name of that project's domain."""
+    """Name of the project's domain."""
 
     identity: ClassVar[frozenset[str]] = frozenset({"name", "project", "project_domain"})
     in_each_project: ClassVar[bool] = True
 
     @property
     def place(self) -> tuple[str, ...]:
-        """The scope of what lies in the same project."""
+        """The scope of resources in the same project."""
         return (self.project_domain, self.project) if self.project else ()
 
     @property
@@ -45,7 +45,7 @@ class InProject(Resource[Site]):
 
     @staticmethod
     def placing(owner: Resource | None) -> dict[str, Any]:
-        """Return the fields that place something in a project."""
+        """Return the fields that assign a resource to a project."""
         return {"project": owner.name, "project_domain": owner.domain} if isinstance(owner, Project) else {}
 
     def sibling(self, kind: type[Any], name: str, **fields: Any) -> Any:
@@ -53,16 +53,16 @@ class InProject(Resource[Site]):
         return kind(name=name, project=self.project, project_domain=self.project_domain, **fields)
 
     def key_of(self, kind: str, name: str) -> Key:
-        """Return the key of something in the same project, to come after it."""
+        """Return the key of a resource in the same project, to depend on."""
         return Key(kind, name, self.place)
 
     def of_project(self, others: Iterable[In]) -> list[In]:
-        """Return those of the same project."""
+        """Return those resources that are in the same project."""
         return [each for each in others if each.owner == self.owner]
 
     @classmethod
     def by_project(cls, wanted: Sequence[Self]) -> dict[Project | None, list[Self]]:
-        """Group by project: one list call each."""
+        """Group resources by project: one list request per project."""
         groups: dict[Project | None, list[Self]] = {}
         for each in wanted:
             groups.setdefault(each.owner, []).append(each)
@@ -75,14 +75,14 @@ class InProject(Resource[Site]):
 def access(project: Project | None) -> Key:
     """Return the key that all role assignments in a project provide together.
 
-    What is made by the project's own user needs it.
+    Resources that the project's own user creates need it.
     """
     return Key("access", project.name, project.scope) if project else Key("access", "")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByTenant(InProject):
-    """Base of what a project's own user makes, and so after that user has its roles."""
+class ByProjectUser(InProject):
+    """Base of kinds that the project's own user creates, so they come after that user's role assignments."""
 
     def needs(self) -> Iterable[Key]:
         return (access(self.owner),)

@@ -1,4 +1,4 @@
-"""Projects, the domains they lie in, and what lies in a project.
+"""Projects, their domains, and the content of projects.
 
 Source: Identity API v3, "Domains", "Projects" and "Project Tags".
 """
@@ -25,7 +25,7 @@ from openstack_prep.resources.lists import installer_names as naming
 
 @dataclass(frozen=True, kw_only=True)
 class Domain(Resource[Site]):
-    """A domain of Keystone; only ever referred to."""
+    """A domain of Keystone; other resources only refer to it."""
 
     kind: ClassVar[str] = "domain"
     declarable: ClassVar[bool] = False
@@ -34,7 +34,7 @@ class Domain(Resource[Site]):
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        known = site.admin.domains  # those of our own token need no question
+        known = site.admin.domains  # the domains of our own token need no request
         found = {}
         for each in wanted:
             domain_id = known.get(each.name)
@@ -48,7 +48,7 @@ class Domain(Resource[Site]):
 
 @dataclass(frozen=True)
 class ProjectTags:
-    """All tags of a project, those of others also."""
+    """All tags of a project, including those of others."""
 
     tags: frozenset[str]
 
@@ -57,7 +57,8 @@ class ProjectTags:
 class Project(Adoptable[Site]):
     """A project (tenant) and its domain.
 
-    Our mark is a tag.  Tags are shared with others: declared ones are made sure of, the rest stays.
+    The ownership tag is a tag of the project. Others share these tags: declared tags are ensured, all others are left
+    alone.
     """
 
     kind: ClassVar[str] = "project"
@@ -65,15 +66,15 @@ class Project(Adoptable[Site]):
     one_per_spec: ClassVar[bool] = True
 
     name: Annotated[str, Len(1, 64)]
-    """Name of the project, unique in its domain; Keystone takes 64 characters."""
+    """Name of the project, unique in its domain; at most 64 characters."""
     domain: Name = DEFAULT_DOMAIN
-    """Name of the domain it lies in."""
+    """Name of the project's domain."""
     description: str | None = None
     """Free text."""
     tags: tuple[Name, ...] | None = None
-    """Tags to have, without comma or slash; others stay."""
+    """Tags to have, without comma or slash; other tags are left alone."""
     enabled: bool | None = None
-    """Whether one can get a token for it."""
+    """Whether users can get a token for it."""
 
     @property
     def scope(self) -> tuple[str, ...]:
@@ -100,7 +101,7 @@ class Project(Adoptable[Site]):
 
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield the projects that carry our tag, of whatever domain."""
+        """Yield the projects that have our ownership tag, in all domains."""
         names = {domain_id: name for name, domain_id in site.admin.domains.items()}
         for raw in site.admin.identity.list("/projects", "projects", tags=site.mark.tag):
             domain = names.get(raw["domain_id"]) or domain_name(site, raw["domain_id"])
@@ -136,7 +137,7 @@ class Project(Adoptable[Site]):
         return self._observed(site, site.admin.identity.post("/projects", {"project": body})["project"])
 
     def _mark(self, site: Site) -> Mark:
-        """Return the ownership tag; only a project beside the home project names that one."""
+        """Return the ownership tag; only a project other than the home project names the home project."""
         return site.mark if self._is_home(site) else home.mark(site)
 
     def _is_home(self, site: Site) -> bool:
@@ -155,10 +156,10 @@ class Project(Adoptable[Site]):
         return self._tagged(site, answer["project"], self._mark(site).tags)
 
     def _tagged(self, site: Site, project: Mapping[str, Any], tags: Iterable[str]) -> Observed:
-        """Add the tags that a project lacks, one per request: the whole list would undo what others add meanwhile.
+        """Add the missing tags, one per request: replacing the whole list would undo concurrent changes of others.
 
-        A tag that exists by now is refused with 400 (Keystone 30.0.0, api/projects.py, ProjectTagResource.put); the
-        executor then looks again.
+        A tag that exists by then is refused with 400 (Keystone 30.0.0, api/projects.py, ProjectTagResource.put); the
+        executor then reads the project again.
         """
         missing = [tag for tag in tags if tag not in project["tags"]]
         for tag in missing:
@@ -166,10 +167,12 @@ class Project(Adoptable[Site]):
         return self._observed(site, {**project, "tags": [*project["tags"], *missing]})
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        """Yield what the spec does not manage in it, which would be left without an owner, and that we work in it."""
+        """Yield what the spec does not manage in it and would lose its project; and that the run itself works in it."""
         if observed.id == site.admin.project_id:
-            what = f"the cloud in use, {site.admin.name}, works in this project"
-            yield Mistake.about(self.key, what, "destroy by another entry of clouds.yaml: --os-cloud or OS_CLOUD")
+            what = f"the cloud in use, {site.admin.name}, is scoped to this project"
+            yield Mistake.about(
+                self.key, what, "run destroy with another entry of clouds.yaml (--os-cloud or OS_CLOUD)"
+            )
         for plural, found in contents(site, observed.id):
             left = sorted(f"{each.get('name') or ''} {each['id']}".strip() for each in found if each["id"] not in going)
             if left:
@@ -179,8 +182,9 @@ class Project(Adoptable[Site]):
     def delete(self, site: Site, observed: Observed) -> None:
         """Delete it, then its ``default`` security group, which Neutron would leave behind.
 
-        In this order: the group holds the lease, and listing the groups of a project would make it anew.
-        What others have put into it since the plan is looked for first, because Keystone deletes it all the same.
+        In this order, because the group holds the lease, and listing the groups of a project would create it again.
+        Resources that others have created since the plan are looked for first, because Keystone deletes the project
+        anyway.
         """
         blockers = tuple(self.check_delete(site, observed, frozenset()))
         if blockers:
@@ -195,22 +199,22 @@ class Project(Adoptable[Site]):
 
 
 def foreign_tags(site: Site, tags: Iterable[str]) -> set[str]:
-    """Return the tags of a project without those by which the spec knows it."""
+    """Return the tags of a project without those by which the spec identifies it."""
     return {each for each in tags if each != site.mark.tag and not each.startswith(f"{site.mark.tag}~")}
 
 
 def _remedy(left: Sequence[str]) -> str:
-    """Return how to be rid of what is in the way; a cluster of OpenShift's goes by its own way."""
+    """Return how to remove the remaining resources; the resources of an OpenShift cluster have their own command."""
     infra_id = next(filter(None, (naming.infra_id_of(each.split(" ")[0]) for each in left)), None)
     if infra_id is None:
         return "delete it first"
-    return f"openshift-install destroy cluster first, or openstack-prep cleanup --infra-id {infra_id}"
+    return f"run openshift-install destroy cluster or openstack-prep cleanup --infra-id {infra_id} first"
 
 
 def in_domain(site: Site, plural: str, wanted: Resource, domain: str) -> Mapping[str, Any] | None:
-    """Return what Keystone knows by that name in a domain; raises NotUnique.
+    """Return the resource with this name in a domain of Keystone; raises NotUnique.
 
-    Asked by name: a whole domain may hold thousands, and LDAP cuts its lists short.
+    It is read by name: a whole domain may hold thousands, and LDAP truncates its lists.
     """
     domain_id = site.find_id(Domain(name=domain))
     if domain_id is None:
@@ -219,7 +223,7 @@ def in_domain(site: Site, plural: str, wanted: Resource, domain: str) -> Mapping
 
 
 def project_name(site: Site, project_id: str) -> str:
-    """Return a project's name and id, or the id where these credentials may not read the name."""
+    """Return a project's name and id, or only the id if the credentials in use may not read the name."""
     try:
         return f"{_project(site, project_id)['name']} ({project_id})"
     except (NotAllowed, NotFound):
@@ -243,13 +247,13 @@ def named(site: Site, plural: str, name: str, domain_id: str) -> list[dict[str, 
 
 
 def contents(site: Site, project_id: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield what lies in a project and would be orphaned, by plural."""
+    """Yield the resources that a deletion of the project would orphan, by plural."""
     admin = site.admin
     # only administrators may look into other projects
-    there: Values = {} if project_id == admin.project_id else {"all_tenants": True, "project_id": project_id}
-    yield "servers", admin.compute.list("/servers", "servers", **there)
+    filters: Values = {} if project_id == admin.project_id else {"all_tenants": True, "project_id": project_id}
+    yield "servers", admin.compute.list("/servers", "servers", **filters)
     if admin.has("block-storage"):
-        yield "volumes", admin.volume.list("/volumes", "volumes", **there)
+        yield "volumes", admin.volume.list("/volumes", "volumes", **filters)
     yield "images", admin.image.list("/images", "images", owner=project_id)
     for plural in ("networks", "routers", "floatingips"):
         yield plural, admin.network.list(f"/{plural}", plural, project_id=project_id)

@@ -1,4 +1,4 @@
-"""Role assignments: which user or group may do what in which project or domain.
+"""Role assignments: the role of a user or group in a project or domain.
 
 Source: Identity API v3, "Roles", "List role assignments", and OS-INHERIT.
 """
@@ -25,7 +25,7 @@ from openstack_prep.resources.lists import queries
 
 @dataclass(frozen=True, kw_only=True)
 class Group(Resource[Site]):
-    """A group of users; only ever referred to."""
+    """A group of users; other resources only refer to it."""
 
     kind: ClassVar[str] = "group"
     declarable: ClassVar[bool] = False
@@ -48,7 +48,7 @@ class Group(Resource[Site]):
 
 @dataclass(frozen=True, kw_only=True)
 class Role(Resource[Site]):
-    """A role of the cloud, not one of a domain; only ever referred to."""
+    """A role of the cloud, not of a domain; other resources only refer to it."""
 
     kind: ClassVar[str] = "role"
     declarable: ClassVar[bool] = False
@@ -68,47 +68,47 @@ def roles(site: Site) -> dict[str, str]:
 
 
 def unknown_role(site: Site, name: str) -> tuple[str, str] | None:
-    """Return what is wrong with a role's name, and the nearest that there are."""
+    """Return that a role does not exist, and the most similar names."""
     known = sorted(roles(site))
     if name in known:
         return None
     near = difflib.get_close_matches(name, known, n=1)
-    return f"there is no role {name}", f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+    return f"role {name} does not exist", f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
 
 
 @dataclass(frozen=True)
 class AssignmentPath:
-    """Where Keystone has an assignment, which has no id of its own."""
+    """The path of an assignment in Keystone, where it has no id."""
 
     path: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class RoleAssignment(InProject, Coherent):
-    """One role of one user or group, in a project or a domain; ours when one of the two is ours."""
+    """One role of one user or group, in a project or a domain. Managed if the user or the project is."""
 
     kind: ClassVar[str] = "role_assignment"
 
     role: Name
     """Name of the role."""
     user: Name | None = None
-    """Name of the user who gets it, one of the spec or another."""
+    """Name of the user who gets the role; the spec may declare the user or not."""
     user_domain: Name = DEFAULT_DOMAIN
-    """Name of that user's domain."""
+    """Name of the user's domain."""
     group: Name | None = None
-    """Name of the group that gets it, instead of a user."""
+    """Name of the group that gets the role, instead of a user."""
     group_domain: Name = DEFAULT_DOMAIN
-    """Name of that group's domain."""
+    """Name of the group's domain."""
     domain: Name | None = None
-    """Name of the domain in which it holds, instead of a project."""
+    """Name of the domain in which the role applies, instead of a project."""
     inherited: bool = False
-    """Whether it holds in the projects below instead of there itself."""
+    """Whether the role applies in the projects below instead of in the project or domain itself."""
 
     def contradictions(self) -> Iterable[InvalidValue]:
         if (self.user is None) == (self.group is None):
-            yield InvalidValue("names not just one of user and group", "name one")
+            yield InvalidValue("needs exactly one of user and group", "set one")
         if self.project and self.domain:
-            yield InvalidValue("names both project and domain", "name one")
+            yield InvalidValue("project and domain are both set", "set only one")
 
     @property
     def name(self) -> str:
@@ -120,11 +120,11 @@ class RoleAssignment(InProject, Coherent):
 
     @property
     def scope(self) -> tuple[str, ...]:
-        """The domain of who holds it, and that of the project; the name says the rest."""
+        """The domain of the holder, and that of the project; the name contains the rest."""
         return (self.holder.domain, self.project_domain)
 
     def desired(self) -> Values:
-        return {}  # it is there or not
+        return {}  # an assignment exists or not
 
     @property
     def holder(self) -> User | Group:
@@ -134,7 +134,7 @@ class RoleAssignment(InProject, Coherent):
 
     @property
     def target(self) -> Project | Domain | None:
-        """The project or domain in which it holds; None for the project of the connection."""
+        """The project or domain in which it applies; None for the project of the connection."""
         return Domain(name=self.domain) if self.domain else self.owner
 
     @property
@@ -170,7 +170,7 @@ class RoleAssignment(InProject, Coherent):
 
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield who may do what in a project; ours are those of our users in our projects."""
+        """Yield the role assignments of a project; the spec manages those of its own users in its own projects."""
         project_id = site.find_project_id(owner)
         managed = {found.id for key, found in site.known.items() if key.kind in (User.kind, Group.kind)}
         for raw in queries.role_assignments(site, "project", project_id) if project_id else ():
@@ -181,15 +181,15 @@ class RoleAssignment(InProject, Coherent):
             ends = [site.look(each) for each in (declared.holder, declared.target) if each is not None]
             ours = len(ends) == 2 and all(end is not None and end.ours for end in ends)
             path = declared._path(holder, project_id or "", role)
-            # a holder whom the spec declares is the spec's, whatever home project the tag names
+            # a holder that the spec declares belongs to the spec, whatever home project its tag names
             named = None if holder in managed or ends[0] is None else ends[0].home
             yield declared, Observed(id=role, ours=ours, record=AssignmentPath(path), home=named)
 
     def cloud_ids(self, observed: Observed) -> frozenset[str]:
-        return frozenset({observed.recorded(AssignmentPath).path})  # the id is that of the role
+        return frozenset({observed.recorded(AssignmentPath).path})  # the id is the id of the role
 
     def _ids(self, site: Site) -> tuple[str, str, str] | None:
-        """Return the ids of holder, scope and role, unless one of them is yet to be made."""
+        """Return the ids of holder, scope and role, unless one of them does not exist yet."""
         holder = site.find_id(self.holder)
         scope = site.find_id(self.target) if self.target else site.admin.project_id
         role = roles(site).get(self.role)
@@ -217,7 +217,7 @@ class RoleAssignment(InProject, Coherent):
 
 
 def _of_domain(domain: str) -> str:
-    """Return what follows a name in a domain; Default goes without saying, as in the text of a key."""
+    """Return the suffix that names a domain; empty for Default, as in the text of a key."""
     return "" if domain == DEFAULT_DOMAIN else f"@{domain}"
 
 

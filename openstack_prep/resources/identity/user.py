@@ -1,7 +1,6 @@
 """Users and their passwords.
 
-Source: Identity API v3, "Users"; "Security compliance and PCI-DSS" of Keystone's guide for what it
-asks of passwords.
+Source: Identity API v3, "Users"; "Security compliance and PCI-DSS" of Keystone's guide for its password rules.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain, named
 from openstack_prep.resources.lists import queries
 
-REVOKED_FOR = 1.1  # seconds: with a password go all tokens of that second, those got after it too
+REVOKED_FOR = 1.1  # seconds: a new password revokes all tokens of the same second, even those issued later in it
 
 
 @dataclass(frozen=True, kw_only=True)
 class User(Adoptable[Site]):
-    """A user of Keystone's own; users of LDAP or a federation can only be referred to.
+    """A user in Keystone's own database; resources can only refer to users of LDAP or a federation.
 
-    Keystone never tells a password: whether it is the one we know shows by logging in, once a run.
-    That of a disabled user cannot be told, and is taken to be right.
+    Keystone never reports a password, so the run logs in once to see whether it is correct. The password of a disabled
+    user cannot be tested and is assumed to be correct.
     """
 
     kind: ClassVar[str] = "user"
@@ -39,17 +38,17 @@ class User(Adoptable[Site]):
     name: Name
     """Name of the user, unique in its domain."""
     domain: Name = DEFAULT_DOMAIN
-    """Name of the domain it lies in; its default project, too."""
+    """Name of the domain of the user and of its default project."""
     password: Secret | None = None
-    """Password; without one the user cannot log in until somebody sets it."""
+    """Password; without one, the user cannot log in until somebody sets it."""
     description: str | None = None
-    """Free text; our mark stands behind it."""
+    """Free text; an ownership tag is appended."""
     email: str | None = None
     """E-mail address."""
     enabled: bool | None = None
     """Whether the user can log in."""
     default_project: Name | None = None
-    """Name of the project it works in unless it names one."""
+    """Name of the project that clients use by default."""
 
     @property
     def scope(self) -> tuple[str, ...]:
@@ -68,7 +67,7 @@ class User(Adoptable[Site]):
         found = {}
         for each in wanted:
             if not each.desired() and (each.name, each.domain) == site.admin.user:
-                found[each.key] = Observed(id=site.admin.user_id)  # only referred to, and our token tells its id
+                found[each.key] = Observed(id=site.admin.user_id)  # only referred to, and our token contains its id
                 continue
             user = in_domain(site, "users", each, each.domain)
             if user is not None:
@@ -78,9 +77,9 @@ class User(Adoptable[Site]):
 
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield who holds a role in a project.
+        """Yield the users who have a role in a project.
 
-        Neither all users of the cloud, who may be thousands in somebody's LDAP, nor their passwords.
+        It lists neither all users of the cloud, who may be thousands in an LDAP, nor passwords.
         """
         project_id = site.find_project_id(owner)
         rows = queries.role_assignments(site, "project", project_id) if project_id else ()
@@ -125,17 +124,17 @@ class User(Adoptable[Site]):
         if observed is not None and not observed.ours and observed.values["password"] is DIFFERS:
             yield Mistake.about(
                 self.key,
-                "exists, was not made by this spec, and its password is another",
-                "correct the password, take it out, or choose another name",
+                "exists, is not managed by this spec, and has a different password",
+                "correct the password, remove it, or choose another name",
             )
 
     def losses(self, observed: Observed) -> Iterable[Loss]:
-        """Yield that a password, by which others may log in, is to be generated a second time."""
+        """Yield that a password which others may use to log in would be generated again."""
         if observed.ours and observed.values.get("password") is DIFFERS and self.password and not self.password.ready:
             yield Loss.about(
                 self.key,
-                f"its password would be replaced by a new one, because {self.password.path} is not there",
-                "copy it from where the spec was applied, or allow that (--allow-replace)",
+                f"its password would be replaced, because {self.password.path} does not exist",
+                "copy the file from where the spec was applied, or allow the replacement (--allow-replace)",
             )
 
     def create(self, site: Site) -> Observed:
@@ -174,10 +173,12 @@ class User(Adoptable[Site]):
         return self._observed(site, answer.json()["user"], self.password)
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        """Yield that we would take away the user whom we work as: what comes after would be refused, or look gone."""
+        """Yield that destroy would delete the user of the run itself: later requests would fail or see nothing."""
         if observed.id == site.admin.user_id:
-            what = f"the cloud in use, {site.admin.name}, logs in as this user"
-            yield Mistake.about(self.key, what, "destroy by another's entry of clouds.yaml: --os-cloud or OS_CLOUD")
+            what = f"the cloud in use, {site.admin.name}, logs in as this user, so destroy cannot delete it"
+            yield Mistake.about(
+                self.key, what, "run destroy with another user's entry of clouds.yaml (--os-cloud or OS_CLOUD)"
+            )
 
     def delete(self, site: Site, observed: Observed) -> None:
         site.admin.identity.delete(f"/users/{observed.id}")

@@ -1,1 +1,1 @@
-"""Glance: images, where they come from, and how they get there."""
+"""Glance: images, their sources, and how they are uploaded."""

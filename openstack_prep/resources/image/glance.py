@@ -1,4 +1,4 @@
-"""Images in the Image API's words: lists by name, JSON patches, deletion."""
+"""Images in terms of the Image API: lists by name, JSON patches, deletion."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _FIELDS = """
     os_hash_value os_hidden owner protected schema self size status stores tags updated_at virtual_size visibility
 """
 FIELDS = frozenset(_FIELDS.split())
-"""What Glance keeps beside an image's properties, in the same place: no property can be called so."""
+"""Glance's own fields, which share a namespace with an image's properties: no property can have such a name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImageRecord:
-    """An image as Glance keeps it."""
+    """An image as Glance stores it."""
 
     id: str
     name: str
@@ -43,7 +43,7 @@ class ImageRecord:
     os_hash_algo: str | None = None
     os_hash_value: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
-    """All that is not Glance's own."""
+    """All properties that are not Glance's own fields."""
 
     @classmethod
     def read(cls, raw: Raw) -> ImageRecord:
@@ -70,8 +70,10 @@ class ImageRecord:
 
 @query
 def named(site: Site, names: tuple[str, ...]) -> list[ImageRecord]:
-    """Return all images of these names, whoever owns them."""
-    odd = [name for name in names if {'"', "\\"} & {*name}]  # Glance takes them in a list, and finds nothing
+    """Return all images with these names, whoever owns them."""
+    odd = [
+        name for name in names if {'"', "\\"} & {*name}
+    ]  # Glance accepts such names in a list request, and finds nothing
     listed = ",".join(f'"{name}"' for name in names if name not in odd)
     filters = [*([f"in:{listed}"] if listed else []), *(f"eq:{name}" for name in odd)]
     lists = (site.admin.image.list("/images", "images", name=each, visibility="all", limit=1000) for each in filters)
@@ -95,7 +97,7 @@ def operation(path: str, value: object) -> dict[str, object]:
 
 
 def operations(differing: Raw, image: ImageRecord) -> list[dict[str, object]]:
-    """Return the changes of metadata, in which tags and properties of others stay."""
+    """Return the changes of metadata, which keep tags and properties of others."""
     values = dict(differing)
     if "tags" in values:
         values["tags"] = sorted({*image.tags, *values["tags"]})
@@ -108,17 +110,17 @@ def patch(site: Site, image: ImageRecord, changes: Sequence[Raw]) -> ImageRecord
 
 
 def delete(site: Site, image: ImageRecord) -> None:
-    """Delete an image, protected or not."""
+    """Delete an image, whether it is protected or not."""
     if image.protected:
         patch(site, image, [operation("protected", False)])
     site.admin.image.delete(f"/images/{image.id}")
 
 
 def compare(image: ImageRecord, sent: Digests) -> None:
-    """Raise ResourceFailed unless Glance holds what was sent."""
+    """Raise ResourceFailed unless Glance stored exactly the bytes that were sent."""
     kept = sent.get(image.os_hash_algo) if image.os_hash_algo else None
     if image.size != sent.size or kept not in (None, image.os_hash_value):
         raise ResourceFailed(
-            f"image {image.id}: Glance holds {image.size} bytes with {image.os_hash_algo} "
-            f"{image.os_hash_value}, not the {sent.size} bytes that were sent ({kept})"
+            f"image {image.id}: Glance stored {image.size} bytes with {image.os_hash_algo} "
+            f"{image.os_hash_value}instead of the {sent.size} bytes that were sent ({kept})"
         )

@@ -1,12 +1,12 @@
-"""Images: streamed from a file or URL into Glance, and never active with a wrong sum.
+"""Images: streamed from a file or URL into Glance, and never active with a wrong checksum.
 
 Source: Image API v2, "Images", "Image data", "Image properties"; os_hash_value since 2.7 (Rocky).
 
-Glance's states are not ours to change, so an image of ours is trusted only when it carries our
-seal: the sha256 of its content, written after it was verified.  What has none (queued, saving, or
-active without a seal) was left behind by a killed run, or belongs to a concurrent upload: nobody can
-know.  So a new one is uploaded beside it, and the first that is finished stays: the others are
-deleted, and an upload that loses its image that way takes the finished one.
+Glance sets the states of images itself, so an image of this spec is trusted only if it has a seal: the sha256 of its
+content, written after the content was verified. An image without a seal (queued, saving, or active) was left behind by
+a killed run, or belongs to a concurrent upload; nothing distinguishes the two. So a new image is uploaded next to it,
+and the first finished image is kept: the others are deleted, and an upload whose image is deleted that way uses the
+finished one.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from openstack_prep.resources.image.image_seal import NAME, PACKED, SEALS, SPEC,
 from openstack_prep.resources.network.uses import of_image
 
 SAID = ("disk_format", "container_format", "visibility", "min_disk", "min_ram", "protected")
-"""Fields that Glance tells as a spec says them."""
+"""Fields that Glance reports in the same form as a spec."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """The image that stands for a declared one, and all that runs of this spec made for that."""
+    """The image that represents a declared one, and all images that runs of this spec created for it."""
 
     image: ImageRecord
     members: tuple[ImageRecord, ...]
@@ -40,16 +40,15 @@ class Family:
 
 @dataclass(frozen=True, kw_only=True)
 class Image(ImageFields):
-    """An image of the project; without a source it must be there already, and may be a public one.
+    """An image of the project; without a source it must already exist, and may be a public one.
 
-    Without a checksum any content under that name will do.  With another one than before, the new
-    content is uploaded beside the old (NAME-new) and takes its name when it is verified.  What is
-    compressed is unpacked on the way, in one pass and without a temporary file.  What an OpenShift
-    installer has in its cache, with the right sha256, is taken from there.  Members that an image
-    not made by this spec got from it stay when the spec is destroyed.
+    Without a checksum, any content with that name is accepted. If the checksum changes, the new content is uploaded
+    next to the old one (NAME-new) and takes its name once it is verified. Compressed content is decompressed during the
+    upload, in one pass and without a temporary file. An image that an OpenShift installer has cached with the right
+    sha256 is taken from its cache. If this spec shares an image that it does not manage, destroy keeps the members.
     """
 
-    # --- what is there ----------------------------------------------------------------------
+    # --- existing state -------------------------------------------------------------------
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
@@ -66,7 +65,7 @@ class Image(ImageFields):
 
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield the images that a project owns; those of one name in the spec are one."""
+        """Yield the images that a project owns; images with the same name in the spec are one resource."""
         project_id = site.find_project_id(owner)
         families: dict[str, list[ImageRecord]] = defaultdict(list)
         for image in glance.owned(site, project_id) if project_id else ():
@@ -79,12 +78,12 @@ class Image(ImageFields):
             yield declared, declared._observed(site, image, ours)
 
     def _among(self, site: Site, listed: Iterable[ImageRecord], project_id: str) -> Observed | None:
-        """Return the image that stands for this one, with all that runs of this spec made for it."""
+        """Return the image that represents this one, with all images that runs of this spec created for it."""
         within = [image for image in listed if image.owner == project_id]
         family = [image for image in within if _is_ours(site, image) and image.properties.get(NAME) == self.name]
         finished = [image for image in family if image.name == self.name and sealed(image)]
         if len(finished) > 1:
-            return self._among_twins(site, finished, family)
+            return self._choose_twin(site, finished, family)
         candidates = finished or [image for image in within if image.name == self.name and image not in family]
         if not candidates and ((self.source is None and self.rhcos is None) or self.visibility in EVERYBODYS):
             candidates = [image for image in listed if image.name == self.name and image.visibility in EVERYBODYS]
@@ -96,10 +95,10 @@ class Image(ImageFields):
             return Observed(id=family[0].id, ours=True, values=values, record=Family(family[0], tuple(family)))
         return None
 
-    def _among_twins(
+    def _choose_twin(
         self, site: Site, finished: Sequence[ImageRecord], family: Sequence[ImageRecord]
     ) -> Observed | None:
-        """Return the one of several finished images that stays; those with a content not declared count last."""
+        """Return which of several finished images is kept; images with undeclared content come last."""
         equal = [image for image in finished if self._is_good(image)] or finished
         chosen = choose(self._twin(site, image) for image in equal)
         if chosen is None:
@@ -133,36 +132,36 @@ class Image(ImageFields):
         )
 
     def _sharing(self, site: Site, image: ImageRecord) -> frozenset[str]:
-        """Return which of the declared projects are members, and have said whether they want to be."""
+        """Return the declared projects that are members and have answered the invitation."""
         if not self.shared_with:
             return frozenset()
-        said = image_members.answers(site, image)
-        decided = {project_id for project_id, answer in said.items() if answer != "pending"}
+        answers = image_members.answers(site, image)
+        decided = {project_id for project_id, answer in answers.items() if answer != "pending"}
         return frozenset(each.name for each in self.members() if site.find_id(each) in decided)
 
     def _sum(self, image: ImageRecord) -> str | None:
-        """Return an image's sum by the declared algorithm, as far as it is known."""
+        """Return an image's checksum by the declared algorithm, as far as it is known."""
         algorithm = (self.checksum or "").partition(":")[0]
         known = sums(image)
         return f"{algorithm}:{known[algorithm]}" if algorithm in known else None
 
-    # --- what would go wrong ----------------------------------------------------------------
+    # --- checks ---------------------------------------------------------------------------
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         if self.rhcos is not None:
-            return  # it could not be read, which has been said
+            return  # the metadata could not be read, which is reported already
         status = observed.values["status"] if observed else "incomplete"
         sums = {name: value for name, value in self.desired().items() if name in ("checksum", "compressed_checksum")}
         other = observed is not None and any(observed.values.get(name) != value for name, value in sums.items())
         if observed and self.takes_over and not observed.ours and not observed.managed_by:
             yield from self._check_taking_over(site, observed.recorded(Family).image)
         if status not in ("active", "incomplete"):
-            yield self.mistake(f"is there, but {status}", "wait until it is active, reactivate it, or delete it")
+            yield self.mistake(f"exists, but is {status}", "wait until it is active, reactivate it, or delete it")
         elif other and observed and not observed.ours:
             ((name, value),) = sums.items()
-            content = observed.values[name] or f"no {value.partition(':')[0]} that is known"
+            content = observed.values[name] or f"unknown {value.partition(':')[0]}"
             yield self.mistake(
-                f"exists, was not made by this spec, and its content is another: it has {content}",
+                f"exists, is not managed by this spec, and its content differs: {content}",
                 "correct the checksum, or choose another name",
             )
         elif other or status == "incomplete":
@@ -170,21 +169,24 @@ class Image(ImageFields):
 
     def _check_taking_over(self, site: Site, image: ImageRecord) -> Iterable[Mistake]:
         if image.owner != site.find_project_id(self.owner):
-            yield self.mistake("belongs to another project, and cannot be managed here", "set adopt: true")
+            yield self.mistake(
+                "belongs to another project, so this spec cannot manage it",
+                "set adopt: true instead of adopt: permanently",
+            )
         elif image.status == "active" and not _seals(image):
             yield self.mistake(
                 "has no checksum in Glance, so its content cannot be verified later", "upload the image again"
             )
 
-    # --- the verbs --------------------------------------------------------------------------
+    # --- the verbs ------------------------------------------------------------------------
 
     def create(self, site: Site) -> Observed:
-        image = self._settle(site, [])
+        image = self._leave_one(site, [])
         return self._observed(site, image, [image])
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
         record = observed.recorded(Family)
-        image = self._settle(site, record.members) if observed.ours else record.image
+        image = self._leave_one(site, record.members) if observed.ours else record.image
         before = self._observed(site, image, [image] if observed.ours else [])
         differing = {name: value for name, value in self.desired().items() if before.values[name] != value}
         shared = differing.pop("shared_with", None)
@@ -195,12 +197,12 @@ class Image(ImageFields):
         return self._observed(site, image, [image] if observed.ours else [])
 
     def take_over(self, site: Site, observed: Observed) -> Observed:
-        """Give it our properties, and a seal of what Glance holds, for what has none counts as left behind."""
+        """Set our properties, and a seal of the stored content: an image without a seal counts as left behind."""
         image = observed.recorded(Family).image
         if not (seals := _seals(image)):
             raise ResourceFailed(f"image {image.id} has no checksum in Glance; upload the image again")
-        said = {SPEC: site.mark.spec, NAME: self.name} | seals
-        image = glance.patch(site, image, [glance.operation(name, value) for name, value in said.items()])
+        properties = {SPEC: site.mark.spec, NAME: self.name} | seals
+        image = glance.patch(site, image, [glance.operation(name, value) for name, value in properties.items()])
         return self._observed(site, image, [image])
 
     def delete(self, site: Site, observed: Observed) -> None:
@@ -208,16 +210,16 @@ class Image(ImageFields):
         for image in record.members if observed.ours else (record.image,):
             glance.delete(site, image)
 
-    def _settle(self, site: Site, family: Sequence[ImageRecord]) -> ImageRecord:
+    def _leave_one(self, site: Site, family: Sequence[ImageRecord]) -> ImageRecord:
         """Leave exactly one image: verified, with the right content, under its own name.
 
-        Whichever request is the last of a killed run, the next run comes through here again.
+        Whichever request is the last of a killed run, the next run calls this function again.
         """
         standing = [image for image in family if image.name == self.name and sealed(image)]
         good = min(filter(self._is_good, family), key=lambda image: image.name != self.name, default=None)
         uploaded = good is None
         if good is None:
-            # an imported one is active before it is verified, and so not under its name
+            # an imported image is active before it is verified, so it has a temporary name
             good = image_upload.upload(self, site, self._new if standing or self.import_method else self.name)
         if good.name != self.name:
             for image in standing:
@@ -227,11 +229,11 @@ class Image(ImageFields):
             if image.id != good.id:
                 glance.delete(site, image)
         if uploaded:
-            self._meet_others(site, good)
+            self._resolve_concurrent(site, good)
         return good
 
-    def _meet_others(self, site: Site, mine: ImageRecord) -> None:
-        """Delete unfinished images of concurrent or killed runs; of two finished ones agree on the one that stays."""
+    def _resolve_concurrent(self, site: Site, mine: ImageRecord) -> None:
+        """Delete unfinished images of concurrent or killed runs; agree with others which finished one stays."""
         names, project_id = (self.name, self._new, self._old), site.find_project_id(self.owner)
 
         def look() -> Observed | None:
@@ -257,5 +259,5 @@ def _is_ours(site: Site, image: ImageRecord) -> bool:
 
 
 def _seals(image: ImageRecord) -> dict[str, str]:
-    """Return properties that seal an image as it is, by the sums that are known of it."""
+    """Return properties that seal an existing image with its known checksums."""
     return {SEALS[algorithm]: value for algorithm, value in sums(image).items() if algorithm in SEALS}

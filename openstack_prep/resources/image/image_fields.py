@@ -1,4 +1,4 @@
-"""What a spec says of an image: fields, their contradictions, and what they need."""
+"""The fields of an image, their contradictions, and their requirements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from openstack_prep.base.raw import Values
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Adoptable, Coherent, Context, Key, Resource
 from openstack_prep.download.compression import Compression
-from openstack_prep.resources.identity.in_project import ByTenant, InProject
+from openstack_prep.resources.identity.in_project import ByProjectUser, InProject
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.image import glance, image_members
 from openstack_prep.resources.image.glance import ImageRecord
@@ -20,10 +20,10 @@ from openstack_prep.resources.image.image_seal import SPEC
 from openstack_prep.resources.image.rhcos_source import Rhcos
 
 EVERYBODYS = ("public", "community")
-"""Visibilities that only an administrator gives, and that let every project see an image."""
+"""Visibilities that only an administrator may set, and that let every project see an image."""
 FROM_RHCOS = ("source", "checksum", "compression", "compressed_checksum", "size", "cached_as")
 HOW = frozenset({"source", "rhcos", "cached_as", "compression", "size", "import_method", "output_format"})
-"""Fields that say how the content gets there."""
+"""Fields that determine how the content is uploaded."""
 
 DiskFormat = Literal["aki", "ami", "ari", "iso", "ploop", "qcow2", "raw", "vdi", "vhd", "vhdx", "vmdk"]
 ContainerFormat = Literal["aki", "ami", "ari", "bare", "compressed", "docker", "ova", "ovf"]
@@ -31,8 +31,8 @@ Visibility = Literal["private", "shared", "community", "public"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageFields(ByTenant, Adoptable[Site], Coherent):
-    """What a spec says of an image."""
+class ImageFields(ByProjectUser, Adoptable[Site], Coherent):
+    """The fields of an image."""
 
     kind: ClassVar[str] = "image"
     identity: ClassVar[frozenset[str]] = InProject.identity | HOW | {"shared_with_domain"}
@@ -42,75 +42,80 @@ class ImageFields(ByTenant, Adoptable[Site], Coherent):
     name: Name
     """Name of the image, unique in its project."""
     source: Source | None = None
-    """Where the content comes from: an http, https or file URL, or a path relative to the spec.
+    """Source of the content: an http, https or file URL, or a path relative to the spec.
 
-    As for curl, proxies stand in https_proxy, http_proxy and no_proxy, CAs in the file that
-    REQUESTS_CA_BUNDLE or SSL_CERT_FILE names (the first holds for the cloud, too), and a login in the URL
-    or in ~/.netrc.  A login does not follow a redirect to another host, and https does not become http.
+    As for curl, https_proxy, http_proxy and no_proxy set proxies, and REQUESTS_CA_BUNDLE or SSL_CERT_FILE names the
+    file of CAs (REQUESTS_CA_BUNDLE applies to the cloud, too). The URL or ~/.netrc may contain a login. A login does
+    not follow a redirect to another host, and https does not become http.
     """
     rhcos: Rhcos | None = None
-    """Where to find the source, its compression and its sums instead, for an image of RHCOS or SCOS."""
+    """Take the source, its compression and its checksums from RHCOS or SCOS metadata instead."""
     checksum: Checksum | None = None
-    """Sum of the content, such as sha256:HEX; also sha512 and md5.  If it is compressed, of what is in it."""
+    """Checksum of the content, such as sha256:HEX; also sha512 and md5. For a compressed source: of the decompressed
+    content.
+    """
     compression: Compression | None = None
-    """What the source is compressed with; recognised by its first bytes when unset.  none: to be left as it is."""
+    """Compression of the source; detected from its first bytes if unset. none: upload the source as it is."""
     compressed_checksum: Checksum | None = None
-    """Sum of the source as it is, if it is compressed."""
+    """Checksum of the source itself, if it is compressed."""
     size: Bytes | None = None
-    """Bytes of the content; not one more is uploaded.
+    """Size of the content in bytes; no more bytes are uploaded.
 
-    Without it, what is compressed may unpack to 64 GiB, or to 100 times its own size if that is more.
+    Without it, a compressed source may decompress to 64 GiB, or to 100 times its own size if that is more.
     """
     cached_as: Source | None = None
-    """URL under which the installer's cache also gets the content; it takes a sha256.  rhcos has cache instead."""
+    """URL under which the content is also stored in the installer's cache; needs a sha256. For rhcos, set cache
+    instead.
+    """
     import_method: Literal["web-download"] | None = None
-    """web-download: Glance fetches the source itself; of its sums sha512 and md5 can then be verified."""
+    """web-download: Glance fetches the source itself; then only sha512 and md5 checksums can be verified."""
     output_format: Literal["raw"] | None = None
-    """raw: it is converted by qemu-img, for Glance on Ceph; TMPDIR then holds the content and what is made of it."""
+    """raw: convert with qemu-img, for Glance on Ceph; TMPDIR then holds the content and the result of the conversion.
+    """
     disk_format: DiskFormat | None = None
-    """What the content is; recognised by its first bytes when unset."""
+    """Format of the content; detected from its first bytes if unset."""
     container_format: ContainerFormat | None = None
-    """What is around it; made as bare by default."""
+    """Container format of the content; created as bare by default."""
     visibility: Visibility | None = None
-    """Who sees it; made private by default.  Public is an administrator's right."""
+    """Visibility; created as private by default. Only administrators may set public."""
     shared_with: tuple[Name, ...] | None = None
-    """Names of projects that may use it, in whose name we accept; it is then shared.  Others stay."""
+    """Names of projects to share it with; apply accepts on their behalf. Other members are left alone."""
     shared_with_domain: Name = DEFAULT_DOMAIN
-    """Name of the domain in which those projects lie."""
+    """Name of the domain of these projects."""
     min_disk: GiB | None = None
     """Root disk that a server needs for it, GiB."""
     min_ram: MiB | None = None
     """Memory that a server needs for it, MiB."""
     protected: bool | None = None
-    """Whether it is safe from deletion; destroy lifts that of an image of ours."""
+    """Whether it is protected from deletion; destroy removes the protection of a managed image."""
     properties: Mapping[Name, Text] | None = None
-    """Properties to have, such as hw_disk_bus; others stay."""
+    """Properties to set, such as hw_disk_bus; other properties are left alone."""
     tags: tuple[Name, ...] | None = None
-    """Tags to have; others stay."""
+    """Tags to have; other tags are left alone."""
 
     def contradictions(self) -> Iterable[InvalidValue]:
         given = [name for name in FROM_RHCOS if getattr(self, name) is not None]
         if self.rhcos is not None and given:
-            yield InvalidValue(f"has rhcos and {given[0]}, which rhcos tells", "leave one out")
+            yield InvalidValue(f"sets both rhcos and {given[0]}, which rhcos implies", "remove one of them")
         if taken := [name for name in self.properties or () if name in glance.FIELDS or name.startswith(SPEC)]:
-            yield InvalidValue(f"has {taken[0]} among its properties, which is none", "leave it out there")
+            yield InvalidValue(f"{taken[0]} is a reserved image field, not a property", "remove it from properties")
         if self.shared_with and self.visibility not in (None, "shared"):
-            yield InvalidValue(f"has shared_with and visibility {self.visibility}", "only a shared image has members")
+            yield InvalidValue(f"shared_with does not apply to visibility {self.visibility}", "set visibility: shared")
         if self.output_format and self.disk_format not in (None, self.output_format):
-            yield InvalidValue(f"has disk_format {self.disk_format} and output_format", "leave disk_format out")
+            yield InvalidValue(f"sets both disk_format {self.disk_format} and output_format", "remove disk_format")
         if self.cached_as and not (self.checksum or "").startswith("sha256:"):
-            yield InvalidValue("has cached_as and no sha256 as checksum, without which nothing may go into that cache")
-        if self.cached_as and not self.cached_as.startswith(("http://", "https://")):
             yield InvalidValue(
-                f"has cached_as {self.cached_as}, which is no http or https URL", "write that of the image"
+                "cached_as needs a sha256 checksum, for the cache only takes verified images", "add checksum"
             )
+        if self.cached_as and not self.cached_as.startswith(("http://", "https://")):
+            yield InvalidValue(f"cached_as {self.cached_as} is not an http or https URL", "set the URL of the image")
         if self.import_method and (self.output_format or self.cached_as or (self.rhcos and self.rhcos.cache)):
             yield InvalidValue(
-                "has import_method beside output_format or a cache, which need the content here", "choose"
+                "import_method cannot be combined with output_format or a cache, which need a local copy", "remove one"
             )
 
     def resolve(self, context: Context) -> Sequence[Resource]:
-        """Return it with its source and sums as stream metadata says; only an apply needs them."""
+        """Return the image with source and checksums from the stream metadata; only an apply needs them."""
         if self.rhcos is None or not context.for_apply:
             return (self,)
         found = self.rhcos.read()
@@ -146,7 +151,7 @@ class ImageFields(ByTenant, Adoptable[Site], Coherent):
             values["shared_with"] = frozenset(self.shared_with)
         if self.shared_with:
             values["visibility"] = "shared"
-        if self.checksum is not None:  # the same content, however it came here
+        if self.checksum is not None:  # the same content, whatever its source was
             values.pop("compressed_checksum", None)
         return values
 

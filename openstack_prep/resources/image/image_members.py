@@ -1,7 +1,7 @@
 """Members of an image: the projects that it is shared with.
 
-Source: Image API v2, "Sharing".  Only an image of visibility shared has members.  A member does not
-see the image in its list until it is accepted, for which an administrator may stand in.
+Source: Image API v2, "Sharing". Only an image with visibility shared has members. A member does not see the image in
+its list until it accepts the image; an administrator may accept on its behalf.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from openstack_prep.resources.image.glance import ImageRecord
 
 
 def answers(site: Site, image: ImageRecord) -> dict[str, str]:
-    """Return what each member said by project id: pending, accepted, or rejected."""
+    """Return the answer of each member by project id: pending, accepted, or rejected."""
     if image.visibility != "shared":
         return {}
     members = site.admin.image.get(f"/images/{image.id}/members")["members"]
@@ -21,10 +21,10 @@ def answers(site: Site, image: ImageRecord) -> dict[str, str]:
 
 
 def share(site: Site, image: ImageRecord, project_ids: Iterable[str]) -> None:
-    """Make projects members, in whose name we accept; what one of them rejected stays so."""
-    said, path = answers(site, image), f"/images/{image.id}/members"
+    """Make projects members and accept on their behalf; a rejection by a member is kept."""
+    member_answers, path = answers(site, image), f"/images/{image.id}/members"
     for project_id in project_ids:
-        if project_id not in said:
+        if project_id not in member_answers:
             site.admin.image.post(path, {"member": project_id})
-        if said.get(project_id, "pending") == "pending":
+        if member_answers.get(project_id, "pending") == "pending":
             site.admin.image.put(f"{path}/{project_id}", {"status": "accepted"})

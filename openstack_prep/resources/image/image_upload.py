@@ -1,4 +1,4 @@
-"""The ways into Glance: sent as it is, converted on the way, or fetched by Glance itself."""
+"""The ways to upload an image: sent as it is, converted on the way, or fetched by Glance itself."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from openstack_prep.resources.image.glance import ImageRecord
 from openstack_prep.resources.image.image_fields import EVERYBODYS, ImageFields
 from openstack_prep.resources.image.image_seal import CONVERTED, NAME, PACKED, SEALS, SPEC
 
-TIMEOUT = 600.0  # seconds for Glance to answer when it has everything: it may first copy it to its store
+TIMEOUT = 600.0  # seconds for Glance to answer after the upload: it may first copy the image to its store
 
 
-# --- what would go wrong ------------------------------------------------------------------
+# --- checks ---------------------------------------------------------------------------
 
 
 def check(image: ImageFields, site: Site) -> Iterator[tuple[str, str]]:
-    """Yield what forbids to make an image, and what to do."""
+    """Yield what prevents the creation of an image, and the fix."""
     if image.source is None:
-        yield "does not exist, and cannot be made without a source", "give one, or correct the name"
+        yield "does not exist, and cannot be created without a source", "set source, or correct the name"
     elif image.import_method:
         yield from web_download.check(image, site)
     elif not _distant(image.source) and not os.access(local_path(image.source), os.R_OK):
-        yield f"source: {image.source} cannot be read", "correct the path, or get the file"
+        yield f"source: {image.source} cannot be read", "correct the path, or provide the file"
     if image.output_format:
         yield from _check_conversion(image)
 
 
 def _check_conversion(image: ImageFields) -> Iterator[tuple[str, str]]:
-    without = "leave output_format out"
+    without = "remove output_format"
     if shutil.which(qemu_img.COMMAND) is None:
         yield (
-            f"output_format: {qemu_img.COMMAND}, which converts it, is not on the PATH",
-            f"install it (package qemu-utils, on RHEL and Fedora qemu-img), or {without}",
+            f"output_format: {qemu_img.COMMAND}, which does the conversion, is not on PATH",
+            f"install it (package qemu-utils; on RHEL and Fedora: qemu-img), or {without}",
         )
     if wrong := qemu_img.missing_room(image.size or 0):
-        yield f"output_format: {wrong}", f"free some, set TMPDIR to another folder, or {without}"
+        yield f"output_format: {wrong}", f"free some space, set TMPDIR to another folder, or {without}"
 
 
 def _distant(source: str) -> bool:
@@ -59,8 +59,8 @@ def _distant(source: str) -> bool:
 
 
 def upload(image: ImageFields, site: Site, name: str) -> ImageRecord:
-    """Make an image, verified, sealed and shared, under a name; what failed for good is not left."""
-    maker, owner = _maker(image, site)
+    """Create an image under a name: verified, sealed and shared; an image that failed permanently is deleted."""
+    maker, owner = _uploader(image, site)
     with contextlib.ExitStack() as stack:
         way = web_download.Import(image) if image.import_method else _Sent(image, site, stack)
         body = _body(image, site, way.disk_format) | owner | {"name": name}
@@ -68,8 +68,8 @@ def upload(image: ImageFields, site: Site, name: str) -> ImageRecord:
         try:
             raw, seal = way.fill(maker, image_id)
         except PrepError as error:
-            if not passes(error):  # who tries again looks first, and finds it
-                _take_away(maker, image_id, error)
+            if not passes(error):  # a retry reads first, and finds it
+                _delete_failed(maker, image_id, error)
             raise
     sealed = {**seal, "protected": image.protected}
     changes = [glance.operation(path, value) for path, value in sealed.items() if value is not None]
@@ -79,17 +79,17 @@ def upload(image: ImageFields, site: Site, name: str) -> ImageRecord:
     return raw
 
 
-def _take_away(maker: Cloud, image_id: str, error: PrepError) -> None:
-    """Delete an image that failed for good; when that fails, too, say both."""
+def _delete_failed(maker: Cloud, image_id: str, error: PrepError) -> None:
+    """Delete an image that failed permanently; if the deletion fails, too, report both errors."""
     try:
         maker.image.delete(f"/images/{image_id}")
     except CloudError as left:
-        said = f"image {image_id} is left, as it could not be deleted: {left}; run it again, which deletes it first"
-        raise PrepError(f"{error}; {said}") from error
+        message = f"image {image_id} could not be deleted: {left}; run the command again, which deletes it first"
+        raise PrepError(f"{error}; {message}") from error
 
 
-def _maker(image: ImageFields, site: Site) -> tuple[Cloud, dict[str, str]]:
-    """Return who uploads it, and what the body must then say of its owner."""
+def _uploader(image: ImageFields, site: Site) -> tuple[Cloud, dict[str, str]]:
+    """Return the connection that uploads the image, and the owner fields for the body."""
     tenant = None if image.visibility in EVERYBODYS else site.find_tenant(image.owner)
     if tenant is not None:
         return tenant, {}
@@ -111,14 +111,14 @@ def _body(image: ImageFields, site: Site, disk_format: str) -> Values:
 
 
 class _Sent:
-    """One image's upload; ``stack`` closes what it opens."""
+    """Upload one image from here; ``stack`` closes what it opens."""
 
     def __init__(self, image: ImageFields, site: Site, stack: contextlib.ExitStack) -> None:
         self.source = _content(image, site)
-        self.held = self.source  # whose sums Glance must come to
+        self.held = self.source  # Glance must compute the same checksums
         self.chunks: Iterable[bytes] = self.source
         self.seal: dict[str, str | None] = {}
-        if image.cached_as and self.source.source == image.source:  # and does not come from there
+        if image.cached_as and self.source.source == image.source:  # and is not read from the cache
             digits = cast(str, image.checksum).partition(":")[2]
             self.chunks = stack.enter_context(Kept(self.source, image.cached_as, digits))
         if image.output_format:
@@ -127,12 +127,14 @@ class _Sent:
             self.disk_format = image.disk_format or disk_format.of_source(self.source.source, self.source.compression)
 
     def _convert(self, image: ImageFields, stack: contextlib.ExitStack) -> None:
-        """Take the content here and make it raw, in files without a name: they go with us, however we end."""
+        """Copy the content here and convert it to raw, in unnamed files, which vanish however the process ends."""
         self.disk_format = cast(str, image.output_format)
         file = _stored(self.chunks, _nameless(stack))
         found = disk_format.of_source(_path(file), "none")
         if found not in ("qcow2", "raw"):
-            raise PrepError(f"{image.key}: {found} is not converted; give a qcow2, or leave output_format out")
+            raise PrepError(
+                f"{image.key}: converting {found} is not supported; use a qcow2 image, or remove output_format"
+            )
         if found == "qcow2":
             raw = _nameless(stack)
             qemu_img.to_raw(file, raw, str(image.key))
@@ -146,7 +148,7 @@ class _Sent:
         )
 
     def fill(self, maker: Cloud, image_id: str) -> tuple[ImageRecord, dict[str, str | None]]:
-        """Send it; return the image and its seal.  Raises DownloadError, ResourceFailed."""
+        """Send the content; return the image and its seal. Raises DownloadError, ResourceFailed."""
         try:
             maker.image.request(
                 "PUT",
@@ -159,7 +161,7 @@ class _Sent:
         except CloudError as error:
             if error.status != 415:
                 raise
-            wrong = f"Glance finds no sound {self.disk_format} in it; correct disk_format, or get the right file"
+            wrong = f"Glance found no valid {self.disk_format} image in it; correct disk_format, or use the right file"
             raise ResourceFailed(f"{error}: {wrong}", status=error.status) from error
         raw = glance.show(maker, image_id)
         glance.compare(raw, self.held.digests)
@@ -195,7 +197,7 @@ def _stored(chunks: Iterable[bytes], file: IO[bytes]) -> IO[bytes]:
             file.write(chunk)
         except OSError as error:
             folder = tempfile.gettempdir()
-            raise PrepError(f"{folder}: {error.strerror}; free some room, or set TMPDIR to another folder") from error
+            raise PrepError(f"{folder}: {error.strerror}; free some space, or set TMPDIR to another folder") from error
     return file
 
 

@@ -1,4 +1,4 @@
-"""What a spec says of an image of RHCOS instead of a source and sums."""
+"""The fields of an RHCOS image that replace a source and checksums."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ class Rhcos(Coherent):
     stream: Source | None = None
     """CoreOS stream metadata, or the rhcos.json of 4.1 to 4.4: a URL, or a path relative to the spec."""
     installer: File | None = None
-    """An openshift-install to ask for its stream metadata instead."""
+    """An openshift-install program whose stream metadata is used instead."""
     arch: Arch = "x86_64"
     """Architecture of the nodes."""
     mirror: Source | None = None
-    """URL that stands for the host from which the image is downloaded; the path stays."""
+    """URL that replaces the host of the image's URL; the path is kept."""
     cache: bool = False
-    """Whether an upload also leaves the image, unpacked, in the installer's cache, which then need not download it."""
+    """Whether to also store the decompressed image in the installer's cache, so that the installer need not download
+    it.
+    """
 
     def contradictions(self) -> Iterable[InvalidValue]:
         if (self.stream is None) == (self.installer is None):
-            yield InvalidValue("names not just one of stream and installer", "name one")
+            yield InvalidValue("needs exactly one of stream and installer", "set one")
         if self.mirror is not None and "://" not in self.mirror:
-            yield InvalidValue("has a mirror that is no URL", "write an http, https or file URL")
+            yield InvalidValue("mirror is not a URL", "use an http, https or file URL")
 
     def read(self) -> Release:
-        """Return where the image is, and its sums; raises PrepError."""
+        """Return where the image is, and its checksums; raises PrepError."""
         if self.installer is not None:
             return find_release(ask_installer(self.installer), self.arch, self.installer)
         assert self.stream is not None

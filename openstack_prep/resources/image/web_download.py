@@ -1,8 +1,8 @@
 """Glance's import by web-download: Glance itself fetches a URL.
 
-Source: Image API v2, "Interoperable image import" and "Import info"; an image's tasks since 2.12
-(Wallaby).  Glance fetches in the background.  When it fails the image goes back to queued, and one
-of its tasks has the reason.
+Source: Image API v2, "Interoperable image import" and "Import info"; an image's tasks since 2.12 (Wallaby). Glance
+fetches in the background. If the import fails, the image becomes queued again, and one of its tasks contains the
+reason.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ from openstack_prep.resources.image.image_fields import ImageFields
 from openstack_prep.resources.image.image_seal import SEALS, glances_sums
 
 METHOD = "web-download"
-COMPUTED = ("sha512", "md5")  # the sums that Glance makes, unless its administrator chose another than sha512
+COMPUTED = ("sha512", "md5")  # the checksums that Glance computes, unless its administrator has replaced sha512
 DEADLINE = 3600.0  # seconds for Glance to fetch and store it
-PAUSE = 0.5  # seconds before the second look, doubled before each further one up to LONGEST
+PAUSE = 0.5  # seconds before the second poll, doubled before each further one up to LONGEST
 LONGEST = 5.0
 
-# what Glance's import notes in an image while it works, and where it failed
+# the properties in which Glance's import records its progress and its failures
 LOCK, STORES, FAILED = "os_glance_import_task", "os_glance_importing_to_stores", "os_glance_failed_import"
 
 
-# --- what would go wrong ------------------------------------------------------------------
+# --- checks ---------------------------------------------------------------------------
 
 
 def check(image: ImageFields, site: Site) -> Iterator[tuple[str, str]]:
-    """Yield what forbids to import an image so, and what to do."""
+    """Yield what prevents this import of an image, and the fix."""
     assert image.source is not None
-    without = "leave import_method out"
+    without = "remove import_method"
     methods = _methods(site)
     if METHOD not in methods:
-        has = f"has only {', '.join(methods)}" if methods else "has no import"
+        has = f"only supports {', '.join(methods)}" if methods else "does not support image import"
         yield f"import_method: this Glance {has}", f"{without}, or have its administrator enable {METHOD}"
     algorithm = (image.checksum or "").partition(":")[0]
     if algorithm not in ("", *COMPUTED):
         yield (
-            f"checksum: Glance makes no {algorithm} of what it fetches, so that it cannot be verified",
-            f"give its sha512 or md5, or {without}",
+            f"checksum: Glance computes no {algorithm} of imported images, so the image cannot be verified",
+            f"use sha512 or md5, or {without}",
         )
     if not image.source.startswith(("http://", "https://")):
-        yield f"source: {image.source} is a local file, which Glance cannot fetch", f"give a URL, or {without}"
+        yield f"source: {image.source} is a local file, which Glance cannot fetch", f"use a URL, or {without}"
     elif "@" in urlsplit(image.source).netloc:
-        yield "source: has a user name, which Glance would not use to fetch it", f"give another URL, or {without}"
+        yield "source: contains a user name, which Glance ignores", f"use a URL without one, or {without}"
     elif image.compressed_checksum or image.compression not in (None, "none"):
-        yield f"source: is compressed, and {METHOD} does not unpack", f"name an unpacked file, or {without}"
+        yield f"source: is compressed, and {METHOD} does not decompress", f"use an uncompressed image, or {without}"
     elif not (image.compression and image.disk_format):
         yield from _check_content(image.source, image.container_format == "compressed")
 
@@ -70,17 +70,17 @@ def _methods(site: Site) -> list[str]:
 
 
 def _check_content(source: str, may_be_packed: bool) -> Iterator[tuple[str, str]]:
-    """Look at the first bytes; who says what they are needs no way to them."""
+    """Read the first bytes; if the spec declares compression and format, no access to the source is needed."""
     try:
         chunks, _, compression = open_packed(source)
     except DownloadError as error:
-        yield f"source: {error}", "or, if Glance can reach it all the same, give disk_format and compression: none"
+        yield f"source: {error}", "if Glance can reach the URL anyway, set disk_format and compression: none"
         return
     chunks.close()
     if compression != "none" and not may_be_packed:
         yield (
-            f"source: is compressed with {compression}, and {METHOD} does not unpack",
-            "name an unpacked file, or leave import_method out",
+            f"source: is compressed with {compression}, and {METHOD} does not decompress",
+            "use an uncompressed image, or remove import_method",
         )
 
 
@@ -100,9 +100,9 @@ class Import:
         return self.image.disk_format or disk_format.of_source(self.source, "none")
 
     def fill(self, maker: Cloud, image_id: str) -> tuple[ImageRecord, dict[str, str | None]]:
-        """Have Glance fetch it, and wait; return the image and its seal.
+        """Have Glance fetch the source, and wait; return the image and its seal.
 
-        Raises ResourceFailed with Glance's reason or when the content is not as declared, WaitTimeout.
+        Raises ResourceFailed with Glance's reason or if the content is not as declared, and WaitTimeout.
         """
         method = {"name": METHOD, "uri": self.source}
         maker.image.post(f"/images/{image_id}/import", {"method": method}, secrets=self.secrets)
@@ -122,16 +122,16 @@ class Import:
         if done is None:
             raise WaitTimeout(
                 f"image {image_id}: Glance has not imported {shown(self.source)} after {DEADLINE:.0f} s; "
-                "see what its hosts say, or leave import_method out"
+                "check the logs of Glance, or remove import_method"
             )
         return done
 
     def _look(self, maker: Cloud, image_id: str, seen: set[str]) -> ImageRecord | None:
-        """Return the image when it is whole, None while Glance works on it; raises ResourceFailed."""
+        """Return the image if the import is complete, None while it is in progress; raises ResourceFailed."""
         found = glance.show(maker, image_id)
         notes = found.properties
         seen.add(found.status)
-        if found.status == "active":  # Glance still writes to it while it holds its lock
+        if found.status == "active":  # Glance still writes to the image while it holds the lock
             return None if notes.get(LOCK) or notes.get(STORES) else found
         if found.status in ("importing", "uploading", "saving"):
             return None
@@ -141,7 +141,7 @@ class Import:
         return None
 
     def _task(self, maker: Cloud, image_id: str) -> Values:
-        """Return the newest of an image's tasks, if Glance tells of them; each holds the URL."""
+        """Return the newest of an image's tasks, if Glance lists them; each contains the URL."""
         try:
             answer = maker.image.request("GET", f"/images/{image_id}/tasks", secrets=self.secrets)
         except NotFound:
@@ -149,12 +149,12 @@ class Import:
         return max(answer.json()["tasks"], key=lambda task: task["created_at"], default={})
 
     def _failure(self, image_id: str, task: Values) -> str:
-        """Return what Glance says of a failure; it may repeat the URL in full."""
-        said = str(task.get("message") or "it does not say why").replace(self.source, shown(self.source))
+        """Return Glance's reason for a failure; it may repeat the URL in full."""
+        reason = str(task.get("message") or "no reason given").replace(self.source, shown(self.source))
         origin = f" (task {task['id']}, request {task.get('request_id')})" if task else ""
         return (
-            f"image {image_id}: Glance cannot import {shown(self.source)}: {said}{origin}; see that its hosts can "
-            "fetch that URL and that it holds what disk_format says, or leave import_method out"
+            f"image {image_id}: Glance cannot import {shown(self.source)}: {reason}{origin}; check that Glance can "
+            "reach the URL and that disk_format matches its content, or remove import_method"
         )
 
     def _verify(self, made: ImageRecord) -> dict[str, str | None]:
@@ -167,11 +167,11 @@ class Import:
             found = known.get(algorithm, f"none, but {made.os_hash_algo}")
             raise ResourceFailed(
                 f"{where} is {made.disk_format} with {algorithm} {found} instead of {expected}; correct the "
-                "checksum, get the right file, or leave import_method out"
+                "checksum, use the right file, or remove import_method"
             )
         if self.image.disk_format not in (None, made.disk_format):
             raise ResourceFailed(
-                f"{where} has become {made.disk_format}, into which this Glance converts imports; leave disk_format "
-                "or import_method out"
+                f"{where} was converted to {made.disk_format}, as this Glance converts all imports; remove disk_format "
+                "or import_method"
             )
         return {SEALS[kept]: known[kept] for kept in known if kept in SEALS}

@@ -1,1 +1,1 @@
-"""What services list, asked once a run, and the records that their answers become."""
+"""The lists that services return, requested once per run, and the records that are created from the answers."""

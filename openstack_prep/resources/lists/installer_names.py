@@ -1,4 +1,4 @@
-"""What the OpenShift installer calls the things of a cluster, in every era: pure.
+"""The names that the OpenShift installer gives to the resources of a cluster, in every release; pure functions.
 
 Source: OpenShift installer docs/source, "What gets created, names and tags".
 """
@@ -18,18 +18,18 @@ _ROLE = re.compile(r"(?:^|-)(master|worker|bootstrap)(?:-|$)")
 
 
 def is_infra_id(text: str) -> bool:
-    """Whether it looks like one: the cluster's name, cut to 21 letters, a hyphen and five random ones."""
+    """Whether a text is like an infraID: the cluster's name, cut to 21 letters, a hyphen and five random letters."""
     return len(text) <= 27 and _INFRA_ID.fullmatch(text) is not None
 
 
 def stem(cluster_name: str) -> str:
-    """Return what the installer puts before the random letters of an infraID, for a cluster of that name."""
+    """Return the part of an infraID before the random letters, for a cluster with this name."""
     plain = re.sub("-{2,}", "-", re.sub("[^A-Za-z0-9-]", "-", cluster_name))
     return plain[:LONGEST_STEM].rstrip("-")
 
 
 def tag(infra_id: str) -> str:
-    """Return the tag of nearly everything in a cluster; it comes a second or two after the thing itself."""
+    """Return the tag of nearly all resources of a cluster; it is set a second or two after the resource is created."""
     return f"{TAG}={infra_id}"
 
 
@@ -42,7 +42,7 @@ def ingress_port(infra_id: str) -> str:
 
 
 def is_virtual(name: str, tags: Collection[str], infra_id: str) -> bool:
-    """Whether a port only reserves a virtual address; of dual-stack clusters users make it, with a tag."""
+    """Whether a port only reserves a virtual address; for dual-stack clusters users create it, with a tag."""
     named = name in (api_port(infra_id), ingress_port(infra_id))
     return named or f"{infra_id}-dual-stack-vips-port" in tags
 
@@ -50,25 +50,25 @@ def is_virtual(name: str, tags: Collection[str], infra_id: str) -> bool:
 def role(name: str, infra_id: str = "") -> Role | None:
     """Return the role in a port's name.
 
-    Masters' are ``ID-master-port-N`` (4.2), ``ID-master-N`` (to 4.16) and ``ID-master-N-0`` (since 4.17,
-    where the bootstrap's is ``ID-bootstrap-0``); machine-api calls a worker's as its machine,
-    ``ID-worker-M-xxxxx``, later with ``-0`` behind it.
+    Ports of masters are called ``ID-master-port-N`` (4.2), ``ID-master-N`` (to 4.16) and ``ID-master-N-0`` (since 4.17,
+    where the bootstrap's is ``ID-bootstrap-0``); machine-api names a worker's port like its machine,
+    ``ID-worker-M-xxxxx``, later with the suffix ``-0``.
     """
     found = _ROLE.search(name.removeprefix(f"{infra_id}-") if infra_id else name)
     return found[1] if found else None  # type: ignore[return-value]  # the pattern knows no other
 
 
 def infra_id_of(machine: str) -> str | None:
-    """Return the infraID that a machine's name, or its security group's, begins with; None for other names."""
+    """Return the infraID at the start of the name of a machine or of its security group; None for other names."""
     found = _ROLE.search(machine)
     start = machine[: found.start()] if found else ""
     return start if is_infra_id(start) else None
 
 
 def is_node(name: str, tags: Collection[str], device_owner: str, infra_id: str) -> bool:
-    """Whether a port is that of a master, a worker or the bootstrap machine.
+    """Whether a port belongs to a master, a worker or the bootstrap machine.
 
-    The tag decides; machine sets of other names are known by the server that their port serves.
+    The tag decides; machine sets with other names are recognised by the server that their port serves.
     """
     if tag(infra_id) not in tags or is_virtual(name, tags, infra_id):
         return False
@@ -76,6 +76,6 @@ def is_node(name: str, tags: Collection[str], device_owner: str, infra_id: str) 
 
 
 def foreign_tags(tags: Iterable[str], wanted: str) -> list[str]:
-    """Return the tags by which a thing belongs to another cluster: the same key, another value."""
+    """Return the tags that assign a resource to another cluster: the same key, a different value."""
     key = wanted.partition("=")[0] + "="
     return [each for each in tags if each.startswith(key) and each != wanted]

@@ -1,7 +1,7 @@
-"""What Neutron keeps, as the kinds know it: one frozen record per object, read where the API's answer comes in.
+"""Neutron's objects as the kinds use them: one frozen record per object, created where the API's answer arrives.
 
-Source: Networking API v2.0.  What only an extension gives (description, tags, revision_number, created_at and the
-fields with a default of None) may be missing.
+Source: Networking API v2.0. Fields that only an extension provides (description, tags, revision_number, created_at and
+the fields with a default of None) may be missing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class NeutronRecord:
-    """What every object of Neutron's has; a floating IP has no name."""
+    """The fields that all objects of Neutron have; a floating IP has no name."""
 
     id: str
     name: str = ""
@@ -33,7 +33,7 @@ class NeutronRecord:
 
 
 def _record(kind: type[T], raw: Raw, **others: Any) -> T:
-    """Return a record of the fields that the API tells by the same name, and of ``others``; raises KeyError."""
+    """Return a record of the fields that the API names alike, and of ``others``; raises KeyError."""
     common = _common(raw) if issubclass(kind, NeutronRecord) else {}
     same = (field for field in fields(cast(Any, kind)) if field.name not in common.keys() | others.keys())
     values = {field.name: raw[field.name] for field in same if field.default is MISSING or field.name in raw}
@@ -93,7 +93,7 @@ class RouterRecord(NeutronRecord):
     ha: bool | None = None
     admin_state_up: bool | None = None
     joined: frozenset[str] = frozenset()
-    """Ids of the subnets that it has an interface in; Neutron lists them apart."""
+    """Ids of the subnets in which it has an interface; Neutron lists them separately."""
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
@@ -110,7 +110,7 @@ class RouterRecord(NeutronRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class RuleRecord:
-    """A rule of a security group; one that only a spec declares has no ids."""
+    """A rule of a security group; a rule that only a spec declares has no ids."""
 
     direction: str
     ethertype: str
@@ -144,9 +144,9 @@ class GroupRecord(NeutronRecord):
 class FloatingIPRecord(NeutronRecord):
     address: str
     network_id: str
-    """Id of the external network that it comes from."""
+    """Id of its external network."""
     port_id: str | None
-    """Id of the port that it serves."""
+    """Id of the port that it is attached to."""
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
@@ -155,7 +155,7 @@ class FloatingIPRecord(NeutronRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class FixedIP:
-    """An address that a port has in a subnet."""
+    """An address of a port in a subnet."""
 
     subnet_id: str
     ip_address: str
@@ -171,7 +171,7 @@ class AddressPair:
 
 @dataclass(frozen=True, kw_only=True)
 class AddressHolder(NeutronRecord):
-    """A port as far as it tells who has which addresses."""
+    """A port, limited to who uses which addresses."""
 
     device_owner: str
     fixed_ips: tuple[FixedIP, ...]
@@ -183,7 +183,7 @@ class AddressHolder(NeutronRecord):
 
     @classmethod
     def _more(cls, raw: Raw) -> Values:
-        """Return further fields that the API tells in another shape."""
+        """Return further fields that have a different form in the API."""
         return {}
 
 
@@ -192,9 +192,9 @@ class PortRecord(AddressHolder):
     network_id: str
     mac_address: str
     device_id: str
-    """Id of the server, router or other thing that has it; empty when none has."""
+    """Id of the server, router or other device of the port; empty if there is none."""
     security_groups: tuple[str, ...]
-    """Their ids."""
+    """The ids of its security groups."""
     allowed_address_pairs: tuple[AddressPair, ...]
     port_security_enabled: bool = True
 

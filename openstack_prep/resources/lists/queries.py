@@ -1,6 +1,6 @@
-"""What several kinds read: one function per list, each with fields of its own, read once a run.
+"""Lists that several kinds read: one function per list, with its own fields, requested once per run.
 
-Source: Networking API v2.0 (``fields`` limits what is told); Compute API, "List Flavors With Details".
+Source: Networking API v2.0 (``fields`` limits the answer); Compute API, "List Flavors With Details".
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from openstack_prep.resources.lists.neutron_records import AddressHolder, Networ
 
 
 class Block(NamedTuple):
-    """A subnet as far as its addresses are concerned."""
+    """A subnet, limited to its addresses."""
 
     id: str
     name: str
@@ -26,13 +26,13 @@ class Block(NamedTuple):
 @query
 def flavors(site: Site) -> Sequence[Raw]:
     """Return all flavors that these credentials see, public or not."""
-    # is_public=None asks an administrator's list for both; others see what they may use
+    # is_public=None lists both kinds for administrators; others see the flavors that they may use
     return site.admin.compute.list("/flavors/detail", "flavors", is_public="None")
 
 
 @query
 def in_project(site: Site, collection: str, member: str, project_id: str) -> Sequence[Raw]:
-    """Return everything that Neutron keeps of a kind in a project, such as ("security-groups", "security_group")."""
+    """Return all Neutron resources of a kind in a project, such as ("security-groups", "security_group")."""
     return site.admin.network.list(f"/{collection}", f"{member}s", project_id=project_id)
 
 
@@ -44,7 +44,7 @@ def external_networks(site: Site) -> Sequence[NetworkRecord]:
 
 @query
 def subnets_of(site: Site, network_id: str) -> Sequence[Block]:
-    """Return the subnets of a network, whoever they belong to."""
+    """Return the subnets of a network, whoever owns them."""
     fields = ["id", "name", "cidr"]
     listed = site.admin.network.list("/subnets", "subnets", network_id=network_id, fields=fields)
     return [Block(raw["id"], raw["name"], raw["cidr"]) for raw in listed]
@@ -65,13 +65,13 @@ def ports_on(site: Site, network_id: str) -> Sequence[PortRecord]:
 
 @query
 def named(site: Site, collection: str, member: str, thing_id: str) -> str:
-    """Return the name of one thing of Neutron's by its id; the id where these credentials may not see it."""
+    """Return the name of a Neutron resource by its id; the id if these credentials may not read it."""
     listed = site.admin.network.list(f"/{collection}", f"{member}s", id=thing_id, fields="name")
     return str(listed[0]["name"]) if listed else thing_id
 
 
 def network_name(site: Site, network_id: str, project_id: str) -> str:
-    """Return the name of a network: one of the project, or one that others share with it."""
+    """Return the name of a network of the project, or of a network that another project shares with it."""
     mine = (each["name"] for each in in_project(site, "networks", "network", project_id) if each["id"] == network_id)
     return next(mine, None) or named(site, "networks", "network", network_id)
 
@@ -82,20 +82,20 @@ def external_network_name(site: Site, network_id: str) -> str:
 
 @query
 def role_assignments(site: Site, scope: str, scope_id: str) -> Sequence[Raw]:
-    """Return who may do what in a project or domain ("project", "domain"), with names beside the ids."""
+    """Return the role assignments in a project or domain ("project", "domain"), with names besides the ids."""
     which: Values = {f"scope.{scope}.id": scope_id, "include_names": True}
     return site.admin.identity.list("/role_assignments", "role_assignments", **which)
 
 
 @query
 def subnets_named(site: Site, cloud: Cloud, name: str) -> Sequence[SubnetRecord]:
-    """Return the subnets of a name that an identity sees, those on networks that others share with it, too."""
+    """Return the subnets with a name that an identity sees, including those on shared networks."""
     return list(map(SubnetRecord.read, cloud.network.list("/subnets", "subnets", name=name)))
 
 
 @query
 def ports_in_subnet(site: Site, subnet_id: str) -> Sequence[AddressHolder]:
-    """Return who has an address of a subnet, as far as these credentials see."""
+    """Return the ports with an address in a subnet, as far as these credentials see them."""
     fields = ["id", "name", "description", "device_owner", "fixed_ips"]
     listed = site.admin.network.list("/ports", "ports", fixed_ips=f"subnet_id={subnet_id}", fields=fields)
     return list(map(AddressHolder.read, listed))

@@ -9,7 +9,7 @@ from openstack_prep.base.fields import Address, Cidr
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """A route to a network by way of an address."""
+    """A route to a network by way of a next hop."""
 
     destination: Cidr
     """Network to reach."""

@@ -1,1 +1,1 @@
-"""Neutron: networks, subnets, routers, security groups, and the ports of others."""
+"""Neutron: networks, subnets, routers, security groups, and ports of others."""

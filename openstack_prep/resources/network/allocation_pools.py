@@ -1,4 +1,4 @@
-"""A subnet's allocation pools, in the API's answers and in the words of ``openstack subnet set``."""
+"""A subnet's allocation pools, in the API's answers and as options of ``openstack subnet set``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def pools(subnet: Raw) -> list[tuple[Ip, Ip]]:
 
 
 def pools_without(subnet: Raw, kept_out: Iterable[Ip]) -> list[str]:
-    """Return the client's options that leave addresses out of a subnet's allocation pools."""
+    """Return the options of the client that exclude addresses from a subnet's allocation pools."""
     words = ["--no-allocation-pool"]
     for first, last in pools(subnet):
         start, end = int(first), int(last)

@@ -1,4 +1,4 @@
-"""Networks: the project's own, and the provider's external ones.
+"""Networks: those of the project, and external networks of the provider.
 
 Source: Networking API v2.0, "Networks" and "External network".
 """
@@ -31,11 +31,11 @@ class Network(NetworkResource[NetworkRecord]):
     name: Name
     """Name of the network, unique in its project."""
     mtu: Count | None = None
-    """Largest packet, bytes."""
+    """MTU: largest packet, bytes."""
     port_security_enabled: bool | None = None
-    """Whether new ports filter spoofed addresses."""
+    """Whether port security is enabled on new ports, which filters spoofed addresses."""
     admin_state_up: bool | None = None
-    """Whether it forwards packets."""
+    """Administrative state: whether it forwards packets."""
 
     @classmethod
     def read(cls, raw: Raw) -> NetworkRecord:
@@ -43,13 +43,13 @@ class Network(NetworkResource[NetworkRecord]):
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         for user in blockers_of_network(site, observed.id, going):
-            yield self.mistake(f"{user} is on it", "delete that port or server first")
+            yield self.mistake(f"{user} is still on the network", "delete that port or server first")
 
     def use(self, site: Site, record: NetworkRecord) -> Use:
         return of_network(site, record)
 
     def delete(self, site: Site, observed: Observed) -> None:
-        """Delete it; from a twin first what carries our tag, for its subnets are no resources of the spec."""
+        """Delete it; for a twin first its tagged resources, because the spec does not declare its subnets."""
         if observed.holds:
             use = of_network(site.fresh(), observed.recorded(NetworkRecord))
             clear(self.maker(site)[0], use, f"{self.key} {observed.id}")
@@ -58,7 +58,7 @@ class Network(NetworkResource[NetworkRecord]):
 
 @dataclass(frozen=True, kw_only=True)
 class ExternalNetwork(Resource[Site]):
-    """A provider's network that floating IPs and gateways come from; only ever referred to."""
+    """A provider's network for floating IPs and gateways; other resources only refer to it."""
 
     kind: ClassVar[str] = "external_network"
     declarable: ClassVar[bool] = False
@@ -77,8 +77,8 @@ class ExternalNetwork(Resource[Site]):
 
 
 def given_addresses(external_network: str) -> Key:
-    """Return the key that all who ask for certain addresses of an external network provide.
+    """Return the key that all resources which ask for given addresses of an external network provide together.
 
-    Who takes any address needs it: Neutron might give out one that another of the spec asks for.
+    Resources that take any address depend on it: otherwise Neutron might assign one that another resource asks for.
     """
     return Key("given_addresses", external_network)

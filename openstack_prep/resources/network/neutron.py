@@ -1,4 +1,4 @@
-"""What all network resources share: one list a project, our mark in the description, If-Match.
+"""Common behaviour of all network resources: one list per project, ownership tag in the description, If-Match.
 
 Source: Networking API v2.0; "Revisions" for ``If-Match: revision_number=N``.
 """
@@ -15,7 +15,7 @@ from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import Adoptable, Change, Key, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import NeutronRecord
 from openstack_prep.resources.network.uses import Use
@@ -24,30 +24,30 @@ R = TypeVar("R", bound=NeutronRecord)
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkResource(ByTenant, Adoptable[Site], Generic[R]):
-    """Base of the kinds that Neutron keeps; a kind says what its things are called and look like."""
+class NetworkResource(ByProjectUser, Adoptable[Site], Generic[R]):
+    """Base of the kinds that Neutron stores; each kind names its API resource and its fields."""
 
     collection: ClassVar[str]
     """The plural in paths."""
     member: ClassVar[str]
-    """The singular in bodies; its plural is the same and an s."""
+    """The singular in bodies; its plural is the same with an s."""
 
     description: str | None = None
-    """Free text; our mark stands behind it."""
+    """Free text; an ownership tag is appended."""
 
-    # --- what a kind may say differently ---------------------------------------------------
+    # --- what a kind may override ------ ---------------------------------------------------
 
     @classmethod
     def read(cls, raw: Raw) -> R:
-        """Return the record of what the API says of one."""
+        """Return the record of one API object."""
         raise NotImplementedError(cls.kind)
 
     def body(self, site: Site, values: Raw) -> Values:
-        """Return fields in the API's words: names become ids."""
+        """Return fields in terms of the API: names become ids."""
         return dict(values)
 
     def values(self, site: Site, record: R) -> Values:
-        """Return a record in the spec's words: ids become names."""
+        """Return a record in terms of the spec: ids become names."""
         return {name: getattr(record, name, None) for name in self.desired()}
 
     def outputs(self, record: R) -> dict[str, str]:
@@ -55,19 +55,19 @@ class NetworkResource(ByTenant, Adoptable[Site], Generic[R]):
 
     @classmethod
     def listing(cls, site: Site, project_id: str) -> Sequence[R]:
-        """Return everything of the kind in a project."""
+        """Return all resources of the kind in a project."""
         return _in_project(site, cls, project_id)
 
     def named(self, site: Site, listed: Iterable[R]) -> list[R]:
-        """Return those that may be meant."""
+        """Return the resources that may match."""
         return [record for record in listed if record.name == self.name]
 
     def is_ours(self, site: Site, record: R) -> bool:
-        """Whether it carries the ownership tag of the spec."""
+        """Whether it has the ownership tag of the spec."""
         return site.mark.owns(record.description)
 
     def use(self, site: Site, record: R) -> Use:
-        """Return who uses one of several twins."""
+        """Return what uses one of several twins."""
         return Use()
 
     @property
@@ -75,7 +75,7 @@ class NetworkResource(ByTenant, Adoptable[Site], Generic[R]):
         return True
 
     def choose(self, site: Site, listed: Iterable[R]) -> Observed | None:
-        """Return the one meant: of several, the one of those with our tag that stays, else NotUnique."""
+        """Return the matching resource: of several, the twin that is kept, else NotUnique is raised."""
         named = self.named(site, listed)
         tagged = [record for record in named if self.is_ours(site, record)]
         if len(tagged) < 2:
@@ -87,7 +87,7 @@ class NetworkResource(ByTenant, Adoptable[Site], Generic[R]):
         use, observed = self.use(site, record), self.observe(site, record)
         return replace(observed, used_by=use.others, holds=use.holds, created_at=record.created_at)
 
-    # --- the verbs -------------------------------------------------------------------------
+    # --- the verbs ------------------------------------------------------------------------
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
@@ -117,7 +117,7 @@ class NetworkResource(ByTenant, Adoptable[Site], Generic[R]):
 
     @classmethod
     def in_words(cls, site: Site, record: R) -> Values:
-        """Return the fields that a record has in other words: ids become names."""
+        """Return the fields of a record that differ in a spec: ids become names."""
         return {}
 
     def observe(self, site: Site, record: R) -> Observed:
@@ -148,11 +148,11 @@ class NetworkResource(ByTenant, Adoptable[Site], Generic[R]):
         made, listed = site.wave.write((self.collection, project_id), post, look)
         others = {record.id for record in self.named(site, listed) if self.is_ours(site, record)} - {made.id}
         if others:
-            self._settle(site, made.id, project_id)
+            self._keep_one_twin(site, made.id, project_id)
         return self.observe(site, made)
 
-    def _settle(self, site: Site, made: str, project_id: str) -> None:
-        """Return when what was made is the only one with our tag; raises Overtaken when another stays."""
+    def _keep_one_twin(self, site: Site, made: str, project_id: str) -> None:
+        """Return when the created resource is the only one with our tag; raises Overtaken if another one is kept."""
 
         def look() -> Observed | None:
             now = site.fresh()
@@ -161,7 +161,7 @@ class NetworkResource(ByTenant, Adoptable[Site], Generic[R]):
         settle(self.key, made, look, lambda mine: self.delete(site, mine))
 
     def maker(self, site: Site) -> tuple[Cloud, dict[str, str]]:
-        """Return who creates, changes and deletes it, and what a new one's body must say of its owner."""
+        """Return the connection that creates, changes and deletes it, and the owner fields for a new one's body."""
         return site.worker(self.owner)
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
@@ -171,7 +171,7 @@ class NetworkResource(ByTenant, Adoptable[Site], Generic[R]):
         return self.observe(site, self.put(site, observed, body))
 
     def put(self, site: Site, observed: Observed, body: Raw) -> R:
-        """Change it unless somebody else did since we looked: 412 is read again by the executor."""
+        """Update it unless it was changed since it was read: after a 412 the executor reads it again."""
         cloud, _ = self.maker(site)
         answer = cloud.network.put(
             f"/{self.collection}/{observed.id}",

@@ -1,4 +1,4 @@
-"""Ports, as other kinds read them: one list a project.
+"""Ports, as other kinds read them: one list per project.
 
 Source: Networking API v2.0, "Ports".
 """
@@ -35,12 +35,12 @@ FIELDS = (
     "tags",
     "revision_number",
 )
-PAUSE = 1.0  # seconds between two looks for a port that is to come
+PAUSE = 1.0  # seconds between two polls for a port
 
 
 @query
 def rows_of(site: Site, project_id: str | None) -> Sequence[Raw]:
-    """Return all ports of a project as Neutron gives them; none when it does not exist yet."""
+    """Return all ports of a project as Neutron returns them; empty if the project does not exist yet."""
     if project_id is None:
         return ()
     return site.admin.network.list("/ports", "ports", project_id=project_id, fields=FIELDS)
@@ -48,16 +48,16 @@ def rows_of(site: Site, project_id: str | None) -> Sequence[Raw]:
 
 @query
 def ports_of(site: Site, project_id: str | None) -> Sequence[PortRecord]:
-    """Return all ports of a project; none when it does not exist yet."""
+    """Return all ports of a project; empty if the project does not exist yet."""
     return list(map(PortRecord.read, rows_of(site, project_id)))
 
 
 def wait_for_port(cloud: Cloud, name: str, *, tag: str, seconds: float, stop: threading.Event | None = None) -> Raw:
-    """Return the port of exactly that name in the connection's own project, as soon as it is there.
+    """Return the port with exactly this name in the connection's own project, as soon as it exists.
 
-    Its tag may come a moment later; a Neutron that is away, too, is waited for.  ``stop``, once it is set,
-    ends the waiting.  Raises WaitTimeout, PlanRefused when the port carries another cluster's tag, NotUnique
-    when two have the name, CloudError.
+    Its tag may be set a moment later, and temporary failures of Neutron are tolerated. Setting ``stop`` ends the
+    waiting. Raises WaitTimeout, PlanRefused if the port has another cluster's tag, NotUnique if two ports have the
+    name, CloudError.
     """
 
     def look() -> Raw | None:
@@ -78,8 +78,8 @@ def wait_for_port(cloud: Cloud, name: str, *, tag: str, seconds: float, stop: th
     if port is None:
         waited = time.monotonic() - started
         raise WaitTimeout(
-            f"no port {name} in project {cloud.project_id} after {waited:.0f} s; the installer makes it in its "
-            "first minutes: is the infraID right, and the cloud entry that of the cluster's project?"
+            f"no port {name} in project {cloud.project_id} after {waited:.0f} s; the installer creates it in its "
+            "first minutes; check the infraID, and that the cloud entry is scoped to the cluster's project"
         )
     if foreign := foreign_tags(port["tags"], tag):
         raise PlanRefused([of_another(f"port {name}", port["id"], foreign)])
@@ -87,5 +87,5 @@ def wait_for_port(cloud: Cloud, name: str, *, tag: str, seconds: float, stop: th
 
 
 def of_another(where: str, port_id: str, foreign: Sequence[str]) -> Mistake:
-    """Return what is wrong with a port that has the name we want and belongs to another cluster."""
-    return Mistake(where, f"{port_id} carries {', '.join(foreign)}: another cluster's", "correct the infraID")
+    """Return what is wrong with a port that has the expected name, but belongs to another cluster."""
+    return Mistake(where, f"{port_id} has the tag {', '.join(foreign)} of another cluster", "correct the infraID")

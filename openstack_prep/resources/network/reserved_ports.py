@@ -1,4 +1,4 @@
-"""Ports that keep addresses from everybody else: what they look like, made in bulk, deleted when nobody uses them.
+"""Ports that reserve addresses: their form, their creation in bulk, and their deletion if nobody uses them.
 
 Source: Networking API v2.0, "Bulk create ports" (all or none), "Revisions" for ``If-Match: revision_number=N``.
 """
@@ -17,16 +17,16 @@ from openstack_prep.core.model import Mark, Resource
 from openstack_prep.resources.lists.neutron_records import AddressHolder, PortRecord
 
 BULK = 50
-"""Ports made by one request: some seconds of Neutron's work."""
+"""Ports per request: Neutron needs some seconds for them."""
 JOBS = 4
-"""Ports deleted at a time, within one step."""
+"""Number of ports that one step deletes in parallel."""
 OWNER = "openstack-prep:reserved"
-"""What such a port says it is for; "network:" and "compute:" mean something to Neutron."""
+"""The device_owner of such a port; prefixes "network:" and "compute:" have a meaning in Neutron."""
 
 
 @dataclass(frozen=True)
 class PoolPorts:
-    """The ports that exist for a pool, wherever they are."""
+    """The existing ports of a pool, on all subnets."""
 
     ports: tuple[PortRecord, ...] = ()
 
@@ -34,7 +34,7 @@ class PoolPorts:
 def make(
     site: Site, project: Resource | None, name: str, *, network_id: str, subnet_id: str, addresses: Sequence[str]
 ) -> list[PortRecord]:
-    """Make a port for each address, some by one request, all or none of these; raises CloudError."""
+    """Create one port per address, several per request, all or none of these; raises CloudError."""
     cloud, owner = site.worker(project)
     bodies = [
         {
@@ -55,32 +55,32 @@ def make(
             answer = cloud.network.post("/ports", {"ports": bodies[start : start + BULK]})
             made += map(PortRecord.read, answer["ports"])
         except NotAllowed as error:
-            remedy = "on a network of another project one may not choose addresses; there, choose reserve: outside"
+            remedy = "you may not choose addresses on a network of another project; set reserve: outside"
             raise NotAllowed(f"{error}; {remedy}", status=error.status) from error
     return made
 
 
 def remove(site: Site, project: Resource | None, ports: Iterable[PortRecord]) -> None:
-    """Delete ports unless somebody changed one since we looked: then the executor looks again."""
+    """Delete ports unless one was changed since it was read; then the executor reads them again."""
     network = site.worker(project)[0].network
 
     def one(port: PortRecord) -> None:
         path = f"/ports/{port.id}"
-        if use_of(port):  # until now, perhaps: its server may be gone
+        if use_of(port):  # the use may have ended: its server may no longer exist
             port = PortRecord.read(network.get(path)["port"])
         if use_of(port):
-            raise ResourceFailed(f"{shown(port)} is {use_of(port)}; take it away there first")
+            raise ResourceFailed(f"{shown(port)} is {use_of(port)}; release it there first")
         network.delete(path, headers={"If-Match": f"revision_number={port.revision_number}"})
 
     with ThreadPoolExecutor(JOBS) as pool:
-        removals = [pool.submit(one, port) for port in ports]  # map would call the rest off
+        removals = [pool.submit(one, port) for port in ports]  # map would cancel the remaining ports
     for each in removals:
         with contextlib.suppress(NotFound):
             each.result()
 
 
 def by_pool(ports: Iterable[PortRecord]) -> dict[tuple[str, str], list[PortRecord]]:
-    """Return those of some ports that keep addresses, by spec and pool."""
+    """Return those ports that reserve addresses, by spec and pool."""
     pools: dict[tuple[str, str], list[PortRecord]] = defaultdict(list)
     for port in ports:
         spec, name = Mark.spec_in(port.description), Mark.name_in(port.description)
@@ -90,12 +90,12 @@ def by_pool(ports: Iterable[PortRecord]) -> dict[tuple[str, str], list[PortRecor
 
 
 def addresses_of(port: AddressHolder, subnet_id: str | None) -> list[str]:
-    """Return the addresses that a port has on a subnet."""
+    """Return the addresses of a port on a subnet."""
     return [each.ip_address for each in port.fixed_ips if each.subnet_id == subnet_id]
 
 
 def use_of(port: PortRecord) -> str:
-    """Return what somebody uses a port for; nothing when it only keeps its address."""
+    """Return how a port is used; empty if it only reserves its address."""
     if port.device_id:
         return f"attached to {port.device_id} ({port.device_owner})"
     return "" if port.device_owner in ("", OWNER) else f"used by {port.device_owner}"

@@ -24,19 +24,19 @@ from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.network.uses import INTERFACES, Use, of_router
 
 GATEWAY = ("external_network", "external_fixed_ips", "enable_snat")
-"""Fields that Neutron keeps together."""
+"""Fields that Neutron stores together."""
 LATER = ("interfaces", "routes")
-"""Fields that a router has only after it was made, one after the other."""
+"""Fields that can only be set on an existing router, one after the other."""
 ADMINISTRATORS = ("external_fixed_ips", "enable_snat", "distributed", "ha")
-"""Fields that Neutron's policy leaves to administrators."""
+"""Fields that Neutron's default policy reserves for administrators."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Router(NetworkResource[RouterRecord]):
     """A router of the project.
 
-    Declared interfaces are made sure of; those that others added stay, and keep destroy from
-    deleting the router.
+    Declared interfaces are ensured; interfaces that others added are kept, and prevent destroy from deleting the
+    router.
     """
 
     kind: ClassVar[str] = "router"
@@ -47,21 +47,21 @@ class Router(NetworkResource[RouterRecord]):
     name: Name
     """Name of the router, unique in its project."""
     external_network: Name | None = None
-    """Name of the external network that its gateway is on."""
+    """Name of the external network of its gateway."""
     external_fixed_ips: tuple[Address, ...] | None = None
-    """Addresses of its gateway there; an administrator's right."""
+    """Addresses of its gateway on the external network; only administrators may set them."""
     enable_snat: bool | None = None
-    """Whether it translates addresses on the way out; an administrator's right."""
+    """Whether it performs source NAT; only administrators may set this."""
     interfaces: tuple[Name, ...] | None = None
-    """Names of subnets of the project that it routes; the subnet's gateway address becomes its own."""
+    """Names of subnets of the project to attach; the router gets the gateway address of each."""
     routes: tuple[Route, ...] | None = None
-    """Further routes, all of them; their next hops lie in its subnets."""
+    """Static routes, all of them; their next hops are in its subnets."""
     distributed: bool | None = None
-    """Whether it runs on every compute node; an administrator's right."""
+    """Whether it is distributed over all compute nodes; only administrators may set this."""
     ha: bool | None = None
-    """Whether another node takes over for it; an administrator's right."""
+    """Whether it is highly available; only administrators may set this."""
     admin_state_up: bool | None = None
-    """Whether it forwards packets."""
+    """Administrative state: whether it forwards packets."""
 
     @classmethod
     def read(cls, raw: Raw) -> RouterRecord:
@@ -96,7 +96,7 @@ class Router(NetworkResource[RouterRecord]):
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         for field in ("external_fixed_ips", "enable_snat"):
             if getattr(self, field) is not None and not self.external_network:
-                yield self.mistake(f"{field} goes with external_network", "name the external network")
+                yield self.mistake(f"{field} only applies together with external_network", "set external_network")
 
     # --- the router itself ----------------------------------------------------------------
 
@@ -158,13 +158,13 @@ class Router(NetworkResource[RouterRecord]):
         return self.update(site, observed, [Change(name, None, None) for name in LATER if name in self.desired()])
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        there = observed.values["interfaces"]
+        present = observed.values["interfaces"]
         own = [change for change in changes if change.field not in LATER]
         if own:
             observed = super().update(site, observed, own)
         cloud, _ = self.maker(site)
         for name, subnet in sorted(self._subnets().items()):
-            if name not in there:
+            if name not in present:
                 interface = {"subnet_id": site.id(subnet)}
                 cloud.network.put(f"/routers/{observed.id}/add_router_interface", interface, once=True)
         if any(change.field == "routes" for change in changes):
@@ -175,7 +175,7 @@ class Router(NetworkResource[RouterRecord]):
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         foreign = observed.recorded(RouterRecord).joined - self._own(site, observed) - going
         if foreign:
-            holds = f"has interfaces in subnets that this spec did not make: {', '.join(sorted(foreign))}"
+            holds = f"has interfaces in subnets that this spec does not manage: {', '.join(sorted(foreign))}"
             yield self.mistake(holds, "remove them first")
 
     def delete(self, site: Site, observed: Observed) -> None:
@@ -189,7 +189,7 @@ class Router(NetworkResource[RouterRecord]):
         super().delete(site, observed)
 
     def _own(self, site: Site, observed: Observed) -> frozenset[str]:
-        """Return the ids of subnets whose interfaces go with the router: declared ones, and those with our mark."""
+        """Return the ids of subnets whose interfaces are deleted with the router: declared ones, and tagged ones."""
         return self._own_subnets(site, observed.recorded(RouterRecord).project_id)
 
     def _own_subnets(self, site: Site, project_id: str) -> frozenset[str]:
@@ -199,7 +199,7 @@ class Router(NetworkResource[RouterRecord]):
 
 
 def _ids_of(site: Site, subnet: Subnet, project_id: str) -> frozenset[str]:
-    """Return the id of the subnet of a name; those of several in a project that was not made from a spec."""
+    """Return the id of the subnet with a name; all ids if the name is not unique in a project that no spec created."""
     try:
         found = site.look(subnet)
     except NotUnique:
@@ -208,6 +208,6 @@ def _ids_of(site: Site, subnet: Subnet, project_id: str) -> frozenset[str]:
 
 
 def _joined(site: Site, router: RouterRecord) -> frozenset[str]:
-    """Return the ids of the subnets that a router has an interface in."""
+    """Return the ids of the subnets in which a router has an interface."""
     ports = queries.router_interfaces(site, router.project_id, INTERFACES)
     return frozenset(fixed.subnet_id for port in ports if port.device_id == router.id for fixed in port.fixed_ips)

@@ -15,7 +15,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.lease import text
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Change, Context, Key, Mark, Observed, Resource
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.neutron_records import GroupRecord, RuleRecord
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.security_group_rule import SELF, SecurityGroupRule, declared_rule, in_words
@@ -24,10 +24,10 @@ from openstack_prep.resources.network.uses import Use, blockers_of_group, of_gro
 
 @dataclass(frozen=True, kw_only=True)
 class SecurityGroup(NetworkResource[GroupRecord]):
-    """A security group of the project, which may be its "default", and rules to have in it.
+    """A security group of the project, which may be its "default" group, and its rules.
 
-    Rules of ours that are no longer declared are removed; those of others, and the egress rules
-    that Neutron makes, stay.
+    Rules of this spec that are no longer declared are deleted; rules of others, and the egress rules that Neutron
+    creates, are kept.
     """
 
     kind: ClassVar[str] = "security_group"
@@ -38,9 +38,9 @@ class SecurityGroup(NetworkResource[GroupRecord]):
     name: Name
     """Name of the group, unique in its project."""
     stateful: bool | None = None
-    """Whether answers pass without a rule of their own; made so by default."""
+    """Whether replies pass without a rule; created as true by default."""
     rules: tuple[SecurityGroupRule, ...] | None = None
-    """Rules to have; in a plan they are a resource of their own."""
+    """Rules to have; a plan shows them as a separate resource."""
 
     @classmethod
     def read(cls, raw: Raw) -> GroupRecord:
@@ -48,29 +48,29 @@ class SecurityGroup(NetworkResource[GroupRecord]):
 
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         for user in blockers_of_group(site, observed.recorded(GroupRecord), going):
-            yield self.mistake(f"{user} is in it", "take the group off that port first")
+            yield self.mistake(f"{user} still uses the group", "remove the group from that port first")
 
     @classmethod
     def in_words(cls, site: Site, record: GroupRecord) -> Values:
-        return {"rules": None}  # a resource of their own
+        return {"rules": None}  # a separate resource
 
     def use(self, site: Site, record: GroupRecord) -> Use:
         return of_group(site, record)
 
     def resolve(self, context: Context) -> Sequence[Resource]:
-        """Return the group and its rules apart: rules may refer to each other's groups."""
+        """Return the group and its rules as two resources: rules may refer to each other's groups."""
         rules = self.own_rules
         return (self,) if rules is None else (replace(self, rules=None), rules)
 
     @property
     def own_rules(self) -> SecurityGroupRules | None:
-        """The rules as a resource; None when none are declared here."""
+        """The rules as a resource; None if none are declared here."""
         if self.rules is None:
             return None
         return cast(SecurityGroupRules, self.sibling(SecurityGroupRules, self.name, rules=self.rules))
 
     def observe(self, site: Site, record: GroupRecord) -> Observed:
-        """Return what is there; the leases of runs, in the description of "default", are not the spec's."""
+        """Return the existing group, without the leases of runs in the description of "default"."""
         seen = super().observe(site, replace(record, description=text.strip(record.description)))
         return replace(seen, record=record)
 
@@ -82,10 +82,10 @@ class SecurityGroup(NetworkResource[GroupRecord]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecurityGroupRules(ByTenant):
-    """The rules to have in a security group, made when all groups are: rules may name each other's groups.
+class SecurityGroupRules(ByProjectUser):
+    """The rules to have in a security group, created after all groups: rules may refer to each other's groups.
 
-    Ours are those with our mark in their description; the group's own deletion takes them all.
+    The spec manages rules with its ownership tag in their description; deleting the group deletes all its rules.
     """
 
     kind: ClassVar[str] = "security_group_rules"
@@ -118,13 +118,13 @@ class SecurityGroupRules(ByTenant):
         return SELF if rule.remote_group == self.name else rule.remote_group
 
     def _present(self, site: Site, group: GroupRecord) -> dict[str, RuleRecord]:
-        """Return the rules that a group has, by what they say in our words."""
+        """Return the existing rules of a group, by their text in terms of a spec."""
         names = {found.id: name for name, remote in self._remote_groups().items() if (found := site.look(remote))}
         names[group.id] = SELF
         remotes = ((rule, rule.remote_group_id) for rule in group.security_group_rules)
         return {in_words(rule, remote and names.get(remote, remote)): rule for rule, remote in remotes}
 
-    # --- the verbs --------------------------------------------------------------------------
+    # --- the verbs ------------------------------------------------------------------------
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
@@ -139,8 +139,8 @@ class SecurityGroupRules(ByTenant):
         names = {group.id: group.name for group in groups}
         for group in groups:
             rules = group.security_group_rules
-            said = (declared_rule(rule, group.id, names, Mark.strip(rule.description)) for rule in rules)
-            declared = cls(name=group.name, rules=tuple(filter(None, said)), **cls.placing(owner))
+            declarations = (declared_rule(rule, group.id, names, Mark.strip(rule.description)) for rule in rules)
+            declared = cls(name=group.name, rules=tuple(filter(None, declarations)), **cls.placing(owner))
             marked = any(site.mark.owns(rule.description) for rule in rules)
             yield declared, replace(declared._observed(site, group), ours=marked)
 
@@ -157,11 +157,11 @@ class SecurityGroupRules(ByTenant):
     def create(self, site: Site) -> Observed:
         group = site.look(self.group)
         if group is None:
-            raise NotFound(f"{self.group.key} is neither in the spec nor in the cloud")
+            raise NotFound(f"{self.group.key} exists neither in the spec nor in the cloud")
         return self.update(site, self._observed(site, group.recorded(GroupRecord)), ())
 
     def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        """Add the missing rules by one request, then take ours back that are no longer declared."""
+        """Add the missing rules with one request, then delete managed rules that are no longer declared."""
         declared, present = self._declared(), self._present(site, observed.recorded(GroupRecord))
         missing = [rule for words, rule in declared.items() if words not in present]
         cloud, owner = site.worker(self.owner)
@@ -186,7 +186,7 @@ class SecurityGroupRules(ByTenant):
             self._remove(site, group.security_group_rules)
 
     def _remove(self, site: Site, rules: Iterable[RuleRecord]) -> None:
-        """Delete those of ours."""
+        """Delete the rules that the spec manages."""
         cloud, _ = site.worker(self.owner)
         for rule in rules:
             if site.mark.owns(rule.description):

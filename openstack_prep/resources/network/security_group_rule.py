@@ -1,7 +1,7 @@
-"""One rule of a security group, in words that are equal when Neutron takes two rules for the same.
+"""One rule of a security group, in a form that is equal if Neutron considers two rules equal.
 
-Source: Networking API v2.0, "Security group rules"; which rules are the same is Neutron's
-``_rule_to_key``: no prefix is any prefix, the whole range of ports is none, ICMP has its number of IP version.
+Source: Networking API v2.0, "Security group rules"; Neutron's ``_rule_to_key`` defines equality: no prefix equals any
+prefix, the whole range of ports equals no range, and ICMP has the protocol number of its IP version.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ALIASES = {"icmpv6": "ipv6-icmp", "ip": "hopopt"}
 WITH_PORTS = ("tcp", "udp", "dccp", "sctp", "udplite")
 ICMP = ("icmp", "ipv6-icmp")
 ANY = (None, "hopopt")
-"""How a rule says that the protocol does not matter; hopopt is number 0."""
+"""Names of "any protocol"; hopopt is number 0."""
 ANYWHERE = ("0.0.0.0/0", "::/0")
 ALL_PORTS = (1, 65535)
 
@@ -64,11 +64,11 @@ def protocol(value: object) -> object:
     if word.isdigit():
         names = {number: name for name, number in PROTOCOLS.items()}
         if int(word) > 255:
-            raise InvalidValue("is no IP protocol", "numbers go from 0 to 255")
+            raise InvalidValue("is not an IP protocol", "numbers range from 0 to 255")
         return names.get(int(word), str(int(word)))
     word = ALIASES.get(word, word)
     if word not in (*PROTOCOLS, "any"):
-        raise InvalidValue("is no IP protocol", "write tcp, udp, icmp, any, or a number")
+        raise InvalidValue("is not an IP protocol", "use tcp, udp, icmp, any, or a number")
     return word
 
 
@@ -79,7 +79,7 @@ def ports(value: object) -> object:
     found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", str(value))
     low, high = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
     if not 1 <= low <= high <= 65535:
-        raise InvalidValue("is neither a port nor a range of ports", "write one such as 443 or 30000-32767")
+        raise InvalidValue("is neither a port nor a range of ports", "use one such as 443 or 30000-32767")
     return str(low) if low == high else f"{low}-{high}"
 
 
@@ -93,48 +93,48 @@ IcmpNumber = Annotated[int, Ge(0), Le(255)]
 
 @dataclass(frozen=True, kw_only=True)
 class SecurityGroupRule(Coherent):
-    """What a security group lets through.  Neutron cannot change one: another rule is another one."""
+    """What a security group allows. Neutron cannot change a rule: a changed rule is a new rule."""
 
     direction: Direction = "ingress"
-    """Whether it is about what comes in or what goes out."""
+    """Whether it applies to incoming or outgoing packets."""
     ethertype: Ethertype | None = None
-    """IP version; by default that of remote_ip_prefix, or IPv4."""
+    """IP version; default: that of remote_ip_prefix, or IPv4."""
     protocol: Protocol | None = None
-    """IP protocol, by name or number; any by default."""
+    """IP protocol, by name or number; default: any."""
     ports: Ports | None = None
-    """Port or range of ports, such as 443 or 30000-32767; all by default."""
+    """Port or range of ports, such as 443 or 30000-32767; default: all."""
     icmp_type: IcmpNumber | None = None
-    """Type of ICMP message; all by default."""
+    """ICMP type; default: all."""
     icmp_code: IcmpNumber | None = None
-    """Code of ICMP message; all by default."""
+    """ICMP code; default: all."""
     remote_ip_prefix: Cidr | None = None
-    """Addresses of the other side."""
+    """Addresses of the remote side."""
     remote_group: Name | None = None
-    """Security group of the other side: one of the project, or self."""
+    """Security group of the remote side: a group of the project, or self."""
     description: str | None = None
-    """Free text, written once and never compared; our mark stands behind it."""
+    """Free text, set once and never compared; an ownership tag is appended."""
 
     def contradictions(self) -> Iterable[InvalidValue]:
         name = _canonical(self.protocol, self.version)
         if self.ports is not None and name not in WITH_PORTS:
-            yield InvalidValue(f"has ports, which protocol {name or 'any'} has not", "name tcp or udp")
+            yield InvalidValue(f"ports does not apply to protocol {name or 'any'}", "set protocol to tcp or udp")
         if self.icmp_type is not None and name not in ICMP:
-            yield InvalidValue("has an icmp_type without protocol icmp", "add it")
+            yield InvalidValue("icmp_type only applies to protocol icmp", "set protocol: icmp")
         if self.icmp_code is not None and self.icmp_type is None:
-            yield InvalidValue("has an icmp_code without icmp_type", "add it")
+            yield InvalidValue("icmp_code only applies together with icmp_type", "add icmp_type")
         if self.remote_ip_prefix and self.remote_group:
-            yield InvalidValue("has both remote_ip_prefix and remote_group", "make two rules of it")
+            yield InvalidValue("remote_ip_prefix and remote_group are both set", "split this into two rules")
         if self.remote_ip_prefix and self.version != _version(self.remote_ip_prefix):
-            yield InvalidValue(f"is for {self.version}, but not its remote_ip_prefix", "take ethertype out")
+            yield InvalidValue(f"ethertype {self.version} does not match remote_ip_prefix", "remove ethertype")
         if self.version == "IPv4" and name is not None and name.startswith("ipv6-"):
-            yield InvalidValue(f"is for IPv4, but its protocol is {name}", "add ethertype: IPv6")
+            yield InvalidValue(f"protocol {name} requires IPv6", "add ethertype: IPv6")
 
     @property
     def version(self) -> str:
         return self.ethertype or (_version(self.remote_ip_prefix) if self.remote_ip_prefix else "IPv4")
 
     def body(self) -> Values:
-        """Return the rule in the API's words, but for the ids of groups."""
+        """Return the rule in terms of the API, without the ids of groups."""
         low, high = self.icmp_type, self.icmp_code
         if self.ports is not None:
             first, _, last = str(self.ports).partition("-")
@@ -149,12 +149,12 @@ class SecurityGroupRule(Coherent):
         }
 
     def record(self) -> RuleRecord:
-        """Return the rule as Neutron will keep it, but for the ids of groups."""
+        """Return the rule as Neutron will store it, without the ids of groups."""
         return RuleRecord.read(self.body())
 
 
 def is_made_by_neutron(rule: SecurityGroupRule, group: str) -> bool:
-    """Whether Neutron makes such a rule in each new group, or in the group named default."""
+    """Whether Neutron creates such a rule in each new group, or in the group named default."""
     bare = SecurityGroupRule(direction="egress", ethertype=rule.ethertype)
     own = SecurityGroupRule(direction="ingress", ethertype=rule.ethertype, remote_group=SELF)
     return rule == bare or (group == "default" and rule == own)
@@ -163,7 +163,7 @@ def is_made_by_neutron(rule: SecurityGroupRule, group: str) -> bool:
 def declared_rule(
     rule: RuleRecord, group_id: str, groups: Mapping[str, str], description: str
 ) -> SecurityGroupRule | None:
-    """Return what a spec would say for a rule of a group; None when a spec has no words for it.
+    """Return the declaration of an existing rule; None if a spec cannot express it.
 
     ``groups`` are the names of groups by id.
     """
@@ -194,7 +194,7 @@ def _version(cidr: str) -> str:
 
 
 def _canonical(value: object, version: str) -> str | None:
-    """Return a protocol's one name for an IP version."""
+    """Return the canonical name of a protocol for an IP version."""
     name = protocol(value)
     if name in (None, "any"):
         return None
@@ -202,7 +202,7 @@ def _canonical(value: object, version: str) -> str | None:
 
 
 def is_about(rule: RuleRecord, direction: str, version: int, protocol: str, number: int | None) -> bool:
-    """Whether a rule is about a protocol and its port, or its type of ICMP message."""
+    """Whether a rule applies to a protocol and its port or ICMP type."""
     if rule.direction != direction or rule.ethertype != f"IPv{version}":
         return False
     name = _canonical(rule.protocol, rule.ethertype)
@@ -211,13 +211,13 @@ def is_about(rule: RuleRecord, direction: str, version: int, protocol: str, numb
     low, high = rule.port_range_min, rule.port_range_max
     if name != _canonical(protocol, rule.ethertype):
         return False
-    if name in ICMP:  # the second number is a code, and an echo has none but 0
+    if name in ICMP:  # the second number is a code, and an echo only has code 0
         return low is None or (low == number and high in (None, 0))
     return number is None or ((low is None or low <= number) and (high is None or number <= high))
 
 
 def in_words(rule: RuleRecord, remote_group: str | None) -> str:
-    """Return what a rule lets through: "ingress IPv4 tcp 443 from 10.0.0.0/16"."""
+    """Return what a rule allows, such as "ingress IPv4 tcp 443 from 10.0.0.0/16"."""
     name = _canonical(rule.protocol, rule.ethertype)
     prefix = rule.normalized_cidr or rule.remote_ip_prefix
     if rule.remote_address_group_id:

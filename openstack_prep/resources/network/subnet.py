@@ -34,9 +34,9 @@ def pool(value: object) -> object:
     try:
         first, last = (ipaddress.ip_address(part.strip()) for part in value.split("-"))
     except ValueError:
-        raise InvalidValue("is not a range of addresses", "write one such as 10.0.0.10-10.0.0.99") from None
+        raise InvalidValue("is not a range of addresses", "use one such as 10.0.0.10-10.0.0.99") from None
     if first.version != last.version or int(first) > int(last):
-        raise InvalidValue("is not a range of addresses", "write the lower one first")
+        raise InvalidValue("is not a range of addresses", "write the lower address first")
     return f"{first}-{last}"
 
 
@@ -57,9 +57,9 @@ _POOL = {
     ]
 }
 AddressPool = Annotated[str, Reads(pool, _POOL)]
-Gateway = Annotated[str | Literal[False] | None, Reads(gateway)]  # around None, which a spec may write
+Gateway = Annotated[str | Literal[False] | None, Reads(gateway)]  # handles None, which a spec may contain
 NO_GATEWAY = Condition("none")
-"""The value of ``gateway_ip`` in plans for no gateway."""
+"""How plans show a ``gateway_ip`` of no gateway."""
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Ipv6Mode = Literal["slaac", "dhcpv6-stateful", "dhcpv6-stateless"]
@@ -77,19 +77,19 @@ class Subnet(NetworkResource[SubnetRecord]):
     name: Name
     """Name of the subnet, unique in its project."""
     network: Name | None = None
-    """Name of the network it lies on; must be given to make it."""
+    """Name of its network; required to create the subnet."""
     cidr: Cidr | None = None
-    """Its addresses; must be given to make it."""
+    """Its addresses; required to create the subnet."""
     gateway_ip: Gateway = None
-    """Address of the gateway; null, false or none for no gateway, by default the first (in Python: None)."""
+    """Address of the gateway; null, false or none for no gateway; default: the first address (in Python: None)."""
     enable_dhcp: bool | None = None
-    """Whether Neutron hands out its addresses by DHCP."""
+    """Whether Neutron assigns its addresses by DHCP."""
     dns_nameservers: tuple[Address, ...] | None = None
-    """Name servers, first asked first."""
+    """Name servers, in order of preference."""
     allocation_pools: tuple[AddressPool, ...] | None = None
-    """Ranges that ports get their addresses from, such as 10.0.0.10-10.0.0.99."""
+    """Ranges from which ports get their addresses, such as 10.0.0.10-10.0.0.99."""
     host_routes: tuple[Route, ...] | None = None
-    """Further routes of the servers."""
+    """Static routes of the servers."""
     ipv6_ra_mode: Ipv6Mode | None = None
     """How routers advertise an IPv6 subnet."""
     ipv6_address_mode: Ipv6Mode | None = None
@@ -138,7 +138,7 @@ class Subnet(NetworkResource[SubnetRecord]):
     def _is_on_network(self, site: Site, record: SubnetRecord) -> bool:
         try:
             network = site.look(self.sibling(Network, self.network)) if self.network else None
-        except NotUnique:  # of a project that was not made from a spec; ``scan`` tells of all that is there
+        except NotUnique:  # in a project that no spec has created; ``scan`` reports all existing subnets
             return queries.network_name(site, record.network_id, record.project_id) == self.network
         return network is not None and network.id == record.network_id
 
@@ -155,7 +155,7 @@ class Subnet(NetworkResource[SubnetRecord]):
         return {"cidr": record.cidr}
 
     def named(self, site: Site, listed: Iterable[SubnetRecord]) -> list[SubnetRecord]:
-        """Leave out those on a twin of the network; they are deleted together with it."""
+        """Exclude subnets on a twin of the network, which are deleted together with it."""
         found = super().named(site, listed)
         network = site.look(self.sibling(Network, self.network)) if self.network else None
         project_id = site.find_project_id(self.owner)
@@ -169,7 +169,7 @@ class Subnet(NetworkResource[SubnetRecord]):
         return of_subnet(site, record)
 
     def delete(self, site: Site, observed: Observed) -> None:
-        """Delete it; from a twin first the interfaces and ports that carry our tag."""
+        """Delete it; for a twin first the interfaces and ports with our ownership tag."""
         if observed.holds:
             use = of_subnet(site.fresh(), observed.recorded(SubnetRecord))
             clear(self.maker(site)[0], use, f"{self.key} {observed.id}")
@@ -177,7 +177,9 @@ class Subnet(NetworkResource[SubnetRecord]):
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         if observed is None and not (self.network and self.cidr):
-            yield self.mistake("does not exist, and network or cidr is not given", "give both, or correct the name")
+            yield self.mistake(
+                "does not exist, and cannot be created without network and cidr", "set both, or correct the name"
+            )
         if self.cidr is not None:
             yield from self._check_ranges(ipaddress.ip_network(self.cidr))
             yield from self._check_others(site, observed, ipaddress.ip_network(self.cidr))
@@ -185,24 +187,26 @@ class Subnet(NetworkResource[SubnetRecord]):
     def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         subnet = observed.recorded(SubnetRecord)
         if subnet.network_id in going:
-            return  # the network says so
+            return  # the check of the network reports it
         for user in blockers_of_subnet(site, subnet, going):
-            yield self.mistake(f"{user} has an address of it", "delete that port, or take it out of the subnet, first")
+            yield self.mistake(f"{user} has an address of the subnet", "first delete that port, or remove its address")
 
     def _check_ranges(self, whole: _Network) -> Iterable[Mistake]:
         pools = sorted((_ends(each) for each in self.allocation_pools or ()), key=lambda ends: int(ends[0]))
         gateway = ipaddress.ip_address(self.gateway_ip) if self.gateway_ip else None
         for each in filter(None, (gateway, *itertools.chain(*pools))):
             if each not in whole:
-                yield self.mistake(f"{each} lies outside {whole}", "choose one inside")
+                yield self.mistake(f"{each} is outside {whole}", "choose an address inside it")
         for lower, upper in itertools.pairwise(pools):
             if int(upper[0]) <= int(lower[1]):
-                yield self.mistake(f"allocation pools overlap at {upper[0]}", "keep them apart")
+                yield self.mistake(
+                    f"allocation pools overlap at {upper[0]}", "change the pools so that they do not overlap"
+                )
         if gateway and any(int(first) <= int(gateway) <= int(last) for first, last in pools):
-            yield self.mistake(f"the gateway {gateway} lies in an allocation pool", "leave it out of the pools")
+            yield self.mistake(f"the gateway {gateway} is in an allocation pool", "exclude it from the pools")
 
     def _check_others(self, site: Site, observed: Observed | None, whole: _Network) -> Iterable[Mistake]:
-        """Yield the subnets of the network that share addresses with a new one, as far as the project sees them."""
+        """Yield the subnets of the network that overlap with a new one, as far as the project sees them."""
         network = site.look(self.sibling(Network, self.network)) if self.network else None
         project_id = site.find_project_id(self.owner)
         if observed is not None or network is None or project_id is None:

@@ -1,8 +1,8 @@
-"""Who uses what is to be deleted: what a spec declares no longer or destroys, and twins; read only then.
+"""Who uses the resources to be deleted: those that a spec no longer declares or destroys, and twins.
 
-Source: Networking API v2.0, "Ports", "Floating IPs".  A network's DHCP and metadata ports go with it
-(neutron/db/db_base_plugin_v2.py, AUTO_DELETE_PORT_OWNERS); a router's interfaces and the ports that
-reserve addresses go when their owner carries our tag.
+Source: Networking API v2.0, "Ports", "Floating IPs". A network's DHCP and metadata ports are deleted with it
+(neutron/db/db_base_plugin_v2.py, AUTO_DELETE_PORT_OWNERS); a router's interfaces and the ports that reserve addresses
+are deleted if their owner has our ownership tag. Uses are read only if something is to be deleted.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ INTERFACES = (
     "network:router_interface_distributed",
     "network:ha_router_replicated_interface",
 )
-"""What owns the ports of interfaces: plain, distributed and highly available routers'."""
+"""Device owners of interface ports: plain, distributed and highly available routers."""
 AUTOMATIC = ("network:dhcp", "network:distributed")
-"""What owns the ports that Neutron deletes together with a network or subnet."""
+"""Device owners of ports that Neutron deletes together with a network or subnet."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """``others`` names what others have there; ``ports``, ``subnets`` and ``rules`` are ours and deleted with it."""
+    """What uses a resource: ``others`` names users; the spec manages ``ports``, ``subnets`` and ``rules``."""
 
     others: tuple[str, ...] = ()
     ports: tuple[PortRecord, ...] = ()
@@ -63,12 +63,12 @@ def of_network(site: Site, network: NetworkRecord) -> Use:
 
 
 def of_subnet(site: Site, subnet: SubnetRecord) -> Use:
-    """Return the use of a subnet: the ports that have addresses there."""
+    """Return the use of a subnet: the ports with addresses in it."""
     return _of_ports(site, subnet, _in_subnet(site, subnet))
 
 
 def of_group(site: Site, group: GroupRecord) -> Use:
-    """Return the use of a security group: ports, and rules of ours."""
+    """Return the use of a security group: its ports, and the rules of this spec."""
     rules = [rule for rule in group.security_group_rules if site.mark.owns(rule.description)]
     return Use(tuple(map(_shown, _in_group(site, group))), rules=tuple(rules))
 
@@ -87,7 +87,7 @@ def of_floating_ip(record: FloatingIPRecord) -> Use:
 
 
 def of_image(site: Site, image_id: str) -> Use:
-    """Return the servers that were booted from an image, as far as our credentials see them."""
+    """Return the servers that were booted from an image, as far as the credentials in use see them."""
     servers = site.admin.compute
     try:
         found = servers.list("/servers", "servers", all_tenants=True, image=image_id)
@@ -97,24 +97,24 @@ def of_image(site: Site, image_id: str) -> Use:
 
 
 def blockers_of_network(site: Site, network_id: str, going: frozenset[str]) -> Iterator[str]:
-    """Yield the ports on a network that stay when ``going`` goes: Neutron would refuse to lose them."""
+    """Yield the ports on a network that remain after ``going`` is deleted: Neutron would refuse the deletion."""
     return _staying(queries.ports_on(site, network_id), going)
 
 
 def blockers_of_subnet(site: Site, subnet: SubnetRecord, going: frozenset[str]) -> Iterator[str]:
-    """Yield the ports with an address of a subnet that stay when ``going`` goes."""
+    """Yield the ports with an address of a subnet that remain after ``going`` is deleted."""
     return _staying(_in_subnet(site, subnet), going)
 
 
 def blockers_of_group(site: Site, group: GroupRecord, going: frozenset[str]) -> Iterator[str]:
-    """Yield the ports of its project in a security group that stay when ``going`` goes."""
+    """Yield the ports of its project in a security group that remain after ``going`` is deleted."""
     return _staying(_in_group(site, group), going)
 
 
 def clear(cloud: Cloud, use: Use, what: str) -> None:
-    """Delete what carries our tag from a network or subnet; refuse when others use it by now."""
+    """Delete resources with our tag from a network or subnet; refuse if others use it by then."""
     if use.others:
-        raise ResourceFailed(f"{what} is now used by {', '.join(use.others)}; it is kept")
+        raise ResourceFailed(f"{what} is now used by {', '.join(use.others)} and is kept")
     for port in use.ports:
         if port.device_owner in INTERFACES:
             cloud.network.put(f"/routers/{port.device_id}/remove_router_interface", {"port_id": port.id}, once=True)

@@ -1,4 +1,4 @@
-"""What another kind refers to by name or id, whether the spec makes it or it is there already."""
+"""Resources that another kind refers to by name or id, whether the spec declares them or not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from openstack_prep.resources.lists import queries
 
 @dataclass(frozen=True, kw_only=True)
 class Existing(InProject):
-    """Something that a service finds by name or id; its key is that of the kind that makes such things."""
+    """A resource that a service finds by name or id; its key is that of the kind that declares such resources."""
 
     kind: ClassVar[str] = "existing"
     is_described: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""Stacks: what Heat makes out of a template.
+"""Stacks: what Heat creates from a template.
 
 Source: Orchestration API v1, "Stacks"; Heat Orchestration Template specification.
 """
@@ -20,10 +20,10 @@ from openstack_prep.resources.heat.heat import SERVER, HeatStack
 from openstack_prep.resources.heat.heat_events import Waiting, in_progress
 from openstack_prep.resources.heat.heat_list import stack_of, stacks_of
 from openstack_prep.resources.heat.heat_package import Package, digest
-from openstack_prep.resources.heat.heat_preview import Refused, foresee
+from openstack_prep.resources.heat.heat_preview import Refused, preview_update
 from openstack_prep.resources.orchestration import stack_checks
 from openstack_prep.resources.orchestration.stack_inputs import Inputs
-from openstack_prep.resources.orchestration.stack_quota import Ledger
+from openstack_prep.resources.orchestration.stack_quota import QuotaCheck
 from openstack_prep.resources.orchestration.stack_record import StackRecord
 
 COMPARED = ("template", "parameters", "environment", "tags", "status")
@@ -33,15 +33,14 @@ NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, kw_only=True)
 class Stack(Inputs):
-    """A stack of Heat's.  Our mark is a tag.
+    """A Heat stack. The ownership tag is a tag of the stack.
 
-    It comes after everything else of the spec that lies in a project, for only its template knows what it
-    uses. What Heat says that an update would do stands in the plan, and Heat is asked again right before the
-    update; what it would replace, or wipe in place, needs consent.
-    Servers and ports that are gone are made again, and with the same consent servers whose last port is
-    gone. What it would make is held against the project's quotas first, together with the spec's other
-    stacks there. A stack in progress is waited for. After a failure the next apply goes on with the same
-    stack.
+    It comes after all other project-scoped resources of the spec, because only its template shows what it uses. The
+    plan shows what Heat reports for an update, and Heat is asked again right before the update; replacing resources or
+    wiping disks in place needs --allow-replace. Servers and ports that no longer exist are created again; servers that
+    have lost their last port are replaced, which also needs --allow-replace. The needs of a new stack are first checked
+    against the project's quotas, together with the other stacks of the spec in that project. Apply waits for a stack
+    that is in progress. After a failure the next apply continues with the same stack.
     """
 
     previewed: ClassVar[bool] = True
@@ -52,7 +51,7 @@ class Stack(Inputs):
         after = self._comes_after(context)
         return (ResolvedStack.of(known, after=after, quota=next(iter(quotas), None)),)
 
-    # --- what is there -----------------------------------------------------------------------
+    # --- existing state -------------------------------------------------------------------
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
@@ -62,12 +61,12 @@ class Stack(Inputs):
                 seen = stack_of(site, owner, each.name)
                 if seen is not None:
                     found[each.key] = each._observed(site, HeatStack(seen[0], each.name, seen[1]["id"]))
-            Ledger.of(site, owner).enter((each, found.get(each.key)) for each in mine)
+            QuotaCheck.of(site, owner).register((each, found.get(each.key)) for each in mine)
         return found
 
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield the stacks of a project, without what they were made from, which only Heat keeps."""
+        """Yield the stacks of a project, without their inputs, which only Heat stores."""
         cloud = site.find_tenant(owner)
         if cloud is None or not cloud.has("orchestration"):
             return
@@ -104,9 +103,9 @@ class Stack(Inputs):
             given = environment.get("parameters") or {}
             values["parameters"] = self.package.visible({k: v for k, v in given.items() if k not in self.hidden})
             if not record.in_progress and not record.deleting:
-                record = self._foresee(site, record, values, ours)
-        said = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " has no port")
-        values["missing"] = frozenset(f"{place} {record.missing[place].id}{what}" for place, what in said.items())
+                record = self._preview(site, record, values, ours)
+        conditions = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " has lost its port")
+        values["missing"] = frozenset(f"{place} {record.missing[place].id}{what}" for place, what in conditions.items())
         values["pending"] = frozenset(map(str, record.preview))
         return Observed(
             id=raw["id"],
@@ -118,8 +117,8 @@ class Stack(Inputs):
             holds=stack.holds,
         )
 
-    def _foresee(self, site: Site, record: StackRecord, values: Raw, ours: bool) -> StackRecord:
-        """Ask Heat what an update would do, when there is one to do and all that it names is there."""
+    def _preview(self, site: Site, record: StackRecord, values: Raw, ours: bool) -> StackRecord:
+        """Ask Heat what an update would do, if the stack differs and all resources that it refers to exist."""
         wanted = self.desired()
         same = all(values.get(name) == wanted[name] for name in COMPARED if name in wanted) and not record.missing
         if (same and (ours or not self.takes_over)) or not isinstance(self.package, Package) or not self.askable(site):
@@ -128,13 +127,15 @@ class Stack(Inputs):
         before, names = values["parameters"], sorted(self.given.keys() - self.package.hidden)
         same_template = all(values[name] == wanted[name] for name in ("template", "environment"))
         try:
-            found = foresee(record.stack, body, secrets, before, names, record.missing, same_template=same_template)
+            found = preview_update(
+                record.stack, body, secrets, before, names, record.missing, same_template=same_template
+            )
         except Refused as error:
             return replace(record, asked=True, refused=str(error))
         return replace(record, asked=True, preview=tuple(found))
 
     def _outputs(self, raw: Raw) -> dict[str, str]:
-        """Return the stack's outputs as text; a hidden parameter that shows in one becomes stars."""
+        """Return the stack's outputs as text; the values of hidden parameters are replaced with stars."""
         values = {each["output_key"]: each.get("output_value") for each in raw.get("outputs") or ()}
         secrets = [each.reveal() for each in (self.secret_parameters or {}).values() if each.ready]
         texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
@@ -142,11 +143,11 @@ class Stack(Inputs):
             texts = {name: text.replace(secret, HIDDEN) for name, text in texts.items()}
         return dict(sorted(texts.items()))
 
-    # --- what would go wrong -----------------------------------------------------------------
+    # --- checks ---------------------------------------------------------------------------
 
     def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
         yield from stack_checks.against(self, site, observed)
-        yield from Ledger.of(site, self.owner).shortages(site, self)
+        yield from QuotaCheck.of(site, self.owner).shortages(site, self)
 
     def _differs(self, observed: Observed) -> bool:
         return any(observed.values.get(name) != value for name, value in self.desired().items() if name != "pending")
@@ -158,10 +159,10 @@ class Stack(Inputs):
         record = observed.recorded(StackRecord)
         return record.asked and not record.refused
 
-    # --- the verbs ---------------------------------------------------------------------------
+    # --- the verbs ------------------------------------------------------------------------
 
     def settle(self, site: Site, observed: Observed) -> bool:
-        """Wait for what a run that was killed, or somebody else, has begun."""
+        """Wait until an operation that a killed run or somebody else has started is complete."""
         record = observed.recorded(StackRecord)
         if not record.in_progress:
             return False
@@ -169,7 +170,7 @@ class Stack(Inputs):
         return True
 
     def create(self, site: Site) -> Observed:
-        Ledger.of(site, self.owner).afford(site, self, None)
+        QuotaCheck.of(site, self.owner).ensure_quota(site, self, None)
         cloud = site.tenant(self.owner)
         body, secrets = self.body((site.mark.tag,))
         made = cloud.orchestration.post("/stacks", {"stack_name": self.name, **body}, secrets=secrets)["stack"]
@@ -184,10 +185,12 @@ class Stack(Inputs):
         if tagged == observed.ours and not self._differs(observed):
             return observed
         if record.refused:
-            raise CloudError(f"Heat refuses the update: {record.refused}; correct that")
-        if not record.asked:  # nobody knows what it would take away
-            raise CloudError("Heat cannot preview the update, for something that it names is gone; plan again")
-        Ledger.of(site, self.owner).afford(site, self, observed)
+            raise CloudError(f"Heat refuses the update: {record.refused}; correct the cause")
+        if not record.asked:  # nobody knows what it would delete
+            raise CloudError(
+                "Heat cannot preview the update, because something that it refers to no longer exists; plan again"
+            )
+        QuotaCheck.of(site, self.owner).ensure_quota(site, self, observed)
         stack = record.stack
         for each in record.missing.values():
             stack.mark_unhealthy(each)
@@ -196,7 +199,7 @@ class Stack(Inputs):
         return self._finished(site, stack)
 
     def take_over(self, site: Site, observed: Observed) -> Observed:
-        """Give it the ownership tag, unless the update of what differed has done so."""
+        """Add the ownership tag, unless the update has already done so."""
         return observed if observed.ours else self.update(site, observed, ())
 
     def delete(self, site: Site, observed: Observed) -> None:
@@ -213,7 +216,7 @@ class Stack(Inputs):
     def _finished(self, site: Site, stack: HeatStack) -> Observed:
         waiting = self._waiting(site, stack)
         waiting.raise_for_failure(waiting.end(self.timeout))
-        raw = stack.show()  # the rest is as it was asked for, since Heat says that it went well
+        raw = stack.show()  # the other fields are as requested, since Heat reports success
         record = StackRecord(stack=stack, status=raw["stack_status"], tags=frozenset(raw.get("tags") or ()))
         ours = site.mark.tag in record.tags
         return Observed(id=raw["id"], ours=ours, values=self.desired(), outputs=self._outputs(raw), record=record)
@@ -226,7 +229,7 @@ def _other_specs(site: Site, tags: Iterable[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedStack(Resolved, Stack):
-    """A stack that knows what it comes after, and the quota of its project."""
+    """A stack together with its dependencies and the quota of its project."""
 
     after: tuple[Resource, ...] = field(default=(), repr=False)
     quota: Quota | None = field(default=None, repr=False)

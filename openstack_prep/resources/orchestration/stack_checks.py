@@ -1,4 +1,4 @@
-"""What would go wrong with a stack, and what an update of it would take away.
+"""What would go wrong with a stack, and what an update of it would delete.
 
 Source: Orchestration API v1, "Preview stack" and "Preview stack update".
 """
@@ -18,14 +18,16 @@ from openstack_prep.resources.orchestration.stack_inputs import Inputs
 from openstack_prep.resources.orchestration.stack_quota import planned
 from openstack_prep.resources.orchestration.stack_record import StackRecord
 
-TAG_LENGTH = 80  # characters that Heat takes
+TAG_LENGTH = 80  # maximum length of a tag in Heat
 WIPES = ("rebuild", "restore")
 
 
 def against(stack: Inputs, site: Site, observed: Observed | None) -> Iterator[Mistake]:
-    """Yield what is wrong with its inputs, and what Heat says against it once all that it names is there."""
+    """Yield what is wrong with its inputs, and why Heat refuses them once all resources that it refers to exist."""
     if len(site.mark.tag) > TAG_LENGTH:
-        yield stack.mistake(f"its mark {site.mark.tag} is too long for a tag", "give the spec a shorter name")
+        yield stack.mistake(
+            f"its ownership tag {site.mark.tag} is too long for a tag", "choose a shorter name for the spec"
+        )
     if isinstance(stack.package, PrepError):
         yield stack.mistake(str(stack.package), "")
     for what, remedy in stack.mistakes():
@@ -39,16 +41,16 @@ def against(stack: Inputs, site: Site, observed: Observed | None) -> Iterator[Mi
         except Refused as error:
             what, refused = "it", str(error)
     if refused and not stack.awaits(site):
-        yield stack.mistake(f"Heat refuses {what}: {refused}", "correct that")
+        yield stack.mistake(f"Heat refuses {what}: {refused}", "correct the cause")
 
 
-CONSENT = "or allow that (--allow-replace)"
+CONSENT = "or allow this (--allow-replace)"
 UNDO = f"undo the change that causes this, {CONSENT}"
 WORDS = {
-    "replace": ("the update would delete and make again {}", UNDO),
+    "replace": ("the update would replace {}", UNDO),
     "delete": (
         "the update would delete {}",
-        "move their data elsewhere and allow that (--allow-replace), or declare them again",
+        "move their data elsewhere and allow the deletion (--allow-replace), or restore them in the template",
     ),
     MAYBE: (
         "the update may delete, replace or wipe the members of {}: Heat cannot preview it",
@@ -59,19 +61,19 @@ WORDS = {
         UNDO,
     ),
 }
-"""What is lost by which verb of a preview, and what to do about it."""
+"""The loss that each verb of a preview stands for, and the fix."""
 
 
 def losses(stack: Inputs, observed: Observed) -> Iterator[Loss]:
-    """Yield what an update would delete, make again or wipe, but for what holds nothing."""
+    """Yield what an update would delete, replace or wipe, except resources without data."""
     record = observed.recorded(StackRecord)
     heat = record.stack
     standing = {place: each for place, each in heat.made.items() if place not in record.missing}
     if record.status == "DELETE_FAILED":
         yield from _of_failed_delete(stack, heat, standing)
     if cut_off := sorted(record.cut_off):
-        what = f"{', '.join(cut_off)} have no port any more, and would be deleted and made again"
-        yield _loss(stack, what, "save what is on their disks, and allow that (--allow-replace)", cut_off)
+        what = f"{', '.join(cut_off)} have lost their last port and would be replaced"
+        yield _loss(stack, what, "save the data on their disks, and allow the replacement (--allow-replace)", cut_off)
     touched = [each for each in record.preview if each.place in standing and each.type not in STATELESS]
     for verb, (what, remedy) in WORDS.items():
         lost = [each.place for each in touched if verb == ("wipe" if each.verb in WIPES else each.verb)]
@@ -81,19 +83,19 @@ def losses(stack: Inputs, observed: Observed) -> Iterator[Loss]:
 
 
 def _of_failed_delete(stack: Inputs, heat: HeatStack, standing: Mapping[str, HeatResource]) -> Iterator[Loss]:
-    """Yield what is left of a stack whose deletion failed, which an update would delete before it creates the stack."""
+    """Yield the rest of a stack whose deletion failed, which an update would delete before it creates the stack."""
     left = {
         place: each
         for place, each in standing.items()
         if each.status != "DELETE_COMPLETE" and each.type not in STATELESS and f"{place}." not in heat.places.values()
     }
     if left:
-        what = f"its deletion failed; an update would first delete what is left: {_named(heat, left)}"
-        yield _loss(stack, what, "allow that (--allow-replace) if nobody needs it any more", sorted(left))
+        what = f"its deletion failed; an update would first delete the remaining resources: {_named(heat, left)}"
+        yield _loss(stack, what, "allow the deletion (--allow-replace) if nobody needs them any more", sorted(left))
 
 
 def _named(heat: HeatStack, resources: Mapping[str, HeatResource]) -> str:
-    """Return resources by place and type, servers by name also."""
+    """Return resources by place and type; servers also by name."""
     names = {each["id"]: each["name"] for each in heat.servers} if SERVER in heat.types else {}
     found = []
     for place, each in sorted(resources.items()):

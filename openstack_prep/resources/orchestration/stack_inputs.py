@@ -1,4 +1,4 @@
-"""What a stack is made from, in the words of a spec and in Heat's.
+"""The inputs of a stack, in terms of a spec and of Heat.
 
 Source: Orchestration API v1, "Create stack"; Heat Orchestration Template specification.
 """
@@ -22,17 +22,17 @@ from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.heat import heat_package, heat_parameters
 from openstack_prep.resources.heat.heat_package import Package, Template, digest
-from openstack_prep.resources.identity.in_project import ByTenant, InProject
+from openstack_prep.resources.identity.in_project import ByProjectUser, InProject
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.orchestration.existing import Existing
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnStack(InProject):
-    """Base of what is made of a stack's outputs, and may have answers to its template's questions."""
+    """Base of kinds that use a stack's outputs, and may provide values of its template's parameters."""
 
     stack: Name
-    """Stack of its nodes, of this spec or not; what it must tell by its outputs is in the shipped templates."""
+    """Stack of its nodes, declared by this spec or not; the shipped templates show which outputs it must have."""
 
     @property
     def stack_key(self) -> Key:
@@ -42,13 +42,13 @@ class OnStack(InProject):
         return (self.stack_key,)
 
     def tells_its_stack(self, context: Context) -> Raw:
-        """Return values of the stack's parameters, where its template has such."""
+        """Return values for the stack's parameters, if its template has such parameters."""
         raise NotImplementedError(self.kind)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inputs(ByTenant, Adoptable):
-    """What is declared of a stack; Stack adds what is done with it."""
+class Inputs(ByProjectUser, Adoptable):
+    """The declared inputs of a stack; Stack adds the operations."""
 
     kind: ClassVar[str] = "stack"
     identity: ClassVar[frozenset[str]] = InProject.identity
@@ -57,33 +57,34 @@ class Inputs(ByTenant, Adoptable):
     name: Name
     """Name of the stack, unique in its project."""
     template: Template
-    """Path or URL of the template, or shipped:rke-cluster.yaml and the like for one that comes with openstack_prep."""
+    """Path or URL of the template, or shipped:rke-cluster.yaml and the like for a template of openstack_prep."""
     parameters: Mapping[Name, object] | None = None
-    """Values of the template's parameters; stronger than those of environments."""
+    """Values of the template's parameters; they override those of environments."""
     secret_parameters: Mapping[Name, Secret] | None = None
-    """Values of its hidden parameters.  Heat does not show them, so that a new value alone changes nothing."""
+    """Values of its hidden parameters. Heat does not show them, so a new value alone changes nothing."""
     environments: tuple[File, ...] | None = None
-    """Environment files; later ones are stronger."""
+    """Environment files; later files override earlier ones."""
     tags: tuple[Name, ...] | None = None
-    """Tags to have; others stay."""
+    """Tags to have; other tags are left alone."""
     timeout: Annotated[int, Ge(1), Le(1440)] | None = None
-    """Minutes for Heat to make or change it; Heat's own is 60."""
+    """Minutes that Heat has to create or update it; Heat's default is 60."""
     rollback: bool | None = None
-    """Whether Heat takes back what failed, nodes that could tell why included; not done by default."""
+    """Whether Heat rolls a failed operation back, which also deletes the failed nodes and their logs; default: false.
+    """
 
     @property
     def after(self) -> tuple[Resource, ...]:
-        """What the spec declares in a project, as far as it comes before the stack; known once it is resolved."""
+        """The resources of the project that come before the stack; set when the stack is resolved."""
         return ()
 
     @property
     def quota(self) -> Quota | None:
-        """The quota that the spec declares for the stack's project; known once the stack is resolved."""
+        """The quota that the spec declares for the stack's project; set when the stack is resolved."""
         return None
 
     @cached_property
     def package(self) -> Package | PrepError:
-        """What it is made from, read once; or why it cannot be read."""
+        """Its template and files, read once; or why they cannot be read."""
         try:
             return heat_package.read(self.template, self.environments or ())
         except PrepError as error:
@@ -91,7 +92,7 @@ class Inputs(ByTenant, Adoptable):
 
     @property
     def given(self) -> Values:
-        """The parameters that somebody may see, with those of environments."""
+        """The parameters that are not hidden, including those of environments."""
         package = self.package
         given = package.environment.get("parameters") or {} if isinstance(package, Package) else {}
         secret = self.secret_parameters or {}
@@ -111,7 +112,7 @@ class Inputs(ByTenant, Adoptable):
         }
 
     def body(self, tags: Iterable[str]) -> tuple[Values, list[Secret]]:
-        """Return what Heat is sent, and what of it nobody may see; ``tags`` are those to have besides the declared."""
+        """Return the request body, and its secret parts; ``tags`` are those to have besides the declared ones."""
         package = self.package
         if isinstance(package, PrepError):
             raise package
@@ -128,10 +129,10 @@ class Inputs(ByTenant, Adoptable):
             body["tags"] = ",".join(sorted(all_tags))
         return body | ({"timeout_mins": self.timeout} if self.timeout else {}), list(secrets.values())
 
-    # --- what it needs -----------------------------------------------------------------------
+    # --- its needs ------------------------------------------------------------------------
 
     def _comes_after(self, context: Context) -> tuple[Resource, ...]:
-        """Return all that lies in a project, and flavors, but for what is made of stacks or only written to files."""
+        """Return all project-scoped resources, and flavors, except those that depend on stacks or only write files."""
         later = ("stack", "address_pairs", "clouds_entry", "env_file", "install_config")
         before = [each for each in context.declared(InProject) if each.kind not in later]
         before = [each for each in before if all(key.kind != self.kind for key in each.follows())]
@@ -139,13 +140,13 @@ class Inputs(ByTenant, Adoptable):
         return (*context.declared(Flavor), *before, *(each for each in rules if each is not None))
 
     def _answers(self, context: Context) -> Raw | None:
-        """Return its parameters, with those that others of the spec have an answer to and that nobody gives."""
+        """Return its parameters, completed with the values that other resources of the spec provide."""
         mine = (each for each in context.declared(OnStack) if each.stack_key == self.key)
-        told = {name: value for each in mine for name, value in each.tells_its_stack(context).items()}
-        if not told or isinstance(self.package, PrepError):
+        provided = {name: value for each in mine for name, value in each.tells_its_stack(context).items()}
+        if not provided or isinstance(self.package, PrepError):
             return self.parameters
         asked = self.package.parameters.keys() - self.given.keys() - self.package.hidden
-        return {**(self.parameters or {}), **{name: value for name, value in told.items() if name in asked}}
+        return {**(self.parameters or {}), **{name: value for name, value in provided.items() if name in asked}}
 
     def needs(self) -> Iterable[Key]:
         return (*super().needs(), *(each.key for each in (*self.after, *self.uses())))
@@ -154,38 +155,38 @@ class Inputs(ByTenant, Adoptable):
         return (*super().references(), *self.uses())
 
     def uses(self) -> list[Existing]:
-        """Return what its parameters name, as far as the template tells."""
-        if isinstance(self.package, PrepError):  # then an apply is refused, and a destroy does not care
+        """Return the resources that its parameters refer to, as far as the template shows it."""
+        if isinstance(self.package, PrepError):  # then apply is refused, and destroy does not need it
             return []
         named = heat_parameters.named(self.package.template, self.given)
         return [self.sibling(Existing, name, of=kind) for kind, name in sorted(set(named))]
 
-    # --- what is wrong with it ---------------------------------------------------------------
+    # --- checks ---------------------------------------------------------------------------
 
     @property
     def hidden(self) -> frozenset[str]:
         return frozenset(self.secret_parameters or ())
 
     def mistakes(self) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong with its parameters, and what to do."""
+        """Yield what is wrong with its parameters, and the fix."""
         package = self.package
         if isinstance(package, PrepError):
             return
         yield from heat_parameters.mistakes(package.parameters, self.given | dict(self.secret_parameters or {}))
         for name in sorted(package.hidden & (self.parameters or {}).keys()):
-            yield f"parameters: {name} is hidden in the template", "give it under secret_parameters"
+            yield f"parameters: {name} is hidden in the template", "move it to secret_parameters"
         for name in sorted(self.hidden & package.parameters.keys() - package.hidden):
             yield (
-                f"secret_parameters: {name} is not hidden in the template, so that Heat would show it",
-                "add hidden: true",
+                f"secret_parameters: {name} is not hidden in the template, so Heat would show its value",
+                "add hidden: true to the template",
             )
 
     def awaits(self, site: Site) -> bool:
-        """Whether something of the spec that it may name, as only Heat can tell, does not exist yet."""
+        """Whether a resource of the spec that it may refer to, as only Heat knows, does not exist yet."""
         return any(site.look(each) is None for each in self.after)
 
     def askable(self, site: Site) -> bool:
-        """Whether Heat can be asked about it: somebody may, and all that it names is there."""
+        """Whether Heat can preview it: a connection may do so, and all resources that it refers to exist."""
         if isinstance(self.package, PrepError) or site.find_tenant(self.owner) is None:
             return False
         ready = all(secret.ready for secret in (self.secret_parameters or {}).values())

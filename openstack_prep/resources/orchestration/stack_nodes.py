@@ -1,4 +1,4 @@
-"""The servers of a stack, those of nested stacks included.
+"""The servers of a stack, including those of nested stacks.
 
 Source: Orchestration API v1, "List resources" (nested_depth).
 """
@@ -18,9 +18,9 @@ SERVER = "OS::Nova::Server"
 
 
 def servers_of(site: Site, project: Resource | None, stack: str) -> frozenset[str] | None:
-    """Return the ids of the servers that a project's stack has made; None when there is no such stack yet.
+    """Return the ids of the servers of a project's stack; None if the stack does not exist yet.
 
-    Raises NotAllowed when nobody may look: what we cannot see, we must not take for absent.
+    Raises NotAllowed if no connection may read it: a stack that is not visible must not be treated as missing.
     """
     seen = stack_of(site, project, stack)
     if seen is None:
@@ -32,5 +32,5 @@ def servers_of(site: Site, project: Resource | None, stack: str) -> frozenset[st
 
 @query
 def _resources(site: Site, cloud: Cloud, name: str, stack_id: str) -> Sequence[HeatResource]:
-    """Return a stack's resources, those of nested stacks, too."""
+    """Return a stack's resources, including those of nested stacks."""
     return HeatStack(cloud, name, stack_id).resources

@@ -1,4 +1,4 @@
-"""The outputs of a stack, whoever made it, for those who build on what it made.
+"""The outputs of a stack, whoever created it, for kinds that depend on them.
 
 Source: Orchestration API v1, "Show stack details".
 """
@@ -18,9 +18,9 @@ from openstack_prep.resources.heat.heat_list import stack_of
 
 @dataclass(frozen=True)
 class Outputs:
-    """What a stack tells: its outputs and the values of its parameters, hidden ones as stars.
+    """The outputs of a stack and the values of its parameters, with hidden ones as stars.
 
-    ``settled`` is whether Heat has done with it and well; until then outputs may be those of before.
+    ``settled``: no operation is in progress and the last one succeeded; otherwise outputs may be outdated.
     """
 
     stack: str
@@ -30,9 +30,9 @@ class Outputs:
 
 
 def read(site: Site, project: Resource | None, name: str) -> Outputs | None:
-    """Return the outputs of a stack, by name or id; None when there is no such stack yet.
+    """Return the outputs of a stack, by name or id; None if the stack does not exist yet.
 
-    An administrator may mean one of any project.  Raises NotUnique, NotAllowed.
+    An administrator may refer to a stack of any project. Raises NotUnique, NotAllowed.
     """
     found = stack_of(site, project, name, elsewhere=True)
     if found is None:

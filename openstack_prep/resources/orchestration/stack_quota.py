@@ -1,7 +1,7 @@
-"""Whether a project's quotas allow what its stacks would make, all of a spec together, before any is made.
+"""Check that a project's quotas suffice for all new stacks of a spec together, before the first one is created.
 
-Heat is asked what it would make, for only it knows what a template comes to.  What an update frees
-is not counted as free: Heat makes the new before it deletes the old.
+Heat is asked what it would create, because only Heat can evaluate a template. Amounts that an update releases are not
+counted as free: Heat creates the new resources before it deletes the old ones.
 
 Source: Orchestration API v1, "Preview stack"; quota details of Compute, Networking and Block Storage.
 """
@@ -27,78 +27,78 @@ from openstack_prep.resources.lists import queries
 from openstack_prep.resources.orchestration.stack_inputs import Inputs
 from openstack_prep.resources.orchestration.stack_record import StackRecord
 
-OTHER = "-as-it-would-be"  # Heat does not preview a new stack by a name that is taken
+OTHER = "-as-it-would-be"  # Heat does not preview a new stack if its name exists
 
 
 def planned(site: Site, stack: Inputs, suffix: str = "") -> list[Values]:
-    """Return the resources that Heat would make out of its inputs, asked once a run; raises Refused."""
+    """Return the resources that Heat would create from its inputs, requested once per run; raises Refused."""
 
     def ask() -> list[Values]:
         body, secrets = stack.body(())
         return preview(site.tenant(stack.owner).orchestration, stack.name + suffix, body, secrets)
 
-    return site.once((planned, stack.key, suffix), ask)  # by the key: what it is made from has no hash
+    return site.once((planned, stack.key, suffix), ask)  # by key: the inputs are not hashable
 
 
-class Ledger:
-    """What the stacks of one project would make; each is counted once, together with those that wait with it."""
+class QuotaCheck:
+    """The needs of all stacks of one project; each stack is counted once, together with those that wait with it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._wanted: dict[Key, tuple[Inputs, Observed | None]] = {}
-        self._told: dict[Key, list[Mistake]] = {}
-        self._first: set[Key] = set()  # who tells of those counted together
+        self._shortages: dict[Key, list[Mistake]] = {}
+        self._first: set[Key] = set()  # the stack that reports for those counted together
 
     @classmethod
-    def of(cls, site: Site, owner: Resource | None) -> Ledger:
-        return _ledger(site, owner)
+    def of(cls, site: Site, owner: Resource | None) -> QuotaCheck:
+        return _quota_check(site, owner)
 
-    def enter(self, stacks: Iterable[tuple[Inputs, Observed | None]]) -> None:
-        """Take note of stacks, and of what stands for each."""
+    def register(self, stacks: Iterable[tuple[Inputs, Observed | None]]) -> None:
+        """Register stacks, and the existing stack of each."""
         with self._lock:
             for stack, observed in stacks:
                 self._wanted.setdefault(stack.key, (stack, observed))
 
     def shortages(self, site: Site, stack: Inputs) -> list[Mistake]:
-        """Return what is short of, as far as it can be told by now; one stack speaks for those counted with it."""
+        """Return the quotas that are too small, as far as known so far; one stack reports for those counted with it."""
         with self._lock:
             self._count(site)
-            return self._told.get(stack.key, []) if stack.key in self._first else []
+            return self._shortages.get(stack.key, []) if stack.key in self._first else []
 
-    def afford(self, site: Site, stack: Inputs, observed: Observed | None) -> None:
-        """Raise QuotaExceeded when it cannot be made; what could not be counted for the plan is counted now."""
+    def ensure_quota(self, site: Site, stack: Inputs, observed: Observed | None) -> None:
+        """Raise QuotaExceeded if a stack does not fit; stacks that the plan could not count are counted now."""
         with self._lock:
-            if stack.key not in self._told:
+            if stack.key not in self._shortages:
                 self._wanted[stack.key] = (stack, observed)
                 self._count(site.fresh())
-            short = self._told.get(stack.key)
+            short = self._shortages.get(stack.key)
         if short:
-            raise QuotaExceeded("nothing is made: " + "; ".join(f"{each.what}; {each.remedy}" for each in short))
+            raise QuotaExceeded("nothing was created: " + "; ".join(f"{each.what}; {each.remedy}" for each in short))
 
     def _count(self, site: Site) -> None:
-        uncounted = [each for key, each in self._wanted.items() if key not in self._told]
+        uncounted = [each for key, each in self._wanted.items() if key not in self._shortages]
         ready = [(stack, seen) for stack, seen in uncounted if _settled(seen) and stack.askable(site)]
         if not ready:
             return
         needs = {stack.key: _need(site, stack, observed) for stack, observed in ready}
         short = list(_shortages(site, ready[0][0], needs))
-        self._told |= {key: [each for each in short if need] for key, need in needs.items()}
+        self._shortages |= {key: [each for each in short if need] for key, need in needs.items()}
         self._first.add(next((key for key, need in needs.items() if need), ready[0][0].key))
 
 
 def _settled(observed: Observed | None) -> bool:
-    """Whether what stands will stay so until we act on it."""
+    """Whether an existing stack will not change until this run changes it."""
     record = observed.recorded(StackRecord) if observed else None
     return record is None or not (record.in_progress or record.deleting)
 
 
 @query
-def _ledger(site: Site, owner: Resource | None) -> Ledger:
-    return Ledger()
+def _quota_check(site: Site, owner: Resource | None) -> QuotaCheck:
+    return QuotaCheck()
 
 
 def _need(site: Site, stack: Inputs, observed: Observed | None) -> Need:
-    """Return what it would take of each quota; nothing for what Heat refuses, which is told elsewhere."""
+    """Return how much of each quota a stack needs; empty if Heat refuses its inputs, which is reported elsewhere."""
     record = observed.recorded(StackRecord) if observed else None
     if observed and record and not record.preview and not record.missing and observed.values["status"] == "complete":
         return {}
@@ -106,25 +106,25 @@ def _need(site: Site, stack: Inputs, observed: Observed | None) -> Need:
     try:
         wants = heat_need.wants(planned(site, stack, root.removeprefix(stack.name)), root, queries.flavors(site))
     except Refused as error:
-        site.note(stack.key, f"not held against the quotas: {error}")
+        site.note(stack.key, f"not checked against the quotas: {error}")
         return {}
-    there = standing(record.stack, record.missing, record.preview) if record else {}
-    return heat_need.difference(wants, there)
+    existing = standing(record.stack, record.missing, record.preview) if record else {}
+    return heat_need.difference(wants, existing)
 
 
 def _shortages(site: Site, stack: Inputs, needs: Mapping[Key, Need]) -> Iterator[Mistake]:
-    """Yield each quota that they exceed together; ``stack`` is any of them."""
+    """Yield each quota that the stacks exceed together; ``stack`` is any of them."""
     declared = stack.quota.desired() if stack.quota else {}
     total = heat_need.together(needs.values())
-    for name, there in _quotas(site, stack, total).items():
+    for name, quota in _quotas(site, stack, total).items():
         number = total[name]
-        there = Quotum(declared.get(name, there.limit), there.used)
-        if there.allows(number):
+        quota = Quotum(declared.get(name, quota.limit), quota.used)
+        if quota.allows(number):
             continue
         users = [key for key, need in needs.items() if need.get(name)]
-        left = f"{there.limit} are allowed" if name in EACH else f"{there.left} are left of {there.limit}"
+        left = f"{quota.limit} are allowed" if name in EACH else f"{quota.left} are left of {quota.limit}"
         word = "needs" if len(users) == 1 else "need together"
-        enough = there.used + number
+        enough = quota.used + number
         field = f"raise quota.{name} in the spec to {enough}"
         project = stack.owner.name if stack.owner else site.admin.project_id
         command = f"raise the quota: {shlex.join(quota_stores.set_command(name, enough, project))}"
@@ -133,7 +133,7 @@ def _shortages(site: Site, stack: Inputs, needs: Mapping[Key, Need]) -> Iterator
 
 
 def _quotas(site: Site, stack: Inputs, total: Need) -> dict[str, Quotum]:
-    """Return the quotas concerned, in the order of ``total``; a service that does not tell leaves its own out."""
+    """Return the affected quotas, in the order of ``total``, without those of services that do not report them."""
     found: dict[str, Quotum | None] = {}
     project_id = site.id(stack.owner) if stack.owner else site.admin.project_id
     for store in quota_stores.STORES:
@@ -143,7 +143,10 @@ def _quotas(site: Site, stack: Inputs, total: Need) -> dict[str, Quotum]:
         try:
             answer = quota_stores.read(site.admin, store, project_id)
         except (NotAllowed, NotFound) as error:
-            site.note(stack.key, f"{', '.join(names)}: not held against the quotas, which these may not read: {error}")
+            site.note(
+                stack.key,
+                f"{', '.join(names)}: not checked, because the credentials in use may not read these quotas: {error}",
+            )
             continue
         found |= {name: quota_stores.quotum(name, answer) for name in names}
-    return {name: there for name in total if (there := found.get(name)) is not None}
+    return {name: quota for name in total if (quota := found.get(name)) is not None}

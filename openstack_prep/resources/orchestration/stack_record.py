@@ -1,4 +1,4 @@
-"""What is known of a stack that stands: Heat's own words, what is gone of it, and what an update would do."""
+"""What is known about an existing stack: Heat's status, its missing resources, and the effect of an update."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from openstack_prep.resources.heat.heat import HeatResource, HeatStack
-from openstack_prep.resources.heat.heat_groups import Foreseen
+from openstack_prep.resources.heat.heat_groups import Effect
 
 
 @dataclass(frozen=True, kw_only=True)
 class StackRecord:
     stack: HeatStack
     status: str
-    """As Heat says it, such as CREATE_COMPLETE."""
+    """Heat's status, such as CREATE_COMPLETE."""
     tags: frozenset[str] = frozenset()
-    """All of them, those of others also."""
+    """All tags of the stack, including those of others."""
     missing: Mapping[str, HeatResource] = field(default_factory=dict)
-    """By place: servers and ports that an update has to create again, those without a port included."""
+    """By place: servers and ports that an update has to create again, including servers without a port."""
     cut_off: frozenset[str] = frozenset()
     """Places of the servers that have lost their last port."""
-    preview: tuple[Foreseen, ...] = ()
-    """What an update would do; empty while Heat was not ``asked``, or has ``refused``."""
+    preview: tuple[Effect, ...] = ()
+    """What an update would do; empty if Heat was not ``asked``, or has ``refused``."""
     asked: bool = False
     refused: str = ""
     """Why Heat refuses the update."""

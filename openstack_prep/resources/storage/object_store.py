@@ -1,8 +1,8 @@
 """The project's account in the object store: keys of temporary URLs, quota, metadata.
 
-Source: Object Storage API, "Accounts"; Swift's middleware "tempurl" and "account_quotas".  Which metadata
-is reserved: Swift 2.38.3, common/middleware/tempurl.py (get_tempurl_keys_from_metadata: both keys, in any
-case), common/middleware/account_quotas.py (handle_account), proxy/server.py (swift_owner_headers).
+Source: Object Storage API, "Accounts"; Swift's middleware "tempurl" and "account_quotas". Reserved metadata: Swift
+2.38.3, common/middleware/tempurl.py (get_tempurl_keys_from_metadata: both keys, in any case),
+common/middleware/account_quotas.py (handle_account), proxy/server.py (swift_owner_headers).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import DIFFERS, Change, Key, Observed, Resource
 from openstack_prep.core.run import query
-from openstack_prep.resources.identity.in_project import ByTenant
+from openstack_prep.resources.identity.in_project import ByProjectUser
 
 HEADERS = {
     "temp_url_key": "X-Account-Meta-Temp-Url-Key",
@@ -37,18 +37,18 @@ RESERVED = {
     "quota-bytes": "use the field quota_bytes",
     "openstack-prep": "remove it; openstack-prep keeps its ownership tag there",
 }
-"""What to write instead of metadata that Swift or openstack-prep gives a meaning, by its name in lower case."""
+"""The fix for metadata that Swift or openstack-prep reserves, by its name in lower case."""
 SECRET = re.compile("key|pass|secret|token|credential|private", re.IGNORECASE)
 """Names of metadata whose current value is never shown."""
 ROLE = "give the project's user a role that may use the object store, often swiftoperator"
 
 
 def reserved(name: str) -> str | None:
-    """Return what to write instead of a reserved name of metadata, in whatever spelling; None for any other name."""
+    """Return the fix for a reserved name of metadata, in any spelling; None for any other name."""
     plain = name.strip().lower().replace("_", "-")
     if plain.startswith(PREFIX):
         plain = plain.removeprefix(PREFIX).removeprefix("meta-")
-        return RESERVED.get(plain, "write the metadata's own name, without X-Account-Meta-")
+        return RESERVED.get(plain, "write the name without X-Account-Meta-")
     return RESERVED.get(plain)
 
 
@@ -62,26 +62,27 @@ MetadataName = Annotated[Name, Reads(metadata_name)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ObjectStore(ByTenant):
-    """The account of the project in the object store; metadata that is not named stays.
+class ObjectStore(ByProjectUser):
+    """The project's account in the object store; omitted metadata is not managed.
 
-    The account itself comes by use and goes with the project: destroy takes back what we set.  It is
-    seen as the project's own user, so while that user cannot log in, or may not use it, it counts as not there.
+    Swift creates the account on first use and deletes it with the project: destroy removes the values that the spec has
+    set. The account is read as the project's own user; while that user cannot log in or has no access, it counts as
+    missing.
     """
 
     kind: ClassVar[str] = "object_store"
-    has_tag: ClassVar[bool] = False  # it has one, but not for each header: others' would be deleted with ours
+    has_tag: ClassVar[bool] = False  # there is one, but not per header: it would delete headers of others as well
 
     temp_url_key: Secret | None = None
     """Key that signs temporary URLs."""
     temp_url_key_2: Secret | None = None
-    """Second such key, so that one can be changed while the other serves."""
+    """Second such key, so that one key can be changed while the other is in use."""
     quota_bytes: Bytes | None = None
-    """Most bytes that the account may hold; only a reseller (role ResellerAdmin) may set it."""
+    """Maximum size of the account in bytes; only a reseller (role ResellerAdmin) may set it."""
     metadata: Mapping[MetadataName, str] | None = None
-    """Further metadata: names of letters, digits and hyphens (no case), values of ASCII.  Plans show the values.
+    """Further metadata: names of letters, digits and hyphens (case-insensitive), ASCII values. Plans show the values.
 
-    Names that have fields of their own here (Temp-URL-Key, Temp-URL-Key-2, Quota-Bytes) are refused.
+    Names with their own fields (Temp-URL-Key, Temp-URL-Key-2, Quota-Bytes) are refused.
     """
 
     @property
@@ -89,7 +90,7 @@ class ObjectStore(ByTenant):
         return self.project or "(current project)"
 
     def desired(self) -> Values:
-        """Return the fields to compare; a reserved name of metadata, which check refuses, is neither read nor shown."""
+        """Return the fields to compare, without reserved names of metadata, which ``check`` refuses."""
         values = super().desired()
         if self.metadata is not None:
             values["metadata"] = {name.lower(): value for name, value in self.metadata.items() if not reserved(name)}
@@ -97,7 +98,7 @@ class ObjectStore(ByTenant):
 
     def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
         tenant = site.find_tenant(self.owner)
-        if tenant and _is_closed(site, tenant):
+        if tenant and _has_no_access(site, tenant):
             name, has = tenant.user[0], ", ".join(sorted(tenant.roles)) or "none"
             what = f"user {name} may not use the object store of the project (its roles: {has})"
             yield self.mistake(what, f"{ROLE}, by role_assignments in the spec")
@@ -106,23 +107,23 @@ class ObjectStore(ByTenant):
                 yield self.mistake(f"metadata: {name!r} is a reserved header, not metadata", remedy)
                 continue
             if not re.fullmatch(r"[A-Za-z0-9-]+", name):
-                yield self.mistake(f"metadata {name!r} is not a header's name", "use letters, digits and hyphens")
+                yield self.mistake(f"metadata {name!r} is not a valid header name", "use letters, digits and hyphens")
             if not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
-                yield self.mistake(f"metadata {name}: {value!r} is not a header's value", "use printable ASCII")
+                yield self.mistake(f"metadata {name}: {value!r} is not a valid header value", "use printable ASCII")
 
     @classmethod
     def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         found = {}
         for each in wanted:
             tenant = site.find_tenant(each.owner)
-            observed = each._read(site, tenant) if tenant and not _is_closed(site, tenant) else None
+            observed = each._read(site, tenant) if tenant and not _has_no_access(site, tenant) else None
             if observed is not None:
                 found[each.key] = observed
         return found
 
     @classmethod
     def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield the account of a project with its quota and metadata, without keys and what may be a secret."""
+        """Yield the account of a project with its quota and metadata, without keys and possible secrets."""
         tenant = site.find_tenant(owner)
         headers = _account(site, tenant) if tenant and tenant.has("object-store") else None
         if tenant is None or headers is None:
@@ -137,7 +138,7 @@ class ObjectStore(ByTenant):
             yield declared, declared._observed(tenant, ours, declared.desired())
 
     def _read(self, site: Site, tenant: Cloud) -> Observed | None:
-        """Return the account, unless nothing of what we set stands there."""
+        """Return the account, unless it has none of the values that the spec sets."""
         headers = _account(site, tenant)
         if headers is None:
             return None
@@ -149,7 +150,7 @@ class ObjectStore(ByTenant):
     def _value(self, field: str, wanted: Any, headers: Mapping[str, str]) -> Any:
         if field == "metadata":
             standing = {name: headers[_meta(name)] for name in wanted if _meta(name) in headers}
-            return {name: _covered(name, value, wanted[name]) for name, value in standing.items()}
+            return {name: _hidden_value(name, value, wanted[name]) for name, value in standing.items()}
         value = headers.get(HEADERS[field])
         if value is None or field == "quota_bytes":
             return value and int(value)
@@ -168,7 +169,7 @@ class ObjectStore(ByTenant):
         return self._observed(tenant, observed.ours, self.desired())
 
     def delete(self, site: Site, observed: Observed) -> None:
-        """Take back what we set: Swift drops metadata whose new value is empty."""
+        """Remove the values that the spec has set: Swift deletes metadata whose new value is empty."""
         self._send(site, dict.fromkeys((*_headers(self.desired()), MARK), ""), ())
 
     def _post(self, site: Site, values: Raw, more: Mapping[str, str]) -> Cloud:
@@ -181,22 +182,22 @@ class ObjectStore(ByTenant):
             tenant.object_store.request("POST", "", headers=headers, secrets=secrets)
         except NotAllowed as error:
             quota = HEADERS["quota_bytes"] in headers
-            remedy = "leave quota_bytes to a reseller (role ResellerAdmin)" if quota else ROLE
+            remedy = "have an administrator with role ResellerAdmin apply quota_bytes, or remove it" if quota else ROLE
             raise NotAllowed(f"{error}; {remedy}", status=error.status) from None
         return tenant
 
 
 @query
 def _account(site: Site, tenant: Cloud) -> Mapping[str, str] | None:
-    """Return the headers of the account; None when nobody has used it yet.  Raises NotAllowed."""
+    """Return the headers of the account; None if nobody has used it yet. Raises NotAllowed."""
     try:
-        return tenant.object_store.request("HEAD", "", log=False).headers  # it holds the keys
+        return tenant.object_store.request("HEAD", "", log=False).headers  # it contains the keys
     except NotFound:
         return None
 
 
-def _is_closed(site: Site, tenant: Cloud) -> bool:
-    """Whether the project's user may not use the object store; what it never wrote need not be deleted."""
+def _has_no_access(site: Site, tenant: Cloud) -> bool:
+    """Whether the project's user has no access to the object store; then destroy has nothing to remove."""
     try:
         _account(site, tenant)
     except NotAllowed:
@@ -214,8 +215,8 @@ def _headers(values: Raw) -> dict[str, str]:
     return headers
 
 
-def _covered(name: str, value: str, wanted: str) -> str | Secret:
-    """Return the current value of metadata; one that differs is a Secret where its name says so."""
+def _hidden_value(name: str, value: str, wanted: str) -> str | Secret:
+    """Return the current value of metadata; one that differs is a Secret if its name suggests so."""
     return Secret(value) if value != wanted and SECRET.search(name) else value
 
 

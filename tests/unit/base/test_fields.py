@@ -54,7 +54,7 @@ def test_sizes(kind: Any, said: Any, value: int) -> None:
 
 
 NO_SIZES = [
-    (fields.MiB, "16GB", "is not a size; write a number of MiB"),
+    (fields.MiB, "16GB", "is not a size; use a number of MiB"),
     (fields.MiB, "16Gi", "is not a size"),
     (fields.MiB, "a lot", "is not a size"),
     (fields.MiB, "", "is not a size"),
@@ -104,13 +104,13 @@ def test_addresses_have_one_form(kind: Any, said: str, value: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "said", "why"),
     [
-        (fields.Address, "192.0.2.256", "is not an IP address; write one such as"),
+        (fields.Address, "192.0.2.256", "is not an IP address; use one such as"),
         (fields.Address, "api", "is not an IP address"),
         (fields.Address, "192.0.2.0/24", "is not an IP address"),
         (fields.Address, 3221225994, "valid string"),
         (fields.Cidr, "192.0.2.1/24", "has host bits set"),
-        (fields.Cidr, "192.0.2.0/33", "is not a network in CIDR form"),
-        (fields.Cidr, "net", "is not a network in CIDR form"),
+        (fields.Cidr, "192.0.2.0/33", "is not a network in CIDR notation"),
+        (fields.Cidr, "net", "is not a network in CIDR notation"),
     ],
 )
 def test_addresses_that_are_none(kind: Any, said: Any, why: str) -> None:
@@ -142,17 +142,17 @@ def test_a_source_is_an_url_or_a_path_beside_the_spec(said: str, value: str, mon
     "said", ["ftp://example.org/x", "http://[/x", "http://me@/x", "https://host:port/x", "file://x"]
 )
 def test_no_other_urls_are_sources(said: str) -> None:
-    assert "write an http, https or file URL" in refused(fields.Source, said)
+    assert "use an http, https or file URL" in refused(fields.Source, said)
 
 
 @pytest.mark.parametrize("kind", [fields.File, fields.Source])
 def test_the_home_of_nobody_is_no_path(kind: Any) -> None:
-    assert "names a home that is not there" in refused(kind, "~nobody-of-that-name/x")
+    assert "begins with a home directory that does not exist" in refused(kind, "~nobody-of-that-name/x")
 
 
 @pytest.mark.parametrize("kind", [fields.File, fields.Source])
 def test_a_path_is_not_empty(kind: Any) -> None:
-    assert "is no path" in refused(kind, "")
+    assert "is not a path" in refused(kind, "")
 
 
 @pytest.mark.parametrize("said", ["sha256:" + "AB" * 32, "ab" * 32, f" {'ab' * 32}\n"])
@@ -178,7 +178,7 @@ def test_a_public_key_is_itself_or_a_file(base: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ("-----BEGIN OPENSSH PRIVATE KEY-----\nx\n", "is a private key; give the public one"),
+        ("-----BEGIN OPENSSH PRIVATE KEY-----\nx\n", "is a private key; use the public key"),
         ("ssh-ed25519", "is not an SSH public key"),
         (f"ssh-rsa {DATA}", "is not an SSH public key"),
         ("ssh-ed25519 !!!", "is not an SSH public key"),

@@ -85,7 +85,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(
     path = tmp_path / "x"
     path.write_text("old")
     monkeypatch.setattr(where, fails)
-    with pytest.raises(PrepError, match=r"x cannot be written: .*No space left on device; it is as it was before"):
+    with pytest.raises(PrepError, match=r"x cannot be written: .*No space left on device; the file was not changed"):
         write_private(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
@@ -135,7 +135,7 @@ def test_an_interrupt_leaves_the_old_file_and_nothing_else(tmp_path: Path, monke
 
 def test_a_folder_in_its_place(tmp_path: Path) -> None:
     (tmp_path / "x" / "y").mkdir(parents=True)
-    with pytest.raises(PrepError, match="x cannot be written: it is no regular file; name another"):
+    with pytest.raises(PrepError, match="x cannot be written: it is not a regular file; choose another one"):
         write_private(tmp_path / "x", "new")
     assert list(tmp_path.iterdir()) == [tmp_path / "x"]
 
@@ -144,7 +144,7 @@ def test_a_device_or_pipe_is_never_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x")
     (tmp_path / "link").symlink_to("x")
     for name in ("x", "link"):
-        with pytest.raises(PrepError, match="x cannot be written: it is no regular file"):
+        with pytest.raises(PrepError, match="x cannot be written: it is not a regular file"):
             write_private(tmp_path / name, "new")
     assert (tmp_path / "x").is_fifo()
 
@@ -191,7 +191,9 @@ def test_a_mounted_file_without_room_is_as_it_was(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(PrepError, match=r"hosts cannot be written: .*No space left on device; it is as it was before"):
+    with pytest.raises(
+        PrepError, match=r"hosts cannot be written: .*No space left on device; the file was not changed"
+    ):
         write_private(mounted, "new\n" * 100)
     assert mounted.read_text() == "old, and longer\n"
     assert list(tmp_path.iterdir()) == [mounted]

@@ -26,7 +26,7 @@ def test_a_spec_writes_ranges_in_three_forms(said: str, kept: str, count: int) -
 
 
 REFUSED = [
-    ("", "is not a range of addresses; write 10.0.0.200-10.0.0.219"),
+    ("", "is not a range of addresses; use one such as 10.0.0.200-10.0.0.219"),
     ("-", "is not a range"),
     ("10.0.0.1-10.0.0.2-10.0.0.3", "is not a range"),
     ("10.0.0.1-5", "is not a range"),
@@ -35,7 +35,7 @@ REFUSED = [
     ("fe80::1%eth0", "is not a range"),
     ("node", "is not a range"),
     ("10.0.0.9-10.0.0.1", "ends before it begins; write the lower address first"),
-    ("10.0.0.9-fd00::1", "begins as IPv4 and ends as IPv6"),
+    ("10.0.0.9-fd00::1", "mixes IPv4 and IPv6"),
 ]
 
 

@@ -102,7 +102,7 @@ def test_equality_is_that_of_the_values() -> None:
 
 @pytest.mark.parametrize("arguments", [{}, {"value": "x", "fetch": str}])
 def test_it_is_given_or_fetched(arguments: Any) -> None:
-    with pytest.raises(TypeError, match="either its value or a way to fetch it"):
+    with pytest.raises(TypeError, match="either its value or a function that fetches it"):
         Secret(**arguments)
 
 
@@ -141,7 +141,7 @@ def test_not_in_the_environment(value: str | None, tmp_path: Path, monkeypatch: 
     monkeypatch.delenv("OCP_PASSWORD", raising=False)
     if value is not None:
         monkeypatch.setenv("OCP_PASSWORD", value)
-    assert refused({"env": "OCP_PASSWORD"}, tmp_path) == "the environment variable OCP_PASSWORD is not set; export it"
+    assert refused({"env": "OCP_PASSWORD"}, tmp_path) == "environment variable OCP_PASSWORD is not set; export it"
 
 
 @pytest.mark.parametrize("content", [WORD, f"{WORD}\n", f"{WORD}\r\nand a note\n"])
@@ -161,11 +161,13 @@ def test_a_file_whose_first_line_is_empty(content: str, tmp_path: Path) -> None:
 
 
 def test_a_file_in_the_home_of_nobody(tmp_path: Path) -> None:
-    assert "names a home that is not there" in refused({"file": "~nobody-of-that-name/word"}, tmp_path)
+    assert "begins with a home directory that does not exist" in refused(
+        {"file": "~nobody-of-that-name/word"}, tmp_path
+    )
 
 
 def test_no_prompt_without_a_terminal(tmp_path: Path) -> None:
-    assert "there is no terminal to ask on" in refused({"prompt": True}, tmp_path)
+    assert "not a terminal, so it cannot prompt" in refused({"prompt": True}, tmp_path)
 
 
 def test_a_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +189,7 @@ def test_in_the_spec_itself_with_a_warning(tmp_path: Path) -> None:
     "value", [12, None, [], {}, {"env": "A", "file": "b"}, {"vault": "x"}, {"env": 1}, {"prompt": False}]
 )
 def test_anything_else_is_refused_with_what_to_write(value: Any, tmp_path: Path) -> None:
-    assert "write" in refused(value, tmp_path)
+    assert "use " in refused(value, tmp_path)
 
 
 # --- generated ----------------------------------------------------------------------------

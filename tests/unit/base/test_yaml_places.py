@@ -89,10 +89,10 @@ def test_a_byte_order_mark_is_no_part_of_the_text(path: Path) -> None:
 def test_every_key_given_twice_is_a_mistake(path: Path) -> None:
     document = read(path, "name: a\nquota:\n  cores: 1\n  cores: 2\nname: b\nlist:\n  - {x: 1, x: 2, x: 3}\n")
     assert [str(each) for each in document.repeated] == [
-        f"{path}:4: cores stands here and in line 3; keep one of them",
-        f"{path}:5: name stands here and in line 1; keep one of them",
-        f"{path}:7: x stands here and in line 7; keep one of them",
-        f"{path}:7: x stands here and in line 7; keep one of them",
+        f"{path}:4: duplicate key cores, also in line 3; remove one of them",
+        f"{path}:5: duplicate key name, also in line 1; remove one of them",
+        f"{path}:7: duplicate key x, also in line 7; remove one of them",
+        f"{path}:7: duplicate key x, also in line 7; remove one of them",
     ]
 
 
@@ -131,7 +131,7 @@ def test_an_alias_within_itself(path: Path) -> None:
 
 
 def test_brackets_without_end(path: Path) -> None:
-    assert refused(path, "[" * 500 + "]" * 500).startswith(f"{path}: is nested too deep")
+    assert refused(path, "[" * 500 + "]" * 500).startswith(f"{path}: is nested too deeply")
 
 
 def test_aliases_of_aliases_do_not_take_for_ever(path: Path) -> None:

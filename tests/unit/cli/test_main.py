@@ -207,7 +207,7 @@ def test_a_refused_plan_is_two(prep: Prep, flavors: Flavors, spec: Path) -> None
     for words in (("plan",), ("apply", "--yes")):
         said = prep(*words, "spec.yaml")
         assert said.code == 2
-        assert "spec.yaml:4: flavor/master: exists and differs" in said.out + said.err
+        assert "spec.yaml:4: flavor/master: exists, and these fields cannot be changed" in said.out + said.err
 
 
 def test_a_cloud_that_fails_is_one(prep: Prep, services: requests_mock.Mocker) -> None:
@@ -416,7 +416,7 @@ def test_a_kept_plan_is_stale_when_the_spec_has_changed(prep: Prep, flavors: Fla
     spec.write_text(SPEC + "# a note\n")
     said = prep("apply", "--plan", "kept.plan")
     assert said.code == 2
-    assert "spec.yaml differs from it, or has changed since" in said.err
+    assert "spec.yaml is a different spec, or has changed since" in said.err
     assert flavors == []
 
 
@@ -434,7 +434,9 @@ def test_a_kept_plan_is_for_its_project(
     services.post(f"{IDENTITY}/auth/tokens", **login)
     said = prep("apply", "--plan", "kept.plan")
     assert said.code == 2
-    assert "was made for another cloud or project (entry lab): project admin-project, not other-project" in said.err
+    assert (
+        "was created for a different cloud or project (entry lab): project admin-project, not other-project" in said.err
+    )
     assert flavors == []
 
 
@@ -450,7 +452,7 @@ def test_another_specs_plan_is_refused(prep: Prep, flavors: Flavors, kept: Path,
     (tmp_path / "other.yaml").write_text(SPEC.replace("name: lab", "name: other"))
     said = prep("apply", "--plan", "kept.plan", "other.yaml")
     assert said.code == 2
-    assert "kept.plan: was made from the spec lab (spec.yaml); other.yaml differs from it" in said.err
+    assert "kept.plan: was created from spec lab (spec.yaml), but other.yaml is a different spec" in said.err
     assert flavors == []
     assert prep("apply", "--plan", "kept.plan", "spec.yaml").code == 0
 
@@ -476,7 +478,7 @@ def test_a_plan_kept_far_from_its_spec_finds_it_in_the_working_directory(
     spec.rename(spec.with_name("renamed.yaml"))
     said = prep("apply", "--plan", str(kept))
     assert said.code == 2
-    assert f"does not exist; name it: openstack-prep apply --plan {kept} SPEC" in said.err
+    assert f"does not exist; pass the spec: openstack-prep apply --plan {kept} SPEC" in said.err
     assert prep("apply", "--plan", str(kept), "renamed.yaml").code == 0
     assert len(flavors) == 2
 
@@ -540,7 +542,7 @@ def test_the_option_is_stronger_than_the_spec_and_the_spec_than_the_variable(
 def test_a_warning_of_the_spec_is_told(prep: Prep, flavors: Flavors, spec: Path) -> None:
     spec.write_text(SPEC + "users: [{name: u, password: correct-horse}]\n")
     said = prep("show", "spec.yaml")
-    assert "openstack-prep: warning: spec.yaml: a secret stands in the spec as plain text" in said.err
+    assert "openstack-prep: warning: spec.yaml: the spec contains a secret in plain text" in said.err
     assert "correct-horse" not in said.err + said.out
 
 

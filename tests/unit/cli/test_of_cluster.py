@@ -63,6 +63,6 @@ def test_metadata_names_the_cloud_unless_it_is_given(
     assert main(words) == 2
     said = capsys.readouterr().err
     assert "cloud 'ocp42'" in said
-    assert "choose one by --os-cloud, or name the file in OS_CLIENT_CONFIG_FILE" in said
+    assert "choose one with --os-cloud, or set OS_CLIENT_CONFIG_FILE to the file" in said
     assert "the name comes from metadata.json, and --os-cloud overrides it" in said
     assert main([*words, "--os-cloud", "lab"]) == 0

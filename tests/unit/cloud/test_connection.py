@@ -301,9 +301,9 @@ def test_an_entry_with_an_unknown_way_to_log_in(clouds_yaml: Path) -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [
-        (IDENTITY, "'http://[::1/v3'", "auth_url 'http://[::1/v3' is no URL"),
-        (IDENTITY, "http://host:99999/v3", "auth_url 'http://host:99999/v3' is no URL"),
-        ("auth:", "interface: nope\n    auth:", "interface 'nope' is none of public, internal, admin"),
+        (IDENTITY, "'http://[::1/v3'", "auth_url 'http://[::1/v3' is not a URL"),
+        (IDENTITY, "http://host:99999/v3", "auth_url 'http://host:99999/v3' is not a URL"),
+        ("auth:", "interface: nope\n    auth:", "interface 'nope' is not one of public, internal, admin"),
     ],
 )
 def test_settings_that_the_sdk_stumbles_over_later(clouds_yaml: Path, right: str, wrong: str, said: str) -> None:

@@ -231,7 +231,7 @@ def test_what_is_no_error_of_a_cloud_stays_what_it_is() -> None:
 def test_an_endpoint_without_the_version(services: requests_mock.Mocker, network: Service) -> None:
     """Glance answers then with its versions, whatever it is asked for."""
     services.get(NETWORKS, status_code=300, json={"versions": []})
-    with pytest.raises(ConfigError, match=r"answers to /networks without networks.*; correct the endpoint override"):
+    with pytest.raises(ConfigError, match=r"answers /networks without networks.*; correct the endpoint override"):
         network.list("/networks", "networks")
 
 

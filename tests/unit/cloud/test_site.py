@@ -83,14 +83,14 @@ def test_what_is_known_is_not_asked_for() -> None:
 
 
 def test_an_id_that_must_be_there_and_is_not() -> None:
-    with pytest.raises(NotFound, match="box/a is neither in the spec nor in the cloud"):
+    with pytest.raises(NotFound, match="box/a exists neither in the spec nor in the cloud"):
         Shelf().site().id(A)
 
 
 def test_a_name_has_one_bearer() -> None:
     assert only_one([], "network/n") is None
     assert only_one([{"id": "1"}], "network/n") == {"id": "1"}
-    with pytest.raises(NotUnique, match=r"network/n: 2 have that name \(1, 2\)"):
+    with pytest.raises(NotUnique, match=r"network/n: 2 resources have this name \(1, 2\)"):
         only_one([{"id": "1"}, {"id": "2"}], "network/n")
 
 
@@ -120,7 +120,7 @@ def test_the_connection_itself_acts_in_its_own_project(services: requests_mock.M
 def test_nobody_acts_in_a_project_that_nobody_may_enter(services: requests_mock.Mocker, site: Site) -> None:
     site.known[PROJECT.key] = Observed(id="p1")
     assert site.find_tenant(PROJECT) is None
-    with pytest.raises(NotAllowed, match="no one to act within project/ocp: give the spec a user"):
+    with pytest.raises(NotAllowed, match="no user can log in to project/ocp: declare a user"):
         site.tenant(PROJECT)
 
 

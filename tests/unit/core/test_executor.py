@@ -423,7 +423,7 @@ def test_a_reference_may_be_in_the_cloud_already(shelf: Shelf) -> None:
 
 
 def test_two_matches_of_a_name_refuse_the_plan(shelf: Shelf) -> None:
-    shelf.before["find"] = [NotUnique("box/a: 2 have that name (x, y)")]
+    shelf.before["find"] = [NotUnique("box/a: 2 resources have this name (x, y)")]
     with pytest.raises(PlanRefused, match=r"\(x, y\)"):
         observing.examine(shelf.site(), [Box(name="a")])
 

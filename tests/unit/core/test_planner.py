@@ -338,7 +338,7 @@ def test_to_change_what_another_spec_manages_names_that_spec() -> None:
     plan = plan_apply("lab2", [NET], of_lab(description="old"))
     assert (plan.steps[0].action, plan.steps[0].reason) == (Action.ADOPT, "managed by spec lab")
     (refusal,) = plan.refusals
-    assert "managed by spec lab," in refusal.what
+    assert "managed by spec lab and" in refusal.what
 
 
 def test_adopting_shows_the_other_spec_in_the_plan() -> None:

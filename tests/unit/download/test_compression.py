@@ -63,14 +63,14 @@ def test_several_members(name: Compression) -> None:
 @pytest.mark.parametrize("left", [0, 1, 20, -9, -1])
 def test_truncated(name: Compression, left: int) -> None:
     packed = COMPRESS[name](b"a disk" * 100)
-    with pytest.raises(DownloadError, match=f"disk is no sound {name} file: it ends too early"):
+    with pytest.raises(DownloadError, match=f"disk is not a valid {name} file: it ends too early"):
         content(name, packed[:left])
 
 
 @each_compression
 @pytest.mark.parametrize("garbage", [b"x", bytes(512), b"garbage" * 9])
 def test_garbage_behind_it(name: Compression, garbage: bytes) -> None:
-    with pytest.raises(DownloadError, match="no sound"):
+    with pytest.raises(DownloadError, match="not a valid"):
         content(name, COMPRESS[name](b"a disk") + garbage)
 
 
@@ -78,7 +78,7 @@ def test_garbage_behind_it(name: Compression, garbage: bytes) -> None:
 def test_damaged(name: Compression) -> None:
     packed = bytearray(PACKED[name])
     packed[len(packed) // 3] ^= 1
-    with pytest.raises(DownloadError, match="no sound"):
+    with pytest.raises(DownloadError, match="not a valid"):
         content(name, packed)
 
 

@@ -102,7 +102,7 @@ def test_a_cache_that_cannot_be_written(cache: Path) -> None:
     cache.rmdir()
     cache.write_text("a file")
     with (
-        pytest.raises(PrepError, match=r"qcow2 cannot be written: .*; make room"),
+        pytest.raises(PrepError, match=r"qcow2 cannot be written: .*; free space"),
         Kept(CHUNKS, LOCATION, SHA256) as kept,
     ):
         list(kept)

@@ -53,7 +53,7 @@ def test_one_that_would_take_in_other_files_is_refused(
 
 
 def test_the_room_it_takes_is_looked_at_first(convert: Callable[..., bytes], tmp_path: Path) -> None:
-    with pytest.raises(PrepError, match=r"cannot be made raw: .* and 1099511627776 MiB are needed.*set TMPDIR"):
+    with pytest.raises(PrepError, match=r"cannot be converted to raw: .* but 1099511627776 MiB are needed.*set TMPDIR"):
         convert(extents=[{"data": True, "length": 2**40 * 2**20}])
     assert "convert" not in (tmp_path / "bin" / "called").read_text()
 
@@ -64,7 +64,7 @@ def test_room(monkeypatch: pytest.MonkeyPatch) -> None:
     assert qemu_img.missing_room(2**21) is None
     wrong = qemu_img.missing_room(2**22)
     assert wrong is not None
-    assert wrong.endswith("has room for 2 MiB, and 4 MiB are needed")
+    assert wrong.endswith("has 2 MiB free, but 4 MiB are needed")
 
 
 def test_what_it_says_of_a_failure(convert: Callable[..., bytes]) -> None:

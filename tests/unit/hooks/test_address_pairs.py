@@ -62,25 +62,25 @@ def test_services_narrow_the_pools_to_what_is_in_use(cloud: Cloud, spec: Path) -
     assert pairs.desired()["addresses"] == {"10.1.0.5", "10.1.0.201"}
     assert notes == [
         "Service shop/c has the host name c.example.com and no IP address",
-        "10.1.0.1 of Service shop/b lies in no pool, and is left out",
+        "10.1.0.1 of Service shop/b is outside all pools, so it is skipped",
     ]
     assert wanted_by(cloud, spec, said())[0].desired()["addresses"] == {"10.1.0.5"}
 
 
 def test_what_a_spec_lacks_for_it(cloud: Cloud, spec: Path) -> None:
     spec.write_text("name: mesh\n")
-    with pytest.raises(SpecError, match="mesh: the spec has no address_pairs; declare them"):
+    with pytest.raises(SpecError, match="mesh: the spec declares no address_pairs; declare them"):
         wanted_by(cloud, spec)
     spec.write_text("name: mesh\naddress_pairs: [{name: nodes, tag: x, addresses: [10.1.0.5]}]\n")
-    with pytest.raises(SpecError, match="mesh: its address_pairs have no pools; name the pools"):
+    with pytest.raises(SpecError, match="mesh: its address_pairs refer to no pools; set pools"):
         wanted_by(cloud, spec, said())
     spec.write_text("name: mesh\naddress_pairs:\n- {name: nodes, tag: x, pools: [a, b]}\n")
     with pytest.raises(SpecError) as caught:
         wanted_by(cloud, spec)
     place = f"{spec}:3: address_pairs/nodes"
     assert str(caught.value).splitlines() == [
-        f"{place}: pool a is not in this spec; declare it under address_pools, or give addresses",
-        f"{place}: pool b is not in this spec; declare it under address_pools, or give addresses",
+        f"{place}: pool a is not in this spec; declare it under address_pools, or set addresses",
+        f"{place}: pool b is not in this spec; declare it under address_pools, or set addresses",
     ]
 
 
@@ -98,18 +98,20 @@ address_pairs:
 """
     )
     services = said(service("a", loadBalancerIP="10.1.0.201"))
-    with pytest.raises(SpecError, match=r"and the address_pairs one, two have pools; say which are meant \(--pairs"):
+    with pytest.raises(SpecError, match=r"several address_pairs refer to pools: one, two; choose one with --pairs"):
         wanted_by(cloud, spec, services)
     pairs, _ = wanted_by(cloud, spec, services, only="one")
     assert (pairs.name, pairs.desired()["addresses"]) == ("one", {"10.1.0.201"})
     assert [each.desired()["addresses"] for each in pairs.neighbours.pairs] == [{"10.1.0.201"}, {"10.1.0.204/30"}]
-    with pytest.raises(SpecError, match="it has no address_pairs three; known are one, two"):
+    with pytest.raises(SpecError, match="the spec declares no address_pairs three; choose one of one, two"):
         wanted_by(cloud, spec, only="three")
 
 
 def test_it_works_in_the_project_of_the_spec_only(cloud: Cloud, spec: Path) -> None:
     spec.write_text(SPEC + "project: {name: mesh}\n")
-    with pytest.raises(ConfigError, match=r"works in project admin-project, address_pools?/lb lies in mesh; choose"):
+    with pytest.raises(
+        ConfigError, match=r"is scoped to project admin-project, address_pools?/lb belongs to mesh; choose"
+    ):
         wanted_by(cloud, spec)
     spec.write_text(SPEC + "project: {name: admin-project}\n")
     assert wanted_by(cloud, spec)[0].project is None
@@ -123,7 +125,7 @@ def test_by_words(cloud: Cloud) -> None:
     )
     assert pairs.key.name == "sync-stack-rke"
     assert pairs.desired()["addresses"] == {"10.1.0.5", "10.1.0.8/30", "10.1.0.9"}
-    assert notes == ["10.2.0.1 of Service shop/off lies in no pool, and is left out"]
+    assert notes == ["10.2.0.1 of Service shop/off is outside all pools, so it is skipped"]
     everywhere = Sync(ports=["a"], name="mine", within=["0.0.0.0/0"])
     assert wanted_by(cloud, everywhere, said(service(loadBalancerIP="10.2.0.1")))[0].addresses == ("10.2.0.1",)
 
@@ -142,7 +144,9 @@ def test_a_pool_that_apply_would_refuse_is_not_opened(cloud: Cloud, spec: Path, 
     subnet = {"id": "s1", "name": "nodes", "network_id": "n1", "cidr": "10.1.0.0/24", "gateway_ip": "10.1.0.1"}
     subnet |= {"allocation_pools": [], "ipv6_address_mode": None, "description": "", "dns_nameservers": []}
     services.get(f"{NEUTRON}/subnets", json={"subnets": [subnet | {"host_routes": [], "revision_number": 1}]})
-    with pytest.raises(PlanRefused, match=r"address_pool/lb: 10.1.0.1 is the gateway of subnet nodes; leave it out"):
+    with pytest.raises(
+        PlanRefused, match=r"address_pool/lb: 10.1.0.1 is the gateway of subnet nodes; remove it from the pool"
+    ):
         sync_address_pairs(cloud, spec)
     assert not [each for each in sent(services) if not each.startswith("GET")]
 
@@ -177,11 +181,11 @@ def test_half_of_another_runs_work_is_no_refusal(clouds_yaml: Path, spec: Path, 
 def test_services_alone_do_not_say_what_is_allowed(cloud: Cloud) -> None:
     """Whoever may make a Service could have the gateway's address, or another node's, on every node."""
     gateway = said(service(type="ClusterIP", externalIPs=["10.1.0.1"]))
-    with pytest.raises(SpecError, match=r"^within: is missing; give the ranges they are handed out of"):
+    with pytest.raises(SpecError, match=r"^within: is missing; set the ranges from which Services"):
         wanted_by(cloud, Sync(stack="rke"), gateway)
     pairs, notes = wanted_by(cloud, Sync(stack="rke", within=["10.1.0.200/29"]), gateway)
     assert pairs.addresses == ()
-    assert notes == ["10.1.0.1 of Service shop/front lies in no pool, and is left out"]
+    assert notes == ["10.1.0.1 of Service shop/front is outside all pools, so it is skipped"]
 
 
 @pytest.mark.parametrize(
@@ -190,18 +194,18 @@ def test_services_alone_do_not_say_what_is_allowed(cloud: Cloud) -> None:
         (
             Sync(),
             [
-                "ports: are not told; give a SPEC, or one of stack, tag, security group, ports",
-                "addresses: are not told; give some, or the Services that have them",
+                "ports: no ports selected; pass a SPEC, or one of stack, tag, security group, ports",
+                "addresses: no addresses selected; pass addresses, or the Services that use them",
             ],
         ),
         (
             Sync(ports=["a"], addresses=["x", "10.0.0.9-10.0.0.1"], within=["y"]),
             [
-                "within: means nothing here; give it with the Services, or leave it out",
-                "name: is missing; give one with ports: by it we know again what we put there",
-                "addresses: 'x' is not a range of addresses; write 10.0.0.200-10.0.0.219, 10.0.0.192/28 or one address",
+                "within: only applies together with services; pass services, or remove it",
+                "name: is missing; set a name, under which the pairs are recorded",
+                "addresses: 'x' is not a range of addresses; use one such as 10.0.0.200-10.0.0.219 or 10.0.0.192/28",
                 "addresses: '10.0.0.9-10.0.0.1' ends before it begins; write the lower address first",
-                "within: 'y' is not a range of addresses; write 10.0.0.200-10.0.0.219, 10.0.0.192/28 or one address",
+                "within: 'y' is not a range of addresses; use one such as 10.0.0.200-10.0.0.219 or 10.0.0.192/28",
             ],
         ),
     ],
@@ -257,5 +261,7 @@ def test_the_command(
 
 
 def test_a_cloud_by_name_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"'mycloud' is no Cloud; give what openstack_prep\.connect\(NAME\) returns"):
+    with pytest.raises(
+        ConfigError, match=r"'mycloud' is not a Cloud; pass the result of openstack_prep\.connect\(NAME\)"
+    ):
         sync_address_pairs("mycloud", Sync(stack="one", addresses=["10.0.0.1"]))  # type: ignore[arg-type]

@@ -28,21 +28,21 @@ def test_what_cannot_be_run(tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.write_text("#!/no/such/interpreter\n")
     for name, code, said in (
-        ("no-such-program", 127, "is not on PATH; write its path"),
-        (f"{tmp_path}/nothing", 127, "there is no such file"),
+        ("no-such-program", 127, "is not on PATH; use its path"),
+        (f"{tmp_path}/nothing", 127, "the file does not exist"),
         (str(plain), 126, "is not executable; chmod"),
-        (str(tmp_path), 126, "is not executable; name the program in it"),
+        (str(tmp_path), 126, "is not executable; choose the program in this directory"),
     ):
         with pytest.raises(NoSuchProgram, match=said) as caught:
             find_program(name)
         assert caught.value.exit_code == code
     plain.chmod(0o755)
     assert find_program(str(plain)) == plain
-    with pytest.raises(NoSuchProgram, match="its interpreter is not there") as caught:
+    with pytest.raises(NoSuchProgram, match="its interpreter does not exist") as caught:
         child.run([str(plain)], os.environ)
     assert caught.value.exit_code == 127
     plain.write_bytes(b"\x7fELF and no more")
-    with pytest.raises(NoSuchProgram, match="Exec format error; is it built for this machine") as caught:
+    with pytest.raises(NoSuchProgram, match="Exec format error; check that it is built for this machine") as caught:
         child.run([str(plain)], os.environ)
     assert caught.value.exit_code == 126
 

@@ -218,12 +218,12 @@ def test_what_may_not_be_read(there: Lists, services: requests_mock.Mocker, capl
     made, unread = plan_cleanup(Cloud(connection()), ID)
     assert made
     assert len(unread) == 1
-    assert unread[0].startswith("a container would not be seen: GET object-store: 403")
+    assert unread[0].startswith("cannot list the container resources, which may remain: GET object-store: 403")
     services.delete(requests_mock.ANY, **failure(403))
     assert cleanup(Cloud(connection()), infra_id=ID).failed
-    assert "a container would not be seen" in caplog.text
+    assert "cannot list the container resources" in caplog.text
     services.get(f"{NEUTRON}/ports", **failure(403))
-    with pytest.raises(NotAllowed, match="may not read that: choose that of a member of the project"):
+    with pytest.raises(NotAllowed, match="has no permission to read this: choose the entry of a project member"):
         plan_cleanup(Cloud(connection()), ID)
 
 
@@ -235,7 +235,9 @@ def test_a_plan_that_was_looked_at_for_long_is_made_again(
     monkeypatch.setattr(api, "FRESH", -1.0)
     for name in there:
         there[name] = there[name] if name == "subnets" else []
-    with pytest.raises(PlanRefused, match=r"floating_ip_attachment/192\.0\.2\.5: has changed since the plan was made"):
+    with pytest.raises(
+        PlanRefused, match=r"floating_ip_attachment/192\.0\.2\.5: has changed since the plan was created"
+    ):
         api.apply(Cloud(connection()), made)
     again, _ = plan_cleanup(Cloud(connection()), ID)
     gone = services.delete(f"{NEUTRON}/subnets/sub", status_code=204)

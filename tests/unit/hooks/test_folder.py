@@ -29,7 +29,7 @@ def test_a_copy_for_our_eyes_only(folder: Folder) -> None:
     kept = folder.path / "install-config.yaml.kept"
     assert (kept.read_text(), kept.stat().st_mode & 0o777) == (CONFIG, 0o600)
     folder.config.write_text("platform: {}\n")
-    with pytest.raises(ConfigError, match=r"kept is the copy of another install-config; move it away"):
+    with pytest.raises(ConfigError, match=r"kept is a copy of a different install-config; move it away"):
         folder.keep_config()
     assert kept.read_text() == CONFIG
 
@@ -51,7 +51,7 @@ def test_half_a_file_is_none(folder: Folder) -> None:
     assert folder.metadata_text() is None
     folder.metadata.write_text(metadata("dev-x7k2p"))
     assert folder.metadata_of("dev").infra_id == "dev-x7k2p"
-    with pytest.raises(ConfigError, match="is of cluster dev, not of dev2; destroy that one first"):
+    with pytest.raises(ConfigError, match="belongs to cluster dev, not to dev2; destroy that cluster first"):
         folder.metadata_of("dev2")
 
 
@@ -73,7 +73,7 @@ def test_which_clouds_yaml_the_installer_reads(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", "none.yaml")
-    with pytest.raises(ConfigError, match=r"no clouds\.yaml \(none\.yaml, .*the installer reads nothing else"):
+    with pytest.raises(ConfigError, match=r"no clouds\.yaml found \(none\.yaml, .*the installer reads nothing else"):
         clouds_file()
     (tmp_path / "clouds.yaml").touch()
     assert clouds_file() == tmp_path / "clouds.yaml"

@@ -112,11 +112,11 @@ def test_words(tmp_path: Path) -> None:
     assert Command(["env", "sh", "create", "cluster"]).within(tmp_path).words[-2:] == ("--dir", str(tmp_path))
     assert not Command(["sh", "destroy", "cluster", "--dir", "create"]).creates
     assert said.within(Path("./a/")) is said
-    with pytest.raises(ConfigError, match=r"is one text; give its words: \['sh', 'create', 'cluster'\]"):
+    with pytest.raises(ConfigError, match=r"is a single string; pass a list: \['sh', 'create', 'cluster'\]"):
         ipi("sh create cluster")
-    with pytest.raises(ConfigError, match="no installer command"):
+    with pytest.raises(ConfigError, match="no command given"):
         ipi([])
-    with pytest.raises(ConfigError, match=r"told --dir a, but install-config\.yaml is for b"):
+    with pytest.raises(ConfigError, match=r"has --dir a, but install-config\.yaml is in b"):
         said.within(Path("b"))
 
 
@@ -142,11 +142,11 @@ def test_the_cluster_that_was_there_before_is_left_alone(folder: Path, services:
     outcome, _ = run(folder, "sleep 0.1", ingress_floating_ip="192.0.2.5")
     assert (outcome.exit_code, outcome.problem) == (
         1,
-        f"the installer left no metadata.json of a new cluster in {folder}",
+        f"the installer wrote no metadata.json of a new cluster to {folder}",
     )
     foreign = f"echo '{metadata(ID, 'other')}' > metadata.json; {KEPT}"
     outcome, told = run(folder, foreign, ingress_floating_ip="192.0.2.5")
-    assert "is of cluster other, not of dev; destroy that one first" in outcome.problem
+    assert "belongs to cluster other, not to dev; destroy that cluster first" in outcome.problem
     assert set(told) <= {f"not attached yet: {outcome.problem}"}
     assert attached(services) == []
 
@@ -157,11 +157,11 @@ def test_its_code_is_stronger_than_our_trouble(folder: Path, services: requests_
     assert outcome.exit_code == 6
     hint = f"post-ipi --metadata {folder}/metadata.json --ingress-ip 192.0.2.77"
     assert told[-3].endswith(f"{hint} --vip 10.0.0.5 --vip 10.0.0.7 --vip 10.9.0.0/24")
-    with pytest.raises(PrepError, match=r"^the installer ended with 6$"):
+    with pytest.raises(PrepError, match=r"^the installer exited with code 6$"):
         outcome.raise_for_problems()
     outcome, _ = run(folder, "exit 0", ingress_floating_ip="192.0.2.77")
     assert outcome.exit_code == 1
-    with pytest.raises(PrepError, match=r"^the installer left no metadata\.json of a new cluster"):
+    with pytest.raises(PrepError, match=r"^the installer wrote no metadata\.json of a new cluster"):
         outcome.raise_for_problems()
     Outcome(code=0).raise_for_problems()
 
@@ -190,7 +190,9 @@ def test_nor_by_a_second_interrupt_while_a_request_hangs(folder: Path, services:
     made = f"echo '{metadata(ID)}' > metadata.json; while [ ! -e asked ]; do sleep 0.01; done; exit 8"
     outcome, told = run(folder, made, ingress_floating_ip="192.0.2.5")
     assert (outcome.code, outcome.problem) == (8, "")
-    assert told[-3].startswith("the installer ended with 8; once the cluster is there: openstack-prep post-ipi")
+    assert told[-3].startswith(
+        "the installer exited with code 8; once the cluster exists, run: openstack-prep post-ipi"
+    )
 
 
 def test_nor_by_a_pipe_that_nobody_reads() -> None:
@@ -212,13 +214,13 @@ def test_nor_is_it_hidden_by_a_file_of_no_form_or_a_bug(folder: Path) -> None:
 
     outcome = ipi(words, folder=folder, wishes=InstallOptions(check=False), tell=tell)
     assert outcome.code == 6
-    assert "internal error beside the installer: ValueError: cannot say the installer" in outcome.problem
+    assert "internal error while running the installer: ValueError: cannot say the installer" in outcome.problem
 
 
 @pytest.mark.parametrize(
     ("config", "wishes", "said"),
     [
-        ("", ["--ingress-ip", "192.0.2.5"], "there is no ocp/install-config.yaml, nor the state of an earlier run"),
+        ("", ["--ingress-ip", "192.0.2.5"], "neither ocp/install-config.yaml nor the state of an earlier run"),
         (CONFIG.replace("lab", "lob"), [], "cloud 'lob': Cloud lob was not found"),
         (
             CONFIG.replace("cloud: lab", "cloud: lab, ingressFloatingIP: 192.0.2.9"),
@@ -226,7 +228,7 @@ def test_nor_is_it_hidden_by_a_file_of_no_form_or_a_bug(folder: Path) -> None:
             "ingressFloatingIP in ocp/install-config.yaml is 192.0.2.9, not 192.0.2.5",
         ),
         ("platform: [", [], "install-config.yaml:1"),
-        (CONFIG, ["--dir", "clouds.yaml"], "there is no clouds.yaml/install-config.yaml"),
+        (CONFIG, ["--dir", "clouds.yaml"], "neither clouds.yaml/install-config.yaml nor"),
     ],
 )
 def test_what_is_wrong_is_said_before_the_start(
@@ -249,11 +251,11 @@ def test_wrong_words(folder: Path, capsys: pytest.CaptureFixture[str], services:
     assert main(["ipi", "--", "--hosts", "hosts", "./openshift-install", "create", "cluster"]) == 2
     assert "--hosts: options of openstack-prep go before --; write openstack-prep ipi" in capsys.readouterr().err
     assert main(["ipi", "--no-check", "--", "sh", "create", "cluster"]) == 2
-    said = "write one, or give the spec that declares it; one in another folder is named by --dir"
+    said = "create one, or pass the spec that declares it; if it is in another directory, pass --dir"
     assert said in capsys.readouterr().err
     assert main(["ipi", "--", "./nothing", "create", "cluster"]) == 127
     assert main(["ipi", "--ingress-ip", "192.0.2.5", "--vip", "10.0.0.7", "--", "sh", "-c", "create cluster"]) == 2
-    said = "192.0.2.5, 10.0.0.7: nothing is attached or allowed beside `sh -c 'create cluster'`"
+    said = "192.0.2.5, 10.0.0.7: `sh -c 'create cluster'` attaches and allows no addresses"
     assert said in capsys.readouterr().err
     for wrong in ("-1", "nan", "soon"):
         with pytest.raises(SystemExit):
@@ -320,5 +322,5 @@ def test_a_spec_tells_where_the_installer_finds_things(tmp_path: Path) -> None:
     (tmp_path / "ocp" / "metadata.json").write_text(metadata(ID))
     assert checked(load_spec(path), Report(()), look=False).installed == ID
     path.write_text(SPEC.replace("ocp/install-config", "ocp/config"))
-    with pytest.raises(SpecError, match=r"ocp/config\.yaml is not called install-config\.yaml; the installer reads"):
+    with pytest.raises(SpecError, match=r"ocp/config\.yaml is not named install-config\.yaml; rename it"):
         checked(load_spec(path), Report(()), look=False)

@@ -56,7 +56,7 @@ def test_what_is_missing_at_the_deadline_is_said(neutron: Answers) -> None:
 
 def test_the_wrong_port_ends_the_wait(neutron: Answers) -> None:
     neutron[0][0]["tags"] = ["openshiftClusterID=other-aaaaa"]
-    with pytest.raises(PlanRefused, match=r"carries openshiftClusterID=other-aaaaa: another cluster's"):
+    with pytest.raises(PlanRefused, match=r"has the tag openshiftClusterID=other-aaaaa of another cluster"):
         post_ipi(Cloud(connection()), infra_id=ID, ingress_floating_ip="192.0.2.5", wait=5)
     neutron[0] += [neutron[0][0] | {"id": "p2"}]
     with pytest.raises(NotUnique, match="p1, p2"):
@@ -64,7 +64,7 @@ def test_the_wrong_port_ends_the_wait(neutron: Answers) -> None:
 
 
 def test_nothing_is_asked_when_nothing_is_wanted(services: requests_mock.Mocker) -> None:
-    with pytest.raises(SpecError, match="has nothing to do; give an address for ingress or the API"):
+    with pytest.raises(SpecError, match="nothing to do; pass an address for ingress or the API"):
         post_ipi(Cloud(connection()), infra_id=ID)
     with pytest.raises(SpecError, match=r"give its metadata\.json or its infraID"):
         post_ipi(Cloud(connection()), ingress_floating_ip="192.0.2.5")

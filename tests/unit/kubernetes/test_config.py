@@ -63,7 +63,7 @@ def test_sources_that_are_none(tmp_path: Path) -> None:
     (error,) = caught.value.errors()
     assert (error["type"], error["loc"]) == ("secret", ("config",))
     steps = "services.etcd.backup_config.s3backupconfig.secret_key"
-    what = f"{steps}: the environment variable NOBODY_HAS_SET_THIS is not set"
+    what = f"{steps}: environment variable NOBODY_HAS_SET_THIS is not set"
     assert error["ctx"] == {"what": what, "remedy": "export it"}
 
 

@@ -44,7 +44,7 @@ ssh_key_path: ~/.ssh/id
         "1: nodes: no node has role controlplane; give at least one node role controlplane",
         "2: nodes[0].role: is missing; add it",
         "4: nodes[0].roles: unknown key; did you mean role?",
-        "8: snapshot stands here and in line 7; keep one of them",
+        "8: duplicate key snapshot, also in line 7; remove one of them",
         "9: services.kubeapi: unknown key; did you mean kube-api?",
     ]
 
@@ -129,7 +129,7 @@ def test_secrets_stay_out_of_what_is_told(path: Path) -> None:
         ("", "cluster.yml", "is not a mapping; name the cluster.yml of RKE"),
         ("- a\n", "server", "is not a mapping; name the config.yaml of an RKE2 server"),
         ("name: x\nrke_clusters: []\n", "cluster.yml", ":2: is a spec of openstack-prep; run openstack-prep apply "),
-        ("a: b: c\n", "agent", ":1: is not YAML: mapping values are not allowed here; mend it there"),
+        ("a: b: c\n", "agent", ":1: is not YAML: mapping values are not allowed here; correct the YAML"),
         ("a: 1\n---\nb: 2\n", "agent", "is not YAML"),
     ],
 )

@@ -143,10 +143,13 @@ def test_every_mistake_is_told_at_once_with_resource_and_field() -> None:
         (loose(Network, name="net", mtu="big"), 'network/net: mtu: "big"'),
         (loose(Network, name=5), "network/5: name: 5"),
         (loose(Network, name=None), "network/None: name: null"),
-        (loose(Network, name=object), "name: a type has no meaning there"),
-        (loose(Network, name="n", mtu=object()), "network/n: mtu: a object has no meaning there"),
-        (loose(Network, name="n", description=b"x"), "network/n: description: a bytes has no meaning there"),
-        (loose(Network, name="n", description="\ud800"), "network/n: description: '\\ud800' holds what is not"),
+        (loose(Network, name=object), "name: a value of type type is not allowed"),
+        (loose(Network, name="n", mtu=object()), "network/n: mtu: a value of type object is not allowed"),
+        (loose(Network, name="n", description=b"x"), "network/n: description: a value of type bytes is not allowed"),
+        (
+            loose(Network, name="n", description="\ud800"),
+            "network/n: description: '\\ud800' contains an invalid character",
+        ),
         (loose(Network, name="n", project_domain=None), "network/n: project_domain: null"),
         (loose(Network, name="n", description=Secret("hunter2")), "network/n: description: a mapping"),
         (
@@ -155,12 +158,12 @@ def test_every_mistake_is_told_at_once_with_resource_and_field() -> None:
         ),
         (loose(Image, name="i", properties={(1, 2): 3}), "image/i: properties: a key of type tuple"),
         (loose(Image, name="i", properties=5), "image/i: properties: 5"),
-        (loose(RoleAssignment, role="r"), "names not just one of user and group; name one"),
+        (loose(RoleAssignment, role="r"), "needs exactly one of user and group; set one"),
         (
             loose(SecurityGroup, name="g", rules=[SecurityGroupRule(icmp_type=8)]),
-            "security_group/g: rules[0]: a mapping has an icmp_type without protocol icmp; add it",
+            "security_group/g: rules[0]: icmp_type only applies to protocol icmp; set protocol: icmp",
         ),
-        (Domain(name="corp"), "domain/corp: can only be referred to"),
+        (Domain(name="corp"), "domain/corp: is a kind that other resources only refer to"),
         (loose(Quota, volume_types={"ssd": {"gigabits": 1}}), "gigabits: unknown key; did you mean gigabytes?"),
     ],
 )
@@ -173,14 +176,14 @@ def test_a_wrong_value_is_named(resource: Resource, said: str) -> None:
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ("spec.yaml", "'spec.yaml' is a str, not a spec; read a file by load_spec(path)"),
-        (Path("spec.yaml"), "not a spec; read a file by load_spec(path)"),
+        ("spec.yaml", "'spec.yaml' is a str, not a spec; read a file with load_spec(path)"),
+        (Path("spec.yaml"), "not a spec; read a file with load_spec(path)"),
         ({"networks": []}, "a dict is neither a Spec nor a list of resources"),
         (None, "a NoneType is neither"),
         (5, "a int is neither"),
         (Network(name="n"), "network/n is one resource, not a list"),
-        ([5], "resources[0]: int is not a resource; take it out"),
-        ([Network], "resources[0]: Network is not a resource; make one of it"),
+        ([5], "resources[0]: int is not a resource; remove it from the list"),
+        ([Network], "resources[0]: Network is not a resource; create an instance"),
         ([[Network(name="n")]], "resources[0]: list is not a resource"),
     ],
 )
@@ -217,9 +220,9 @@ def test_without_a_project_the_name_must_be_given(resources: list[Resource]) -> 
 
 @pytest.mark.parametrize("name", ["", 5, "x" * 256])
 def test_a_name_that_is_none(name: Any) -> None:
-    assert "is not a text of 1 to 255 characters" in mistakes([Flavor(name="m")], name)[0]
+    assert "is not a string of 1 to 255 characters" in mistakes([Flavor(name="m")], name)[0]
 
 
 def test_a_spec_has_a_name_of_its_own() -> None:
-    assert "leave name out" in mistakes(Spec("lab", ()), "other")[0]
+    assert "remove the argument name" in mistakes(Spec("lab", ()), "other")[0]
     assert spec_from(Spec("lab", ()), "lab").name == "lab"

@@ -128,15 +128,15 @@ def test_there_is_a_section_for_every_kind() -> None:
 # --- mistakes -----------------------------------------------------------------------------
 
 MISTAKES = {
-    "empty": ("", ["spec.yaml:1: is empty; begin with `name: my-cluster`"]),
-    "a list": ("- name: x\n", ["spec.yaml:1: is not a mapping of sections; begin with `name: my-cluster`"]),
-    "a word": ("ocp4\n", ["spec.yaml:1: is not a mapping of sections; begin with `name: my-cluster`"]),
+    "empty": ("", ["spec.yaml:1: is empty; start the file with `name: my-cluster`"]),
+    "a list": ("- name: x\n", ["spec.yaml:1: is not a mapping of sections; start the file with `name: my-cluster`"]),
+    "a word": ("ocp4\n", ["spec.yaml:1: is not a mapping of sections; start the file with `name: my-cluster`"]),
     "no name": ("quota: {cores: 1}\n", ["spec.yaml:1: name: is missing; add it"]),
     "an empty name": (
         'name: ""\n',
-        ['spec.yaml:1: name: "" should have at least 1 character; write one, or leave it out where it may be'],
+        ['spec.yaml:1: name: "" should have at least 1 character; set a value, or remove the key if it is optional'],
     ),
-    "a number for a name": ("name: 4\n", ["spec.yaml:1: name: 4 should be a valid string; write it in quotes"]),
+    "a number for a name": ("name: 4\n", ["spec.yaml:1: name: 4 should be a valid string; put it in quotes"]),
     "unknown section": ("name: x\nflavor: []\n", ["spec.yaml:2: flavor: unknown key; did you mean flavors?"]),
     "unknown key in an item": (
         "name: x\nnetworks:\n  - name: n\n    mtuu: 1\n",
@@ -152,7 +152,7 @@ MISTAKES = {
     ),
     "nothing like it": (
         "name: x\nclouds: {zzz: 1}\n",
-        ["spec.yaml:2: clouds.zzz: unknown key; known are admin, tenant"],
+        ["spec.yaml:2: clouds.zzz: unknown key; choose one of admin, tenant"],
     ),
     "a list for a mapping": ("name: x\nquota: [1]\n", ["spec.yaml:2: quota: a list should be an object"]),
     "a mapping for a list": (
@@ -171,15 +171,15 @@ MISTAKES = {
     "infinity": ("name: x\nquota: {cores: .inf}\n", ["spec.yaml:2: quota.cores: Infinity should be a valid integer"]),
     "below unlimited": (
         "name: x\nquota: {cores: -2}\n",
-        ["spec.yaml:2: quota.cores: -2 should be greater than or equal to -1; write -1 or more"],
+        ["spec.yaml:2: quota.cores: -2 should be greater than or equal to -1; use -1 or more"],
     ),
     "an absurd size": (
         "name: x\nquota:\n  ram: 107374182400\n",
-        ["spec.yaml:3: quota.ram: 107374182400 should be less than or equal to 1073741824; write 1073741824 or less"],
+        ["spec.yaml:3: quota.ram: 107374182400 should be less than or equal to 1073741824; use 1073741824 or less"],
     ),
     "no size": (
         "name: x\nquota: {ram: 100GB}\n",
-        ['spec.yaml:2: quota.ram: "100GB" is not a size; write a number of MiB, or one with a unit such as 16MiB'],
+        ['spec.yaml:2: quota.ram: "100GB" is not a size; use a number of MiB, or a number with a unit such as 16MiB'],
     ),
     "a date for a key": ("name: x\n2026-11-21: y\n", ["spec.yaml:2: 2026-11-21: unknown key"]),
     "a number for a key": ("name: x\n5: y\n", ["spec.yaml:2: 5: unknown key"]),
@@ -187,12 +187,12 @@ MISTAKES = {
         "name: x\nfloating_ips:\n  - name: api\n    external_network: external\n    address: 192.168.122\n",
         [
             'spec.yaml:5: floating_ips[0].address: "192.168.122" is not an IP address; '
-            "write one such as 192.0.2.10 or 2001:db8::10"
+            "use one such as 192.0.2.10 or 2001:db8::10"
         ],
     ),
     "no environment variable": (
         "name: x\nusers:\n  - name: u\n    password: {env: NO_SUCH_WORD}\n",
-        ["spec.yaml:4: users[0].password: the environment variable NO_SUCH_WORD is not set; export it"],
+        ["spec.yaml:4: users[0].password: environment variable NO_SUCH_WORD is not set; export it"],
     ),
     "in a list of one": (
         "name: x\nrke_clusters:\n- {name: c, stack: c, directory: c, roles: [{nodes: 3-1, roles: [etcd]}]}\n"
@@ -229,11 +229,11 @@ MISTAKES = {
     ),
     "a key twice": (
         "name: x\nquota:\n  cores: 1\n  cores: 2\n",
-        ["spec.yaml:4: cores stands here and in line 3; keep one of them"],
+        ["spec.yaml:4: duplicate key cores, also in line 3; remove one of them"],
     ),
     "a name twice": (
         "name: x\nnetworks:\n  - name: n\n  - name: o\n  - name: n\n",
-        ["spec.yaml:5: network/n stands here and at spec.yaml:3; give each a name of its own"],
+        ["spec.yaml:5: network/n is declared twice, also at spec.yaml:3; choose distinct names"],
     ),
 }
 
@@ -266,7 +266,7 @@ def test_some_sections_are_read_as_if_all_were_there(name: str, tmp_path: Path) 
 
 def test_a_bad_network(refused: Refused) -> None:
     (said,) = refused("name: x\nsubnets:\n  - {name: s, network: n, cidr: 10.0.0.1/24}\n")
-    assert said.startswith('spec.yaml:3: subnets[0].cidr: "10.0.0.1/24" is not a network in CIDR form')
+    assert said.startswith('spec.yaml:3: subnets[0].cidr: "10.0.0.1/24" is not a network in CIDR notation')
 
 
 def test_a_secret_file_that_is_not_there(refused: Refused) -> None:
@@ -291,7 +291,10 @@ def test_all_names_given_twice_are_told_at_once(refused: Refused) -> None:
         "name: x\nnetworks: [{name: n}, {name: n}]\nkeypairs: []\nserver_groups:\n"
         "- {name: g, policy: affinity}\n- {name: g, policy: affinity}\n"
     )
-    assert [each.partition(" stands")[0] for each in said] == ["spec.yaml:2: network/n", "spec.yaml:6: server_group/g"]
+    assert [each.partition(" is declared twice")[0] for each in said] == [
+        "spec.yaml:2: network/n",
+        "spec.yaml:6: server_group/g",
+    ]
 
 
 HIDING = [
@@ -314,7 +317,7 @@ def test_a_mistake_repeats_no_secret(refused: Refused, line: str) -> None:
 def test_a_password_that_yaml_takes_for_a_number_is_not_repeated(refused: Refused) -> None:
     (said,) = refused("name: x\nusers: [{name: u, password: 31415926}]\n")
     assert "31415926" not in said
-    assert said.startswith("spec.yaml:2: users[0].password: is not a secret's source; write one of {env: NAME}")
+    assert said.startswith("spec.yaml:2: users[0].password: is not a source of a secret; use one of {env: NAME}")
 
 
 def test_a_mistake_of_stacks_is_placed_at_the_first_and_at_its_parameter(tmp_path: Path) -> None:
@@ -333,9 +336,9 @@ stacks:
     found = load_spec(tmp_path / "spec.yaml").placed(
         [
             Mistake.about([Key("stack", "a"), Key("stack", "b")], "flavor/x does not exist"),
-            Mistake.about(Key("stack", "b"), "parameters: the template has no node_cuont"),
+            Mistake.about(Key("stack", "b"), "parameters: the template has no parameter node_cuont"),
             Mistake.about(Key("stack", "a"), "parameters: image: it is no image"),
-            Mistake.about(Key("stack", "b"), "parameters: flavor is not given"),
+            Mistake.about(Key("stack", "b"), "parameters: flavor is missing"),
             Mistake.about(Key("network", "y"), "does not exist"),
         ]
     )
@@ -464,4 +467,4 @@ networks:
 
 def test_one_name_twice_in_one_scope_is_a_mistake(refused: Refused) -> None:
     (said,) = refused("name: x\nproject: {name: a}\nnetworks:\n  - {name: net}\n  - {name: net, project: a}\n")
-    assert said.startswith("spec.yaml:5: network/net stands here and at ")
+    assert said.startswith("spec.yaml:5: network/net is declared twice, also at ")

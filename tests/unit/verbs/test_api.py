@@ -126,7 +126,7 @@ def test_what_is_no_spec_or_no_cloud_is_refused(
         with pytest.raises(SpecError):
             verb(cloud, wanted)
     for wrong in ("admin", None, connection()):
-        with pytest.raises(ConfigError, match="not a Cloud; give connect"):
+        with pytest.raises(ConfigError, match="not a Cloud; pass connect"):
             verb(wrong, SPEC)
     assert sent(services) == []
 
@@ -134,11 +134,11 @@ def test_what_is_no_spec_or_no_cloud_is_refused(
 def test_a_plan_is_for_apply_and_destroy(cloud: Cloud, flavors: Flavors) -> None:
     made: Any = prep.plan(cloud, SPEC)
     for verb in (prep.plan, prep.plan_destroy, prep.show):
-        with pytest.raises(SpecError, match="is a plan already"):
+        with pytest.raises(SpecError, match="is already a plan"):
             verb(cloud, made)
-    with pytest.raises(SpecError, match="is one to apply"):
+    with pytest.raises(SpecError, match="is a plan for apply, not for destroy"):
         prep.destroy(cloud, made)
-    with pytest.raises(SpecError, match="leave name out"):
+    with pytest.raises(SpecError, match="remove the argument name"):
         prep.apply(cloud, made, name="other")
     assert flavors == []
 
@@ -212,7 +212,7 @@ def test_an_old_plan_that_does_not_hold_any_more_is_refused(
     plan = old(prep.plan(cloud, SPEC))
     prep.apply(cloud, Spec("lab", (WORKER,)))
     done = len(writes(services))
-    with pytest.raises(PlanRefused, match="flavor/worker: has changed since the plan was made; plan again"):
+    with pytest.raises(PlanRefused, match="flavor/worker: has changed since the plan was created; plan again"):
         prep.apply(cloud, plan)
     assert len(writes(services)) == done
 

@@ -153,4 +153,4 @@ def test_a_role_that_was_given_by_hand_is_not_said_to_have_left_the_spec() -> No
     )
     network = Step(resource=Network(name="net", project="lab"), action=Action.DELETE, reason=UNDECLARED)
     plan = Plan(spec="lab", purpose="apply", steps=(), undeclared=(left, network))
-    assert [each.what for each in _of_plan(plan)] == ["is declared by no spec", UNDECLARED]
+    assert [each.what for each in _of_plan(plan)] == ["is not declared by any spec", UNDECLARED]

@@ -60,8 +60,8 @@ def test_a_member_exports_the_project_of_the_connection(lab: requests_mock.Mocke
     assert "project" not in said.sections
     assert [each["name"] for each in said.sections["security_groups"]] == ["db"]
     assert "every role_assignment" in {each.partition(":")[0] for each in said.unsaid}
-    assert "# left out: every role_assignment: user admin-user may not read them" in str(said)
-    assert "# left out: the project admin-project itself: user admin-user may not manage it" in str(said)
+    assert "# not exported: every role_assignment: user admin-user may not list them" in str(said)
+    assert "# not exported: the project admin-project itself: user admin-user may not manage it" in str(said)
 
 
 def test_what_shares_a_name_is_left_out_with_what_belongs_to_it(lab: requests_mock.Mocker) -> None:

@@ -87,18 +87,18 @@ def test_a_fresh_one_is_accepted(kept: Path, spec: Path, cloud: Cloud) -> None:
 
 def test_a_changed_spec_makes_it_stale(kept: Path, spec: Path) -> None:
     spec.write_text("name: lab\nquota: {cores: 1}\n")
-    with pytest.raises(PlanRefused, match=r"kept\.plan: was made from the spec lab .*spec\.yaml differs from it"):
+    with pytest.raises(PlanRefused, match=r"kept\.plan: was created from spec lab .*spec\.yaml is a different spec"):
         SavedPlan(kept).find_spec()
 
 
 def test_a_spec_that_has_gone_makes_it_stale(kept: Path, spec: Path) -> None:
     spec.unlink()
-    with pytest.raises(PlanRefused, match=r"does not exist; name it: openstack-prep apply --plan .* SPEC"):
+    with pytest.raises(PlanRefused, match=r"does not exist; pass the spec: openstack-prep apply --plan .* SPEC"):
         SavedPlan(kept).find_spec()
 
 
 def test_a_spec_that_changes_while_the_plan_is_made_is_not_kept(tmp_path: Path, spec: Path, cloud: Cloud) -> None:
-    with pytest.raises(PrepError, match="was changed while the plan was made"):
+    with pytest.raises(PrepError, match="was modified while the plan was created"):
         save(tmp_path / "kept.plan", plan(), spec, b"name: other\n", cloud)
     assert not (tmp_path / "kept.plan").exists()
 
@@ -128,7 +128,7 @@ def test_another_thing_of_the_same_name_makes_it_stale(keep: Keep, spec: Path) -
 def test_it_is_for_one_cloud_and_project(kept: Path, cloud: Cloud, field: str) -> None:
     saved = json.loads(kept.read_text())["cloud"]
     forged(kept, cloud=saved | {field: "http://other"})
-    with pytest.raises(PlanRefused, match=r"was made for another cloud or project .*http://other, not "):
+    with pytest.raises(PlanRefused, match=r"was created for a different cloud or project .*http://other, not "):
         SavedPlan(kept).check_cloud(cloud)
 
 
@@ -233,7 +233,7 @@ def test_a_planted_link_is_replaced_and_not_followed(tmp_path: Path, keep: Keep,
 
 
 def test_one_that_cannot_be_written(keep: Keep) -> None:
-    with pytest.raises(PrepError, match=r"kept\.plan cannot be written: .*no is not a folder"):
+    with pytest.raises(PrepError, match=r"kept\.plan cannot be written: .*no is not a directory"):
         keep(name="no/kept.plan")
 
 
@@ -246,7 +246,7 @@ def test_one_that_cannot_be_written(keep: Keep) -> None:
 )
 def test_what_is_no_plan(kept: Path, content: str) -> None:
     kept.write_bytes(content.encode("latin-1"))
-    with pytest.raises(SpecError, match=r"kept\.plan: is not a saved plan of this version; make it again"):
+    with pytest.raises(SpecError, match=r"kept\.plan: is not a saved plan of this version; create it again"):
         SavedPlan(kept)
 
 

@@ -362,7 +362,7 @@ def test_the_credential_in_use_is_not_pruned(cloud: requests_mock.Mocker) -> Non
     listed = {"application_credentials": [raw]}
     cloud.get(f"{IDENTITY}/users/admin-user/application_credentials", json=listed)
     (refusal,) = prune(LAB)
-    assert "logs in with this credential" in refusal
+    assert "logs in with this credential, so destroy cannot delete it" in refusal
 
 
 def test_an_entry_is_known_by_its_owner_and_project(cloud: requests_mock.Mocker, tmp_path: Path) -> None:

@@ -66,10 +66,10 @@ def test_a_cluster_that_the_spec_has_not(capsys: pytest.CaptureFixture[str], tmp
     spec = tmp_path / "spec.yaml"
     spec.write_text("name: x\nrke_clusters: [{name: a, stack: a, directory: a}]\n")
     assert main(["rke", "render", str(spec), "--cluster", "b"]) == 2
-    assert "the spec has no rke_cluster b; it has a" in capsys.readouterr().err
+    assert "the spec has no rke_cluster b; choose one of a" in capsys.readouterr().err
     spec.write_text("name: x\n")
     assert main(["rke", "render", str(spec)]) == 2
-    assert "the spec has no rke_cluster; it has no rke_cluster at all" in capsys.readouterr().err
+    assert "the spec has no rke_cluster; it declares no rke_cluster" in capsys.readouterr().err
 
 
 def test_only_the_files_are_made(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ def test_it_is_listed_and_nothing_is_changed(
     assert main([*WORDS, "--plan"]) == 0
     out, err = capsys.readouterr()
     assert "- floating_ip_attachment/192.0.2.5" in out
-    assert "the floating IP itself stays" in out
-    assert err.startswith("openstack-prep: warning: a container would not be seen")
+    assert "the floating IP itself is kept" in out
+    assert err.startswith("openstack-prep: warning: cannot list the container resources")
     assert main([*WORDS, "--plan", "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["infra_id"], found["refusals"]) == (ID, [])
@@ -95,7 +95,7 @@ def test_it_says_what_it_did_not_look_for(clouds_yaml: Path, there: Lists, capsy
     assert main([*words, "--release", "nosuch"]) == 0
     out, err = capsys.readouterr()
     assert "warning: metadata.json names the cloud other, but this is lab" in err
-    assert "warning: no floating IP in project admin-project carries the mark of a spec nosuch" in err
+    assert "warning: no floating IP in project admin-project has the ownership tag of spec nosuch" in err
     assert "before another" not in out  # in its own cloud it may live on
     metadata.write_text(metadata.read_text().replace("other", "lab"))
     assert main(words) == 0

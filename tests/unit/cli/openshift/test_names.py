@@ -87,7 +87,7 @@ def test_all_mistakes_and_nothing_written(run: Run, tmp_path: Path) -> None:
 def test_a_file_that_is_named_must_be_there(run: Run) -> None:
     code, _, err = run("--install-config", "gone.yaml")
     assert code == 2
-    assert "gone.yaml: cannot be read: No such file or directory; name" in err
+    assert "gone.yaml: cannot be read: No such file or directory; choose" in err
 
 
 def test_a_folder_stands_for_its_file_or_the_copy(run: Run, config: Path, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_folder_stands_for_its_file_or_the_copy(run: Run, config: Path, tmp_pa
     kept.unlink()
     code, _, err = run("--install-config", "ocp")
     assert code == 2
-    assert "ocp/install-config.yaml: cannot be read: No such file or directory; name" in err
+    assert "ocp/install-config.yaml: cannot be read: No such file or directory; choose" in err
 
 
 @pytest.mark.parametrize("form", ["hosts", "dnsmasq", "bind"])

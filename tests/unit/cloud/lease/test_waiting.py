@@ -300,7 +300,7 @@ def test_a_release_that_fails_is_no_error(
 ) -> None:
     with lease.held(site, lease.look(site, "lab", None)):
         services.put(LEASE, **failure(500))
-    assert "stays for 30 s" in caplog.text
+    assert "expires in 30 s" in caplog.text
 
 
 def test_a_release_after_the_group_has_gone_is_silent(

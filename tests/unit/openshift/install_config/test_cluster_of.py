@@ -222,12 +222,11 @@ pullSecret: {auths: {x: {auth: Zm9vOmJhcg==}}}
         "5: compute: has 2 pools, but OpenStack supports only one, worker; keep only that pool",
         "2: metadata.name: is missing; add it",
         "1: baseDomain: is missing; add it",
-        '13: platform.openstack.externalDNS: "nobody" is not an IP address; '
-        "write one such as 192.0.2.10 or 2001:db8::10",
+        '13: platform.openstack.externalDNS: "nobody" is not an IP address; use one such as 192.0.2.10 or 2001:db8::10',
         '15: platform.openstack.defaultMachinePlatform.serverGroupPolicy: "near" should be '
         "'affinity', 'soft-affinity', 'anti-affinity' or 'soft-anti-affinity'; correct it",
-        '17: networking.machineNetwork: "10.0.0.5/16" is not a network in CIDR form '
-        "(10.0.0.5/16 has host bits set); write one such as 192.0.2.0/24",
+        '17: networking.machineNetwork: "10.0.0.5/16" is not a network in CIDR notation '
+        "(10.0.0.5/16 has host bits set); use one such as 192.0.2.0/24",
     ]
 
 

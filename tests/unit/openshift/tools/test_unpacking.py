@@ -154,7 +154,7 @@ def test_a_truncated_tar(tmp_path: Path, size: int) -> None:
 
 @pytest.mark.parametrize("content", [b"<html>", gzip.compress(b"<html>" * 1000, mtime=0)])
 def test_what_is_no_archive(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(DownloadError, match=r"no sound gz file|not a valid tar archive"):
+    with pytest.raises(DownloadError, match=r"not a valid gz file|not a valid tar archive"):
         unpacked(tmp_path, content)
 
 

@@ -218,7 +218,7 @@ def test_pairs_of_one_spec_leave_each_others_records_alone(site: Site, neutron: 
         AddressPairs(name="masters", infra_id=ID, roles=("master",), addresses=("10.0.0.6",)),
     ]
     for wanted in (declared, declared[:1]):
-        now, together = site.fresh(), [each.resolve_among(wanted) for each in wanted]
+        now, together = site.fresh(), [each.resolve_with(wanted) for each in wanted]
         executor.run(planner.plan_apply("lab", together, observing.observe(now, together)), now).raise_for_failures()
         assert not planner.plan_apply("lab", together, observing.observe(site.fresh(), together))
         assert neutron.pairs("worker-0-abcde") == ["10.0.0.5"]
@@ -287,7 +287,7 @@ def test_one_failure_does_not_stop_the_others(site: Site, neutron: Neutron, serv
     report = executor.run(plan(site), site)
     said = str(report.failed[0].error)
     assert "exceeds the maximum 10" in said
-    assert "these are 2 pairs, for 10.0.0.5, 10.0.0.7; begin and end ranges where networks do" in said
+    assert "the port would have 2 pairs, for 10.0.0.5, 10.0.0.7; align ranges with networks" in said
     assert [len(neutron.pairs(f"master-{number}")) for number in range(3)] == [2, 0, 2]
 
 
@@ -315,27 +315,25 @@ def test_an_address_of_a_distributed_port(site: Site, neutron: Neutron) -> None:
     neutron.ports.append(port("master-0"))
     neutron.distributed.append({"id": "meta", "fixed_ips": [{"ip_address": "10.0.0.7"}]})
     assert refusals(site) == [
-        "address_pairs/vips: 10.0.0.7 belongs to port meta (network:distributed), and Neutron allows it to no other; "
-        "choose another address"
+        "address_pairs/vips: 10.0.0.7 belongs to port meta (network:distributed), and Neutron allows it on no other "
+        "port; choose another address"
     ]
 
 
 def test_no_such_ports(site: Site, neutron: Neutron) -> None:
     neutron.ports.append(port("api-port"))
-    assert "no node port in the project carries the tag openshiftClusterID=dev-x7k2p" in refusals(site)[0]
+    assert "no node port in the project has the tag openshiftClusterID=dev-x7k2p" in refusals(site)[0]
     by_name = AddressPairs(name="x", ports=(f"{ID}-api-port", "b", "a"), addresses=("10.0.0.5",))
     assert [each.partition(";")[0] for each in refusals(site.fresh(), by_name)] == [
-        "address_pairs/x: no port a in the project",
-        "address_pairs/x: no port b in the project",
+        "address_pairs/x: port a does not exist in the project",
+        "address_pairs/x: port b does not exist in the project",
     ]
 
 
 def test_which_ports_must_be_said_once(site: Site, neutron: Neutron) -> None:
     for wrong in ({}, {"tag": "a", "infra_id": ID}):
         (said,) = refusals(site, AddressPairs(name="x", addresses=("10.0.0.5",), **wrong))
-        assert (
-            said == "address_pairs/x: does not say which ports; give one of ports, infra_id, tag, stack, security_group"
-        )
+        assert said == "address_pairs/x: no ports selected; set one of ports, infra_id, tag, stack, security_group"
 
 
 @pytest.mark.parametrize("groups", [[], [{"id": "g2", "name": "other"}]])

@@ -125,8 +125,8 @@ def test_a_pool_that_is_too_big_is_not_counted_for_its_neighbour(
     both = [resolved(each, [POOL, big], site.admin) for each in (POOL, big)]
     _, mistakes = observing.examine(site, both)
     assert [mistake.what for mistake in mistakes] == [
-        "120 more ports are needed to keep addresses, 1 of 500 are free in the quota",
-        "65536 addresses are too many to keep by a port for each; 1024 are the most",
+        "120 more ports are needed, but only 1 of 500 are left in the quota",
+        "65536 addresses are too many to reserve with one port each (at most 1024)",
     ]
 
 
@@ -152,7 +152,9 @@ def test_who_may_not_choose_addresses_is_told_what_else_there_is(
 ) -> None:
     services.post(f"{NEUTRON}/ports", **failure(403, "rule:create_port:fixed_ips is disallowed by policy"))
     (failed,) = apply(site).failed
-    assert str(failed.error).endswith("one may not choose addresses; there, choose reserve: outside")
+    assert str(failed.error).endswith(
+        "you may not choose addresses on a network of another project; set reserve: outside"
+    )
 
 
 def test_who_took_a_port_meanwhile_keeps_it(site: Site, neutron: Neutron, services: requests_mock.Mocker) -> None:
@@ -171,4 +173,4 @@ def test_who_took_a_port_meanwhile_keeps_it(site: Site, neutron: Neutron, servic
     services.get(f"{NEUTRON}/floatingips", json={"floatingips": []})
     services.get(f"{NEUTRON}/ports/p0", json=lambda *_: {"port": port_row(**neutron.ports[0])})
     (failed,) = executor.run(made, now).failed
-    assert "port lb-10.0.0.100 p0 is attached to server (compute:nova); take it away there first" in str(failed.error)
+    assert "port lb-10.0.0.100 p0 is attached to server (compute:nova); release it there first" in str(failed.error)

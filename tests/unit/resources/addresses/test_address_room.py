@@ -29,8 +29,8 @@ def room(raw: Any = None, **declared: Any) -> Room:
     return made
 
 
-def misfits(room: Room, *texts: str, outside: bool = False) -> list[str]:
-    return ["; ".join(each) for each in room.misfits(read(texts), outside=outside)]
+def conflicts(room: Room, *texts: str, outside: bool = False) -> list[str]:
+    return ["; ".join(each) for each in room.conflicts(read(texts), outside=outside)]
 
 
 @pytest.mark.parametrize(
@@ -54,32 +54,34 @@ def test_a_declared_subnet_is_known_as_neutron_will_make_it(
 def test_ipv6_has_no_broadcast_address() -> None:
     found = room(cidr="fd00::/64")
     assert list(map(str, found.pools)) == ["fd00::2-fd00::ffff:ffff:ffff:ffff"]
-    assert misfits(found, "fd00::ffff:ffff:ffff:ffff") == []
-    assert misfits(found, "fd00::") == ["fd00:: is the network's own address of subnet nodes; leave it out"]
+    assert conflicts(found, "fd00::ffff:ffff:ffff:ffff") == []
+    assert conflicts(found, "fd00::") == [
+        "fd00:: is the network's own address of subnet nodes; remove it from the pool"
+    ]
 
 
 def test_what_the_spec_changes_of_a_subnet_counts() -> None:
-    assert "allocation pool" in misfits(room(RAW), "10.0.0.99-10.0.0.110", outside=True)[0]
+    assert "allocation pool" in conflicts(room(RAW), "10.0.0.99-10.0.0.110", outside=True)[0]
     changed = room(RAW, cidr="10.0.0.0/24", allocation_pools=("10.0.0.10-10.0.0.90",), gateway_ip="10.0.0.1")
-    assert misfits(changed, "10.0.0.99-10.0.0.110", "10.0.0.254", outside=True) == []
+    assert conflicts(changed, "10.0.0.99-10.0.0.110", "10.0.0.254", outside=True) == []
     assert (changed.id, str(changed.gateway)) == ("s1", "10.0.0.1")
 
 
 def test_ports_may_lie_in_an_allocation_pool_but_not_where_nobody_may() -> None:
-    assert misfits(room(RAW), "10.0.0.50-10.0.0.60") == []
-    assert misfits(room(RAW), "10.0.0.0/30", "10.0.0.254-10.0.0.255", "10.0.1.0-10.0.1.9", "fd00::1") == [
-        "10.0.0.0 is the network's own address of subnet nodes; leave it out",
-        "10.0.0.254 is the gateway of subnet nodes; leave it out",
-        "10.0.0.255 is the broadcast address of subnet nodes; leave it out",
-        "10.0.1.0-10.0.1.9 does not lie within 10.0.0.0/24 of subnet nodes; choose addresses inside",
-        "fd00::1 does not lie within 10.0.0.0/24 of subnet nodes; choose addresses inside",
+    assert conflicts(room(RAW), "10.0.0.50-10.0.0.60") == []
+    assert conflicts(room(RAW), "10.0.0.0/30", "10.0.0.254-10.0.0.255", "10.0.1.0-10.0.1.9", "fd00::1") == [
+        "10.0.0.0 is the network's own address of subnet nodes; remove it from the pool",
+        "10.0.0.254 is the gateway of subnet nodes; remove it from the pool",
+        "10.0.0.255 is the broadcast address of subnet nodes; remove it from the pool",
+        "10.0.1.0-10.0.1.9 is outside 10.0.0.0/24 of subnet nodes; choose addresses inside that subnet",
+        "fd00::1 is outside 10.0.0.0/24 of subnet nodes; choose addresses inside that subnet",
     ]
 
 
 def test_where_addresses_are_computed_pools_mean_nothing_and_no_port_can_have_one() -> None:
     found = room(cidr="fd00::/64", ipv6_address_mode="slaac", ipv6_ra_mode="slaac")
-    assert misfits(found, "fd00::f0", outside=True) == []
-    assert "choose reserve: outside" in misfits(found, "fd00::f0")[0]
+    assert conflicts(found, "fd00::f0", outside=True) == []
+    assert "set reserve: outside" in conflicts(found, "fd00::f0")[0]
 
 
 def test_without_a_subnet_nothing_is_known() -> None:

@@ -154,7 +154,7 @@ def test_one_that_serves_a_port_is_refused_when_the_installer_would_take_it(
         api_floating_ip=given,
     )
     (mistake,) = plan(site, resolved(API, [API, config], site.admin)).refusals
-    assert "serves port p9" in mistake.what
+    assert "is attached to port p9" in mistake.what
     config.kept.write_text("")
     (tmp_path / "metadata.json").write_text("{}")  # it is installed
     assert not plan(site, resolved(API, [API, config], site.admin)).refusals
@@ -193,7 +193,9 @@ def test_an_address_that_others_have_is_refused(
     services.get(f"{NEUTRON}/routers", json={"routers": [{"name": "gw"}]})
     theirs = {"floatingips": [{"project_id": "elsewhere"}]}
     services.get(f"{NEUTRON}/floatingips?id=f9&fields=project_id", json=theirs)
-    refused = [f"floating_ip/api: 192.0.2.10 belongs to {holder} already; choose another, or have it released"]
+    refused = [
+        f"floating_ip/api: 192.0.2.10 already belongs to {holder}; choose another address, or have this one released"
+    ]
     assert list(map(str, plan(site, API).refusals)) == refused * bool(holder)
 
 
@@ -214,7 +216,7 @@ def test_who_takes_any_address_comes_after_those_that_ask_for_one() -> None:
 def test_an_address_outside_every_subnet_is_refused(site: Site, listed: list[Any], ports: list[Any]) -> None:
     wanted = FloatingIP(name="api", external_network="external", address="198.51.100.1")
     assert [str(each) for each in plan(site, wanted).refusals] == [
-        "floating_ip/api: 198.51.100.1 lies in no subnet of external; choose one that does"
+        "floating_ip/api: 198.51.100.1 is not in any subnet of external; choose an address of that network"
     ]
 
 
@@ -268,7 +270,7 @@ def test_key() -> None:
 def test_two_may_not_want_one_address(site: Site) -> None:
     twin = FloatingIP(name="ingress", external_network="external", address=API.address)
     assert resolved(API, [API, twin], site.admin).key == API.key
-    with pytest.raises(SpecError, match=r"floating_ip/ingress: 192\.0\.2\.10 is wanted by floating_ip/api too"):
+    with pytest.raises(SpecError, match=r"floating_ip/ingress: 192\.0\.2\.10 is also declared by floating_ip/api"):
         resolved(twin, [API, twin], site.admin)
 
 
@@ -290,7 +292,7 @@ def test_one_that_serves_a_port_is_not_deleted(site: Site, listed: list[Any], po
     listed.append(answer(port_id="p1"))
     (mistake,) = going(site, API).refusals
     assert mistake.keys == (API.key,)
-    assert "192.0.2.10 serves port web p1" in mistake.what
+    assert "192.0.2.10 is attached to port web p1" in mistake.what
     assert mistake.remedy.endswith("openstack floating ip unset --port 192.0.2.10")
 
 
@@ -330,7 +332,7 @@ def test_one_that_was_attached_after_the_plan_stays(
     services.get(f"{NEUTRON}/floatingips/f1", json={"floatingip": answer(port_id="p1")})
     deleted = services.delete(f"{NEUTRON}/floatingips/f1", status_code=204)
     (failed,) = executor.run(made, site).failed
-    assert "serves port p1" in str(failed.error)
+    assert "is attached to port p1" in str(failed.error)
     assert not deleted.called
 
 
@@ -349,7 +351,7 @@ def test_one_that_is_attached_while_it_is_deleted_stays(
     services.get(f"{NEUTRON}/floatingips/f1", json=lambda *_: {"floatingip": listed[0]})
     deleted = services.delete(f"{NEUTRON}/floatingips/f1", json=attached_meanwhile)
     (failed,) = executor.run(made, site).failed
-    assert "serves port web p1" in str(failed.error)
+    assert "is attached to port web p1" in str(failed.error)
     assert deleted.call_count == 1
 
 

@@ -84,7 +84,7 @@ def test_what_is_right_is_left(site: Site, neutron: Neutron) -> None:
 def test_nobodys_address_is_stolen(site: Site, neutron: Neutron) -> None:
     neutron.ports.append({"id": "p9", "name": "dev2-q9m4t-ingress-port", "tags": []})
     neutron.ips[0]["port_id"] = "p9"
-    assert "192.0.2.5 serves another port: dev2-q9m4t-ingress-port p9; detach it there" in refusals(site)
+    assert "192.0.2.5 is attached to another port: dev2-q9m4t-ingress-port p9; detach it there" in refusals(site)
     moving = FloatingIPAttachment(port=PORT, address="192.0.2.5", move=True)
     made = plan(site, moving)
     assert [step.action for step in made] == [Action.UPDATE]
@@ -96,7 +96,7 @@ def test_nor_when_it_was_free_while_planning(site: Site, neutron: Neutron) -> No
     made = plan(site)
     neutron.ips[0] |= {"port_id": "p9", "revision_number": 4}
     report = executor.run(made, site)
-    assert "serves another port: p9" in str(report.failed[0].error)
+    assert "is attached to another port: p9" in str(report.failed[0].error)
     assert not neutron.put.called
 
 
@@ -127,12 +127,12 @@ def test_ours_is_known_by_its_tag_when_somebody_edited_its_description(site: Sit
 def test_a_floating_ip_tagged_with_another_name_is_not_taken(site: Site, neutron: Neutron) -> None:
     neutron.ips[0] |= {"description": "edited", "tags": ["openstack-prep:lab~api"]}
     report = executor.run(plan(site, FloatingIPAttachment(port=PORT, floating_ip="ingress")), site)
-    assert "the floating IP is gone" in str(report.failed[0].error)
+    assert "the floating IP no longer exists" in str(report.failed[0].error)
 
 
 def test_no_port_of_a_like_name_will_do(site: Site, neutron: Neutron) -> None:
     neutron.ports[0]["name"] = f"{PORT}-2"
-    assert "no port of exactly that name in the project" in refusals(site)
+    assert "no port in the project has exactly this name" in refusals(site)
 
 
 def test_the_tag_may_come_later(site: Site, neutron: Neutron) -> None:
@@ -142,22 +142,24 @@ def test_the_tag_may_come_later(site: Site, neutron: Neutron) -> None:
 
 def test_a_port_of_another_cluster_is_refused(site: Site, neutron: Neutron) -> None:
     neutron.ports[0]["tags"] = ["openshiftClusterID=other-aaaaa"]
-    assert "p1 carries openshiftClusterID=other-aaaaa: another cluster's" in refusals(site)
+    assert "p1 has the tag openshiftClusterID=other-aaaaa of another cluster" in refusals(site)
 
 
 def test_two_ports_of_the_name(site: Site, neutron: Neutron) -> None:
     neutron.ports.append({"id": "p2", "name": PORT, "tags": []})
-    with pytest.raises(PlanRefused, match=r"2 have that name \(p1, p2\)"):
+    with pytest.raises(PlanRefused, match=r"2 resources have this name \(p1, p2\)"):
         plan(site)
 
 
 def test_a_port_that_has_another_floating_ip(site: Site, neutron: Neutron) -> None:
     neutron.ips.append(neutron.ip(id="f2", floating_ip_address="192.0.2.6", port_id="p1"))
-    assert "the port has the floating IP 192.0.2.6 already" in refusals(site)
+    assert "floating IP 192.0.2.6 is already attached to the port" in refusals(site)
 
 
 def test_a_floating_ip_that_is_not_there(site: Site, neutron: Neutron) -> None:
-    assert "no floating IP f7 in the project" in refusals(site, FloatingIPAttachment(port=PORT, floating_ip_id="f7"))
+    assert "floating IP f7 does not exist in the project" in refusals(
+        site, FloatingIPAttachment(port=PORT, floating_ip_id="f7")
+    )
 
 
 def test_a_long_description_is_left_alone(site: Site, neutron: Neutron) -> None:
@@ -224,7 +226,7 @@ def test_which_floating_ip_must_be_said_once(cloud: Cloud) -> None:
         FloatingIPAttachment(port=PORT),
         FloatingIPAttachment(port=PORT, address="192.0.2.5", floating_ip="x"),
     ):
-        with pytest.raises(SpecError, match="give one of floating_ip, address, floating_ip_id"):
+        with pytest.raises(SpecError, match="set one of floating_ip, address, floating_ip_id"):
             api.plan(cloud, [wrong], name="lab")
     with pytest.raises(SpecError, match="floating_ip ingress is not in this spec"):
         api.plan(cloud, [BY_NAME], name="lab")

@@ -122,13 +122,13 @@ def test_a_lost_answer_makes_no_second_one(site: Site, services: requests_mock.M
 
 
 def test_without_sizes_it_must_exist(site: Site, listed: list[Any]) -> None:
-    assert "without vcpus and ram; give both" in str(plan(site, Flavor(name="master")).refusals[0])
+    assert "without vcpus and ram; set both" in str(plan(site, Flavor(name="master")).refusals[0])
 
 
 @pytest.mark.parametrize("is_public", [None, True])
 def test_access_to_a_public_flavor_is_a_mistake(site: Site, listed: list[Any], is_public: bool | None) -> None:
     (refusal,) = plan(site, Flavor(name="new", vcpus=1, ram=1, access=("lab",), is_public=is_public)).refusals
-    assert "add is_public: false" in str(refusal)
+    assert "set is_public: false, or remove access" in str(refusal)
 
 
 def test_a_refused_request_says_why(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:

@@ -68,7 +68,7 @@ def test_limits_of_a_volume_type(site: Site, limits: requests_mock.Mocker) -> No
 def test_a_limit_below_what_is_in_use_is_refused(site: Site, limits: requests_mock.Mocker) -> None:
     refusals = plan(site, Quota(cores=7, networks=3)).refusals
     assert [str(each) for each in refusals] == [
-        "quota/(current project): cores: 7 is below what is in use, 8; free some, or ask for more"
+        "quota/(current project): cores: 7 is below the current usage of 8; free some of it, or raise the value"
     ]
 
 
@@ -78,7 +78,7 @@ def test_unlimited_is_never_below_usage(site: Site, limits: requests_mock.Mocker
 
 def test_a_quota_nobody_has_is_refused(site: Site, limits: requests_mock.Mocker) -> None:
     quota = Quota(volume_types={"no-such": VolumeTypeQuota(volumes=1)})
-    assert "volumes_no-such: no service has such a quota" in str(plan(site, quota).refusals[0])
+    assert "no service has a quota volumes_no-such" in str(plan(site, quota).refusals[0])
 
 
 def test_equal_limits_are_kept(site: Site, limits: requests_mock.Mocker) -> None:

@@ -10,7 +10,7 @@ from openstack_prep.cloud.site import Site
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Observed
 from openstack_prep.core.plan import Plan
-from openstack_prep.core.twin import latecomers
+from openstack_prep.core.twin import late_twins
 from openstack_prep.resources.compute.server_group import ServerGroup
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, sent
 
@@ -90,18 +90,18 @@ def test_of_two_alike_none_is_deleted(site: Site, in_our_project: ServerGroup) -
     for each in (made, destruction):
         assert {step.action for step in each} == {Action.KEEP}
         assert "duplicate g2" in str(each)
-    assert "delete it by hand" in str(made)
+    assert "delete it manually" in str(made)
 
 
 def test_one_that_appears_at_the_end_of_a_run_is_left_alone(site: Site, in_our_project: ServerGroup) -> None:
     """This run has created g2; the other one is somebody's."""
     site.known[in_our_project.key] = Observed(id="g2", ours=True)
-    assert latecomers(site, [in_our_project]) == []
+    assert late_twins(site, [in_our_project]) == []
 
 
 def test_a_number_a_host_goes_with_anti_affinity(site: Site, listed: list[Any]) -> None:
     (refusal,) = plan(site, ServerGroup(name="masters", policy="affinity", max_server_per_host=2)).refusals
-    assert "goes with anti-affinity" in str(refusal)
+    assert "only applies to policy anti-affinity" in str(refusal)
 
 
 @pytest.mark.parametrize(("tags", "ours"), [([], False), (["openstack-prep:lab"], True)])

@@ -298,10 +298,10 @@ def test_a_given_end_is_compared_as_a_moment(site: Site, keystone: Keystone, pat
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"lifetime": 9, "expires_at": "2036-01-01T00:00:00Z"}, "both lifetime and expires_at"),
-        ({"renew_before": 9}, "renew_before is not less"),
-        ({"lifetime": 9, "renew_before": 9}, "renew_before is not less"),
-        ({"expires_at": "2020-01-01T00:00:00Z"}, "has passed"),
+        ({"lifetime": 9, "expires_at": "2036-01-01T00:00:00Z"}, "lifetime and expires_at are both set"),
+        ({"renew_before": 9}, "renew_before must be less"),
+        ({"lifetime": 9, "renew_before": 9}, "renew_before must be less"),
+        ({"expires_at": "2020-01-01T00:00:00Z"}, "is in the past"),
     ],
 )
 def test_times_that_cannot_be(site: Site, keystone: Keystone, path: Path, fields: dict[str, Any], said: str) -> None:
@@ -313,19 +313,19 @@ def test_times_that_cannot_be(site: Site, keystone: Keystone, path: Path, fields
 )
 def test_somebody_elses_entry_is_not_overwritten(site: Site, keystone: Keystone, path: Path, theirs: Any) -> None:
     path.write_text(yaml.safe_dump({"clouds": {"lab": theirs}}))
-    assert "with other credentials" in str(plan(site, credential(site, path)).refusals)
+    assert "with different credentials" in str(plan(site, credential(site, path)).refusals)
 
 
 def test_somebody_elses_credential_is_not_taken(site: Site, keystone: Keystone, path: Path) -> None:
     theirs = {"id": "x", "name": "app", "description": None, "project_id": ADMIN_PROJECT, "roles": []}
     keystone.held.append(theirs | {"expires_at": None, "unrestricted": False, "user_id": ADMIN_USER})
-    assert "not made by this spec (x)" in str(plan(site, credential(site, path)).refusals)
+    assert "(x) already exists and is not managed by this spec" in str(plan(site, credential(site, path)).refusals)
     auth = {"application_credential_id": "x", "auth_url": IDENTITY}
     clouds_yaml.put(path, "lab", {"auth": auth} | credential(site, path).settings())
     assert not plan(site, credential(site, path)).refusals
     assert "differs in unrestricted" in str(plan(site, credential(site, path, unrestricted=True)).refusals)
     keystone.held[0]["expires_at"] = "2026-01-01T00:00:00.000000"
-    assert "not made by this spec and ended 2026-01-01" in str(plan(site, credential(site, path)).refusals)
+    assert "is not managed by this spec, and expired at 2026-01-01" in str(plan(site, credential(site, path)).refusals)
     wanted = credential(site, path)
     (step,) = planner.plan_destroy("lab", [wanted], observing.observe(site.fresh(), [wanted]))
     assert step.action is Action.KEEP
@@ -422,7 +422,7 @@ def test_what_is_kept_goes_with_its_entry(site: Site, keystone: Keystone, path: 
     assert clouds_yaml.read(path)["lab-old"]["auth"]["application_credential_secret"] == "s3cret-1"
     assert not plan(site, wanted)
     (refusal,) = plan(site, credential(site, path, unrestricted=True)).refusals
-    assert "is still kept, in the entry lab-old" in str(refusal)
+    assert "is still kept in the entry lab-old" in str(refusal)
     clouds_yaml.drop(path, "lab-old")
     apply(site, wanted)
     assert keystone.names == ["app-new"]

@@ -66,7 +66,7 @@ def test_the_entry_of_another_spec_is_neither_changed_nor_deleted(site: Site, pa
     entry.create(site)
     renamed = Site(site.admin, Mark("renamed"))
     (said,) = mistakes(renamed, entry)
-    assert "of another spec; spec lab manages it" in said
+    assert "managed by spec lab" in said
     (step,) = planner.plan_destroy("renamed", [entry], observing.observe(renamed, [entry]))
     assert step.action is Action.KEEP
 

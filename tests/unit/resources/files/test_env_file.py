@@ -61,7 +61,7 @@ def test_somebody_elses_file_is_left_alone(site: Site, path: Path, text: str) ->
     path.write_text(text)
     file = EnvFile(path=str(path), cloud="lab")
     _, (mistake,) = observing.examine(site, [file])
-    assert "is not of this spec" in mistake.what
+    assert "is not managed by this spec" in mistake.what
     (step,) = planner.plan_destroy("lab", [file], observing.observe(site, [file]))
     assert step.action is Action.KEEP
     assert path.read_text() == text
@@ -80,4 +80,4 @@ def test_what_stands_in_a_file_is_not_shown_when_it_may_be_a_secret(site: Site, 
 
 def test_a_name_that_is_none_is_a_mistake(site: Site, path: Path) -> None:
     _, (mistake,) = observing.examine(site, [EnvFile(path=str(path), variables={"A B": "x"})])
-    assert "is not a variable's name" in mistake.what
+    assert "is not a valid variable name" in mistake.what

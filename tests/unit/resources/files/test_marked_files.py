@@ -51,9 +51,9 @@ def test_files_are_readable_by_their_owner_alone_and_begin_with_the_mark(files: 
         ("address: 10.0.0.2", "address: 10.0.0.3", "cluster.yml: nodes.b.address 10.0.0.3 -> 10.0.0.2"),
         ("address: 10.0.0.1", "address: of-nobody", "cluster.yml: nodes.a.address ******** -> ********"),
         ("- {hostname_override: b, address: 10.0.0.2}\n", "", "cluster.yml: nodes.b is missing"),
-        ("private_registries:", "registries: []\nprivate_registries:", "cluster.yml: registries is too much"),
-        ("nodes:", "# by hand\nnodes:", "cluster.yml: comments or order"),
-        ("nodes:", "nodes: [", "cluster.yml: is no YAML"),
+        ("private_registries:", "registries: []\nprivate_registries:", "cluster.yml: registries is unexpected"),
+        ("nodes:", "# by hand\nnodes:", "cluster.yml: comments or order differ"),
+        ("nodes:", "nodes: [", "cluster.yml: is not YAML"),
         ("of-the-registry", "another", "cluster.yml: private_registries.registry.password ******** -> ********"),
     ],
 )
@@ -77,7 +77,7 @@ def test_a_file_that_is_missing_too_much_or_open_to_others_is_told_and_mended(fi
     assert drift(files) == ["cluster.yml: mode 0644", "pools.yaml is missing"]
     files.write({"cluster.yml": CLUSTER, "pools.yaml": POOLS})
     assert drift(files) == []
-    assert drift(files, **{"pools.yaml": ""}) == ["pools.yaml is too much"]
+    assert drift(files, **{"pools.yaml": ""}) == ["unexpected file pools.yaml"]
     files.write({"cluster.yml": CLUSTER})
     assert [each.name for each in files.folder.iterdir()] == ["cluster.yml"]
 
@@ -85,7 +85,7 @@ def test_a_file_that_is_missing_too_much_or_open_to_others_is_told_and_mended(fi
 def test_what_others_wrote_is_not_overwritten_nor_removed(files: MarkedFiles) -> None:
     (files.folder / "pools.yaml").write_text("# somebody else's\n")
     (files.folder / "picture").write_bytes(b"\xff\xfe")
-    with pytest.raises(PrepError, match=r"pools\.yaml is somebody else's"):
+    with pytest.raises(PrepError, match=r"pools\.yaml exists and is not managed by this spec"):
         files.write({"cluster.yml": "{}", "pools.yaml": POOLS})
     assert (files.folder / "cluster.yml").read_text() == f"# [ours]\n{CLUSTER}"
     assert files.remove() == ["picture", "pools.yaml"]
@@ -103,7 +103,7 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     files = MarkedFiles(tmp_path / "file", "# [ours]")
     assert files.of_others(["cluster.yml"]) == [tmp_path / "file"]
     assert MarkedFiles(tmp_path / "file" / "below", "# [ours]").of_others([]) == [tmp_path / "file"]
-    with pytest.raises(PrepError, match="file is somebody else's"):
+    with pytest.raises(PrepError, match="file exists and is not managed by this spec"):
         files.write({"cluster.yml": ""})
 
 
@@ -112,7 +112,7 @@ def test_a_folder_that_cannot_be_read_is_said_to_be(files: MarkedFiles, monkeypa
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "iterdir", refuse)  # root may read any
-    with pytest.raises(PrepError, match="Permission denied; name another directory"):
+    with pytest.raises(PrepError, match="Permission denied; choose another directory"):
         files.there()
 
 

@@ -56,7 +56,9 @@ def test_a_heat_that_fails_is_waited_for_and_the_one_at_fault_named(services: re
     told: list[str] = []
     waiting = Waiting(site.admin.orchestration, "/stacks/s/root", told.append)
     found = waiting.end()
-    with pytest.raises(ResourceFailed, match=r"stack s \(root\) is UPDATE_FAILED: nodes\.0: No valid host; mend that"):
+    with pytest.raises(
+        ResourceFailed, match=r"stack s \(root\) is UPDATE_FAILED: nodes\.0: No valid host; fix the cause"
+    ):
         waiting.raise_for_failure(found)
     assert told == [
         "nodes UPDATE_IN_PROGRESS",
@@ -84,7 +86,7 @@ def test_a_rollback_does_not_hide_why(services: requests_mock.Mocker, site: Site
     answers = ({"json": {"events": each[::-1]}} for each in (before, before + after))
     services.get(f"{STACK}/events", list(answers))
     waiting = Waiting(site.admin.orchestration, "/stacks/s/root", print)
-    with pytest.raises(ResourceFailed, match=r"is ROLLBACK_COMPLETE: nodes\.0: no host; port: no address left; mend"):
+    with pytest.raises(ResourceFailed, match=r"is ROLLBACK_COMPLETE: nodes\.0: no host; port: no address left; fix"):
         waiting.raise_for_failure(waiting.end())
 
 
@@ -129,8 +131,8 @@ def test_the_wait_ends(services: requests_mock.Mocker, site: Site, monkeypatch: 
 @pytest.mark.parametrize(
     ("status", "give_up"),
     [
-        ("CREATE_IN_PROGRESS", "; to give up: openstack stack delete root"),
-        ("UPDATE_IN_PROGRESS", "; to give up: openstack stack cancel --no-rollback root"),
+        ("CREATE_IN_PROGRESS", "; to abort: openstack stack delete root"),
+        ("UPDATE_IN_PROGRESS", "; to abort: openstack stack cancel --no-rollback root"),
         ("DELETE_IN_PROGRESS", ""),
     ],
 )
@@ -142,4 +144,4 @@ def test_how_long_it_is_waited_for_is_told_once(
     told: list[str] = []
     Waiting(site.admin.orchestration, "/stacks/s/root", told.append, patience=0).end()
     (said,) = told
-    assert re.fullmatch(rf"is {status}, and is waited for until \d\d:\d\d at most{give_up}", said)
+    assert re.fullmatch(rf"is {status}, waiting until \d\d:\d\d at most{give_up}", said)

@@ -7,7 +7,14 @@ import requests_mock
 
 from openstack_prep.cloud.site import Site
 from openstack_prep.resources.heat.heat import HeatStack
-from openstack_prep.resources.heat.heat_groups import GROUP, SCALING, Foreseen, Parameters, completed, not_growing
+from openstack_prep.resources.heat.heat_groups import (
+    GROUP,
+    SCALING,
+    Effect,
+    Parameters,
+    not_growing,
+    with_group_effects,
+)
 
 STACK = "http://heat/v1/admin-project/stacks/s/root"
 SERVER = "OS::Nova::Server"
@@ -45,14 +52,14 @@ def group(count: Any, *removed: Any, mode: Any = "append") -> dict[str, Any]:
     return {"type": GROUP, "properties": {"count": count, "removal_policies": policies, "removal_policies_mode": mode}}
 
 
-def told(stack: HeatStack, nodes: Any, *found: Foreseen, given: Any = None, changed: Any = frozenset()) -> list[str]:
+def told(stack: HeatStack, nodes: Any, *found: Effect, given: Any = None, changed: Any = frozenset()) -> list[str]:
     values = Parameters(given or {}, {"list": {"default": []}}, changed)
     template = {"resources": {"nodes": nodes, "agents": group(2)}}
-    return list(map(str, completed(list(found), stack, template, values)))
+    return list(map(str, with_group_effects(list(found), stack, template, values)))
 
 
-DELETE_3 = Foreseen("delete", "nodes.3", SERVER)
-UPDATE_2 = Foreseen("update", "nodes.2", SERVER)
+DELETE_3 = Effect("delete", "nodes.3", SERVER)
+UPDATE_2 = Effect("update", "nodes.2", SERVER)
 
 
 @pytest.mark.parametrize(
@@ -132,12 +139,12 @@ def test_what_only_heat_can_compute_may_be_a_loss(stack: HeatStack, nodes: Any, 
 
 
 def test_a_count_that_only_heat_can_compute_may_be_a_loss_where_the_whole_was_not_previewed(stack: HeatStack) -> None:
-    update = Foreseen("update", "nodes", GROUP)
+    update = Effect("update", "nodes", GROUP)
     assert "maybe replace nodes" in told(stack, group({"if": ["a", 2, 3]}), update, changed=None)
 
 
 def test_a_nested_stack_that_goes_is_named_by_what_it_consists_of(stack: HeatStack) -> None:
-    assert told(stack, group(3), Foreseen("delete", "agents.1", "node.yaml")) == ["delete agents.1.server"]
+    assert told(stack, group(3), Effect("delete", "agents.1", "node.yaml")) == ["delete agents.1.server"]
 
 
 def test_groups_that_shrink_are_previewed_so(stack: HeatStack) -> None:
@@ -162,7 +169,7 @@ def test_a_scaling_group_that_shrinks_loses_members_that_nobody_names(
 ) -> None:
     member = {"type": SERVER, "properties": {}}
     nodes = {"type": SCALING, "properties": {"resource": member, **properties}}
-    assert told(stack, nodes, Foreseen("update", "nodes", SCALING)) == [f"{verb} nodes"]
+    assert told(stack, nodes, Effect("update", "nodes", SCALING)) == [f"{verb} nodes"]
 
 
 CHANGES = {"equals": [{"get_param": "v"}, "2"]}
@@ -184,5 +191,5 @@ def test_a_member_depends_on_what_its_named_conditions_depend_on(stack: HeatStac
     scaling = {"type": SCALING, "properties": {"desired_capacity": 3, "resource": member}}
     template = {"conditions": conditions, "resources": {"nodes": scaling}}
     values = Parameters({"v": "2"}, {}, frozenset({"v"}))
-    found = completed([Foreseen("update", "nodes", SCALING)], stack, template, values)
+    found = with_group_effects([Effect("update", "nodes", SCALING)], stack, template, values)
     assert list(map(str, found)) == [f"{verb} nodes"]

@@ -35,5 +35,5 @@ def test_what_is_deleted_is_not_there(site: Site, services: requests_mock.Mocker
 
 
 def test_two_of_a_name_are_told(site: Site, services: requests_mock.Mocker) -> None:
-    with pytest.raises(NotUnique, match=r"stack/a: 2 have that name \(1, 2\)"):
+    with pytest.raises(NotUnique, match=r"stack/a: 2 resources have this name \(1, 2\)"):
         found(site, services, listed("1", OTHER), listed("2", OTHER), elsewhere=True)

@@ -57,7 +57,7 @@ def test_another_place_is_no_change_and_another_content_is(folder: Path, tmp_pat
 )
 def test_what_is_no_template_is_told_with_its_place(folder: Path, text: str) -> None:
     (folder / "cluster.yaml").write_text(text)
-    with pytest.raises(ConfigError, match=r"template: .*/here/cluster\.yaml cannot be read: .*; correct it"):
+    with pytest.raises(ConfigError, match=r"template: .*/here/cluster\.yaml cannot be read: .*; correct the file"):
         read(str(folder / "cluster.yaml"), ())
 
 
@@ -69,7 +69,7 @@ def test_what_is_not_there_is_told_with_its_place(folder: Path) -> None:
 def test_what_is_shipped() -> None:
     assert template_source("shipped:rke-cluster.yaml", Path("/x")) == "shipped:rke-cluster.yaml"
     assert template_source("own.yaml", Path("/x")) == "/x/own.yaml"
-    with pytest.raises(ValueError, match=r"there are shipped:rke-cluster\.yaml, shipped:rke2-cluster\.yaml"):
+    with pytest.raises(ValueError, match=r"choose one of shipped:rke-cluster\.yaml, shipped:rke2-cluster\.yaml"):
         template_source("shipped:k3s.yaml", Path("/x"))
 
 

@@ -36,15 +36,18 @@ def test_what_is_right_is_no_mistake() -> None:
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        ({"count": 6}, "parameters: count: 6 is against {range: {min: 1, max: 5}}"),
+        ({"count": 6}, "parameters: count: 6 violates the constraint {range: {min: 1, max: 5}}"),
         ({"count": "x"}, "parameters: count: x is not a number"),
-        ({"policy": "no"}, "parameters: policy: no is against {allowed_values: [soft, hard]}"),
-        ({"version": "1.2"}, "parameters: version: 1.2 is against digits"),
-        ({"name": "abcd"}, "parameters: name: abcd is against {length: {max: 3}}"),
-        ({"cni": "canal,cilium"}, "parameters: cni: canal,cilium is against {allowed_values: [canal, multus]}"),
+        ({"policy": "no"}, "parameters: policy: no violates the constraint {allowed_values: [soft, hard]}"),
+        ({"version": "1.2"}, "parameters: version: 1.2 violates the constraint digits"),
+        ({"name": "abcd"}, "parameters: name: abcd violates the constraint {length: {max: 3}}"),
+        (
+            {"cni": "canal,cilium"},
+            "parameters: cni: canal,cilium violates the constraint {allowed_values: [canal, multus]}",
+        ),
         ({"flag": "perhaps"}, "parameters: flag: perhaps is not true or false"),
-        ({"more": "{"}, "parameters: more: { is not a mapping or a list, nor JSON"),
-        ({"cuont": 1}, "parameters: the template has no cuont"),
+        ({"more": "{"}, "parameters: more: { is not a mapping, a list or JSON"),
+        ({"cuont": 1}, "parameters: the template has no parameter cuont"),
     ],
 )
 def test_each_mistake_is_told_with_its_value(given: dict[str, Any], what: str) -> None:
@@ -53,14 +56,14 @@ def test_each_mistake_is_told_with_its_value(given: dict[str, Any], what: str) -
 
 def test_all_are_told_at_once_and_what_is_missing() -> None:
     assert [what for what, _ in mistakes(DECLARED, {"policy": "no", "flag": 7})] == [
-        "parameters: count is not given",
-        "parameters: policy: no is against {allowed_values: [soft, hard]}",
+        "parameters: count is missing",
+        "parameters: policy: no violates the constraint {allowed_values: [soft, hard]}",
         "parameters: flag: 7 is not true or false",
     ]
 
 
 def test_a_hidden_value_is_held_against_its_rules_and_not_repeated() -> None:
-    assert said(token=Secret("abc")) == ["parameters: token: the value is against {length: {min: 4}}"]
+    assert said(token=Secret("abc")) == ["parameters: token: the value violates the constraint {length: {min: 4}}"]
 
 
 def test_what_the_constraints_name() -> None:

@@ -7,7 +7,7 @@ import requests_mock
 
 from openstack_prep.cloud.site import Site
 from openstack_prep.resources.heat.heat import HeatStack
-from openstack_prep.resources.heat.heat_preview import Refused, foresee
+from openstack_prep.resources.heat.heat_preview import Refused, preview_update
 from tests.unit.conftest import failure
 
 STACK = "http://heat/v1/admin-project/stacks/s/root"
@@ -53,7 +53,7 @@ def test_places_in_the_tree_whatever_heat_calls_the_nested_stacks(services: Any,
         added=[change("s-nodes", "1", "node.yaml")],
     )
     services.put(f"{STACK}/preview", json=answer)
-    found = foresee(stack, {"template": {}}, [], {}, [])
+    found = preview_update(stack, {"template": {}}, [], {}, [])
     assert list(map(str, found)) == ["add nodes.1", "replace nodes.0.server"]
 
 
@@ -74,14 +74,14 @@ def test_a_group_that_grows_hides_no_replacement(services: Any, stack: HeatStack
 
     services.put(f"{STACK}/preview", json=answer)
     body = {"template": {}, "environment": {"parameters": {"count": 2, "flavor": "big", "password": "hidden"}}}
-    found = foresee(stack, body, [], {"count": 1, "flavor": "small"}, ["count", "flavor"])
+    found = preview_update(stack, body, [], {"count": 1, "flavor": "small"}, ["count", "flavor"])
     assert list(map(str, found)) == ["replace nodes.0.server", "update nodes"]
 
 
 def test_what_heat_refuses_either_way_is_refused(services: Any, stack: HeatStack) -> None:
     services.put(f"{STACK}/preview", **failure(400, "no such network"))
     with pytest.raises(Refused, match="no such network"):
-        foresee(stack, {"template": {}, "environment": {"parameters": {}}}, [], {}, [])
+        preview_update(stack, {"template": {}, "environment": {"parameters": {}}}, [], {}, [])
 
 
 def test_a_reference_to_what_stays_is_no_change(services: Any, stack: HeatStack) -> None:
@@ -97,10 +97,10 @@ def test_a_reference_to_what_stays_is_no_change(services: Any, stack: HeatStack)
     services.put(f"{STACK}/preview", json=answer)
     reference = {"get_resource": "nodes"}
     template = {"resources": {"port": {"properties": {"network": reference}}}}
-    foresee(stack, {"template": template, "environment": {"parameters": {}}}, [], {}, [])
+    preview_update(stack, {"template": template, "environment": {"parameters": {}}}, [], {}, [])
     assert asked == ["id-of-s-nodes-abcdefghijkl"]
-    foresee(stack, {"template": template, "environment": {"parameters": {}}}, [], {}, [], missing=["nodes"])
-    foresee(stack, {"template": template, "environment": {"parameters": {"a": 1}}}, [], {"a": 1}, [])
+    preview_update(stack, {"template": template, "environment": {"parameters": {}}}, [], {}, [], missing=["nodes"])
+    preview_update(stack, {"template": template, "environment": {"parameters": {"a": 1}}}, [], {"a": 1}, [])
     assert asked[1:] == [reference, "id-of-s-nodes-abcdefghijkl", reference]
 
 
@@ -120,7 +120,7 @@ def test_a_group_that_its_template_makes_grow_is_asked_about_at_its_present_size
 
     services.put(f"{STACK}/preview", json=answer)
     body = {"template": {"resources": {"nodes": GROUP}}, "environment": {"parameters": {}}}
-    found = foresee(stack, body, [], {}, [])
+    found = preview_update(stack, body, [], {}, [])
     assert list(map(str, found)) == ["replace nodes.0.server", "update nodes"]
 
 
@@ -140,7 +140,7 @@ def test_what_heat_does_not_tell_of_a_group_may_be_a_replacement(
 
     services.put(f"{STACK}/preview", json=answer)
     body = {"template": {}, "environment": {"parameters": dict.fromkeys(before, 2)}}
-    assert list(map(str, foresee(stack, body, [], before, list(before)))) == ["maybe replace nodes"]
+    assert list(map(str, preview_update(stack, body, [], before, list(before)))) == ["maybe replace nodes"]
 
 
 SCALING = "OS::Heat::AutoScalingGroup"
@@ -167,7 +167,7 @@ def test_a_scaling_group_rolls_when_the_definition_of_its_members_changes(
         "template": {"resources": {"nodes": group}},
         "environment": {"parameters": before | {changed: 2}},
     }
-    found = foresee(stack, body, [], before, list(before), same_template=same_template)
+    found = preview_update(stack, body, [], before, list(before), same_template=same_template)
     assert list(map(str, found)) == [f"{verb} nodes"]
 
 
@@ -192,7 +192,7 @@ def test_hidden_parameters_and_those_given_no_longer_count_as_changed(
         "template": {"parameters": declared, "resources": {"nodes": group}},
         "environment": {"parameters": {"size": 2, **given}},
     }
-    found = foresee(stack, body, [], {"size": 1, "plain": "a"}, ["size"], same_template=True)
+    found = preview_update(stack, body, [], {"size": 1, "plain": "a"}, ["size"], same_template=True)
     assert list(map(str, found)) == [f"{verb} nodes"]
 
 
@@ -208,5 +208,5 @@ def test_an_update_that_wipes_a_disk_in_place_is_told_apart(services: Any, stack
 
     services.put(f"{STACK}/preview", json=answer)
     template = {"resources": {"server": {"type": "OS::Nova::Server", "properties": {"image": "new"}}}}
-    found = foresee(stack, {"template": template, "environment": {"parameters": {}}}, [], {}, [])
+    found = preview_update(stack, {"template": template, "environment": {"parameters": {}}}, [], {}, [])
     assert list(map(str, found)) == ["rebuild server", "update other"]

@@ -213,7 +213,7 @@ def test_a_clusters_machines_have_a_way_of_their_own(
     empty.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "dev-x7k2p-master-0"}]})
     doomed = planner.plan_destroy("lab", [LAB], observing.observe(site, [LAB]))
     (mistake,) = observing.examine_deletes(site, doomed)
-    assert mistake.remedy.endswith("openstack-prep cleanup --infra-id dev-x7k2p")
+    assert "openstack-prep cleanup --infra-id dev-x7k2p " in mistake.remedy
 
 
 def test_nobody_destroys_the_project_that_he_works_in(
@@ -222,4 +222,4 @@ def test_nobody_destroys_the_project_that_he_works_in(
     listed.append(answer(id=ADMIN_PROJECT))
     doomed = planner.plan_destroy("lab", [LAB], observing.observe(site, [LAB]))
     (mistake,) = observing.examine_deletes(site, doomed)
-    assert "works in this project; destroy by another entry of clouds.yaml" in str(mistake)
+    assert "is scoped to this project; run destroy with another entry of clouds.yaml" in str(mistake)

@@ -138,8 +138,8 @@ def test_a_password_is_not_generated_a_second_time_unasked(
     (refusal,) = planner.plan_apply("lab", [user], observed).refusals
     file = tmp_path / "ocp.password"
     assert str(refusal) == (
-        f"user/ocp: its password would be replaced by a new one, because {file} is not there; "
-        "copy it from where the spec was applied, or allow that (--allow-replace)"
+        f"user/ocp: its password would be replaced, because {file} does not exist; "
+        "copy the file from where the spec was applied, or allow the replacement (--allow-replace)"
     )
     assert not planner.plan_apply("lab", [user], observed, allow_replace=True).refusals
     assert not file.exists()
@@ -186,7 +186,7 @@ def test_somebody_elses_password_is_not_touched(site: Site, services: requests_m
     play_login(services, "theirs")
     user = User(name="ocp", password=Secret("s3cret"))
     _, mistakes = observing.examine(site, [user])
-    assert "was not made by this spec" in str(mistakes[0])
+    assert "is not managed by this spec" in str(mistakes[0])
 
 
 def test_fields_are_compared_and_mended(site: Site, services: requests_mock.Mocker) -> None:
@@ -242,4 +242,7 @@ def test_nobody_destroys_the_user_that_he_is(site: Site, services: requests_mock
     user = User(name="ocp")
     assert list(user.check_delete(site, Observed(id="u1"), frozenset())) == []
     (mistake,) = user.check_delete(site, Observed(id=ADMIN_USER), frozenset())
-    assert "logs in as this user; destroy by another's entry of clouds.yaml" in str(mistake)
+    assert (
+        "logs in as this user, so destroy cannot delete it; run destroy with another user's entry of clouds.yaml"
+        in str(mistake)
+    )

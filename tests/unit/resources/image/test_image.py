@@ -152,10 +152,10 @@ def test_the_right_sum_is_kept_whoever_made_it(site: Site, glance: Glance, disk:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"content": OLD}, "not made by this spec"),
-        ({"content": NEW}, "no sha256 that is known"),
-        ({"content": NEW, "status": "deactivated"}, "is there, but deactivated"),
-        ({"status": "saving"}, "is there, but saving"),
+        ({"content": OLD}, "not managed by this spec"),
+        ({"content": NEW}, "unknown sha256"),
+        ({"content": NEW, "status": "deactivated"}, "exists, but is deactivated"),
+        ({"status": "saving"}, "exists, but is saving"),
     ],
 )
 def test_foreign_images_are_left_alone(

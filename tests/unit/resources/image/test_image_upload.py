@@ -58,7 +58,7 @@ def test_the_sum_of_the_file_alone_tells_a_new_release(site: Site, glance: Glanc
     assert glance.asked.count("upload rhcos-new") == 1
     glance.images.clear()
     glance.image("rhcos", NEW)
-    with pytest.raises(PlanRefused, match="no sha512 that is known"):
+    with pytest.raises(PlanRefused, match="unknown sha512"):
         apply(site, image)
 
 
@@ -76,7 +76,7 @@ def test_a_format_that_glance_does_not_find(
 ) -> None:
     services.put(f"{GLANCE}/images/i1/file", **failure(415, "The request media type is not supported"))
     (result,) = apply(site, image).failed
-    assert "not supported: Glance finds no sound qcow2 in it; correct disk_format, or get" in str(result.error)
+    assert "not supported: Glance found no valid qcow2 image in it; correct disk_format, or use" in str(result.error)
     assert not glance.images
 
 
@@ -86,7 +86,7 @@ def test_one_that_cannot_be_taken_away_hides_no_error(
     services.delete(f"{GLANCE}/images/i1", **failure(409, "image i1 is in use"))
     wrong = Image(name="rhcos", source=str(disk), checksum=f"sha256:{sha256(OLD)}")
     (result,) = apply(site, wrong).failed
-    said = r"disk has sha256 \w+ instead of .*; image i1 is left, as it could not be deleted: .*is in use.*; run it"
+    said = r"disk has sha256 \w+ instead of .*; image i1 could not be deleted: .*is in use.*; run the command again"
     assert re.search(said, str(result.error))
     assert glance.asked == ["create rhcos", "upload rhcos"]
 
@@ -167,7 +167,7 @@ def test_what_is_wrong_is_not_converted(site: Site, glance: Glance, raw: Image, 
     assert isinstance(result.error, DownloadError)
     disk.write_bytes(b"KDMV")
     (result,) = apply(site, replace(raw, checksum=None)).failed
-    assert "image/rhcos: vmdk is not converted; give a qcow2" in str(result.error)
+    assert "image/rhcos: converting vmdk is not supported; use a qcow2" in str(result.error)
     assert not glance.asked
     assert not (tmp_path / "bin" / "called").exists()
     assert not list((tmp_path / "temporary").iterdir())
@@ -178,8 +178,8 @@ def test_what_it_takes_is_looked_for_first(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     refusals = [str(each) for each in plan(site, replace(raw, size=2**60)).refusals]
-    assert "qemu-img, which converts it, is not on the PATH; install it (package qemu-utils" in refusals[0]
-    assert "has room for" in refusals[1]
+    assert "qemu-img, which does the conversion, is not on PATH; install it (package qemu-utils" in refusals[0]
+    assert "MiB free, but" in refusals[1]
     assert len(refusals) == 2
 
 

@@ -105,7 +105,7 @@ def test_a_glance_that_makes_other_sums(site: Site, glance: Glance, image: Image
 def test_a_glance_that_converts_what_it_imports(site: Site, glance: Glance, image: Image) -> None:
     glance.stages = [{"status": "active", "disk_format": "raw"}]
     wanted = replace(image, checksum=None, disk_format="qcow2")
-    assert "has become raw, into which this Glance converts imports; leave disk_format" in str(failure(site, wanted))
+    assert "was converted to raw, as this Glance converts all imports; remove disk_format" in str(failure(site, wanted))
     assert not glance.images
     glance.stages, glance.images = [{"status": "active", "disk_format": "raw"}], {}
     assert settle(site, glance, replace(image, checksum=None))["disk_format"] == "raw"
@@ -122,9 +122,9 @@ TASK = {"id": "t1", "status": "failure", "request_id": "req-1", "created_at": "2
             [TASK | {"message": "404 from http://web.test/disk?key=secret"}],
             ": 404 from http://web.test/disk (task",
         ),
-        ([{"os_glance_failed_import": "file"}], [], "it does not say why;"),
+        ([{"os_glance_failed_import": "file"}], [], "no reason given;"),
         ([{"status": "importing"}, {"status": "queued"}], [TASK | {"message": ""}], "(task t1, request req-1)"),
-        ([{"status": "killed"}], [], "it does not say why;"),
+        ([{"status": "killed"}], [], "no reason given;"),
     ],
 )
 def test_glances_reason_is_told(
@@ -141,7 +141,7 @@ def test_glances_reason_is_told(
 def test_one_without_tasks(site: Site, services: requests_mock.Mocker, glance: Glance, image: Image) -> None:
     services.get(f"{GLANCE}/images/i1/tasks", status_code=404)
     glance.stages = [{}, {"status": "importing"}, {"status": "queued"}]
-    assert "it does not say why" in str(failure(site, image))
+    assert "no reason given" in str(failure(site, image))
 
 
 def test_it_is_whole_when_glance_lets_go(site: Site, glance: Glance, image: Image) -> None:
@@ -189,8 +189,8 @@ def test_what_a_killed_run_left_is_imported_anew(
 @pytest.mark.parametrize(
     ("methods", "message"),
     [
-        (["glance-direct"], "has only glance-direct; leave import_method out"),
-        ([], "has no import; leave import_method out"),
+        (["glance-direct"], "only supports glance-direct; remove import_method"),
+        ([], "does not support image import; remove import_method"),
     ],
 )
 def test_a_glance_that_does_not_offer_it(
@@ -204,16 +204,16 @@ def test_a_glance_that_does_not_offer_it(
 def test_a_glance_from_before_imports(site: Site, services: requests_mock.Mocker, glance: Glance, image: Image) -> None:
     services.get(f"{GLANCE}/info/import", status_code=404)
     (said,) = refusals(site, image)
-    assert "has no import" in said
+    assert "does not support image import" in said
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"checksum": "sha256:" + "0" * 64}, "checksum: Glance makes no sha256 of what it fetches"),
+        ({"checksum": "sha256:" + "0" * 64}, "checksum: Glance computes no sha256 of imported images"),
         ({"source": "/disks/disk"}, "source: /disks/disk is a local file"),
-        ({"source": "http://me:secret@web.test/disk"}, "source: has a user name"),
-        ({"compression": "xz"}, "source: is compressed, and web-download does not unpack"),
+        ({"source": "http://me:secret@web.test/disk"}, "source: contains a user name"),
+        ({"compression": "xz"}, "source: is compressed, and web-download does not decompress"),
         ({"compressed_checksum": "md5:" + "0" * 32}, "source: is compressed, and"),
     ],
 )
@@ -233,7 +233,7 @@ def test_the_first_bytes_are_looked_at(site: Site, services: Any, glance: Glance
     assert not refusals(site, replace(image, container_format="compressed"))
     services.get(URL, status_code=404)
     (said,) = refusals(site, image)
-    assert "; or, if Glance can reach it all the same, give disk_format and compression: none" in said
+    assert "; if Glance can reach the URL anyway, set disk_format and compression: none" in said
     settle(site, glance, replace(image, disk_format="qcow2", compression="none"))
 
 

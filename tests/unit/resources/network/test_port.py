@@ -34,5 +34,7 @@ def test_at_the_deadline_the_fault_is_said(services: requests_mock.Mocker) -> No
 
 def test_rights_do_not_come_by_waiting(services: requests_mock.Mocker) -> None:
     services.get(PORTS, **failure(403))
-    with pytest.raises(NotAllowed, match="may not read that: choose that of a member of the project by --os-cloud"):
+    with pytest.raises(
+        NotAllowed, match="has no permission to read this: choose the entry of a project member with --os-cloud"
+    ):
         wait_for_port(Cloud(connection()), NAME, tag=TAG, seconds=60)

@@ -162,7 +162,7 @@ def test_the_gateway_is_changed_as_a_whole(site: Site, neutron: Neutron) -> None
 
 
 def test_snat_without_a_gateway_is_a_mistake(site: Site, neutron: Neutron) -> None:
-    assert "name the external network" in str(plan(site, Router(name="r", enable_snat=True)).refusals[0])
+    assert "set external_network" in str(plan(site, Router(name="r", enable_snat=True)).refusals[0])
 
 
 def test_a_subnet_that_nobody_has_is_a_mistake(site: Site, neutron: Neutron) -> None:
@@ -188,5 +188,5 @@ def test_interfaces_of_others_keep_it(site: Site, neutron: Neutron) -> None:
     made = planner.plan_destroy("lab", [ROUTER], observing.observe(site, [ROUTER]))
     (mistake,) = observing.examine_deletes(site, made)
     assert str(mistake) == (
-        "router/r: has interfaces in subnets that this spec did not make: theirs-id; remove them first"
+        "router/r: has interfaces in subnets that this spec does not manage: theirs-id; remove them first"
     )

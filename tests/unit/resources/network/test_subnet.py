@@ -114,16 +114,16 @@ def test_another_range_is_a_replacement(site: Site, listed: list[Any]) -> None:
 
 
 def test_a_name_alone_must_exist(site: Site, listed: list[Any]) -> None:
-    assert "give both" in str(plan(site, Subnet(name="nodes")).refusals[0])
+    assert "set both" in str(plan(site, Subnet(name="nodes")).refusals[0])
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"gateway_ip": "10.0.1.1"}, "10.0.1.1 lies outside 10.0.0.0/24"),
-        ({"allocation_pools": ("10.0.0.250-10.0.1.5",)}, "10.0.1.5 lies outside 10.0.0.0/24"),
+        ({"gateway_ip": "10.0.1.1"}, "10.0.1.1 is outside 10.0.0.0/24"),
+        ({"allocation_pools": ("10.0.0.250-10.0.1.5",)}, "10.0.1.5 is outside 10.0.0.0/24"),
         ({"allocation_pools": ("10.0.0.10-10.0.0.20", "10.0.0.5-10.0.0.10")}, "overlap at 10.0.0.10"),
-        ({"allocation_pools": ("10.0.0.1-10.0.0.20",), "gateway_ip": "10.0.0.1"}, "lies in an allocation pool"),
+        ({"allocation_pools": ("10.0.0.1-10.0.0.20",), "gateway_ip": "10.0.0.1"}, "is in an allocation pool"),
     ],
 )
 def test_ranges_that_cannot_be(site: Site, listed: list[Any], fields: dict[str, Any], message: str) -> None:

@@ -68,7 +68,7 @@ def test_hidden_parameters_have_a_place_of_their_own(site: Site, template: str) 
 
 def test_what_nobody_can_look_at_is_not_taken_for_absent(services: Any, site: Site, template: str) -> None:
     services.get(f"{IDENTITY}/projects", json={"projects": [{"id": "p1", "enabled": True, "tags": []}]})
-    with pytest.raises(NotAllowed, match="no one to act within project/lab"):
+    with pytest.raises(NotAllowed, match="no user can log in to project/lab"):
         Stack.find(site, [Stack(name="s", template=template, project="lab")])
 
 

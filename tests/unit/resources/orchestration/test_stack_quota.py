@@ -9,7 +9,7 @@ from openstack_prep.base.errors import QuotaExceeded
 from openstack_prep.cloud.site import Site
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.orchestration.stack import Stack
-from openstack_prep.resources.orchestration.stack_quota import Ledger
+from openstack_prep.resources.orchestration.stack_quota import QuotaCheck
 from tests.unit.conftest import failure, resolved
 
 PREVIEW = "http://heat/v1/admin-project/stacks/preview"
@@ -28,9 +28,9 @@ def stacks(services: requests_mock.Mocker, tmp_path: Path) -> list[Stack]:
     return [Stack(name=name, template=str(tmp_path / "t.yaml")) for name in ("s", "t")]
 
 
-def ledger(site: Site, *stacks: Stack) -> Ledger:
-    made = Ledger.of(site, None)
-    made.enter((each, None) for each in stacks)
+def ledger(site: Site, *stacks: Stack) -> QuotaCheck:
+    made = QuotaCheck.of(site, None)
+    made.register((each, None) for each in stacks)
     return made
 
 
@@ -45,15 +45,15 @@ def test_one_speaks_for_those_counted_together_and_each_is_counted_once(
     )
     assert made.shortages(site, stacks[1]) == []
     for each in stacks:
-        with pytest.raises(QuotaExceeded, match="nothing is made: need together 2 ports"):
-            made.afford(site, each, None)
+        with pytest.raises(QuotaExceeded, match="nothing was created: need together 2 ports"):
+            made.ensure_quota(site, each, None)
     assert len([each for each in services.request_history if each.url == PREVIEW]) == 2
 
 
 def test_enough_for_one(site: Site, stacks: list[Stack]) -> None:
     made = ledger(site, stacks[0])
     assert made.shortages(site, stacks[0]) == []
-    made.afford(site, stacks[0], None)
+    made.ensure_quota(site, stacks[0], None)
 
 
 def test_what_the_spec_declares_counts_before_it_is_set(site: Site, stacks: list[Stack]) -> None:
@@ -64,7 +64,8 @@ def test_what_the_spec_declares_counts_before_it_is_set(site: Site, stacks: list
 
 
 @pytest.mark.parametrize(
-    ("url", "told"), [(QUOTAS, "ports: not held against the quotas, which"), (PREVIEW, "not held against the quotas: ")]
+    ("url", "told"),
+    [(QUOTAS, "ports: not checked, because"), (PREVIEW, "not checked against the quotas: ")],
 )
 def test_what_may_not_be_read_is_said_and_stops_nothing(
     services: requests_mock.Mocker, site: Site, stacks: list[Stack], url: str, told: str
@@ -73,7 +74,7 @@ def test_what_may_not_be_read_is_said_and_stops_nothing(
     notes: list[str] = []
     site.note = lambda key, text: notes.append(text)
     made = ledger(site)
-    made.afford(site, stacks[0], None)
+    made.ensure_quota(site, stacks[0], None)
     (note,) = notes
     assert note.startswith(told)
 

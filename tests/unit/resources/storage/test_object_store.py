@@ -117,7 +117,7 @@ def test_delete_takes_back_what_we_set(site: Site, services: requests_mock.Mocke
 
 def test_a_refused_quota_says_who_may(site: Site, services: requests_mock.Mocker) -> None:
     services.post(ACCOUNT, status_code=403)
-    with pytest.raises(NotAllowed, match="leave quota_bytes to a reseller"):
+    with pytest.raises(NotAllowed, match="have an administrator with role ResellerAdmin"):
         ObjectStore(quota_bytes=10).create(site)
     services.head(ACCOUNT, headers=OURS | {"X-Account-Meta-Quota-Bytes": "10"})
     observed = found(site, ObjectStore(quota_bytes=10))
