@@ -114,7 +114,7 @@ def test_words(tmp_path: Path) -> None:
     assert said.within(Path("./a/")) is said
     with pytest.raises(ConfigError, match=r"is one text; give its words: \['sh', 'create', 'cluster'\]"):
         ipi("sh create cluster")
-    with pytest.raises(ConfigError, match="no installer command"):
+    with pytest.raises(ConfigError, match="there is no command to run"):
         ipi([])
     with pytest.raises(ConfigError, match=r"told --dir a, but install-config\.yaml is for b"):
         said.within(Path("b"))
