@@ -7,11 +7,11 @@ import threading
 import time
 from typing import Any, Self, TextIO
 
+from openstack_prep.base.style import PLAIN, Style
 from openstack_prep.core import text
 from openstack_prep.core.executor import Event
 from openstack_prep.core.model import Action, Key, Status, Step
 from openstack_prep.core.plan import Plan
-from openstack_prep.core.style import PLAIN, Style
 
 EVERY = 5.0  # seconds between two lines about the same long work
 

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from openstack_prep.core.style import Style
+    from openstack_prep.base.style import Style
 
 
 def style_of(options: argparse.Namespace, out: TextIO) -> Style:
@@ -17,7 +17,7 @@ def style_of(options: argparse.Namespace, out: TextIO) -> Style:
     """
     import shutil
 
-    from openstack_prep.core.style import Style
+    from openstack_prep.base.style import Style
 
     terminal = out.isatty()
     return Style(

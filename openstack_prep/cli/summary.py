@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from openstack_prep.base.style import Style
 from openstack_prep.core.model import Action, Result
 from openstack_prep.core.plan import Report
-from openstack_prep.core.style import Style
 
 ACRONYMS = {"ip": "IP", "rke": "RKE"}
 INSTALL = "-- openshift-install create cluster"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from openstack_prep.base.errors import Mistake, PlanRefused, PrepError
 from openstack_prep.base.raw import Values
+from openstack_prep.base.style import PLAIN, Style
 from openstack_prep.core import text
 from openstack_prep.core.model import Action, Change, Result, Status, Step
-from openstack_prep.core.style import PLAIN, Style
 
 
 @dataclass(frozen=True, kw_only=True)

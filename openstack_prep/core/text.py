@@ -9,8 +9,8 @@ from dataclasses import is_dataclass, replace
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.raw import Values
+from openstack_prep.base.style import DIM, GREEN, OF_MARK, PLAIN, YELLOW, Style
 from openstack_prep.core.model import Action, Change, Observed, Resource, Result, Status, Step, Texts
-from openstack_prep.core.style import DIM, GREEN, OF_MARK, PLAIN, YELLOW, Style
 
 WHOLE = frozenset({"next", "then", "warning"})
 """Outputs that are useless if they are shortened, such as commands to type."""

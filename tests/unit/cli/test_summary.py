@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import pytest
 
+from openstack_prep.base.style import PLAIN, Style
 from openstack_prep.cli.summary import summary
 from openstack_prep.core.model import Observed, Resource, Result, Status
 from openstack_prep.core.plan import Report
 from openstack_prep.core.planner import plan_apply, plan_destroy
-from openstack_prep.core.style import PLAIN, Style
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
+from openstack_prep.base.style import PLAIN, Style
 from openstack_prep.core import text
 from openstack_prep.core.model import Key, Observed, Result, Status
 from openstack_prep.core.plan import Report
 from openstack_prep.core.planner import plan_apply
-from openstack_prep.core.style import PLAIN, Style
 from tests.unit.box import Box
 
 ADDRESSES = [f"2001:db8:0:{n}::{n}/64" for n in range(12)]
