@@ -50,7 +50,7 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The present content of a file and what apply would write, without secrets; ``fields`` are those whose values it shows."""
+    """The content of a file now and after apply, without secrets; ``fields`` are those whose values it shows."""
 
     before: str
     after: str
