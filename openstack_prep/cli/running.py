@@ -1,4 +1,4 @@
-"""What commands share: opening a spec and its cloud, asking for consent, carrying out, printing."""
+"""What commands share: opening a spec and its cloud, confirmation, execution, output."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def add_lock_timeout(parser: argparse.ArgumentParser) -> None:
 
 
 def carry_out(options: argparse.Namespace, cloud: Cloud, plan: LivePlan, spec: Path | None = None) -> int:
-    """Apply a plan by consent."""
+    """Apply a plan after confirmation."""
     consent(options, plan)
     return run_plan(options, cloud, plan, spec)
 

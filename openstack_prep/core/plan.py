@@ -18,9 +18,9 @@ class Plan:
 
     ``purpose`` is "apply" or "destroy"; ``refusals`` are why it may not be carried out.  ``undeclared``
     are the deletions that apply would add with ``prune``: of what is managed and no longer in the spec; and what stays
-    in any case, because it may be another spec's of the same name.
+    in any case, because another spec of the same name may manage it.
     ``left_out`` is how many resources of the spec were not asked for.
-    ``allow_replace`` and ``adopt`` are the consent that it was made with.  It covers what the steps show, and what
+    ``allow_replace`` and ``adopt`` say what the user allowed.  They cover what the steps show, and what
     steps that are ``previewed_later`` replace: whatever else a run finds is refused.
     """
 

@@ -42,7 +42,7 @@ class ReadsSecrets:
 def with_secrets(value: object, schema: Raw, context: Raw) -> object:
     """Return a configuration with its secrets read from their sources; strings of several lines are kept as they are.
 
-    Raises InvalidValue, which names the key and the remedy.
+    Raises InvalidValue, which names the key and the fix.
     """
 
     def read(found: object, of: Raw, steps: Steps) -> object:

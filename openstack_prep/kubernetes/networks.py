@@ -85,7 +85,7 @@ class NetworkMistake(Mistake):
 
 
 Finding: TypeAlias = tuple[str, str, str]
-"""A field, what is wrong with it, and the remedy."""
+"""A field, what is wrong with it, and the fix."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def _where(cluster: str) -> str:
 
 
 def _check_cluster(cluster: Cluster, nodes: int) -> Iterator[Finding]:
-    """Yield the field, what is wrong with the networks of one cluster by themselves, and the remedy."""
+    """Yield the field, what is wrong with the networks of one cluster by themselves, and the fix."""
     pods, services = (each and ipaddress.ip_network(each) for each in (cluster.cluster_cidr, cluster.service_cidr))
     if pods:
         yield from _check_special("cluster_cidr", pods)

@@ -255,7 +255,7 @@ def _as_flag(value: object, schema: Raw, steps: Steps) -> object:
 
 
 def document_faults(data: object, schema: Raw) -> Iterator[Fault]:
-    """Yield what is wrong with a config.yaml, with remedies for keys of K3s and for keys of servers on agents.
+    """Yield what is wrong with a config.yaml, with fixes for keys of K3s and for keys of servers on agents.
 
     RKE2 turns all keys into flags, so "true" and "5" are valid; KEY+ in a drop-in file appends to a list.
     """

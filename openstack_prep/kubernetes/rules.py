@@ -180,7 +180,7 @@ def _pod_security(document: Raw) -> Iterator[Fault]:
     if value_at(document, path) and not _at_least(document, 23):
         yield _fault(path, "Kubernetes before 1.23 does not support it", "remove it")
     if value_at(document, path) and value_at(document, "authorization.mode") == "none":
-        yield _fault(path, "requires rbac, and authorization.mode is none", "remove authorization.mode")
+        yield _fault(path, "requires rbac, but authorization.mode is not rbac", "remove authorization.mode")
 
 
 def _images(document: Raw) -> Iterator[Fault]:

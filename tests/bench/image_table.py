@@ -41,17 +41,17 @@ def render(runs: Runs, size: int, caption: str) -> str:
 
 
 def _measured(runs: Runs, size: int) -> Iterator[str]:
-    yield "| | seconds | least - most | MiB/s | times ours | peak memory, MiB | written to disk, MiB |"
+    yield "| | seconds | least - most | MiB/s | ratio | peak memory, MiB | written to disk, MiB |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     for row, done in runs.items():
         times = [run.seconds for run in done]
-        times_ours = f"{ratio(done, runs[Row.OURS]):.1f}" if Row.OURS in runs and row is not Row.OURS else ""
+        ratio_to_ours = f"{ratio(done, runs[Row.OURS]):.1f}" if Row.OURS in runs and row is not Row.OURS else ""
         memory, written = (
             round(median(values) / MIB) for values in zip(*((r.memory, r.written) for r in done), strict=True)
         )
         yield (
             f"| {row.value} | {median(times):.1f} | {min(times):.1f} - {max(times):.1f} "
-            f"| {size / MIB / median(times):.0f} | {times_ours} | {memory:.0f} | {written:.0f} |"
+            f"| {size / MIB / median(times):.0f} | {ratio_to_ours} | {memory:.0f} | {written:.0f} |"
         )
 
 

@@ -76,17 +76,17 @@ def render(runs: Mapping[Row, Sequence[Run]], caption: str) -> str:
 
 
 def _measured(runs: Mapping[Row, Sequence[Run]]) -> Iterator[str]:
-    yield "| | seconds | least - most | requests | times ours |"
+    yield "| | seconds | least - most | requests | ratio |"
     yield "|---|---:|---:|---:|---:|"
     for row in Row:
         if row not in runs:
             continue
         times = [run.seconds for run in runs[row]]
         ours = runs.get(OURS_OF[row]) if row in OURS_OF else None
-        times_ours = f"{ratio(runs[row], ours):.1f}" if ours else ""
+        ratio_to_ours = f"{ratio(runs[row], ours):.1f}" if ours else ""
         requests = round(median(run.requests for run in runs[row]))
         span = f"{min(times):.2f} - {max(times):.2f}"
-        yield f"| {row.value} | {median(times):.2f} | {span} | {requests} | {times_ours} |"
+        yield f"| {row.value} | {median(times):.2f} | {span} | {requests} | {ratio_to_ours} |"
 
 
 def _goals(runs: Mapping[Row, Sequence[Run]]) -> Iterator[str]:

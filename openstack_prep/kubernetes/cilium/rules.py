@@ -55,7 +55,7 @@ def warnings(member: Member) -> Iterator[str]:
 
 
 Findings = Iterable[tuple[str, str, str]]
-"""Fields, what is wrong with them, and the remedies."""
+"""Fields, what is wrong with them, and the fixes."""
 
 
 def _names(member: Member) -> Findings:
@@ -81,7 +81,7 @@ def _etcd(member: Member) -> Findings:
 def _address(member: Member) -> Findings:
     cilium = member.cilium
     if cilium.mesh_address and cilium.mesh == "none":
-        yield "mesh_address", "only applies to a mesh, and mesh is none", "remove it, or choose a mesh"
+        yield "mesh_address", "only applies to clusters with a mesh", "remove it, or choose a mesh"
     services = member.cluster.service_cidr
     if cilium.mesh_address and services and cilium.mesh_service == "LoadBalancer":
         version = ipaddress.ip_network(services).version
@@ -119,7 +119,7 @@ def _plugin(member: Member) -> Findings:
         yield (
             "network_plugin",
             f"{plugin} conflicts with cilium",
-            "remove it: the default is none, which Cilium requires",
+            "remove it: Cilium requires the default, none",
         )
     elif distribution == "rke2" and plugin and {*names} <= {*PLUGINS, "multus"} and "cilium" not in names:
         yield "network_plugin", f"{plugin} conflicts with the section cilium", "remove it, or write cilium"

@@ -36,4 +36,4 @@ K3S_KEYS = {
     "vpn-auth": "remove it",
     "vpn-auth-file": "remove it",
 }
-"""Keys of K3s that RKE2 refuses or ignores, and the remedy for each."""
+"""Keys of K3s that RKE2 refuses or ignores, and the fix for each."""

@@ -119,7 +119,7 @@ def _letters(name: str) -> str:
 
 
 def _other_place(name: str, schema: Raw) -> str:
-    """Return the remedy for a key that is unknown in its place."""
+    """Return the fix for a key that is unknown in its place."""
     places = list(_places(name, schema))
     return f"move it to {dotted(places[0])}" if len(places) == 1 and places[0] else "remove it"
 

@@ -28,7 +28,7 @@ class MeshCluster:
     mesh_address: str | None = None
     """Address of the Service that the other clusters ask for its state."""
     by_bgp: bool = False
-    """Whether such addresses are announced by BGP, and may so lie outside of the nodes' subnets."""
+    """Whether BGP announces such addresses, so that the nodes' subnets need not contain them."""
     speakers: bool = False
     """Whether such addresses are announced on layer 2, for which MetalLB's speakers elect one of them."""
 
@@ -81,7 +81,7 @@ class Scene:
         return shlex.join(["openstack", "--os-cloud", self.cloud, *words])
 
     def for_owner(self, thing: Raw) -> list[str]:
-        """Return the client's options to create something in the project that owns a resource, if it is another one."""
+        """Return the client's options to create something in a resource's project, if that is a different one."""
         return [] if thing["project_id"] == self.project_id else ["--project", thing["project_id"]]
 
     def sees(self, subnet: Raw) -> bool:

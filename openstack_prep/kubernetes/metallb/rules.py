@@ -60,7 +60,7 @@ def warnings(metallb: MetalLB, config: Raw) -> Iterator[str]:
 
 
 Findings = Iterable[tuple[str, str, str]]
-"""Fields, what is wrong with them, and the remedies."""
+"""Fields, what is wrong with them, and the fixes."""
 
 
 def _repeated(field: str, names: Sequence[str]) -> Iterator[Mistake]:

@@ -131,7 +131,7 @@ def _consequence(mistake: Mistake) -> tuple[str, str]:
 
 
 def _in_the_file(mistake: Mistake, release: int) -> str:
-    """Return the installer's name of a field; fields that it does not have keep ours."""
+    """Return the installer's name of a field; fields that it does not have keep the spec's name."""
     name, bracket, index = mistake.where.partition("[")
     field = next((each for each in FIELDS if each.of == name), None)
     spelling = field and (field.spelling(release) or field.spellings[0])
@@ -139,7 +139,7 @@ def _in_the_file(mistake: Mistake, release: int) -> str:
 
 
 def _in_its_words(text: str, release: int) -> str:
-    """Return a text with the installer's names of fields; ours without a dot or underscore may be plain English."""
+    """Return a text with the installer's names of fields; names without a dot or underscore may be plain English."""
     ours = {each.of: (each.spelling(release) or each.spellings[0]).path.replace("[]", "") for each in FIELDS}
     names = "|".join(re.escape(each) for each in sorted(ours, key=len, reverse=True) if re.search("[._]", each))
     return re.sub(rf"(?<![\w.])({names})\b", lambda found: ours[found[1]], text)

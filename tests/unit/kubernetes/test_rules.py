@@ -112,7 +112,7 @@ def test_what_old_kubernetes_cannot() -> None:
         "network.mtu: flannel does not support it; remove it, or choose canal or calico",
         "enable_cri_dockerd: Kubernetes before 1.21 does not support it; remove it",
         "services.kube-api.pod_security_configuration: Kubernetes before 1.23 does not support it; remove it",
-        "services.kube-api.pod_security_configuration: requires rbac, and authorization.mode is none; "
+        "services.kube-api.pod_security_configuration: requires rbac, but authorization.mode is not rbac; "
         "remove authorization.mode",
     ]
     assert not needs_cri_dockerd(OLD)

@@ -93,7 +93,7 @@ def _missing(scene: Scene) -> Iterator[Diagnostic]:
             code="floating-ip.api-unset",
             where=scene.place("api_floating_ip"),
             what="no floating IP is set",
-            why="unless the machines' network is routed to here, the installer waits 20 minutes for the API in vain",
+            why="unless the machines' network is routed here, the installer waits 20 minutes for the API, then fails",
             fix=create,
             status=Status.WARNING,
         )

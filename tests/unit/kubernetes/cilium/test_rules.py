@@ -69,7 +69,7 @@ def test_names(name: str, said: str) -> None:
             {"namespace": "kube_system"},
             ["namespace: 'kube_system' is not a DNS label; use lower-case letters, digits and hyphens"],
         ),
-        ({"mesh": "none"}, ["mesh_address: only applies to a mesh, and mesh is none; remove it, or choose a mesh"]),
+        ({"mesh": "none"}, ["mesh_address: only applies to clusters with a mesh; remove it, or choose a mesh"]),
         (
             {"mesh_service": "NodePort", "mesh_node_port": 2379},
             [
@@ -202,7 +202,7 @@ def test_two_who_do_the_work_of_kube_proxy() -> None:
         (
             "rke",
             "calico",
-            ["network_plugin: calico conflicts with cilium; remove it: the default is none, which Cilium requires"],
+            ["network_plugin: calico conflicts with cilium; remove it: Cilium requires the default, none"],
         ),
         ("rke2", "multus, cilium", []),
         ("rke2", "multus,canal", ["network_plugin: multus,canal conflicts with the section cilium; remove it"]),
