@@ -163,8 +163,8 @@ def test_an_address_of_somebody_else_is_refused_with_the_holder(prep: Prep, devc
     given = [{"name": name, "external_network": "external", "address": address} for name, address in addresses.items()]
     prep.write({"name": "held", "project": {"name": "held"}, "floating_ips": given})
     said = prep.run("apply", "--yes", prep.spec.name, code=2).stderr
-    assert "192.168.122.178 belongs to project admin (" in said
-    assert f"192.168.122.179 belongs to router theirs ({router.id}) already" in said
+    assert "192.168.122.178 already belongs to project admin (" in said
+    assert f"192.168.122.179 already belongs to router theirs ({router.id})" in said
     network.delete_router(router)
     network.delete_ip(held)
 

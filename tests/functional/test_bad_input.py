@@ -55,7 +55,7 @@ def test_an_address_of_another_project(prep: Prep, name: str, devcloud: Devcloud
     theirs = devcloud.admin.network.create_ip(floating_network_id=external.id, project_id=tenant.project_id)
     address = {"name": "api", "external_network": "external", "address": theirs.floating_ip_address}
     said = refused(prep, {"name": name, "project": {"name": f"{name}-project"}, "floating_ips": [address]})
-    assert f"{theirs.floating_ip_address} belongs to project " in said
+    assert f"{theirs.floating_ip_address} already belongs to project " in said
     assert f"({tenant.project_id})" in said
     assert devcloud.admin.network.get_ip(theirs.id).project_id == tenant.project_id
 

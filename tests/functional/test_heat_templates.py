@@ -171,7 +171,7 @@ def test_rke2(lab: Lab, devcloud: Devcloud) -> None:
     # what must not touch etcd members, and what it rolls; agent 0 is the one to go
     rolled = {"agent_image": new, "agent_count": 1, "agents_to_remove": "0", "cluster_cidr": "10.44.0.0/16"}
     replaced, deleted = lab.plan(*NODES, rke2(old, **rolled)).refusals
-    assert "delete and make again agents.1.server" in replaced.what
+    assert "would replace agents.1.server" in replaced.what
     assert "agents.0.server (OS::Nova::Server rke2-agent-0)" in deleted.what
     for refusal in (replaced, deleted):
         assert "servers.0" not in refusal.what

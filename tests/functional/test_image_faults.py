@@ -101,8 +101,8 @@ def test_glance_refuses_without_reading(lab: Lab, devcloud: Devcloud, image: Ima
     [
         (PACKED, [404], {}, "404 Not Found; correct the URL"),
         (PACKED[:-9], [], {}, "is not a valid gz file: it ends too early"),
-        (gzip.compress(bytes(64 * MIB)), [], {"size": MIB}, f"holds more than {MIB} bytes"),
-        (PACKED, [], {"compression": "none", "size": len(PACKED) + 1}, f"holds {len(PACKED)} bytes instead of"),
+        (gzip.compress(bytes(64 * MIB)), [], {"size": MIB}, f"has more than {MIB} bytes"),
+        (PACKED, [], {"compression": "none", "size": len(PACKED) + 1}, f"has {len(PACKED)} bytes instead of"),
     ],
     ids=["missing", "truncated", "bomb", "short"],
 )

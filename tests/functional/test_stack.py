@@ -229,7 +229,7 @@ def test_from_create_by_scaling_and_mending_to_destroy(lab: Lab, folder: Path, i
     assert password.reveal() not in caplog.text + str(report) + json.dumps(report.data())
 
     other = group(folder, image, parameters={"flavor": "m1.medium", "count": 2})
-    with pytest.raises(PlanRefused, match=r"delete and make again nodes\.0\.server \(OS::Nova::Server"):
+    with pytest.raises(PlanRefused, match=r"would replace nodes\.0\.server \(OS::Nova::Server"):
         lab.run(other)
     two = group(folder, image, parameters={"count": 2}, tags=("blue",))
     assert "update nodes" in str(lab.plan(two))

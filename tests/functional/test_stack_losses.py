@@ -129,7 +129,7 @@ VOLUME = """
   data: {type: OS::Cinder::Volume, properties: {size: 1}}
 """
 NODES = (Network(name="nodes"), Subnet(name="nodes", network="nodes", cidr="10.0.0.0/24"))
-REFUSED = "delete and make again nodes.0.server (OS::Nova::Server"
+REFUSED = "would replace nodes.0.server (OS::Nova::Server"
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +222,7 @@ def test_another_image_that_rebuilds_servers_in_place_needs_consent(
     replacing = group(tmp_path, "image_update_policy: REPLACE", image=images[0], flavor="m1.medium")
     assert lab.apply(replacing) == {"stack/group": "update"}
     assert servers(lab).keys() == before.keys()
-    assert "delete and make again nodes.0.server" in str(
+    assert "would replace nodes.0.server" in str(
         lab.plan(group(tmp_path, "image_update_policy: REPLACE", image=images[1], flavor="m1.medium")).refusals
     )
     rebuilt = group(tmp_path, "", image=images[1], flavor="m1.medium")
@@ -262,7 +262,7 @@ def test_an_update_under_way_is_waited_for_and_then_previewed(
         assert time.monotonic() < deadline
     edited = replace(old, parameters={"image": images[1]})
     assert not lab.plan(edited).refusals
-    assert "delete and make again server (OS::Nova::Server" in refusal(lab, edited)
+    assert "would replace server (OS::Nova::Server" in refusal(lab, edited)
     assert servers(lab).keys() == before.keys()
 
 
@@ -300,7 +300,7 @@ def test_groups_whose_members_heat_does_not_preview(lab: Lab, tmp_path: Path) ->
     both = written(tmp_path, "grows", GROWS.replace("COUNT", "2"), network="other")
     moved = replace(scales, parameters={"network": "other"})
     grown, rolled = map(str, lab.plan(*other, both, moved).refusals)
-    assert "delete and make again nodes.0.port (OS::Neutron::Port)" in grown
+    assert "would replace nodes.0.port (OS::Neutron::Port)" in grown
     assert "may delete, replace or wipe the members of ports (OS::Heat::AutoScalingGroup)" in rolled
     both = written(tmp_path, "grows", GROWS.replace("COUNT", "2"), network="nodes")
     two = replace(scales, parameters={"network": "nodes", "number": 2})
@@ -350,8 +350,8 @@ def test_a_kept_plan_brings_the_consent_that_it_was_made_with(prep: Prep, tmp_pa
     prep.write(spec(old, new))
     said = prep.run("plan", "-o", "kept", "spec.yaml").stdout
     assert f"the update is previewed again once network/{new} exists" in said
-    assert "delete and make again port" in prep.run("apply", "--plan", "kept", code=1).stdout
-    assert "delete and make again port" in prep.run("plan", "-o", "kept", "spec.yaml", code=2).stderr
+    assert "would replace port" in prep.run("apply", "--plan", "kept", code=1).stdout
+    assert "would replace port" in prep.run("plan", "-o", "kept", "spec.yaml", code=2).stderr
     prep.run("plan", "--allow-replace", "-o", "kept", "spec.yaml")
     prep.run("apply", "--plan", "kept")
     assert prep.changes() == set()
