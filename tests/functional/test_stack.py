@@ -300,7 +300,7 @@ def test_all_that_is_wrong_is_told_before_a_stack_is_made(lab: Lab, folder: Path
     for each in ("image/no-image does not exist", "network/no-network does not exist", "flavor/no-flavor does not"):
         assert each in refusals
     assert "count: 4 violates the constraint {range: {min: 1, max: 3}}" in refusals
-    assert "the template has no cuont" in refusals
+    assert "the template has no parameter cuont" in refusals
     assert len(refusals.splitlines()) == 5
     assert stacks(lab) == []
 
@@ -376,7 +376,7 @@ def test_a_stack_of_another_is_changed_by_consent_only(lab: Lab, folder: Path) -
     assert not lab.plan(made)  # as it should be: it may stand
     (folder / "port.yaml").write_text(PORT.replace("port: {type", "gate: {type"))
     changed = Stack(name="port", template=str(folder / "port.yaml"), parameters={"network": "nodes"})
-    with pytest.raises(PlanRefused, match="exists and is not managed by this spec"):
+    with pytest.raises(PlanRefused, match="is not managed by this spec"):
         lab.run(changed)
     assert lab.apply(replace(changed, adopt=True), allow_replace=True) == {"stack/port": "adopt"}  # another port
     assert "stack/port" not in goes_with_destroy(lab, changed)
