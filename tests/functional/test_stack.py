@@ -266,7 +266,7 @@ def test_a_server_without_its_port_and_groups_that_are_not_there(lab: Lab, folde
     deadline = time.monotonic() + 30
     while servers(lab)[0].addresses and time.monotonic() < deadline:  # Neutron tells Nova a moment later
         time.sleep(0.3)
-    assert f"server {server.id} has lost its port" in str(lab.plan(plain))
+    assert f"server {server.id} without a port" in str(lab.plan(plain))
     with pytest.raises(PlanRefused, match=r"server have lost their last port and would be replaced"):
         lab.run(plain)
     lab.run(plain, allow_replace=True).raise_for_failures()

@@ -104,7 +104,7 @@ class Stack(Inputs):
             values["parameters"] = self.package.visible({k: v for k, v in given.items() if k not in self.hidden})
             if not record.in_progress and not record.deleting:
                 record = self._preview(site, record, values, ours)
-        conditions = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " has lost its port")
+        conditions = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " without a port")
         values["missing"] = frozenset(f"{place} {record.missing[place].id}{what}" for place, what in conditions.items())
         values["pending"] = frozenset(map(str, record.preview))
         return Observed(
