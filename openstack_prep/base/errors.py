@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
+from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.key import Key
 
 
@@ -13,6 +14,13 @@ class PrepError(Exception):
     """Base of all errors of this package; its text can be shown to users."""
 
     exit_code = 1
+    code: ClassVar[str] = "error.other"
+    """For ``openstack-prep explain``."""
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Everything that is wrong, as ``--format json`` prints it."""
+        return (Diagnostic(code=self.code, where="", what=str(self)),)
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,9 @@ class Mistake:
     def __str__(self) -> str:
         return f"{self.where}: {self.what}" + (f"; {self.remedy}" if self.remedy else "")
 
+    def diagnostic(self, code: str) -> Diagnostic:
+        return Diagnostic(code=code, where=self.where, what=self.what, fix=self.remedy)
+
 
 @dataclass(frozen=True)
 class Loss(Mistake):
@@ -52,38 +63,49 @@ class Loss(Mistake):
         return frozenset(self.lost or (self.what,))
 
 
-class SpecError(PrepError):
-    """The input is wrong; ``mistakes`` lists all errors, not only the first."""
+class Mistaken(PrepError):
+    """Base of the errors that consist of mistakes; ``mistakes`` lists all of them, not only the first."""
 
     exit_code = 2
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
         self.mistakes = tuple(mistakes)
         super().__init__("\n".join(map(str, self.mistakes)))
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return tuple(each.diagnostic(self.code) for each in self.mistakes)
+
+
+class SpecError(Mistaken):
+    """The input is wrong."""
+
+    code = "spec.invalid"
 
 
 class ConfigError(PrepError):
     """clouds.yaml or the choice of the cloud is wrong: no such file, entry or option."""
 
     exit_code = 2
+    code = "config.invalid"
 
 
-class PlanRefused(PrepError):
+class PlanRefused(Mistaken):
     """The plan may not be carried out: it needs permission, the cloud forbids it, or the cloud has changed since."""
 
-    exit_code = 2
-
-    def __init__(self, mistakes: Sequence[Mistake]) -> None:
-        self.mistakes = tuple(mistakes)
-        super().__init__("\n".join(map(str, self.mistakes)))
+    code = "plan.refused"
 
 
 class LeaseHeld(PrepError):
     """Another run is at work on the same spec; nothing was changed in the project."""
 
+    code = "lease.held"
+
 
 class LeaseLost(PrepError):
     """The lease was not renewed for so long that another run may be at work; the remaining steps are skipped."""
+
+    code = "lease.lost"
 
 
 class CloudError(PrepError):
@@ -92,6 +114,8 @@ class CloudError(PrepError):
     ``retryable``: the request may succeed a moment later, after reading the present state. ``request_id``: the
     service's ``X-Openstack-Request-Id``, for its administrator's logs.
     """
+
+    code = "cloud.error"
 
     def __init__(
         self,
@@ -115,30 +139,46 @@ def passes(error: BaseException) -> bool:
 class NotFound(CloudError):
     """No resource has this name or id."""
 
+    code = "cloud.not-found"
+
 
 class NotUnique(CloudError):
     """Several resources have the same name; the text contains their ids."""
+
+    code = "cloud.not-unique"
 
 
 class Overtaken(CloudError):
     """A concurrent run of the same spec created the same resource first; the resource of this run was deleted again."""
 
+    code = "cloud.overtaken"
+
 
 class NotAllowed(CloudError):
     """401 or 403: these credentials have no permission."""
+
+    code = "access.denied"
 
 
 class QuotaExceeded(CloudError):
     """The project's quota is used up."""
 
+    code = "quota.exceeded"
+
 
 class WaitTimeout(CloudError):
     """The expected state was not reached in time."""
+
+    code = "cloud.timeout"
 
 
 class ResourceFailed(CloudError):
     """OpenStack accepted a request and reported a failure later (status ERROR and the like)."""
 
+    code = "cloud.resource-failed"
+
 
 class DownloadError(PrepError):
     """A file cannot be downloaded, or its checksum or size is wrong."""
+
+    code = "download.failed"

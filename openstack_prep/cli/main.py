@@ -19,7 +19,7 @@ from openstack_prep.cli import completion, explain, writing
 from openstack_prep.cli.kubernetes import address_pairs, rke, rke_mesh, rke_render
 from openstack_prep.cli.openshift import check, cleanup, ipi, names, post_ipi, pre_ipi, tools, verify, wait_for
 from openstack_prep.cli.project import audit, credential, export, unlock, validate, verbs
-from openstack_prep.cli.running import interrupted_by
+from openstack_prep.cli.running import interrupted_by, print_error
 from openstack_prep.core import interrupts
 from openstack_prep.version import __version__
 
@@ -82,8 +82,9 @@ def _main(arguments: Sequence[str] | None) -> int:
     except PrepError as error:
         if options.debug:
             logging.getLogger("openstack_prep").debug("", exc_info=error)
-        print(f"openstack-prep: {error}", file=sys.stderr)
-        return 1 if getattr(options, "detailed_exitcode", False) else error.exit_code
+        exit_code = 1 if getattr(options, "detailed_exitcode", False) else error.exit_code
+        print_error(options, error, exit_code)
+        return exit_code
     except KeyboardInterrupt as error:
         return interrupted_by(interrupts.number_of(error))
     except BrokenPipeError:

@@ -7,11 +7,11 @@ import contextlib
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.cli.of_cluster import seconds
 from openstack_prep.cli.style import style_of
 from openstack_prep.core import interrupts
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from openstack_prep.spec import Spec
     from openstack_prep.verbs.live_plan import LivePlan
 
+FORMAT = 1
+"""Version of the data that ``--format json`` and ``yaml`` print: it grows when a key changes its meaning or goes."""
 LOCK_TIMEOUT = 60.0  # seconds, as in openstack_prep.cloud.lease, which is not loaded for a --help
 
 
@@ -176,14 +178,25 @@ def confirm(question: str, wanted: str) -> None:
         raise ConfigError("not confirmed; nothing was changed")
 
 
-def print_result(options: argparse.Namespace, for_people: object, data: object) -> None:
+def print_result(options: argparse.Namespace, for_people: object, data: Mapping[str, object]) -> None:
+    """Print a result once: as text, or as one document of data that says its version."""
+    options.printed = True
+    versioned = {"version": FORMAT, **data}
     if options.format == "json":
         import json
 
-        print(json.dumps(data, indent=2))
+        print(json.dumps(versioned, indent=2))
     elif options.format == "yaml":
         import yaml
 
-        print(yaml.safe_dump(data, sort_keys=False), end="")
+        print(yaml.safe_dump(versioned, sort_keys=False), end="")
     else:
         print(for_people)
+
+
+def print_error(options: argparse.Namespace, error: PrepError, code: int) -> None:
+    """Print an error on standard error, and as data, too, if data was asked for and none has been printed."""
+    print(f"openstack-prep: {error}", file=sys.stderr)
+    if options.format != "text" and "printed" not in options:
+        errors = [each.data() for each in error.diagnostics]
+        print_result(options, "", {"errors": errors, "exit_code": code})

@@ -52,6 +52,10 @@ class Plan:
         """Whether there is anything to do."""
         return bool(self.pending)
 
+    def refusals_data(self) -> list[Values]:
+        """Return the refusals as diagnostics for JSON."""
+        return [each.diagnostic(PlanRefused.code).data() for each in self.refusals]
+
     def raise_for_refusals(self) -> None:
         if self.refusals:
             raise PlanRefused(self.refusals)
@@ -176,6 +180,8 @@ class Report:
 
 class ApplyFailed(PrepError):
     """Some steps failed; ``report`` says which, why, and what was done or skipped."""
+
+    code = "apply.failed"
 
     def __init__(self, message: str, report: Report) -> None:
         super().__init__(message)

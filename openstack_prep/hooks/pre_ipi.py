@@ -29,6 +29,10 @@ class NotReady(PrepError):
         self.findings = tuple(findings)
         super().__init__("\n".join(map(str, findings)))
 
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return self.findings
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ready:

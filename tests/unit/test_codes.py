@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import openstack_prep
+from openstack_prep.base.errors import PrepError
 from openstack_prep.cli.explain import PARTS, ROOMS, read_codes
 
 ROOT = Path(openstack_prep.__path__[0])
@@ -76,8 +77,16 @@ def test_each_code_of_a_room_is_registered_and_used(room: str, more: tuple[str, 
     assert registered(room).keys() <= used
 
 
-def test_shared_codes_are_used_by_both_rooms() -> None:
-    assert registered("base").keys() == used_in("openshift") & used_in("kubernetes")
+def errors(base: type[PrepError] = PrepError) -> Iterator[type[PrepError]]:
+    """Yield the class of every error that this package raises."""
+    yield base
+    for each in base.__subclasses__():
+        yield from errors(each)
+
+
+def test_shared_codes_are_those_of_errors_and_of_both_rooms() -> None:
+    of_errors = {each.code for each in errors()}
+    assert registered("base").keys() == (used_in("openshift") & used_in("kubernetes")) | of_errors
 
 
 def test_each_code_is_registered_once_with_all_parts() -> None:

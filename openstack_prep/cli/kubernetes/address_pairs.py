@@ -72,7 +72,7 @@ def _run(options: argparse.Namespace) -> int:
     plan = api.plan(cloud, spec, jobs=options.jobs)
     if options.dry_run:
         plan.raise_for_refusals()
-        print_result(options, plan.table, plan.data())
+        print_result(options, plan.table, {"steps": plan.data()})
         return 0
     return run_plan(options, cloud, plan)
 

@@ -55,7 +55,7 @@ def _run(options: argparse.Namespace) -> int:
         cloud, spec = _of_stack(options)
         if options.output is None:
             files = rendering.render_clusters(cloud, spec, jobs=options.jobs)[options.stack]
-            print_result(options, _shown(files), files)
+            print_result(options, _shown(files), {"files": files})
             return 0
     plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
     plan.raise_for_refusals()

@@ -36,7 +36,7 @@ def _run(options: argparse.Namespace) -> int:
     for each in warnings:
         print(f"openstack-prep: warning: {each}", file=sys.stderr)
     if options.plan:
-        data = {"infra_id": metadata.infra_id, "steps": plan.data(), "refusals": [str(each) for each in plan.refusals]}
+        data = {"infra_id": metadata.infra_id, "steps": plan.data(), "refusals": plan.refusals_data()}
         print_result(options, plan.render(style_of(options, sys.stdout)), data)
         plan.raise_for_refusals()
         return 0

@@ -61,7 +61,7 @@ def _run(options: argparse.Namespace) -> int:
         key=options.key,
     )
     tools = fetch_tools(wanted, _progress())
-    print_result(options, "\n".join([*map(_line, tools), _trust(tools)]), [asdict(each) for each in tools])
+    print_result(options, "\n".join([*map(_line, tools), _trust(tools)]), {"tools": [asdict(each) for each in tools]})
     return 0
 
 

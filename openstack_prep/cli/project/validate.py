@@ -52,6 +52,6 @@ def _data(spec: Spec | None, mistakes: Sequence[Mistake] = ()) -> dict[str, obje
         "spec": spec.name if spec else None,
         "valid": not mistakes,
         "resources": [str(each.key) for each in spec.resources] if spec else [],
-        "mistakes": [{"where": each.where, "what": each.what, "remedy": each.remedy} for each in mistakes],
+        "mistakes": [each.diagnostic(SpecError.code).data() for each in mistakes],
         "warnings": list(spec.warnings) if spec else [],
     }

@@ -133,7 +133,7 @@ def _plan_data(plan: Plan) -> Values:
         "changes_pending": bool(plan),
         "steps": plan.data(),
         "undeclared": plan.undeclared_data(),
-        "refusals": [str(each) for each in plan.refusals],
+        "refusals": plan.refusals_data(),
     } | ({"left_out": plan.left_out} if plan.left_out else {})
 
 

@@ -20,7 +20,11 @@ def test_a_code(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert max(map(len, lines)) <= 110
     assert main(["explain", "--format", "json", "pairs.missing"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"code": "pairs.missing", **read_codes()["pairs.missing"]}
+    assert json.loads(capsys.readouterr().out) == {
+        "version": 1,
+        "code": "pairs.missing",
+        **read_codes()["pairs.missing"],
+    }
 
 
 def test_without_a_code_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -591,3 +591,19 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--version"])
     assert caught.value.code == 0
     assert capsys.readouterr().out == f"openstack-prep {__version__}\n"
+
+
+def test_an_error_is_one_document_of_data_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("name: lab\nproject: {nmae: lab}\nusers: [{}]\n")
+    assert main(["plan", "--format", "json", str(spec)]) == 2
+    out, err = capsys.readouterr()
+    data = json.loads(out)
+    assert (data["version"], data["exit_code"]) == (1, 2)
+    assert {each["code"] for each in data["errors"]} == {"spec.invalid"}
+    assert [each["where"] for each in data["errors"]] == [
+        f"{spec}:2: project.name",
+        f"{spec}:2: project.nmae",
+        f"{spec}:3: users[0].name",
+    ]
+    assert len(err.splitlines()) == 3

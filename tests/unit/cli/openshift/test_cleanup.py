@@ -38,7 +38,8 @@ def test_what_forbids_it_is_in_the_exit_code(
     assert main([*WORDS, "--plan", "--format", "json"]) == 2
     out, err = capsys.readouterr()
     (refusal,) = json.loads(out)["refusals"]
-    assert err == f"openstack-prep: {refusal}\n"
+    assert (refusal["code"], refusal["where"]) == ("plan.refused", f"network/{ID}-openshift")
+    assert err == f"openstack-prep: {refusal['where']}: {refusal['what']}; {refusal['fix']}\n"
 
 
 def test_without_consent_nothing_goes(

@@ -48,7 +48,7 @@ def test_a_mirror_by_the_installed_program(tmp_path: Path) -> None:
 
 def test_data_for_programs(run: Run) -> None:
     code, out, _ = run("./mirror", "--only", "oc", "--format", "json")
-    (oc,) = json.loads(out)
+    (oc,) = json.loads(out)["tools"]
     assert (code, oc["name"], oc["version"], oc["status"], oc["path"]) == (0, "oc", "4.18.7", "fetched", "oc")
     assert oc["signed_by"] is None
 
@@ -71,5 +71,5 @@ def test_long_downloads_are_told_of(run: Run, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(tools, "INTERVAL", 0.0)
     code, out, err = run("./mirror", "--only", "openshift-install", "--format", "yaml")
     assert code == 0
-    assert out.startswith("- name: openshift-install\n")
+    assert out.startswith("version: 1\ntools:\n- name: openshift-install\n")
     assert err.splitlines()[-1] == "  . openshift-install-linux-4.18.7.tar.gz  0 of 0 MiB"
