@@ -90,7 +90,7 @@ def test_edited_by_hand(prep: Prep, spec: dict[str, Any], tmp_path: Path) -> Non
     ):
         (tmp_path / "edited.plan").write_text(json.dumps(content | edit))
         said = prep.run("apply", "--plan", "edited.plan", code=2).stderr
-        assert said.startswith("openstack-prep: edited.plan: was edited or damaged: its digest does not match; make it")
+        assert said.startswith("openstack-prep: edited.plan: was edited or damaged: its digest does not match; ")
     assert nothing_done(prep)
 
 
