@@ -132,7 +132,7 @@ def test_outside_is_checked_and_ports_give_way_to_it(lab: Lab) -> None:
     assert found is not None
     assert found.outputs == {"reserved": "outside the allocation pools"}
     node = port(lab, "node", "10.1.0.197")
-    assert "10.1.0.197 belongs to port node" in refusal(lab, *shrunk, outside)
+    assert "10.1.0.197 is used by port node" in refusal(lab, *shrunk, outside)
     lab.admin.network.delete_port(node)
 
 
@@ -158,11 +158,11 @@ def test_what_somebody_uses_is_kept(lab: Lab) -> None:
     lab.apply(*nodes(), wanted)
     kept = lab.admin.network.find_port("lb-10.1.0.201", project_id=lab.project_id, ignore_missing=False)
     lab.admin.network.update_port(kept, device_id="a-server", device_owner="compute:nova")
-    attached = f"port lb-10.1.0.201 {kept.id} is"
-    assert f"{attached} would be removed from the pool, but is attached to a-server" in refusal(
+    port_shown = f"port lb-10.1.0.201 {kept.id}"
+    assert f"{port_shown} would be removed from the pool, but is attached to a-server" in refusal(
         lab, *nodes(), pool("10.1.0.200")
     )
-    with pytest.raises(PlanRefused, match=f"{attached} attached to a-server"):
+    with pytest.raises(PlanRefused, match=f"{port_shown} is attached to a-server"):
         lab.destroy(wanted)
     assert reserved(lab) == {"10.1.0.200", "10.1.0.202"}
     lab.admin.network.update_port(kept, device_id="", device_owner="")

@@ -228,4 +228,4 @@ def test_two_rotations_at_once_by_the_command(prep: Prep, devcloud: Devcloud) ->
     assert held.id == auth["application_credential_id"]
     assert prep.changes() == set()
     said = prep.run("credential", "rotate", "--name", "none", prep.spec.name, code=2).stderr
-    assert "the spec has no application_credential none; it has app" in said
+    assert "the spec has no application_credential none; choose one of app" in said
