@@ -251,7 +251,7 @@ def test_the_call_of_the_library(tenant: Tenant, nodes: Any) -> None:
         "ports: no ports selected; pass a SPEC, or one of stack, tag, security group, ports",
         "addresses: '10.1.0.9-10.1.0.1' ends before it begins; write the lower address first",
     ]
-    with pytest.raises(PlanRefused, match="stack none does not exist in the project; make it first"):
+    with pytest.raises(PlanRefused, match="stack none does not exist in the project; create it first"):
         sync_address_pairs(cloud, Sync(stack="none", addresses=["10.1.0.9"]))
     sync_address_pairs(cloud, Sync(security_group="rke", addresses=[])).raise_for_failures()
     assert pairs_of(nodes)["one"] == set()
