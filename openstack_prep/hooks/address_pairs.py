@@ -143,7 +143,11 @@ def _spec_of_sync(wanted: Sync, found: kubernetes.Services | None, tell: Callabl
     mistakes = []
     if len(given) != 1:
         mistakes.append(
-            Mistake("ports", "no ports selected", "pass a SPEC, or one of stack, tag, security group, ports")
+            Mistake(
+                "ports",
+                f"{' and '.join(given)} are both set" if given else "no ports selected",
+                "pass a SPEC, or exactly one of stack, tag, security group, ports",
+            )
         )
     if wanted.addresses is None and found is None:
         mistakes.append(Mistake("addresses", "no addresses selected", "pass addresses, or the Services that use them"))

@@ -194,7 +194,7 @@ def test_services_alone_do_not_say_what_is_allowed(cloud: Cloud) -> None:
         (
             Sync(),
             [
-                "ports: no ports selected; pass a SPEC, or one of stack, tag, security group, ports",
+                "ports: no ports selected; pass a SPEC, or exactly one of stack, tag, security group, ports",
                 "addresses: no addresses selected; pass addresses, or the Services that use them",
             ],
         ),
