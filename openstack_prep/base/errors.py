@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.key import Key
+from openstack_prep.base.style import printable
 
 
 class PrepError(Exception):
@@ -43,7 +44,7 @@ class Mistake:
         return cls(", ".join(map(str, keys)), what, remedy, keys)
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.what}" + (f"; {self.remedy}" if self.remedy else "")
+        return printable(f"{self.where}: {self.what}" + (f"; {self.remedy}" if self.remedy else ""), "\n")
 
     def diagnostic(self, code: str) -> Diagnostic:
         return Diagnostic(code=code, where=self.where, what=self.what, fix=self.remedy)

@@ -10,6 +10,11 @@ NARROW = 40
 """Columns that details need beside the names; with fewer they stand below them."""
 
 
+def printable(text: str, keep: str = "") -> str:
+    """Return a text with escapes in place of terminal codes and line ends: names come from others, too."""
+    return "".join(each if each.isprintable() or each in keep else repr(each)[1:-1] for each in text)
+
+
 @dataclass(frozen=True)
 class Style:
     """``width`` is that of the terminal; None: nothing is wrapped.  ``unchanged``: also show what does not change."""
@@ -29,7 +34,8 @@ class Style:
         return f"\x1b[{code}m{text}\x1b[0m" if self.color else text
 
     def line(self, mark: str, name: str, details: str) -> str:
-        """Return "  + KIND/NAME  details", wrapped below the details."""
+        """Return "  + KIND/NAME  details", wrapped below the details; only errors have line ends."""
+        name, details = printable(name), printable(details, "\n" if mark == "!" else "")
         head = f"{mark:>3} {name}"
         text = self.wrapped(f"{head}  {details}".rstrip(), len(head) + 2)
         code = OF_MARK.get(mark)

@@ -8,6 +8,7 @@ Terraform's: 0 nothing to do, 1 error, 2 changes pending.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
 import sys
@@ -83,19 +84,27 @@ def _main(arguments: Sequence[str] | None) -> int:
         if options.debug:
             logging.getLogger("openstack_prep").debug("", exc_info=error)
         exit_code = 1 if getattr(options, "detailed_exitcode", False) else error.exit_code
-        print_error(options, error, exit_code)
-        return exit_code
+        with contextlib.suppress(BrokenPipeError):
+            print_error(options, error, exit_code)
+            sys.stdout.flush()
+            return exit_code
+        return _closed(exit_code)
     except KeyboardInterrupt as error:
         return interrupted_by(interrupts.number_of(error))
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is flushed at the exit
-        return 1
+        return _closed(1)
     except Exception as error:  # a traceback helps nobody but its authors
         if options.debug:
             raise
         what = f"{type(error).__name__}: {error}"
         print(f"openstack-prep: internal error: {what}; --debug shows where; please report it", file=sys.stderr)
         return 1
+
+
+def _closed(exit_code: int) -> int:
+    """Drop what is left for a closed standard output, which would be flushed at the exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return exit_code
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -27,9 +27,9 @@ def summary(report: Report, spec: Path, style: Style) -> str:
         "addresses": ", ".join(_addresses(there)),
         "written": ", ".join(dict.fromkeys(_files(report))),
     }
-    pairs = [(name, text) for name, text in lines.items() if text]
-    pairs += [("next", command) for command in dict.fromkeys(_next(report, spec))]
-    return "\n".join(style.wrapped(f"{f'{name}:':<11}{text}", 11) for name, text in pairs)
+    texts = [style.wrapped(f"{f'{name}:':<11}{text}", 11) for name, text in lines.items() if text]
+    commands = [f"{'next:':<11}{command}" for command in dict.fromkeys(_next(report, spec))]  # whole: to be pasted
+    return "\n".join([*texts, *commands])
 
 
 def _words(kind: str, number: int) -> str:

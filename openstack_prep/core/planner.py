@@ -205,7 +205,7 @@ def plan_destroy(
     resources = (*resources, *(resource for resource, _ in undeclared))
     left = {resource.key: found for resource, found in undeclared}
     observed = {**observed, **left}
-    edges = dependencies(resources)
+    edges = dependencies(resources, creating=False)
     dependents: dict[Key, set[Key]] = defaultdict(set)
     for key, needs in edges.items():
         for need in needs:
@@ -247,7 +247,7 @@ def _with_twins(keys: Iterable[Key], twins: Mapping[Key, Sequence[Step]]) -> fro
     return keys | {step.key for key in keys for step in twins[key]}
 
 
-def dependencies(resources: Sequence[Resource]) -> dict[Key, frozenset[Key]]:
+def dependencies(resources: Sequence[Resource], *, creating: bool = True) -> dict[Key, frozenset[Key]]:
     """Return, for each resource, the keys of this spec that come before it."""
     providers: dict[Key, set[Key]] = defaultdict(set)
     edges: dict[Key, frozenset[Key]] = {}
@@ -258,6 +258,7 @@ def dependencies(resources: Sequence[Resource]) -> dict[Key, frozenset[Key]]:
         if resource.key in edges:
             raise SpecError([Mistake.about(resource.key, "is declared twice", "choose distinct names")])
         wanted = {each.key for each in resource.references()} | {*resource.needs(), *resource.follows()}
+        wanted |= {*resource.yields_to()} if creating else set()
         edges[resource.key] = frozenset(key for need in wanted for key in providers[need]) - {resource.key}
     return edges
 

@@ -147,6 +147,10 @@ class Resource(Generic[S]):
         """Return further keys whose steps come first if the spec has them; absent keys do not matter."""
         return ()
 
+    def yields_to(self) -> Iterable[Key]:
+        """Return keys whose steps come first in an apply, because what they ask for must still be free then."""
+        return ()
+
     def follows(self) -> Iterable[Key]:
         """Return keys that come first and whose changes determine the work of this resource, such as a stack's nodes.
 

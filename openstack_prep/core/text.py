@@ -130,6 +130,8 @@ def result_line(result: Result, width: int, style: Style = PLAIN, note: str = ""
         details = f"address {address}" if (address := address_of(result.step)) else ""
     elif result.observed is not None:
         details = "  ".join([*_told(result.observed, style), *_before(result.step)])
+        if WHOLE & result.observed.outputs.keys():
+            style = replace(style, width=None)  # a command that is broken into two lines becomes two commands
     return style.line(mark, f"{result.step!s:<{width}}", "  ".join(filter(None, (details, note))))
 
 

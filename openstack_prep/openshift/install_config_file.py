@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Self
-from urllib.parse import urlsplit
 
 import yaml
 
@@ -270,11 +269,13 @@ def _leaves(document: Raw, prefix: str = "") -> Values:
 
 
 def _hidden(path: str, value: object) -> object:
-    """Return a value; as Secret if it is a pull secret, a URL with a password, or an invalid public key."""
+    """Return a value; as Secret if it is a pull secret, a URL with a login, or a key that is not public."""
     if path == "pullSecret":
         return compact(value if isinstance(value, Secret) else Secret(str(value)))
     if path == "sshKey" and not are_public_keys(str(value)):
         return Secret(str(value))
-    if path.startswith("proxy.") and isinstance(value, str) and urlsplit(value).password:
-        return Secret(value)
+    if path == "additionalTrustBundle" and "PRIVATE KEY" in str(value):
+        return Secret(str(value))
+    if path in ("proxy.httpProxy", "proxy.httpsProxy") and "@" in str(value):
+        return Secret(str(value))  # even where no URL can be read: a login stands before an @
     return value

@@ -7,11 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from openstack_prep.base.errors import ConfigError, PrepError, SpecError
+from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.base.key import Key, labels
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Context, Resource
 from openstack_prep.core.planner import dependencies
+from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec.loading import Spec
 
 
@@ -34,8 +35,10 @@ def limit_to(spec: Spec, targets: Collection[str]) -> Spec:
     names = labels(each.key for each in spec.resources)
     parts = {each.key: _parts(each, spec.resources) for each in spec.resources}
     owners = {part.key: key for key, found in parts.items() for part in found}
-    edges = dependencies([part for found in parts.values() for part in found])
+    edges = dependencies([part for found in parts.values() for part in found], creating=False)
+    home = next((each.key for each in spec.resources if isinstance(each, Project)), None)
     waiting = [key for target in targets for key in _find(target, names)]
+    waiting += [home] if home else []  # the lease is stored in it, and ownership tags name it
     chosen: set[Key] = set()
     while waiting:
         key = waiting.pop()
@@ -49,8 +52,6 @@ def _parts(resource: Resource, resources: Sequence[Resource]) -> Sequence[Resour
     """Return what represents a resource in a plan; what cannot be read is reported when it is planned."""
     try:
         return resource.resolve(Context(resources=resources, cloud=NoCloud.as_cloud()))
-    except SpecError:
-        raise
     except PrepError:
         return (resource,)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from openstack_prep.base import yaml_text
 from openstack_prep.base.errors import NotFound, SpecError
+from openstack_prep.base.style import printable
 from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
 from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Key, Mark, Observed, Resource
@@ -42,7 +43,7 @@ class Export:
 
     def __str__(self) -> str:
         """Return it as YAML, with comments about resources that are not exported."""
-        notes = [f"# not exported: {each}" for each in self.unsaid]
+        notes = [f"# not exported: {printable(each)}" for each in self.unsaid]
         return "\n".join([yaml_text.dump(self.sections).rstrip(), *notes]) + "\n"
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.errors import SpecError
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.running import no_garbage, print_result, read_spec
 
@@ -28,7 +27,7 @@ def _run(options: argparse.Namespace) -> int:
     except SpecError as error:
         if options.format == "text":
             raise
-        print_result(options, "", _data(None, error.mistakes))
+        print_result(options, "", _data(None, error))
         return error.exit_code
     print_result(options, f"{options.spec}: valid, {len(spec.resources)} resources", _data(spec))
     return 0
@@ -47,11 +46,12 @@ def check(spec: Spec) -> None:
     planner.in_order(resolved.resources, planner.dependencies(resolved.resources))
 
 
-def _data(spec: Spec | None, mistakes: Sequence[Mistake] = ()) -> dict[str, object]:
+def _data(spec: Spec | None, error: SpecError | None = None) -> dict[str, object]:
     return {
         "spec": spec.name if spec else None,
-        "valid": not mistakes,
+        "valid": error is None,
         "resources": [str(each.key) for each in spec.resources] if spec else [],
-        "mistakes": [each.diagnostic(SpecError.code).data() for each in mistakes],
+        "errors": [each.data() for each in error.diagnostics] if error else [],
         "warnings": list(spec.warnings) if spec else [],
+        "exit_code": error.exit_code if error else 0,
     }

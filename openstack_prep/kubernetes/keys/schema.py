@@ -155,7 +155,7 @@ def _inner(schema: Raw, name: object) -> Raw:
 
 
 def hide_secrets(data: object, schema: Raw) -> object:
-    """Return data with all secret strings as ``Secret``."""
+    """Return data with all secret strings and numbers as ``Secret``."""
     return map_values(data, schema, lambda value, of, _: _hide(value) if SECRET in of else value)
 
 
@@ -164,7 +164,7 @@ def _hide(data: object) -> object:
         return {name: _hide(value) for name, value in data.items()}
     if isinstance(data, list | tuple):
         return [_hide(value) for value in data]
-    return Secret(data) if isinstance(data, str) else data
+    return Secret(str(data)) if isinstance(data, str | int | float) and not isinstance(data, bool) else data
 
 
 def sort_keys(data: Any, schema: Raw) -> Any:

@@ -30,6 +30,8 @@ def content_mistakes(cluster: Cluster, contents: Contents) -> Iterator[Mistake]:
     bundle = contents.additional_trust_bundle
     if bundle is not None and "-----BEGIN CERTIFICATE-----" not in bundle:
         yield Mistake("additional_trust_bundle", "contains no certificate", "give PEM: -----BEGIN CERTIFICATE----- ...")
+    if bundle is not None and "PRIVATE KEY" in bundle:
+        yield Mistake("additional_trust_bundle", "contains a private key", "give the certificates alone")
     if cluster.additional_trust_bundle_policy and bundle is None:
         yield Mistake("additional_trust_bundle_policy", "requires a bundle", "give additional_trust_bundle")
 

@@ -106,7 +106,10 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
 
     def needs(self) -> Iterable[Key]:
         # the administrator asks for given addresses, and need not wait for the tenant's roles
-        return () if self.address else (*super().needs(), given_addresses(self.external_network))
+        return () if self.address else super().needs()
+
+    def yields_to(self) -> Iterable[Key]:
+        return () if self.address else (given_addresses(self.external_network),)
 
     def maker(self, site: Site) -> tuple[Cloud, dict[str, str]]:
         project_id = site.find_project_id(self.owner)

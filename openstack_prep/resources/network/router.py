@@ -73,8 +73,7 @@ class Router(NetworkResource[RouterRecord]):
         if self.external_network:
             yield ExternalNetwork(name=self.external_network)
 
-    def needs(self) -> Iterable[Key]:
-        yield from super().needs()
+    def yields_to(self) -> Iterable[Key]:
         if self.external_network and not self.external_fixed_ips:
             yield given_addresses(self.external_network)
 

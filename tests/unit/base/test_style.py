@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from openstack_prep.base.errors import Mistake
 from openstack_prep.base.style import PLAIN, Style
 from openstack_prep.core import text
 from openstack_prep.core.model import Key, Observed, Result, Status
@@ -92,3 +93,11 @@ def test_what_exists_has_the_colour_of_its_state() -> None:
         "box/b  id-b  (not",
         "      managed by this",
     ]
+
+
+@pytest.mark.parametrize("name", ["evil\x1b[2K\x1b[1A", "old\n  + network/harmless"])
+def test_names_of_others_reach_no_terminal_as_they_are(name: str) -> None:
+    plan = plan_apply("lab", [Box(name=name)], {})
+    assert name not in plan.render()
+    assert len(plan.render().splitlines()) == 2
+    assert "\x1b" not in str(Mistake.about(Key("box", name), f"managed by spec {name}", "x"))

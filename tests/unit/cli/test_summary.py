@@ -60,6 +60,11 @@ def test_it_is_wrapped_below_its_own_words() -> None:
     assert all(line[:11].strip() == "" or line[:11].rstrip().endswith(":") for line in lines)
 
 
+def test_a_command_to_paste_is_never_broken() -> None:
+    lines = summary(report(), SPEC, Style(width=40)).splitlines()
+    assert "next:      openstack-prep ipi --spec 'my spec.yaml' -- openshift-install create cluster" in lines
+
+
 @pytest.mark.parametrize("status", [Status.FAILED, Status.SKIPPED])
 def test_of_a_run_that_failed_there_is_none(status: Status) -> None:
     assert summary(report(status), SPEC, PLAIN) == ""

@@ -36,7 +36,7 @@ def test_a_valid_spec_needs_neither_a_cloud_nor_an_entry(spec: Path, capsys: pyt
     assert capsys.readouterr().out == "spec.yaml: valid, 14 resources\n"
     assert main(["validate", "--format", "json", "spec.yaml"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert (said["valid"], said["mistakes"], len(said["resources"])) == (True, [], 14)
+    assert (said["valid"], said["errors"], len(said["resources"])) == (True, [], 14)
     assert [each.name for each in spec.parent.iterdir()] == ["spec.yaml"]
 
 
@@ -49,7 +49,7 @@ def test_all_mistakes_are_reported_at_once_with_their_places(spec: Path, capsys:
     assert main(["validate", "--format", "json", "spec.yaml"]) == 2
     found = json.loads(capsys.readouterr().out)
     assert found["valid"] is False
-    assert [each["where"] for each in found["mistakes"]] == [
+    assert [each["where"] for each in found["errors"]] == [
         "spec.yaml:3: flavors[0].vcpu",
         "spec.yaml:4: networks[0].mtu",
     ]
@@ -58,5 +58,5 @@ def test_all_mistakes_are_reported_at_once_with_their_places(spec: Path, capsys:
 def test_resources_that_contradict_each_other_are_mistakes(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec.write_text(CONTRADICTION)
     assert main(["validate", "--format", "json", "spec.yaml"]) == 2
-    places = [each["where"] for each in json.loads(capsys.readouterr().out)["mistakes"]]
+    places = [each["where"] for each in json.loads(capsys.readouterr().out)["errors"]]
     assert places == ["spec.yaml:4: floating_ip/two"]

@@ -255,7 +255,7 @@ def test_the_command(
     path.write_text(said(service(loadBalancerIP="10.1.0.9")))
     given = ["--security-group", "rke", "--services", str(path), "--within", "10.1.0.0/24"]
     assert main([*words, *given, "--dry-run", "--format", "json"]) == 0
-    (step,) = json.loads(capsys.readouterr().out)
+    (step,) = json.loads(capsys.readouterr().out)["steps"]
     assert step["changes"][0] == {"field": "addresses", "before": None, "after": ["10.1.0.9"]}
     assert not [each for each in sent(services) if not each.startswith("GET")]
 

@@ -115,6 +115,24 @@ def test_a_plan_shows_no_secret(site: Site, make: Make) -> None:
         assert not [word for word in (SECRET, "hunter2", "hunter3") if word in said]
 
 
+@pytest.mark.parametrize(
+    "url",
+    ["http://me:hun#ter2@proxy:3128", "http://me:hun/ter2@proxy", "me:hunter2@proxy:3128", "http://hunter2@proxy:3128"],
+)
+def test_a_login_is_hidden_even_where_it_cannot_be_read(site: Site, make: Make, url: str) -> None:
+    plan = planned(site, make(proxy=Proxy(http=url)))
+    assert "proxy.httpProxy ********" in str(plan)
+    assert "ter2" not in f"{plan}{plan.data()}"
+
+
+def test_a_private_key_in_a_bundle_is_hidden(site: Site, make: Make) -> None:
+    file = make()
+    applied(site, file)
+    text = file.file.read_text()
+    file.file.write_text(text + "additionalTrustBundle: |\n  -----BEGIN PRIVATE KEY-----\n  hunter2\n")
+    assert "hunter2" not in f"{planned(site, file)}{planned(site, file).data()}"
+
+
 def test_a_change_of_the_spec_is_a_change_of_its_fields(site: Site, make: Make) -> None:
     applied(site, make())
     (step,) = planned(site, make(base_domain="example.org", external_dns=("192.0.2.1",), external_network=None))

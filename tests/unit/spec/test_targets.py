@@ -35,7 +35,8 @@ ACCESS = {"project/lab-project", "user/lab-user", "role_assignment/user:lab-user
 
 
 def test_a_target_brings_what_it_needs_and_nothing_else(spec: Spec) -> None:
-    assert names(limit_to(spec, ["flavor/small"])) == {"flavor/small"}
+    """The project always belongs to it: the lease is stored there, and ownership tags name it."""
+    assert names(limit_to(spec, ["flavor/small"])) == {"flavor/small", "project/lab-project"}
     assert names(limit_to(spec, ["subnet/sub"])) == {"subnet/sub", "network/net", *ACCESS}
     assert names(limit_to(spec, ["flavor/small", "network/other"])) == {"flavor/small", "network/other", *ACCESS}
 
@@ -55,3 +56,23 @@ def test_an_unknown_target_names_the_nearest(spec: Spec, target: str, near: str)
     assert caught.value.exit_code == 2
     assert target in str(caught.value)
     assert near in str(caught.value)
+
+
+def test_contradictions_elsewhere_are_left_to_the_plan_which_knows_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    address = "{name: NAME, external_network: external, address: 192.0.2.9}"
+    twins = "".join(f"  - {address.replace('NAME', name)}\n" for name in "ab")
+    path.write_text(f"{TEXT}floating_ips:\n{twins}")
+    assert "flavor/small" in names(limit_to(load_spec(path), ["flavor/small"]))
+
+
+def test_a_floating_ip_brings_no_router_and_no_other_floating_ip(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(
+        "name: lab\nproject: {name: lab}\n"
+        "routers: [{name: gw, external_network: external, external_fixed_ips: [192.0.2.2]}]\n"
+        "floating_ips:\n"
+        "  - {name: a, external_network: external, address: 192.0.2.9}\n"
+        "  - {name: b, external_network: external}\n"
+    )
+    assert names(limit_to(load_spec(path), ["floating_ip/b"])) == {"project/lab", "floating_ip/b"}

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import requests_mock
+import yaml
 
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.resources.identity.project import Project
@@ -86,3 +87,8 @@ def test_what_shares_a_name_is_left_out_with_what_belongs_to_it(lab: requests_mo
     assert [each["name"] for each in said.sections["subnets"]] == ["four"]
     left = ["network/net n1", "network/net n2", "subnet/one", "subnet/twin s2", "subnet/twin s3", "router/router"]
     assert [each.partition(":")[0] for each in said.unsaid] == left
+
+
+def test_a_name_of_others_cannot_leave_its_comment() -> None:
+    said = export.Export(sections={"name": "lab"}, unsaid=("network/x\nrole_assignments: [{user: m}]\n#",))
+    assert yaml.safe_load(str(said)) == {"name": "lab"}

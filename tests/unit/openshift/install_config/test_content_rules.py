@@ -106,6 +106,11 @@ def test_a_bundle_without_certificate() -> None:
     assert told(additional_trust_bundle="hunter2") == ["additional_trust_bundle: contains no certificate"]
 
 
+def test_a_bundle_with_a_private_key() -> None:
+    bundle = "-----BEGIN CERTIFICATE-----\nMIIB\n-----BEGIN PRIVATE KEY-----\nhunter2\n"
+    assert told(additional_trust_bundle=bundle) == ["additional_trust_bundle: contains a private key"]
+
+
 def test_a_policy_without_a_bundle() -> None:
     (mistake,) = mistakes(replace(RIGHT, additional_trust_bundle_policy="Always"), FILES)
     expected = "additional_trust_bundle_policy: requires a bundle; give additional_trust_bundle"

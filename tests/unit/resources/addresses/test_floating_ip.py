@@ -211,6 +211,7 @@ def test_who_takes_any_address_comes_after_those_that_ask_for_one() -> None:
     others = (Router(name="inside"), Router(name="elsewhere", external_network="other"))
     before = planner.dependencies((*takers, *others, gateway, API))
     assert {key: before[key] for key in before if before[key]} == {each.key: {gateway.key, API.key} for each in takers}
+    assert not any(planner.dependencies((*takers, *others, gateway, API), creating=False).values())
 
 
 def test_an_address_outside_every_subnet_is_refused(site: Site, listed: list[Any], ports: list[Any]) -> None:
