@@ -89,7 +89,7 @@ def test_what_a_member_exports_is_a_spec_for_a_member(prep: Prep) -> None:
     member = replace(prep, environment=prep.environment | mine)
     text = member.run("export").stdout
     (prep.folder / "exported.yaml").write_text(text)
-    assert yaml.safe_load(text).keys() == SPEC.keys() - {"project", "users", "role_assignments", "flavors"}
+    assert yaml.safe_load(text).keys() == SPEC.keys() - {"project", "users", "role_assignments"}
     said = member.run("plan", "--detailed-exitcode", "exported.yaml").stdout
     assert "no longer in the spec" not in said
 
