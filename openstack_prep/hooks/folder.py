@@ -21,8 +21,7 @@ from openstack_prep.openshift.check.entry import places
 from openstack_prep.openshift.cluster import METADATA, Metadata, read_metadata
 from openstack_prep.openshift.install_config import Given
 from openstack_prep.openshift.install_config.cluster_of import CLOUD
-from openstack_prep.openshift.install_config_file import KEPT
-from openstack_prep.openshift.installer.traces import infra_id_in, to_destroy
+from openstack_prep.openshift.installer.traces import KEPT, copy_of, infra_id_in, to_destroy
 
 CONFIG, STATE = "install-config.yaml", ".openshift_install_state.json"
 UNREADABLE = "unreadable"
@@ -78,7 +77,7 @@ class Folder:
     @property
     def readable(self) -> Path | None:
         """The install-config.yaml, or its copy if the installer has deleted it."""
-        return next((each for each in (self.config, _kept(self.config)) if each.exists()), None)
+        return next((each for each in (self.config, copy_of(self.config)) if each.exists()), None)
 
     def cloud(self) -> str:
         """Return the entry of clouds.yaml that the installer uses, in its own order of files."""
@@ -94,7 +93,7 @@ class Folder:
         """Copy install-config.yaml, which contains the pull secret; raises ConfigError if a different copy exists."""
         if not self.config.exists():
             return
-        text, kept = _read(self.config), _kept(self.config)
+        text, kept = _read(self.config), copy_of(self.config)
         if kept.exists() and _read(kept) != text:
             raise ConfigError(f"{kept} is a copy of a different install-config; move it away, or correct {self.config}")
         write_private(kept, text)
@@ -103,7 +102,7 @@ class Folder:
         """Copy metadata.json; the copy of an earlier cluster's is kept under that cluster's infraID."""
         if not self.metadata.exists():
             return
-        text, kept = _read(self.metadata), _kept(self.metadata)
+        text, kept = _read(self.metadata), copy_of(self.metadata)
         old = _read(kept) if kept.exists() else text
         if old != text:
             write_private(self.path / f"{METADATA}.{infra_id_in(old) or UNREADABLE}{KEPT}", old)
@@ -161,10 +160,6 @@ def for_installer(cloud: str, file: Path) -> Iterator[None]:
 
 def _choice(cloud: str, file: Path) -> dict[str, str]:
     return {"OS_CLOUD": cloud, "OS_CLIENT_CONFIG_FILE": str(file)}
-
-
-def _kept(path: Path) -> Path:
-    return path.with_name(path.name + KEPT)
 
 
 def _read(path: Path) -> str:

@@ -25,7 +25,6 @@ from openstack_prep.openshift import install_config
 from openstack_prep.openshift.install_config import Cluster, Contents
 from openstack_prep.openshift.install_config.content_rules import are_public_keys
 from openstack_prep.openshift.install_config.document import compact, nested
-from openstack_prep.openshift.installer.traces import KEPT as KEPT
 from openstack_prep.openshift.installer.traces import copy_of
 from openstack_prep.resources.addresses.floating_ip import FloatingIP, InstallerInput, given_address
 from openstack_prep.resources.files.clouds_entry import folder_of

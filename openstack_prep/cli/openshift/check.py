@@ -42,7 +42,8 @@ def add(command: AddCommand) -> None:
 def _run(options: argparse.Namespace) -> int:
     with no_garbage():
         from openstack_prep.openshift.check.preflight import HOSTS, preflight
-    path = _existing(options.path)
+        from openstack_prep.openshift.installer.traces import find_file
+    path = find_file(options.path, CONFIG.name)
     if options.installer and not options.installer.is_file():
         raise ConfigError(f"--installer: {options.installer} is no file; name the openshift-install")
     installer = options.installer or _beside(path)
@@ -51,15 +52,6 @@ def _run(options: argparse.Namespace) -> int:
     verdict = _with_choice(verdict, options.os_cloud)
     print_result(options, _text(verdict), verdict.data())
     return 1 if verdict.errors else 0
-
-
-def _existing(path: Path) -> Path:
-    """Return the file, or its copy if the installer has deleted it; a folder is the installer's."""
-    path = path / CONFIG if path.is_dir() else path
-    kept = path.with_name(f"{path.name}.kept")
-    if path.exists() or not kept.exists():
-        return path
-    return kept
 
 
 def _beside(path: Path) -> Path | None:
