@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def style_of(options: argparse.Namespace, out: TextIO) -> Style:
-    """Return the style for a stream.  --color is stronger than NO_COLOR, and NO_COLOR than CLICOLOR_FORCE.
+    """Return the style for a stream.  --color overrides NO_COLOR, which overrides CLICOLOR_FORCE.
 
     Sources: no-color.org, bixense.com/clicolors.
     """

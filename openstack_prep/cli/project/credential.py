@@ -14,7 +14,7 @@ COPIES = """\
 openstack-prep: clouds.yaml holds the new credential. An OpenShift cluster keeps a copy of its own, in the secret
   openstack-credentials of its namespace kube-system: replace the entry there, too."""
 UNTIL = "Until then it cannot reach OpenStack: the old credential is deleted. --keep-old keeps it."
-KEPT = "The old credential still works, as the entry {name}-old. Take that out of the file when nothing uses it; apply."
+KEPT = "The old credential still works, as entry {name}-old. When nothing uses it, remove the entry and run apply."
 
 
 def add(command: AddCommand) -> None:

@@ -15,7 +15,7 @@ from openstack_prep.resources.lists.neutron_records import PortRecord
 
 MOST = 100
 """Addresses per request: with more, the URL would be too long for some proxies."""
-FLOATING_IP, GATEWAY = "network:floatingip", "network:router_gateway"  # neutron-lib, constants.py, DEVICE_OWNER_*
+FLOATING_IP, GATEWAY = "network:floatingip", "network:router_gateway"  # neutron-lib 5.0.1, constants.py, DEVICE_OWNER_*
 
 
 def holder_of(site: Site, network_id: str, address: str) -> str:

@@ -77,8 +77,9 @@ class ExternalNetwork(Resource[Site]):
 
 
 def given_addresses(external_network: str) -> Key:
-    """Return the key that all resources which ask for given addresses of an external network provide together.
+    """Return the key that everything that asks for a certain address of an external network provides.
 
-    Resources that take any address depend on it: otherwise Neutron might assign one that another resource asks for.
+    What takes any address waits for it: Neutron draws one at random from the free ones (Neutron 29.0.0,
+    ipam/drivers/neutrondb_ipam/driver.py, _generate_ips), and may draw one that the spec asks for.
     """
     return Key("given_addresses", external_network)
