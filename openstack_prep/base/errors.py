@@ -28,26 +28,26 @@ class PrepError(Exception):
 class Mistake:
     """One error in the user's input.
 
-    ``where`` names the place (``file:line: field``), ``what`` the value and the problem, ``remedy`` the fix. ``keys``
+    ``where`` names the place (``file:line: field``), ``what`` the value and the problem, ``fix`` the fix. ``keys``
     are the affected resources, whose lines a spec knows.
     """
 
     where: str
     what: str
-    remedy: str = ""
+    fix: str = ""
     keys: tuple[Key, ...] = ()
 
     @classmethod
-    def about(cls, key: Key | Sequence[Key], what: str, remedy: str = "") -> Self:
+    def about(cls, key: Key | Sequence[Key], what: str, fix: str = "") -> Self:
         """Return a mistake in a resource, or in several together."""
         keys = (key,) if isinstance(key, Key) else tuple(key)
-        return cls(", ".join(map(str, keys)), what, remedy, keys)
+        return cls(", ".join(map(str, keys)), what, fix, keys)
 
     def __str__(self) -> str:
-        return printable(f"{self.where}: {self.what}" + (f"; {self.remedy}" if self.remedy else ""), "\n")
+        return printable(f"{self.where}: {self.what}" + (f"; {self.fix}" if self.fix else ""), "\n")
 
     def diagnostic(self, code: str) -> Diagnostic:
-        return Diagnostic(code=code, where=self.where, what=self.what, fix=self.remedy)
+        return Diagnostic(code=code, where=self.where, what=self.what, fix=self.fix)
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class CloudError(PrepError):
         self.request_id = request_id
 
 
-def passes(error: BaseException) -> bool:
+def is_transient(error: BaseException) -> bool:
     """Whether the error is transient, so that a retry may succeed."""
     return isinstance(error, CloudError) and error.retryable
 

@@ -11,11 +11,11 @@ from openstack_prep.base.raw import Raw
 
 
 class InvalidValue(ValueError):
-    """Raised by whoever reads a value: ``what`` is wrong with it, without the value, and ``remedy``, what to do."""
+    """Raised by whoever reads a value: ``what`` is wrong with it, without the value, and ``fix``, what to do."""
 
-    def __init__(self, what: str, remedy: str = "") -> None:
-        super().__init__(f"{what}; {remedy}" if remedy else what)
-        self.what, self.remedy = what, remedy
+    def __init__(self, what: str, fix: str = "") -> None:
+        super().__init__(f"{what}; {fix}" if fix else what)
+        self.what, self.fix = what, fix
 
     @classmethod
     def of(cls, finding: Raw) -> Self:
@@ -26,7 +26,7 @@ class InvalidValue(ValueError):
         return cls(re.sub(r"^(Input|String|Value|List|Tuple|Dictionary|Value error,) ", "", finding["msg"]))
 
     def at(self, where: str, value: object) -> Mistake:
-        return Mistake(where, f"{value!r} {self.what}", self.remedy)
+        return Mistake(where, f"{value!r} {self.what}", self.fix)
 
 
 def shown(value: object) -> str:

@@ -90,7 +90,7 @@ class Secret:
             try:
                 return from_spec(value, **context)
             except InvalidValue as error:  # its own type, for the value must not be repeated
-                raise PydanticCustomError("secret", "{what}", {"what": error.what, "remedy": error.remedy}) from None
+                raise PydanticCustomError("secret", "{what}", {"what": error.what, "fix": error.fix}) from None
 
         return core_schema.with_info_plain_validator_function(read)
 

@@ -33,12 +33,12 @@ class Style:
         """Return a text in a colour."""
         return f"\x1b[{code}m{text}\x1b[0m" if self.color else text
 
-    def line(self, mark: str, name: str, details: str) -> str:
+    def line(self, symbol: str, name: str, details: str) -> str:
         """Return "  + KIND/NAME  details", wrapped below the details; only errors have line ends."""
-        name, details = printable(name), printable(details, "\n" if mark == "!" else "")
-        head = f"{mark:>3} {name}"
+        name, details = printable(name), printable(details, "\n" if symbol == "!" else "")
+        head = f"{symbol:>3} {name}"
         text = self.wrapped(f"{head}  {details}".rstrip(), len(head) + 2)
-        code = OF_MARK.get(mark)
+        code = OF_MARK.get(symbol)
         return text.replace(head.rstrip(), self.paint(head.rstrip(), code), 1) if code else text
 
     def wrapped(self, text: str, indent: int) -> str:

@@ -72,8 +72,8 @@ class Document:
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else 1
             problem = without_values(", ".join(filter(None, (error.context, error.problem))))
-            remedy = "quote a value that begins with *, & or !" if HIDDEN in problem else "correct the YAML"
-            raise SpecError([Mistake(f"{path}:{line}", f"is not YAML: {problem}", remedy)]) from None
+            fix = "quote a value that begins with *, & or !" if HIDDEN in problem else "correct the YAML"
+            raise SpecError([Mistake(f"{path}:{line}", f"is not YAML: {problem}", fix)]) from None
         except yaml.YAMLError as error:
             raise SpecError([Mistake(str(path), f"is not YAML: {error}", "save it as UTF-8 text")]) from None
         except RecursionError:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import urlsplit
 
-from openstack_prep.base.errors import ConfigError, NotAllowed, passes
+from openstack_prep.base.errors import ConfigError, NotAllowed, is_transient
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import entries as cloud_entries
@@ -174,7 +174,7 @@ class Cloud:
         import tenacity
 
         patient = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(passes),
+            retry=tenacity.retry_if_exception(is_transient),
             stop=tenacity.stop_after_attempt(1 + RETRIES),
             wait=tenacity.wait_exponential(PAUSE),
             reraise=True,
@@ -189,16 +189,16 @@ class Cloud:
             doing = f"authenticate to {self.auth_url} as cloud {self.name!r}"
             if type(error) is Exception:  # raised by keystoneauth for an entry without a password
                 raise ConfigError(f"{doing}: {error}; {CHECK_ENTRY}, and secure.yaml") from None
-            raise translate(error, doing, remedy=CHECK_ENTRY) from None
+            raise translate(error, doing, fix=CHECK_ENTRY) from None
 
     @contextlib.contextmanager
-    def reading(self, remedy: str = MEMBER) -> Iterator[None]:
+    def reading(self, fix: str = MEMBER) -> Iterator[None]:
         """Add the identity in use to errors about missing permissions; raises NotAllowed."""
         try:
             yield
         except NotAllowed as error:
             entry = f"entry {self.name!r} of clouds.yaml has no permission to read this"
-            raise NotAllowed(f"{error}; {entry}: {remedy}", status=error.status) from error
+            raise NotAllowed(f"{error}; {entry}: {fix}", status=error.status) from error
 
     def has(self, service_type: str) -> bool:
         """Whether the catalogue contains that service."""

@@ -17,8 +17,8 @@ def explain(cloud: str | None, reason: str, named: str | Path | None, usual: Seq
     chosen = cloud or os.environ.get("OS_CLOUD")
     chosen = f"cloud {chosen!r}" if chosen else "the cloud (no --os-cloud, OS_CLOUD or OS_AUTH_URL given)"
     choose = "choose one with --os-cloud" if cloud else "choose one with --os-cloud or OS_CLOUD"
-    remedy = f"{choose}, or set OS_CLIENT_CONFIG_FILE to the file"
-    return f"{chosen}: {reason.rstrip('.')}; {_entries(named, usual)}; {remedy}"
+    fix = f"{choose}, or set OS_CLIENT_CONFIG_FILE to the file"
+    return f"{chosen}: {reason.rstrip('.')}; {_entries(named, usual)}; {fix}"
 
 
 def _entries(named: str | Path | None, usual: Sequence[str]) -> str:

@@ -62,7 +62,7 @@ class Service:
     ) -> requests.Response:
         """Send one request; ``options`` are keystoneauth's (json, data, headers, params, microversion).
 
-        ``once``: it may not be repeated although it is not a POST. With ``secrets`` nothing of the request or its
+        ``read_once``: it may not be repeated although it is not a POST. With ``secrets`` nothing of the request or its
         answer is logged, and the values are removed from an error's text. Raises CloudError or one of its subclasses.
         """
         hidden = [value for secret in secrets if (value := secret.reveal())]
@@ -148,7 +148,7 @@ def _relative(link: str, path: str) -> str:
     return path + "?" + link.partition("?")[2]
 
 
-def translate(error: Exception, doing: str, hidden: Iterable[str] = (), remedy: str = "") -> Exception:
+def translate(error: Exception, doing: str, hidden: Iterable[str] = (), fix: str = "") -> Exception:
     """Return our error for one of keystoneauth's or the SDK's: terminal or retryable, decided here once."""
     from keystoneauth1 import exceptions as ksa
     from openstack import exceptions as sdk
@@ -160,8 +160,8 @@ def translate(error: Exception, doing: str, hidden: Iterable[str] = (), remedy: 
         detail = detail.replace(value, HIDDEN)
     status = getattr(error, "http_status", None) or getattr(error, "status_code", None)
     if isinstance(error, ksa.EndpointNotFound):
-        remedy = "check region_name and interface of the clouds.yaml entry"
-    message = "; ".join(filter(None, (f"{doing}: {status} {detail}" if status else f"{doing}: {detail}", remedy)))
+        fix = "check region_name and interface of the clouds.yaml entry"
+    message = "; ".join(filter(None, (f"{doing}: {status} {detail}" if status else f"{doing}: {detail}", fix)))
     kind, retryable = _sort(error, status, detail)
     return kind(message, retryable=retryable, status=status, request_id=getattr(error, "request_id", None))
 

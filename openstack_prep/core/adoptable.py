@@ -29,7 +29,7 @@ class Adoptable(Resource[S]):
         """Whether the spec shall manage it although somebody else has created it."""
         return self.adopt == "permanently"
 
-    def take_over(self, site: S, observed: Observed) -> Observed:
+    def take_over(self, run: S, observed: Observed) -> Observed:
         """Add the ownership tag to an existing resource, and return it as ``find`` would.
 
         In most kinds the description carries the tag; the text in it is kept. Idempotent.
@@ -37,7 +37,7 @@ class Adoptable(Resource[S]):
         text = observed.values["description"] if self.description is None else self.description
         change = Change("description", observed.values["description"], text)
         own = cast(Self, replace(cast(Any, self), description=text))
-        return own.update(site, replace(observed, ours=True), (change,))
+        return own.update(run, replace(observed, ours=True), (change,))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,8 +28,8 @@ def refuse_adoptions(steps: Iterable[Step]) -> list[Mistake]:
         if step.action is Action.ADOPT and isinstance(step.resource, Adoptable) and not step.resource.adopt:
             owner = (step.observed and owner_of(step.observed)) or "not managed by this spec"
             what = f"exists, is {owner} and would be changed: {_changed(step)}"
-            remedy = "choose another name, or allow the change (adopt: true in the spec, or --adopt)"
-            found.append(Mistake.about(step.key, what, remedy))
+            fix = "choose another name, or allow the change (adopt: true in the spec, or --adopt)"
+            found.append(Mistake.about(step.key, what, fix))
     return found
 
 
@@ -114,5 +114,5 @@ def beyond_plan(shown: Plan, now: Plan) -> list[Mistake]:
 
 
 def _not_shown(mistake: Mistake, option: str) -> Mistake:
-    remedy = f"plan again, and apply that plan ({option})"
-    return replace(mistake, what=f"{mistake.what}; the plan did not show that", remedy=remedy)
+    fix = f"plan again, and apply that plan ({option})"
+    return replace(mistake, what=f"{mistake.what}; the plan did not show that", fix=fix)

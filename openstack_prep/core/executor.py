@@ -19,7 +19,7 @@ from openstack_prep.base.errors import (
     Overtaken,
     PlanRefused,
     PrepError,
-    passes,
+    is_transient,
 )
 from openstack_prep.core import consent, interrupts, planner
 from openstack_prep.core.model import (
@@ -67,14 +67,14 @@ def silent(event: Event) -> None:
     """Ignore events."""
 
 
-def run(plan: Plan, site: Run, *, jobs: int = JOBS, tell: Callable[[Event], None] = silent) -> Report:
+def execute(plan: Plan, run: Run, *, jobs: int = JOBS, tell: Callable[[Event], None] = silent) -> Report:
     """Carry out a plan, with independent steps in parallel.
 
     If a step fails, its dependents are skipped and only those. An interrupt (SIGINT, SIGTERM or SIGHUP) lets the
     running steps finish and skips the rest; a second one raises KeyboardInterrupt at once. Never raises for a step: the
     report contains the result of each.
     """
-    return _Run(plan, site, tell).run(jobs)
+    return _Execution(plan, run, tell).execute(jobs)
 
 
 def _retrying(state: tenacity.RetryCallState) -> str:
@@ -98,9 +98,9 @@ def _abandoned_on_interrupt(jobs: int) -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(wait=waiting, cancel_futures=not waiting)
 
 
-class _Run:
-    def __init__(self, plan: Plan, site: Run, tell: Callable[[Event], None]) -> None:
-        self.plan, self.site, self.tell = plan, site, tell
+class _Execution:
+    def __init__(self, plan: Plan, run: Run, tell: Callable[[Event], None]) -> None:
+        self.plan, self.run, self.tell = plan, run, tell
         self.results: dict[Key, Result] = {}
         self.stop = threading.Event()
         self.interrupt: int | None = None
@@ -108,9 +108,9 @@ class _Run:
         self.under_way: dict[Key, Step] = {}
         self.steps = {step.key: step for step in plan}
         self.in_company = threading.Event()  # a concurrent run was detected: read before each creation
-        site.note = self._pass_on
+        run.note = self._pass_on
 
-    def run(self, jobs: int) -> Report:
+    def execute(self, jobs: int) -> Report:
         started = time.monotonic()
         steps = self.steps
         order = graphlib.TopologicalSorter({key: step.needs & steps.keys() for key, step in steps.items()})
@@ -139,7 +139,7 @@ class _Run:
         if self.stop.is_set():
             return []
         try:
-            late = late_twins(self.site, made)
+            late = late_twins(self.run, made)
         except CloudError as error:  # all steps are done; the next plan reads the cloud again
             _log.debug("cannot list duplicates again at the end of the run", exc_info=error)
             return []
@@ -198,7 +198,7 @@ class _Run:
         do, the resource was kept.
         """
         retry = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(passes),
+            retry=tenacity.retry_if_exception(is_transient),
             stop=tenacity.stop_after_attempt(ATTEMPTS) | tenacity.stop_when_event_set(self.stop),
             wait=tenacity.wait_exponential(PAUSE) + tenacity.wait_random(0, PAUSE),
             sleep=tenacity.sleep_using_event(self.stop),
@@ -208,15 +208,15 @@ class _Run:
         decided: Step | None = None  # the changes that the first attempt found; the report shows them as done
         for attempt in retry:
             with attempt:
-                now, site = step, self.site
-                site.check_lease()
+                now, run = step, self.run
+                run.check_lease()
                 again = attempt.retry_state.attempt_number > 1
                 if again or step.decided_later or (step.action is Action.CREATE and self.in_company.is_set()):
-                    site = self.site.fresh()
-                    now = self._decide_again(step, site)
+                    run = self.run.fresh()
+                    now = self._decide_again(step, run)
                 decided = decided or now
                 try:
-                    observed = self._act(now, site)
+                    observed = self._act(now, run)
                 except Overtaken:
                     self.in_company.set()
                     raise
@@ -234,30 +234,30 @@ class _Run:
         """
         if step.action not in (Action.CREATE, Action.UPDATE, Action.ADOPT):
             return False
-        site = self.site.fresh()
+        run = self.run.fresh()
         needed = [self.steps[key].resource for key in step.needs if key in self.steps]
         needed = [each for each in needed if each.can_have_twins]
         try:
-            found = observe(site, needed)
-            moved = any(each.key not in found or site.known[each.key].id != found[each.key].id for each in needed)
-            site.known.update(found)
-            left = self._decide_again(step, site)
+            found = observe(run, needed)
+            moved = any(each.key not in found or run.known[each.key].id != found[each.key].id for each in needed)
+            run.known.update(found)
+            left = self._decide_again(step, run)
         except PrepError:
             return False
         return moved or (left.action, left.changes) != (step.action, step.changes)
 
-    def _decide_again(self, step: Step, site: Run) -> Step:
+    def _decide_again(self, step: Step, run: Run) -> Step:
         """Decide again from the current state; raises PlanRefused for changes that the plan did not show."""
-        observed = observe(site, [step.resource]).get(step.key)
+        observed = observe(run, [step.resource]).get(step.key)
         if step.action is Action.DELETE:
             if observed is None or not observed.ours:
                 return replace(step, observed=observed, action=Action.KEEP)
-            blockers = tuple(step.resource.check_delete(site, observed, going_ids(self.plan)))
+            blockers = tuple(step.resource.check_delete(run, observed, going_ids(self.plan)))
             if blockers:
                 raise PlanRefused(blockers)
             return replace(step, observed=observed)
-        if observed is not None and step.resource.settle(site, observed):
-            observed = observe(site.fresh(), [step.resource]).get(step.key)
+        if observed is not None and step.resource.settle(run, observed):
+            observed = observe(run.fresh(), [step.resource]).get(step.key)
         again = planner.decide(step.resource, observed, step.needs)
         refusals = consent.beyond(step, again, allow_replace=self.plan.allow_replace)
         if refusals:
@@ -265,23 +265,23 @@ class _Run:
         return again
 
     @staticmethod
-    def _act(step: Step, site: Run) -> Observed | None:
+    def _act(step: Step, run: Run) -> Observed | None:
         resource, observed = step.resource, step.observed
         if step.action is Action.DELETE and observed is not None:
-            resource.delete(site, observed)
-            site.known.pop(resource.key, None)
+            resource.delete(run, observed)
+            run.known.pop(resource.key, None)
             return observed
         if step.action is Action.REPLACE and observed is not None:
-            resource.delete(site, observed)
-            observed = resource.create(site)
+            resource.delete(run, observed)
+            observed = resource.create(run)
         elif step.action is Action.UPDATE and observed is not None:
-            observed = resource.update(site, observed, step.changes)
+            observed = resource.update(run, observed, step.changes)
         elif step.action is Action.ADOPT and observed is not None and isinstance(resource, Adoptable):
             changes = tuple(change for change in step.changes if change.field != MANAGED)
-            observed = resource.update(site, observed, changes) if changes else observed
-            observed = resource.take_over(site, observed) if resource.takes_over else observed
+            observed = resource.update(run, observed, changes) if changes else observed
+            observed = resource.take_over(run, observed) if resource.takes_over else observed
         elif step.action is Action.CREATE:
-            observed = resource.create(site)
+            observed = resource.create(run)
         if observed is not None:
-            site.known[resource.key] = observed
+            run.known[resource.key] = observed
         return observed

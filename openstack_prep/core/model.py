@@ -32,7 +32,7 @@ ATTACHED = "~attached"
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class OwnershipTag:
     """The ownership tag of created resources, so that destroy deletes nothing else.
 
     ``spec`` is the name of the spec. The tag is at the end of a description, as ``[openstack-prep:SPEC/NAME]``, or it
@@ -125,7 +125,7 @@ class Action(StrEnum):
     KEEP = "keep"
 
     @property
-    def mark(self) -> str:
+    def symbol(self) -> str:
         return {"create": "+", "update": "~", "adopt": "@", "replace": "-/+", "delete": "-", "keep": "="}[self.value]
 
 

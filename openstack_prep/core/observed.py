@@ -17,18 +17,18 @@ class Observed:
 
     ``values`` are in the vocabulary of a spec, normalised, so that ``==`` compares them. ``outputs`` are shown besides
     the id (an address, a checksum). ``record`` is data that the kind itself needs later and that is never compared: a
-    frozen dataclass of the kind. ``holds`` are the ids of what is deleted with it. ``twins`` are further resources with
-    our ownership tag and the same name, created by concurrent or interrupted runs where OpenStack allows a name twice.
-    ``used_by`` names the users of one of several twins. ``home`` is the id of the home project in its ownership tag,
-    empty if the tag names none; None for resources in a project, where the project itself distinguishes specs with the
-    same name. ``managed_by`` names another spec whose ownership tag it has.
+    frozen dataclass of the kind. ``contained_ids`` are the ids of what is deleted with it. ``twins`` are further
+    resources with our ownership tag and the same name, created by concurrent or interrupted runs where OpenStack allows
+    a name twice. ``used_by`` names the users of one of several twins. ``home`` is the id of the home project in its
+    ownership tag, empty if the tag names none; None for resources in a project, where the project itself distinguishes
+    specs with the same name. ``managed_by`` names another spec whose ownership tag it has.
     """
 
     id: str
     values: Raw = field(default_factory=dict)
     ours: bool = False
     outputs: Mapping[str, str] = field(default_factory=dict)
-    holds: frozenset[str] = frozenset()
+    contained_ids: frozenset[str] = frozenset()
     record: object = None
     twins: tuple[Observed, ...] = ()
     used_by: tuple[str, ...] = ()
@@ -39,9 +39,9 @@ class Observed:
     @property
     def in_use(self) -> bool:
         """Whether anything uses this twin, managed or not."""
-        return bool(self.used_by or self.holds)
+        return bool(self.used_by or self.contained_ids)
 
-    def recorded(self, kind: type[T]) -> T:
+    def record_as(self, kind: type[T]) -> T:
         """Return the record; raises TypeError if it belongs to a different kind."""
         if not isinstance(self.record, kind):
             raise TypeError(f"{self.id} has the record {self.record!r}, not a {kind.__name__}")

@@ -16,31 +16,31 @@ JOBS = 8
 """Default number of parallel requests and steps."""
 
 
-def observe(site: Run, resources: Sequence[Resource], *, jobs: int = JOBS) -> dict[Key, Observed]:
+def observe(run: Run, resources: Sequence[Resource], *, jobs: int = JOBS) -> dict[Key, Observed]:
     """Return the existing resources, each kind read in bulk, the kinds in parallel."""
     groups: dict[type[Resource], list[Resource]] = defaultdict(list)
     for resource in resources:
         groups[type(resource)].append(resource)
     with ThreadPoolExecutor(jobs) as pool:
-        found = list(pool.map(lambda group: group[0].find(site, group[1]), groups.items()))
+        found = list(pool.map(lambda group: group[0].find(run, group[1]), groups.items()))
     return {key: observed for each in found for key, observed in each.items()}
 
 
 def examine(
-    site: Run, resources: Sequence[Resource], *, others: Set[Key] = frozenset(), jobs: int = JOBS
+    run: Run, resources: Sequence[Resource], *, others: Set[Key] = frozenset(), jobs: int = JOBS
 ) -> tuple[dict[Key, Observed], list[Mistake]]:
     """Read the existing resources and everything that would go wrong: missing references, and each kind's checks.
 
     ``others`` are further resources that the spec would create. Resources found only by name or id are left out.
     """
-    declared = {key for resource in resources for key in (resource.key, *resource.provides())} | site.known.keys()
+    declared = {key for resource in resources for key in (resource.key, *resource.provides())} | run.known.keys()
     outside = {each.key: each for resource in resources for each in resource.references() if each.key not in declared}
     try:
-        observed = observe(site, [*resources, *outside.values()], jobs=jobs)
+        observed = observe(run, [*resources, *outside.values()], jobs=jobs)
     except NotUnique as error:
         raise PlanRefused([Mistake("cloud", str(error))]) from error
     with ThreadPoolExecutor(jobs) as pool:
-        checks = list(pool.map(lambda each: list(each.check(site, observed.get(each.key))), resources))
+        checks = list(pool.map(lambda each: list(each.check(run, observed.get(each.key))), resources))
     names = labels((*declared, *outside))
     mistakes = [
         Mistake.about(
@@ -55,20 +55,20 @@ def examine(
     return described, mistakes + [mistake for found in checks for mistake in found]
 
 
-def examine_deletes(site: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
+def examine_deletes(run: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
     """Check which resources the deletions of a plan would orphan."""
     deletions = (step for step in plan if step.action is Action.DELETE)
     going = [(step.resource, step.observed) for step in deletions if step.observed is not None]
     ids = going_ids(plan)
     with ThreadPoolExecutor(jobs) as pool:
-        found = pool.map(lambda each: list(each[0].check_delete(site, each[1], ids)), going)
+        found = pool.map(lambda each: list(each[0].check_delete(run, each[1], ids)), going)
         return [mistake for each in found for mistake in each]
 
 
 def going_ids(plan: Plan) -> frozenset[str]:
     """Return the ids of everything that a plan deletes."""
     going = (step.observed for step in plan if step.action is Action.DELETE and step.observed is not None)
-    return frozenset(each for observed in going for each in (observed.id, *observed.holds))
+    return frozenset(each for observed in going for each in (observed.id, *observed.contained_ids))
 
 
 def _shown(key: Key, names: Mapping[Key, str]) -> str:

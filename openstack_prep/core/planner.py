@@ -53,7 +53,7 @@ def _with_losses(step: Step) -> Step:
     """Return a step with the losses that it causes if it is an update."""
     if step.action not in (Action.UPDATE, Action.ADOPT) or step.observed is None:
         return step
-    return replace(step, losses=tuple(step.resource.losses(step.observed)))
+    return replace(step, losses=tuple(step.resource.list_losses(step.observed)))
 
 
 def plan_apply(
@@ -150,10 +150,10 @@ def _twin_step(resource: Resource, kept: Observed, twin: Observed, needs: frozen
         return replace(step, action=Action.KEEP, reason=reason)
     if twin.used_by:
         holders = ", ".join(twin.used_by)
-        remedy = (
+        fix = (
             "detach or delete them, then run destroy again" if all_go else "move them to that one, then run apply again"
         )
-        return replace(step, action=Action.KEEP, reason=f"duplicate of {kept.id}, but used by {holders}; {remedy}")
+        return replace(step, action=Action.KEEP, reason=f"duplicate of {kept.id}, but used by {holders}; {fix}")
     return step
 
 

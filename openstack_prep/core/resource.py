@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar  # TypeVar with a default, as in Python 3.13
 
     S = TypeVar("S", default=Any)
-    """What the functions of a kind work with: ``Site`` for all kinds of OpenStack's."""
+    """What the functions of a kind work with: ``CloudRun`` for all kinds of OpenStack's."""
     C = TypeVar("C", default=Any)
     """A connection."""
 else:
@@ -50,7 +50,7 @@ class Coherent:
 
         def compare(value: Coherent) -> Coherent:
             for contradiction in value.contradictions():  # a type of its own: the mistake is about the whole resource
-                fields = {"what": contradiction.what, "remedy": contradiction.remedy}
+                fields = {"what": contradiction.what, "fix": contradiction.fix}
                 raise PydanticCustomError("contradiction", "{text}", {"text": str(contradiction), **fields})
             return value
 
@@ -165,19 +165,19 @@ class Resource(Generic[S]):
     # --- reading: changes nothing ---------------------------------------------------------
 
     @classmethod
-    def find(cls, site: S, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, run: S, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         """Return the existing ones of these, by key; missing ones are left out.
 
         It reads in bulk: one list request per scope, however many resources are wanted. It is called in a thread per
-        kind, while others read, so it must read through ``site.once`` or ``site.look``. ``wanted`` may be bare: a name
-        with its scope. It works as the administrator as far as possible, because the project's own user may not exist
-        yet. Values are in the vocabulary of ``desired``. It must find resources that a killed run of this spec has left
-        incomplete. Raises NotUnique if a name is ambiguous, and CloudError.
+        kind, while others read, so it must read through ``run.read_once`` or ``run.look``. ``wanted`` may be bare: a
+        name with its scope. It works as the administrator as far as possible, because the project's own user may not
+        exist yet. Values are in the vocabulary of ``desired``. It must find resources that a killed run of this spec
+        has left incomplete. Raises NotUnique if a name is ambiguous, and CloudError.
         """
         raise NotImplementedError(cls)
 
     @classmethod
-    def scan(cls, site: S, owner: Resource | None) -> Iterable[tuple[Self, Observed]]:
+    def scan(cls, run: S, owner: Resource | None) -> Iterable[tuple[Self, Observed]]:
         """Yield all resources of the kind in a project, or in the cloud for kinds outside of projects.
 
         Each is returned as a spec would declare it, with every field that the API reports, and as observed; ``ours`` is
@@ -191,9 +191,9 @@ class Resource(Generic[S]):
 
         Two resources that share any of these are the same.
         """
-        return frozenset({observed.id, *observed.holds})
+        return frozenset({observed.id, *observed.contained_ids})
 
-    def check(self, site: S, observed: Observed | None) -> Iterable[Mistake]:
+    def check(self, run: S, observed: Observed | None) -> Iterable[Mistake]:
         """Yield what would go wrong, as far as reading shows it; each mistake refuses the plan.
 
         It is called once per plan to apply, after ``find``, in parallel with the checks of others. May read the cloud;
@@ -201,7 +201,7 @@ class Resource(Generic[S]):
         """
         return ()
 
-    def losses(self, observed: Observed) -> Iterable[Loss]:
+    def list_losses(self, observed: Observed) -> Iterable[Loss]:
         """Yield what an update would delete that others use; each refuses the plan without --allow-replace.
 
         Pure: it judges by the result of ``find``. Replacements need not be yielded, because the planner knows them. A
@@ -217,11 +217,11 @@ class Resource(Generic[S]):
         """Return the content of a file, so that a plan shows which lines change; None for other kinds.  Pure."""
         return None
 
-    def settle(self, site: S, observed: Observed) -> bool:
+    def settle(self, run: S, observed: Observed) -> bool:
         """Wait for an operation in progress before an update is decided; return whether there was one."""
         return False
 
-    def check_delete(self, site: S, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+    def check_delete(self, run: S, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield what a deletion would orphan or break; ``going`` are the ids that are deleted with it.
 
         It is called once per plan to destroy, in parallel with others. May read the cloud.
@@ -230,7 +230,7 @@ class Resource(Generic[S]):
 
     # --- changing -------------------------------------------------------------------------
 
-    def create(self, site: S) -> Observed:
+    def create(self, run: S) -> Observed:
         """Create it, and return it as ``find`` would, with ``ours`` set.
 
         It is called if ``find`` has found nothing, or after ``delete`` in a replacement; all its references exist by
@@ -243,16 +243,16 @@ class Resource(Generic[S]):
         """
         raise NotImplementedError(self.kind)
 
-    def update(self, site: S, observed: Observed, changes: Sequence[Change]) -> Observed:
+    def update(self, run: S, observed: Observed, changes: Sequence[Change]) -> Observed:
         """Bring an existing resource to the desired state, and return it as ``find`` would.
 
         ``changes`` are the fields that differ, none of them immutable. It changes only these: what others have added is
         kept. Idempotent: it may be called again with the result of a new ``find``, after any part was done. It must not
-        delete data unless ``losses`` has reported it. Raises like ``create``.
+        delete data unless ``list_losses`` has reported it. Raises like ``create``.
         """
         raise NotImplementedError(self.kind)
 
-    def delete(self, site: S, observed: Observed) -> None:
+    def delete(self, run: S, observed: Observed) -> None:
         """Delete it, and return when it no longer exists.
 
         It is called for managed resources, after ``check_delete``; in a replacement also for kinds without an ownership
@@ -276,7 +276,7 @@ class Context(Generic[C]):
         """Return the declared resources of a kind, in the order of the spec."""
         return [each for each in self.resources if isinstance(each, kind)]
 
-    def once(self, name: Hashable, derive: Callable[[], T]) -> T:
+    def read_once(self, name: Hashable, derive: Callable[[], T]) -> T:
         """Return the result of ``derive`` for the whole spec, which several resources need; it is called once."""
         if name not in self._results:
             self._results[name] = derive()

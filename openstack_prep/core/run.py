@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, cast
 
 from openstack_prep.base.errors import NotFound
-from openstack_prep.core.model import Key, Mark, Observed, Resource
+from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.wave import Wave
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ P = ParamSpec("P")
 class Reader(Protocol):
     """Stores the answers of queries: a run, or an object based on one."""
 
-    def once(self, name: Hashable, read: Callable[[], T]) -> T: ...
+    def read_once(self, name: Hashable, read: Callable[[], T]) -> T: ...
 
 
 R = TypeVar("R", bound=Reader)
@@ -37,7 +37,7 @@ def query(read: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T
     @wraps(read)
     def ask(reader: R, /, *args: P.args, **options: P.kwargs) -> T:
         name = (read, args, tuple(sorted(options.items())))
-        return reader.once(name, lambda: read(reader, *args, **options))
+        return reader.read_once(name, lambda: read(reader, *args, **options))
 
     return ask
 
@@ -52,12 +52,12 @@ class Run:
 
     def __init__(
         self,
-        mark: Mark,
+        ownership: OwnershipTag,
         *,
         homes: Sequence[Resource | None] = (),
         progress: Callable[[Key, int, int | None, int | None], None] = lambda key, done, total, unpacked: None,
     ) -> None:
-        self.mark = mark
+        self.ownership = ownership
         self.homes = tuple(homes)
         self.progress = progress
         self.note: Callable[[Key, str], None] = lambda key, text: None
@@ -77,9 +77,9 @@ class Run:
         return other
 
     def _again(self) -> Self:
-        return type(self)(self.mark, homes=self.homes)
+        return type(self)(self.ownership, homes=self.homes)
 
-    def once(self, name: Hashable, read: Callable[[], T]) -> T:
+    def read_once(self, name: Hashable, read: Callable[[], T]) -> T:
         """Return the result of ``read``, calling it at most once per name; errors are stored as well. See ``query``."""
         return self._shared(self._read, name, read)
 
@@ -103,7 +103,7 @@ class Run:
         """
         found = self.known.get(resource.key)
         if found is None:
-            found = self.once(
+            found = self.read_once(
                 (type(resource), resource.key), lambda: type(resource).find(self, [resource]).get(resource.key)
             )
         return found

@@ -63,9 +63,9 @@ def step_line(step: Step, width: int, style: Style = PLAIN) -> str:
     """Return what a step would do, and below it which lines of a file."""
     texts = step.resource.texts(step.observed) if step.observed and step.changes else None
     if texts is None:
-        return style.line(step.action.mark, f"{step!s:<{width}}", details(step, style.most))
+        return style.line(step.action.symbol, f"{step!s:<{width}}", details(step, style.most))
     rest = tuple(change for change in step.changes if change.field not in texts.fields)
-    line = style.line(step.action.mark, f"{step!s:<{width}}", details(replace(step, changes=rest), style.most))
+    line = style.line(step.action.symbol, f"{step!s:<{width}}", details(replace(step, changes=rest), style.most))
     return "\n".join([line, *_changed_lines(texts, style)])
 
 
@@ -120,7 +120,7 @@ def change_text(change: Change, most: int = PLAIN.most) -> str:
 
 def result_line(result: Result, width: int, style: Style = PLAIN, note: str = "") -> str:
     """Return one step's outcome, with the address of what exists now, its id if wanted, and a note."""
-    mark = {Status.DONE: result.step.action.mark, Status.FAILED: "!", Status.SKIPPED: "?"}[result.status]
+    symbol = {Status.DONE: result.step.action.symbol, Status.FAILED: "!", Status.SKIPPED: "?"}[result.status]
     details = ""
     if result.status is Status.FAILED:
         details = f"failed: {explain(result.error)}"
@@ -132,7 +132,7 @@ def result_line(result: Result, width: int, style: Style = PLAIN, note: str = ""
         details = "  ".join([*_told(result.observed, style), *_before(result.step)])
         if WHOLE & result.observed.outputs.keys():
             style = replace(style, width=None)  # a command that is broken into two lines becomes two commands
-    return style.line(mark, f"{result.step!s:<{width}}", "  ".join(filter(None, (details, note))))
+    return style.line(symbol, f"{result.step!s:<{width}}", "  ".join(filter(None, (details, note))))
 
 
 def _before(step: Step) -> Iterable[str]:

@@ -30,7 +30,7 @@ def choose(found: Iterable[Observed]) -> Observed | None:
 
 
 def _use(observed: Observed) -> int:
-    return 2 if observed.used_by else 1 if observed.holds else 0
+    return 2 if observed.used_by else 1 if observed.contained_ids else 0
 
 
 def everyone(observed: Observed | None) -> tuple[Observed, ...]:
@@ -63,18 +63,18 @@ def settle(key: Key, mine: str, look: Callable[[], Observed | None], remove: Cal
         time.sleep(PAUSE)
 
 
-def late_twins(site: Run, made: Sequence[Resource]) -> list[tuple[Resource, Observed, Observed]]:
+def late_twins(run: Run, made: Sequence[Resource]) -> list[tuple[Resource, Observed, Observed]]:
     """Return the resources that this run created and kept and that have an unused twin since.
 
     An interrupted run may have requested the twin, or a run that will find the kept one and yield.
     """
-    now, found = site.fresh(), dict[Key, Observed]()
+    now, found = run.fresh(), dict[Key, Observed]()
     kinds: dict[type[Resource], None] = dict.fromkeys(map(type, made))
     for kind in kinds:
         found |= kind.find(now, [each for each in made if type(each) is kind])
     late = []
     for resource in made:
-        known = site.known[resource.key]
+        known = run.known[resource.key]
         others = (each for each in everyone(found.get(resource.key)) if each.id != known.id)
         late += [(resource, known, each) for each in others if each.ours and not each.in_use]
     return late
@@ -100,31 +100,31 @@ class Twin(Resource):
         return replace(self.of.key, name=self.name)
 
     @classmethod
-    def find(cls, site: Run, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, run: Run, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         found: dict[Key, Observed] = {}
         for each in wanted:
-            for one in everyone(each._look(site)):
+            for one in everyone(each._look(run)):
                 if one.id == each.id:
                     found[each.key] = one
         return found
 
-    def _look(self, site: Run) -> Observed | None:
-        return type(self.of).find(site, [self.of]).get(self.of.key)
+    def _look(self, run: Run) -> Observed | None:
+        return type(self.of).find(run, [self.of]).get(self.of.key)
 
-    def check_delete(self, site: Run, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        return self.of.check_delete(site, observed, going)
+    def check_delete(self, run: Run, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        return self.of.check_delete(run, observed, going)
 
-    def delete(self, site: Run, observed: Observed) -> None:
+    def delete(self, run: Run, observed: Observed) -> None:
         """Delete it unless it is in use or is the last one by then.
 
         The run that created it may still be in progress: for a while a young twin is left to that run.
         """
         if not self.kept:
-            self.of.delete(site, observed)
+            self.of.delete(run, observed)
             return
         until = time.monotonic() + (WAIT if _young(observed) else 0)
         while True:
-            chosen = self._look(site.fresh())
+            chosen = self._look(run.fresh())
             twins = {each.id: each for each in everyone(chosen)}
             settled = self.id not in twins or self.kept not in twins
             if settled or time.monotonic() >= until:
@@ -135,10 +135,10 @@ class Twin(Resource):
             if twin.used_by:
                 raise ResourceFailed(f"{self.key} is now used by {', '.join(twin.used_by)}; it is kept")
             if chosen.id == self.kept or not twin.in_use:
-                self.of.delete(site, twin)
+                self.of.delete(run, twin)
                 chosen = twins[self.kept]
         if chosen is not None:
-            site.known[self.of.key] = replace(chosen, twins=())
+            run.known[self.of.key] = replace(chosen, twins=())
 
 
 def _young(observed: Observed) -> bool:

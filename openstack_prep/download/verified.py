@@ -152,8 +152,8 @@ class Verified:
     def _check_size(self, so_far: int, packed: int) -> None:
         most = max(UNTOLD, EXPANSION * packed) if self.size is None else self.size
         if so_far > most:
-            remedy = "correct the size, or use the right file" if self.size else "set size if this is correct"
-            raise DownloadError(f"{shown(self.source)} has more than {most} bytes; {remedy}")
+            fix = "correct the size, or use the right file" if self.size else "set size if this is correct"
+            raise DownloadError(f"{shown(self.source)} has more than {most} bytes; {fix}")
 
     def _verify(self, packed: Digests) -> None:
         """Raise DownloadError unless all is as expected; a wrong file is reported before its wrong content."""

@@ -153,8 +153,8 @@ def _spec_of_sync(wanted: Sync, found: kubernetes.Services | None, tell: Callabl
         mistakes.append(Mistake("addresses", "no addresses selected", "pass addresses, or the Services that use them"))
     if found is not None and not wanted.within:
         # otherwise any user who may create Services could ask for every address, even the gateway's
-        remedy = "set the ranges from which Services get their addresses, so that no Service can use any other"
-        mistakes.append(Mistake("within", "is missing", remedy))
+        fix = "set the ranges from which Services get their addresses, so that no Service can use any other"
+        mistakes.append(Mistake("within", "is missing", fix))
     if wanted.within and found is None:
         mistakes.append(Mistake("within", "only applies together with services", "pass services, or remove it"))
     if wanted.ports and not wanted.name:

@@ -35,8 +35,8 @@ def find_program(name: str) -> Path:
     if found is not None:
         return Path(found)
     if os.sep in name and Path(name).exists():
-        remedy = f"chmod +x {name}" if Path(name).is_file() else "choose the program in this directory"
-        raise NoSuchProgram(f"{name}: is not executable; {remedy}", NOT_EXECUTABLE)
+        fix = f"chmod +x {name}" if Path(name).is_file() else "choose the program in this directory"
+        raise NoSuchProgram(f"{name}: is not executable; {fix}", NOT_EXECUTABLE)
     where = "the file does not exist" if os.sep in name else "is not on PATH"
     raise NoSuchProgram(f"{name}: {where}; use its path, such as ./openshift-install", NOT_FOUND)
 
@@ -71,8 +71,8 @@ def _started(command: Sequence[str], environment: Mapping[str, str]) -> subproce
             f"{command[0]}: its interpreter does not exist; correct its first line", NOT_FOUND
         ) from error
     except OSError as error:
-        remedy = "check that it is built for this machine"
-        raise NoSuchProgram(f"{command[0]}: cannot be run: {error.strerror}; {remedy}", NOT_EXECUTABLE) from error
+        fix = "check that it is built for this machine"
+        raise NoSuchProgram(f"{command[0]}: cannot be run: {error.strerror}; {fix}", NOT_EXECUTABLE) from error
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:

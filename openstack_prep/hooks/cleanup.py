@@ -11,11 +11,11 @@ from pathlib import Path
 
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
-from openstack_prep.cloud.site import Site
 from openstack_prep.core import executor, observing, planner
-from openstack_prep.core.model import Action, Mark, Step
+from openstack_prep.core.model import Action, OwnershipTag, Step
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.openshift import cluster as openshift
 from openstack_prep.openshift.installer.leftovers import Owned, infra_ids
@@ -64,42 +64,42 @@ def plan_cleanup(
     Under the lease it is created again if another run may have been at work.
     """
     cloud.allow_parallel(jobs).authenticate()
-    site, warnings = Site(cloud, Mark(infra_id)), list[str]()
-    seen = exclusive.look(site, infra_id, ())
+    run, warnings = CloudRun(cloud, OwnershipTag(infra_id)), list[str]()
+    seen = exclusive.look(run, infra_id, ())
 
     def make() -> Plan:
-        lists, unread = _read(site, infra_id, jobs)
+        lists, unread = _read(run, infra_id, jobs)
         warnings.extend(unread)
         if release and not any(_is_of(release, raw) for raw in lists["floating_ip"]):
             warnings.append(f"no floating IP in project {cloud.project_name} has the ownership tag of spec {release}")
         leftovers = _named(list(_leftovers(lists, infra_id, release)))
         observed = {each.key: each.observe(raw) for each, raw in leftovers}
         made = planner.plan_destroy(infra_id, [each for each, _ in leftovers], observed)
-        refusals = tuple(observing.examine_deletes(site, made, jobs=jobs))
+        refusals = tuple(observing.examine_deletes(run, made, jobs=jobs))
         return replace(made, steps=tuple(map(_explained, made.steps)), refusals=refusals)
 
     def remake() -> LivePlan:
         return plan_cleanup(cloud, infra_id, release=release, jobs=jobs)[0]
 
-    made = exclusive.attempt(site, seen, "destroy", make)
+    made = exclusive.attempt(run, seen, "destroy", make)
     nothing = Spec(infra_id, (), checked=True)  # no spec declares the remaining resources of a cluster
-    return LivePlan.of(made, wanted=nothing, site=site, lease=seen, remake=remake), warnings
+    return LivePlan.of(made, wanted=nothing, run=run, lease=seen, remake=remake), warnings
 
 
-def _read(site: Site, infra_id: str, jobs: int) -> tuple[Lists, list[str]]:
+def _read(run: CloudRun, infra_id: str, jobs: int) -> tuple[Lists, list[str]]:
     """Read the lists of all kinds in parallel."""
     unread: list[str] = []
 
     def read(thing: str) -> list[Values]:
         try:
-            return listed(site, thing, infra_id)
+            return listed(run, thing, infra_id)
         except NotAllowed as error:
             if thing not in OPTIONAL:
                 raise
             unread.append(f"cannot list the {thing.replace('_', ' ')} resources, which may remain: {error}")
             return []
 
-    with site.admin.reading(), ThreadPoolExecutor(jobs) as pool:
+    with run.admin.reading(), ThreadPoolExecutor(jobs) as pool:
         return dict(zip(LISTED, pool.map(read, LISTED), strict=True)), unread
 
 
@@ -130,7 +130,7 @@ def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[tup
 
 def _is_of(spec: str, floating_ip: Raw) -> bool:
     """Whether a floating IP has the ownership tag of a spec."""
-    return name_of(Mark(spec), FloatingIPRecord.read(floating_ip)) is not None
+    return name_of(OwnershipTag(spec), FloatingIPRecord.read(floating_ip)) is not None
 
 
 def _leftover(thing: str, raw: Raw, infra_id: str) -> Leftover:

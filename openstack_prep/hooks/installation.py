@@ -14,19 +14,19 @@ from pathlib import Path
 from openstack_prep.base.diagnostic import errors
 from openstack_prep.base.errors import ConfigError, PrepError, WaitTimeout
 from openstack_prep.base.raw import Values
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud, connect
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
-from openstack_prep.cloud.site import Site
 from openstack_prep.core import interrupts
 from openstack_prep.core.plan import Report
 from openstack_prep.hooks import child
 from openstack_prep.hooks.folder import Folder, environment, for_installer
 from openstack_prep.hooks.post_ipi import spec_of, wait_for_ports
 from openstack_prep.hooks.pre_ipi import NotReady, warnings
-from openstack_prep.openshift.check import Scene
+from openstack_prep.openshift.check import CheckContext
+from openstack_prep.openshift.check.context import READER
 from openstack_prep.openshift.check.network.topology import virtual_addresses
 from openstack_prep.openshift.check.preflight import HOSTS, preflight
-from openstack_prep.openshift.check.scene import READER
 from openstack_prep.openshift.cluster import ClusterAddresses, Metadata
 from openstack_prep.openshift.install_config import Cluster, Given, read
 from openstack_prep.verbs import api
@@ -90,7 +90,7 @@ class Installation:
     """One run; ``prepare`` checks everything first, so that errors are reported before the installer starts."""
 
     cloud: Cloud
-    scene: Scene | None = None
+    context: CheckContext | None = None
 
     def __init__(
         self, place: Folder, release: str, program: Path | None, options: InstallOptions, tell: Callable[[str], None]
@@ -106,14 +106,14 @@ class Installation:
         """Read, connect, check if requested, and copy install-config.yaml; raises PrepError."""
         path = self.place.readable
         if not self.place.config.exists() and not self.place.used:
-            remedy = f"copy {path} to it" if path else "create one, or pass the spec that declares it"
-            remedy += "" if self.place.path != Path() else "; if it is in another directory, pass --dir"
-            raise ConfigError(f"neither {self.place.config} nor the state of an earlier run exists; {remedy}")
+            fix = f"copy {path} to it" if path else "create one, or pass the spec that declares it"
+            fix += "" if self.place.path != Path() else "; if it is in another directory, pass --dir"
+            raise ConfigError(f"neither {self.place.config} nor the state of an earlier run exists; {fix}")
         self.cloud = connect(self.place.cloud(), clouds_file=clouds_file).authenticate()
         self._environment = environment(self.cloud.name, clouds_file)
         if path is not None:
             cluster, contents = read(path, self.release)
-            self.scene = Scene(site=Site(self.cloud, READER), cluster=cluster, contents=contents, path=path)
+            self.context = CheckContext(run=CloudRun(self.cloud, READER), cluster=cluster, contents=contents, path=path)
             if _holds_ports(cluster):
                 self._read_addresses(path)
         if look and path is not None and not self.place.used:
@@ -176,7 +176,7 @@ class Installation:
     @property
     def _not_by_installer(self) -> ClusterAddresses:
         """The floating IPs to attach while the installer runs: those that it does not attach itself."""
-        cluster, options = self.scene.cluster if self.scene else None, self.options
+        cluster, options = self.context.cluster if self.context else None, self.options
         ingress, api = (cluster.ingress_floating_ip, cluster.api_floating_ip) if cluster else (None, None)
         return ClusterAddresses(
             ingress_floating_ip=None if options.ingress_floating_ip == ingress else options.ingress_floating_ip,
@@ -194,7 +194,7 @@ class Installation:
             self.tell(f"{address} attached to {result.step.resource.name}")
 
     def _metadata(self) -> Metadata:
-        return self.place.metadata_of(self.scene.cluster.cluster_name if self.scene else None)
+        return self.place.metadata_of(self.context.cluster.cluster_name if self.context else None)
 
     # --- after ----------------------------------------------------------------------------
 
@@ -228,8 +228,8 @@ class Installation:
 
     def _vips(self) -> Iterator[str]:
         """Yield the cluster's virtual addresses, if its own machines use them."""
-        if self.scene is not None and self.scene.cluster.load_balancer != "UserManaged":
-            for addresses in virtual_addresses(self.scene).values():
+        if self.context is not None and self.context.cluster.load_balancer != "UserManaged":
+            for addresses in virtual_addresses(self.context).values():
                 yield from map(str, addresses)
 
     def _by_hand(self) -> str:

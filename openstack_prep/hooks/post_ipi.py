@@ -47,8 +47,8 @@ def post_ipi(
 def spec_of(metadata: Metadata, addresses: ClusterAddresses, *, move: bool = False) -> Spec:
     """Return the floating IPs to attach and the pairs to add, with the infraID as ownership tag; raises SpecError."""
     if not addresses.all:
-        remedy = "pass an address for ingress or the API, or virtual addresses"
-        raise SpecError([Mistake("post-ipi", "nothing to do", remedy)])
+        fix = "pass an address for ingress or the API, or virtual addresses"
+        raise SpecError([Mistake("post-ipi", "nothing to do", fix)])
     return Spec(metadata.infra_id, addresses.resources(metadata.infra_id, move=move))
 
 

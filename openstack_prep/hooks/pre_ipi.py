@@ -97,8 +97,8 @@ def installation_of(spec: Spec) -> InstallConfig:
     found = [each for each in spec.resources if isinstance(each, InstallConfig)]
     if len(found) != 1:
         what = "declares no install_config" if not found else f"declares {len(found)} install_config sections"
-        remedy = "add one (see `openstack-prep example openshift-current`), or run apply instead"
-        raise SpecError([Mistake(f"{spec.name}: install_config", what, remedy if not found else "keep one per spec")])
+        fix = "add one (see `openstack-prep example openshift-current`), or run apply instead"
+        raise SpecError([Mistake(f"{spec.name}: install_config", what, fix if not found else "keep one per spec")])
     if found[0].file.name != CONFIG:
         wrong = Mistake.about(
             found[0].key,

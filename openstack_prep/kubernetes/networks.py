@@ -165,8 +165,8 @@ def _no_room(networks: ClusterNetworks, name: str, field: str, prefix: int, used
     shown = networks.range or f"{ranges[0][0]}-{ranges[-1][-1]}"
     users = f"{of_clusters} networks of clusters, {len(inside) - of_clusters} of other resources"
     what = f"{field}: {shown} has no free /{prefix} ({count} in total; in use: {users})"
-    remedy = "enlarge cluster_networks.range, or use longer prefixes"
-    return NetworkMistake(_where(name), what, remedy, field=field)
+    fix = "enlarge cluster_networks.range, or use longer prefixes"
+    return NetworkMistake(_where(name), what, fix, field=field)
 
 
 # --- checks -------------------------------------------------------------------------------
@@ -190,14 +190,14 @@ def mistakes(
             later, earlier = (one, other) if one.cluster and other.allocated else (other, one)
             what = f"{later.field} {later.shown} overlaps {earlier}"
             what += f" in {both}" if str(both) not in (str(one.range), str(other.range)) else ""
-            remedy = "choose networks that do not overlap"
-            found.append(NetworkMistake(_where(later.cluster), what, remedy, field=later.field))
+            fix = "choose networks that do not overlap"
+            found.append(NetworkMistake(_where(later.cluster), what, fix, field=later.field))
     own = {(each.cluster, each.field): each.shown for each in used if each.cluster}
     for name, cluster in clusters.items():
         pods, services = own.get((name, "cluster_cidr")), own.get((name, "service_cidr"))
         with_networks = replace(cluster, cluster_cidr=pods, service_cidr=services)
-        for field, what, remedy in _check_cluster(with_networks, (nodes or {}).get(name, 1)):
-            found.append(NetworkMistake(_where(name), f"{field} {what}", remedy, field=field))
+        for field, what, fix in _check_cluster(with_networks, (nodes or {}).get(name, 1)):
+            found.append(NetworkMistake(_where(name), f"{field} {what}", fix, field=field))
     return found
 
 
@@ -228,33 +228,33 @@ def _check_special(field: str, network: Net) -> Iterator[Finding]:
 
 def _check_pods(pods: Net, nodes: int) -> Iterator[Finding]:
     per_node = NODE_PREFIX[pods.version]
-    room, remedy = 2 ** max(per_node - pods.prefixlen, 0), "choose a larger network"
+    room, fix = 2 ** max(per_node - pods.prefixlen, 0), "choose a larger network"
     if pods.prefixlen > per_node:
-        yield "cluster_cidr", f"{pods} is smaller than the /{per_node} of one node", remedy
+        yield "cluster_cidr", f"{pods} is smaller than the /{per_node} of one node", fix
     elif room < nodes:
         what = f"{pods} has room for {room} nodes (a /{per_node} per node), and the cluster has {nodes}"
-        yield "cluster_cidr", what, remedy
+        yield "cluster_cidr", what, fix
     elif per_node - pods.prefixlen > MOST_NODE_BITS:
-        remedy = f"choose a /{per_node - MOST_NODE_BITS} or smaller: Kubernetes supports no larger one"
-        yield "cluster_cidr", f"{pods} is too large", remedy
+        fix = f"choose a /{per_node - MOST_NODE_BITS} or smaller: Kubernetes supports no larger one"
+        yield "cluster_cidr", f"{pods} is too large", fix
 
 
 def _check_services(services: Net, dns: str | None) -> Iterator[Finding]:
     bits = services.max_prefixlen - services.prefixlen
     if bits > MOST_SERVICE_BITS:
         largest = services.max_prefixlen - MOST_SERVICE_BITS
-        remedy = f"choose a /{largest} or smaller: kube-apiserver supports no larger one"
-        yield "service_cidr", f"{services} is too large", remedy
+        fix = f"choose a /{largest} or smaller: kube-apiserver supports no larger one"
+        yield "service_cidr", f"{services} is too large", fix
     elif bits < LEAST_SERVICE_BITS:
-        remedy = f"choose a /{services.max_prefixlen - LEAST_SERVICE_BITS} or larger"
-        yield "service_cidr", f"{services} has no tenth address for the cluster's DNS", remedy
+        fix = f"choose a /{services.max_prefixlen - LEAST_SERVICE_BITS} or larger"
+        yield "service_cidr", f"{services} has no tenth address for the cluster's DNS", fix
     if dns is None:
         return
-    address, remedy = ipaddress.ip_address(dns), "remove it to use the tenth address"
+    address, fix = ipaddress.ip_address(dns), "remove it to use the tenth address"
     if address not in services:
-        yield "cluster_dns", f"{dns} is not in service_cidr {services}", remedy
+        yield "cluster_dns", f"{dns} is not in service_cidr {services}", fix
     elif address in (services[0], services[1]) or (services.version == 4 and address == services[-1]):
-        yield "cluster_dns", f"{dns} is a reserved address of service_cidr {services}", remedy
+        yield "cluster_dns", f"{dns} is a reserved address of service_cidr {services}", fix
 
 
 def default_dns(service_cidr: str) -> str:

@@ -100,13 +100,13 @@ def group_mistakes(cluster: Cluster) -> Iterator[Mistake]:
             if not re.fullmatch(KEY, key):
                 yield Mistake(f"roles[{index}].labels", f"{key!r} is not a label key", "write NAME or DOMAIN/NAME")
             if value and not re.fullmatch(WORD, value):
-                remedy = "use at most 63 letters, digits, hyphens, underscores and dots"
-                yield Mistake(f"roles[{index}].labels", f"{value!r} is not a valid value of label {key}", remedy)
+                fix = "use at most 63 letters, digits, hyphens, underscores and dots"
+                yield Mistake(f"roles[{index}].labels", f"{value!r} is not a valid value of label {key}", fix)
         for number, taint in enumerate(group.taints):
             found = TAINT.fullmatch(taint)
             if not found or found["effect"] not in EFFECTS:
-                remedy = f"write KEY=VALUE:EFFECT with one of the effects {', '.join(EFFECTS)}"
-                yield Mistake(f"roles[{index}].taints[{number}]", f"{taint!r} is not a taint", remedy)
+                fix = f"write KEY=VALUE:EFFECT with one of the effects {', '.join(EFFECTS)}"
+                yield Mistake(f"roles[{index}].taints[{number}]", f"{taint!r} is not a taint", fix)
 
 
 def _first(group: NodeGroup) -> int:
@@ -117,8 +117,8 @@ def node_mistakes(nodes: Sequence[Node]) -> Iterator[Mistake]:
     """Yield mistakes in the names and addresses of nodes."""
     for node in nodes:
         if not re.fullmatch(SUBDOMAIN, node.name) or len(node.name) > 253:
-            what, remedy = f"{node.name!r} is not a valid node name", "use lower-case letters, digits, hyphens and dots"
-            yield Mistake("nodes", what, remedy)
+            what, fix = f"{node.name!r} is not a valid node name", "use lower-case letters, digits, hyphens and dots"
+            yield Mistake("nodes", what, fix)
         for address in {node.address, node.internal_address}:
             if not is_address(address) and not re.fullmatch(SUBDOMAIN, address):
                 yield Mistake(

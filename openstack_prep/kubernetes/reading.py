@@ -47,8 +47,8 @@ def read(path: Path, form: Form = "cluster.yml") -> tuple[Raw, list[Mistake]]:
     if not isinstance(data, Mapping):
         raise SpecError([Mistake(str(path), "is not a mapping", f"name the {NAMES[form]}")])
     if "rke_clusters" in data:
-        remedy = f"run openstack-prep apply {path}, then check the files that it writes"
-        raise SpecError([Mistake(document.place(["rke_clusters"]), "is a spec of openstack-prep", remedy)])
+        fix = f"run openstack-prep apply {path}, then check the files that it writes"
+        raise SpecError([Mistake(document.place(["rke_clusters"]), "is a spec of openstack-prep", fix)])
     mistakes = list(document.repeated)
     places: set[Steps] = set()
     for fault in _faults(data, form):
@@ -104,8 +104,8 @@ def _networks(data: Raw) -> Iterator[Fault]:
     if invalid:
         return
     if services != of_api:
-        what, remedy = f"{of_api} differs from {services} of kube-controller", f"write {services} in both places"
-        yield Fault(("services", "kube-api", "service_cluster_ip_range"), what, remedy)
+        what, fix = f"{of_api} differs from {services} of kube-controller", f"write {services} in both places"
+        yield Fault(("services", "kube-api", "service_cluster_ip_range"), what, fix)
     dns = value_at(data, "services.kubelet.cluster_dns_server") or None
     if dns is not None and not is_address(str(dns)):
         yield Fault(("services", "kubelet", "cluster_dns_server"), f"{dns!r} is not an IP address", "remove it")
@@ -114,7 +114,7 @@ def _networks(data: Raw) -> Iterator[Fault]:
     machines = data.get("nodes") if isinstance(data.get("nodes"), list) else []
     taken = [Taken(f"nodes[{index}]", address) for index, address in _addresses(machines or [])]
     for found in networks.mistakes(ClusterNetworks(), {"it": cluster}, taken, {"it": len(machines or [])}):
-        yield Fault(PLACES[found.field], found.what, found.remedy)
+        yield Fault(PLACES[found.field], found.what, found.fix)
 
 
 def _is_network(value: Any) -> bool:

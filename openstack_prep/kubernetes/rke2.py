@@ -210,8 +210,8 @@ def _values(cluster: Cluster) -> Iterator[Mistake]:
         return
     *before, plugin = [each.strip() for each in cluster.network_plugin.split(",")]
     if plugin not in PLUGINS or before not in ([], ["multus"]):
-        remedy = f"write one of {', '.join(PLUGINS)}, optionally after multus: multus,{DEFAULT_PLUGIN}"
-        yield Mistake("network_plugin", f"RKE2 does not support {cluster.network_plugin!r}", remedy)
+        fix = f"write one of {', '.join(PLUGINS)}, optionally after multus: multus,{DEFAULT_PLUGIN}"
+        yield Mistake("network_plugin", f"RKE2 does not support {cluster.network_plugin!r}", fix)
 
 
 def _config(cluster: Cluster) -> Iterator[Mistake]:
@@ -243,8 +243,8 @@ def _groups(cluster: Cluster) -> Iterator[Mistake]:
         for key in group.labels or {}:
             domain = key.partition("/")[0] if "/" in key else ""
             if re.search(r"(^|\.)(kubernetes|k8s)\.io$", domain) and not OWN_LABELS.fullmatch(key):
-                remedy = f"set it when the node has joined: kubectl label node NAME {key}=..."
-                yield Mistake(f"roles[{index}].labels", f"a kubelet may not set {key} on its node", remedy)
+                fix = f"set it when the node has joined: kubectl label node NAME {key}=..."
+                yield Mistake(f"roles[{index}].labels", f"a kubelet may not set {key} on its node", fix)
 
 
 def _as_flag(value: object, schema: Raw, steps: Steps) -> object:
@@ -283,8 +283,8 @@ def _misread(of: Mapping[str, object]) -> Iterator[Fault]:
     plugins = cni.split(",") if isinstance(cni, str) else cni
     for each in plugins if isinstance(plugins, list | tuple) else ():
         if str(each).strip() not in ("multus", *PLUGINS):
-            remedy = suggest(str(each), PLUGINS) or f"write one of {', '.join(PLUGINS)}"
-            yield Fault(("cni",), f"RKE2 does not support {str(each).strip()!r}", remedy)
+            fix = suggest(str(each), PLUGINS) or f"write one of {', '.join(PLUGINS)}"
+            yield Fault(("cni",), f"RKE2 does not support {str(each).strip()!r}", fix)
     server = of.get("server")
     if server and not re.fullmatch(r"https://[^/]+", str(server)):
         yield Fault(("server",), f"{server!r} is not the URL of a server", f"write one such as {join_url('10.0.0.5')}")

@@ -97,8 +97,8 @@ def _at_least(document: Raw, minor: int) -> bool:
     return (_minor_of(NEWEST) if declared is None else declared) >= minor
 
 
-def _fault(path: str, what: str, remedy: str) -> Fault:
-    return Fault(tuple(path.split(".")), what, remedy)
+def _fault(path: str, what: str, fix: str) -> Fault:
+    return Fault(tuple(path.split(".")), what, fix)
 
 
 # --- rules --------------------------------------------------------------------------------
@@ -120,8 +120,8 @@ def _choices(document: Raw) -> Iterator[Fault]:
         value = value_at(document, path)
         if not isinstance(value, str) or value in ("", *known):
             continue
-        remedy = suggest(value, known) or f"write one of {', '.join(known)}"
-        yield _fault(path, f"RKE does not support {value!r}", CILIUM if value == "cilium" else remedy)
+        fix = suggest(value, known) or f"write one of {', '.join(known)}"
+        yield _fault(path, f"RKE does not support {value!r}", CILIUM if value == "cilium" else fix)
 
 
 def _network(document: Raw) -> Iterator[Fault]:
@@ -158,8 +158,8 @@ def _runtime(document: Raw) -> Iterator[Fault]:
     if enabled is True and not _at_least(document, 21):
         yield _fault("enable_cri_dockerd", "Kubernetes before 1.21 does not support it", "remove it")
     if enabled is False and _at_least(document, 24):
-        remedy = "remove it: RKE enables cri-dockerd"
-        yield _fault("enable_cri_dockerd", "Kubernetes 1.24 and later require it for Docker", remedy)
+        fix = "remove it: RKE enables cri-dockerd"
+        yield _fault("enable_cri_dockerd", "Kubernetes 1.24 and later require it for Docker", fix)
 
 
 def _etcd(document: Raw) -> Iterator[Fault]:
@@ -225,7 +225,7 @@ def _nodes(document: Raw) -> Iterator[Fault]:
     for index, node in enumerate(_list(document, "nodes")):
         if node is not None and not isinstance(node, Mapping):
             continue  # keys() reports it
-        yield from (Fault(("nodes", index, *each.steps), each.what, each.remedy) for each in _node(node or {}))
+        yield from (Fault(("nodes", index, *each.steps), each.what, each.fix) for each in _node(node or {}))
     for name in ("address", "hostname_override"):
         shown = [str(node.get(name) or node.get("address") or "").lower() for node in nodes]
         for index, value in enumerate(shown):
@@ -255,8 +255,8 @@ def _node(node: Raw) -> Iterator[Fault]:
             yield Fault(("role", number), f"{each!r} is not a role", f"write one of {', '.join(MASTER)}")
     shown = node.get("hostname_override")
     if shown and isinstance(shown, str) and not re.fullmatch(SUBDOMAIN, shown.lower()):
-        remedy = "use lower-case letters, digits, hyphens and dots"
-        yield Fault(("hostname_override",), f"{shown!r} is not a valid node name", remedy)
+        fix = "use lower-case letters, digits, hyphens and dots"
+        yield Fault(("hostname_override",), f"{shown!r} is not a valid node name", fix)
 
 
 def _together(document: Raw, roles: Counter[str]) -> Iterator[Fault]:

@@ -19,8 +19,8 @@ from openstack_prep.base.fields import File, is_address
 from openstack_prep.base.private_file import PRIVATE, mode, write_private
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
-from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Change, Condition, Context, Key, Mark, Observed, Resource, Texts
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Change, Condition, Context, Key, Observed, OwnershipTag, Resource, Texts
 from openstack_prep.openshift import install_config
 from openstack_prep.openshift.install_config import Cluster, Contents
 from openstack_prep.openshift.install_config.content_rules import are_public_keys
@@ -123,20 +123,20 @@ class InstallConfig(InstallerInput, Cluster):
         return not self.file.exists() and self.kept.exists() and state
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = ((each, each._observed(site)) for each in wanted)
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = ((each, each._observed(run)) for each in wanted)
         return {each.key: observed for each, observed in found if observed is not None}
 
-    def _observed(self, site: Site) -> Observed | None:
+    def _observed(self, run: CloudRun) -> Observed | None:
         path = self.file if self.file.exists() else self.kept
         if not path.exists():
             return None
         text = _read(path)
-        ours = _is_ours(text, site.mark)
+        ours = _is_ours(text, run.ownership)
         alone = path == self.kept and not self._consumed()
         if alone and not ours:
             return None
-        leaves = self._with_names(site, _leaves(_parsed(text)))
+        leaves = self._with_names(run, _leaves(_parsed(text)))
         declared = self.desired()
         return Observed(
             id=str(path),
@@ -150,17 +150,17 @@ class InstallConfig(InstallerInput, Cluster):
             outputs={"path": str(path)},
         )
 
-    def _with_names(self, site: Site, leaves: Values) -> Values:
+    def _with_names(self, run: CloudRun, leaves: Values) -> Values:
         """Return the leaves of a file, with names of floating IPs where the spec uses names."""
         for field, floating_ip in self._unresolved().items():
-            found = site.look(floating_ip)
+            found = run.look(floating_ip)
             for name in FLOATING[field]:
                 path = f"platform.openstack.{name}"
                 if found is not None and leaves.get(path) == found.outputs["address"]:
                     leaves[path] = floating_ip.name
         return leaves
 
-    def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         paths = {name: path for name in FILES if (path := getattr(self, name))}
         unread = {name.removesuffix("_file"): path for name, path in paths.items() if _text(path) is None}
         for of, path in unread.items():
@@ -169,8 +169,8 @@ class InstallConfig(InstallerInput, Cluster):
         known = replace(self, **unnamed)
         for each in install_config.mistakes(known, self._contents()):
             if each.where.removesuffix("_policy") not in unread:
-                yield self.mistake(_in_the_spec(f"{each.where}: {each.what}"), _in_the_spec(each.remedy))
-        if self.kept.exists() and not _is_ours(_read(self.kept), site.mark):
+                yield self.mistake(_in_the_spec(f"{each.where}: {each.what}"), _in_the_spec(each.fix))
+        if self.kept.exists() and not _is_ours(_read(self.kept), run.ownership):
             yield self.mistake(f"{self.kept} is not managed by this spec", "give another file, or delete it")
         elif observed is not None and self._differs(observed):
             if not observed.ours:
@@ -195,28 +195,28 @@ class InstallConfig(InstallerInput, Cluster):
 
     # --- verbs ----------------------------------------------------------------------------
 
-    def create(self, site: Site) -> Observed:
+    def create(self, run: CloudRun) -> Observed:
         addresses: Values = {}
         for field, floating_ip in self._unresolved().items():
-            found = site.look(floating_ip)
+            found = run.look(floating_ip)
             if found is None:
                 raise PrepError(f"{floating_ip.key} does not exist; {self.path} was not written")
             addresses[field] = found.outputs["address"]
         document = install_config.render(replace(self, **addresses), self._contents())
-        text = f"# {site.mark.describe(self.name)}\n{install_config.dump(document)}"
+        text = f"# {run.ownership.describe(self.name)}\n{install_config.dump(document)}"
         write_private(self.kept, text)
         if not self._consumed():
             write_private(self.file, text)
-        observed = self._observed(site)
+        observed = self._observed(run)
         assert observed is not None
         return observed
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        return self.create(site)
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        return self.create(run)
 
-    def delete(self, site: Site, observed: Observed) -> None:
+    def delete(self, run: CloudRun, observed: Observed) -> None:
         self.file.unlink(missing_ok=True)
-        if self.kept.exists() and _is_ours(_read(self.kept), site.mark):
+        if self.kept.exists() and _is_ours(_read(self.kept), run.ownership):
             self.kept.unlink()
 
 
@@ -240,8 +240,8 @@ def _read(path: Path) -> str:
         raise PrepError(f"{path} cannot be read: {error}; give another file, or delete this one") from error
 
 
-def _is_ours(text: str, mark: Mark) -> bool:
-    return mark.owns(text.partition("\n")[0])
+def _is_ours(text: str, ownership: OwnershipTag) -> bool:
+    return ownership.owns(text.partition("\n")[0])
 
 
 def _parsed(text: str) -> Raw:

@@ -12,8 +12,8 @@ from typing import ClassVar, Self
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import ATTACHED, Key, Mark, Observed, Resource
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import ATTACHED, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.run import query
 from openstack_prep.openshift import leftover_services as services
 from openstack_prep.openshift.leftover_services import Record
@@ -47,7 +47,7 @@ SERVED_BY_NEUTRON = ("network:dhcp", "network:distributed")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Leftover(Resource[Site]):
+class Leftover(Resource[CloudRun]):
     """A resource of a cluster; its key is OpenStack's kind and name."""
 
     kind: ClassVar[str] = "leftover"
@@ -89,11 +89,11 @@ class Leftover(Resource[Site]):
     # --- reading --------------------------------------------------------------------------
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         infra_id = wanted[0].infra_id
         things = sorted({each.listing for each in wanted})
         with ThreadPoolExecutor(len(things)) as pool:
-            lists = dict(zip(things, pool.map(lambda thing: listed(site, thing, infra_id), things), strict=True))
+            lists = dict(zip(things, pool.map(lambda thing: listed(run, thing, infra_id), things), strict=True))
         by_id = {(thing, raw["id"]): raw for thing, raws in lists.items() for raw in raws}
         found = ((each, by_id.get((each.listing, each.id))) for each in wanted)
         return {each.key: each.observe(raw) for each, raw in found if raw is not None and each._is_there(raw)}
@@ -110,41 +110,41 @@ class Leftover(Resource[Site]):
 
     # --- what prevents its deletion --------------------------------------------------------
 
-    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+    def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         holders = {"network": _on_network, "router": _interfaces, "security_group": _in_group, "volume": _of_volume}
         find = holders.get(self.thing)
-        record = observed.recorded(Record)
-        for what in find(site, record, going, self.infra_id) if find else ():
+        record = observed.record_as(Record)
+        for what in find(run, record, going, self.infra_id) if find else ():
             yield Mistake.about(self.key, f"is not used by {self.infra_id} alone: {what}", "move or delete that first")
         if record.protected:
-            remedy = f"openstack image set --unprotected {self.id}"
-            yield Mistake.about(self.key, "is protected", remedy)
+            fix = f"openstack image set --unprotected {self.id}"
+            yield Mistake.about(self.key, "is protected", fix)
 
-    def delete(self, site: Site, observed: Observed) -> None:
-        record = observed.recorded(Record)
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        record = observed.record_as(Record)
         if self.thing == "floating_ip_attachment":
-            services.detach(site.admin, record, Mark(f"{self.infra_id}{ATTACHED}"))
+            services.detach(run.admin, record, OwnershipTag(f"{self.infra_id}{ATTACHED}"))
         elif self.thing == "tag":
-            services.untag(site.admin, "networks", record, self.detail)
+            services.untag(run.admin, "networks", record, self.detail)
         else:
-            services.remove(site.admin, self.thing, record)
+            services.remove(run.admin, self.thing, record)
 
 
 @query
-def listed(site: Site, thing: str, infra_id: str) -> list[Values]:
+def listed(run: CloudRun, thing: str, infra_id: str) -> list[Values]:
     """Return all resources of a kind in the project."""
-    return services.listed(site.admin, thing, infra_id)
+    return services.listed(run.admin, thing, infra_id)
 
 
-def _ports(site: Site, infra_id: str) -> list[PortRecord]:
-    return list(map(PortRecord.read, listed(site, "port", infra_id)))
+def _ports(run: CloudRun, infra_id: str) -> list[PortRecord]:
+    return list(map(PortRecord.read, listed(run, "port", infra_id)))
 
 
-def _on_network(site: Site, network: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _on_network(run: CloudRun, network: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
     """Yield the ports and subnets on a network that stay; the network's owner sees them all."""
-    for port in queries.ports_on(site, network.id):
+    for port in queries.ports_on(run, network.id):
         if not _goes(port, going):
-            yield _described(site, port, infra_id)
+            yield _described(run, port, infra_id)
     for subnet_id in sorted(network.subnets - going):
         yield f"subnet {subnet_id} is on the network"
 
@@ -154,35 +154,35 @@ def _goes(port: PortRecord, going: frozenset[str]) -> bool:
     return port.id in going or device in going or port.device_owner in SERVED_BY_NEUTRON
 
 
-def _described(site: Site, port: PortRecord, infra_id: str) -> str:
+def _described(run: CloudRun, port: PortRecord, infra_id: str) -> str:
     """Return the user of a port, as far as this project sees it."""
     named = " ".join(filter(None, (port.name, port.id)))
     if port.device_owner.startswith("compute:"):
-        servers = {each["id"]: each["name"] for each in listed(site, "server", infra_id)}
+        servers = {each["id"]: each["name"] for each in listed(run, "server", infra_id)}
         server = servers.get(port.device_id, f"of project {port.project_id}")
         return f"server {server} {port.device_id} has port {named}"
     owner = f"{port.device_owner} {port.device_id}".strip()
     return f"port {named} exists" + (f" ({owner})" if owner else "")
 
 
-def _interfaces(site: Site, router: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _interfaces(run: CloudRun, router: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
     """Yield the subnets of a router's interfaces that stay."""
-    for port in _ports(site, infra_id):
+    for port in _ports(run, infra_id):
         if port.device_id == router.id and port.device_owner in INTERFACES:
             for subnet_id in sorted({each.subnet_id for each in port.fixed_ips} - going):
                 yield f"the router has an interface in subnet {subnet_id}"
 
 
-def _in_group(site: Site, group: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
-    for port in _ports(site, infra_id):
+def _in_group(run: CloudRun, group: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
+    for port in _ports(run, infra_id):
         if group.id in port.security_groups and not _goes(port, going):
-            yield _described(site, port, infra_id)
+            yield _described(run, port, infra_id)
 
 
-def _of_volume(site: Site, volume: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _of_volume(run: CloudRun, volume: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
     for server_id in volume.servers:
         if server_id not in going:
             yield f"server {server_id} has the volume attached"
-    for snapshot in listed(site, "volume_snapshot", infra_id):
+    for snapshot in listed(run, "volume_snapshot", infra_id):
         if snapshot["volume_id"] == volume.id and snapshot["id"] not in going:
             yield f"snapshot {snapshot['name'] or ''} {snapshot['id']} was created from the volume"

@@ -13,10 +13,10 @@ from urllib.parse import quote
 
 import tenacity
 
-from openstack_prep.base.errors import CloudError, NotAllowed, NotFound, ResourceFailed, WaitTimeout, passes
+from openstack_prep.base.errors import CloudError, NotAllowed, NotFound, ResourceFailed, WaitTimeout, is_transient
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.model import Mark
+from openstack_prep.core.model import OwnershipTag
 from openstack_prep.resources.network.uses import INTERFACES
 
 GONE_SECONDS = 300.0
@@ -193,7 +193,7 @@ def _router(cloud: Cloud, left: Record) -> None:
         _of_neutron(cloud, path)
 
 
-def detach(cloud: Cloud, left: Record, note: Mark) -> None:
+def detach(cloud: Cloud, left: Record, note: OwnershipTag) -> None:
     """Detach a floating IP from its port, and remove our note of the attachment; the user's text is kept."""
     text = left.description
     body = {"port_id": None, "description": note.strip(text) if note.owns(text) else text}
@@ -251,7 +251,7 @@ def _until(what: str, status: Callable[[], str], enough: Callable[[str], bool]) 
         return enough(last)
 
     tenacity.Retrying(
-        retry=tenacity.retry_if_result(lambda done: not done) | tenacity.retry_if_exception(passes),
+        retry=tenacity.retry_if_result(lambda done: not done) | tenacity.retry_if_exception(is_transient),
         stop=tenacity.stop_after_delay(GONE_SECONDS),
         wait=tenacity.wait_exponential(PAUSE, max=4 * PAUSE, min=PAUSE),
         retry_error_callback=lambda state: _too_long(what, last),

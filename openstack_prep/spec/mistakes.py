@@ -37,7 +37,7 @@ def mistakes(document: Placed, errors: Sequence[Raw], within: Sequence[str | int
             document.part(loc),
             loc[-1:],
             parsed.what,
-            parsed.remedy,
+            parsed.fix,
         )  # also reached by an alias
         found.setdefault(same, parsed)
     return list(found.values())
@@ -59,10 +59,10 @@ def mistake(document: Placed, error: Raw, within: Sequence[str | int] = ()) -> M
     if error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return Mistake(where, "is missing", "add it")
     if error["type"] in ("secret", "contradiction"):
-        return Mistake(where, error["ctx"]["what"], error["ctx"]["remedy"])
+        return Mistake(where, error["ctx"]["what"], error["ctx"]["fix"])
     invalid = InvalidValue.of(error)
     value = f"{shown(error['input'])} " if loc else ""  # the mistake is about the whole resource
-    return Mistake(where, f"{value}{invalid.what}", invalid.remedy or _remedy(error))
+    return Mistake(where, f"{value}{invalid.what}", invalid.fix or _remedy(error))
 
 
 def _remedy(error: Raw) -> str:

@@ -72,10 +72,8 @@ def _name(resources: Sequence[Resource], name: str | None) -> str:
     if not resources:
         return "nothing"
     what = "the list has no name, which the ownership tags need, and does not contain exactly one Project"
-    remedy = (
-        f'pass name="my-cluster" (earlier versions used the name of the first resource: name="{resources[0].name}")'
-    )
-    raise SpecError([Mistake("name", what, remedy)])
+    fix = f'pass name="my-cluster" (earlier versions used the name of the first resource: name="{resources[0].name}")'
+    raise SpecError([Mistake("name", what, fix)])
 
 
 def _normalised(spec: Spec) -> Spec:
@@ -90,12 +88,12 @@ def _normalised(spec: Spec) -> Spec:
         kind = KINDS.get(getattr(type(given), "kind", ""))
         if not isinstance(given, Resource):
             what = f"{type(given).__name__ if not isinstance(given, type) else given.__name__} is not a resource"
-            remedy = (
+            fix = (
                 "create an instance such as Network(name='net')"
                 if isinstance(given, type)
                 else "remove it from the list"
             )
-            mistakes.append(Mistake(label, what, remedy))
+            mistakes.append(Mistake(label, what, fix))
         elif not given.declarable:
             mistakes.append(
                 Mistake(

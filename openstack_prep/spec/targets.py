@@ -61,6 +61,6 @@ def _find(target: str, names: Mapping[Key, str]) -> list[Key]:
     found = [key for key, name in names.items() if target in (name, str(key))]
     if not found:
         near = difflib.get_close_matches(target, names.values(), 3)
-        remedy = f"did you mean {' or '.join(near)}?" if near else "write KIND/NAME, as plan --all shows them"
-        raise ConfigError(f"--target {target}: the spec has no such resource; {remedy}")
+        fix = f"did you mean {' or '.join(near)}?" if near else "write KIND/NAME, as plan --all shows them"
+        raise ConfigError(f"--target {target}: the spec has no such resource; {fix}")
     return found

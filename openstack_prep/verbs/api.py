@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused, SpecError
+from openstack_prep.cloud.cloud_run import Actor, CloudRun
 from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud, connect
 from openstack_prep.cloud.lease import LOCK_TIMEOUT, Sight
-from openstack_prep.cloud.site import Actor, Site
 from openstack_prep.core import consent, executor, observing, planner
 from openstack_prep.core.executor import JOBS, Event, silent
-from openstack_prep.core.model import Action, Key, Mark, Observed, Resource
+from openstack_prep.core.model import Action, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.plan import Plan, Report, differences
 from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project
@@ -54,51 +54,51 @@ def plan(
     declares; with ``prune`` further steps delete these resources. Raises CloudError if the cloud cannot be read,
     SpecError with every wrong value and contradiction.
     """
-    spec, site = open_site(cloud, wanted, jobs, progress, name=name, for_apply=True)
-    seen = exclusive.look(site, spec.name, spec.resources)
+    spec, run = open_run(cloud, wanted, jobs, progress, name=name, for_apply=True)
+    seen = exclusive.look(run, spec.name, spec.resources)
 
     def make() -> Plan:
         others = frozenset(each.key for each in spec.resources)
         with cloud.reading(ADMINISTRATOR), ThreadPoolExecutor(1) as pool:
-            standing = pool.submit(scan.look, site, spec.resources, jobs=jobs) if prune or spec.is_whole else None
-            observed, found = observing.examine(site, spec.chosen, others=others, jobs=jobs)
-        site.known.update(observed)
+            standing = pool.submit(scan.look, run, spec.resources, jobs=jobs) if prune or spec.is_whole else None
+            observed, found = observing.examine(run, spec.chosen, others=others, jobs=jobs)
+        run.known.update(observed)
         mistakes = [*spec.unread, *found]
         made = planner.plan_apply(
             spec.name, spec.chosen, observed, mistakes=mistakes, allow_replace=allow_replace, adopt=adopt
         )
         if standing is not None:
             unchosen = [each for each in spec.resources if not spec.is_chosen(each)]
-            all_observed = observed | (observing.observe(site, unchosen, jobs=jobs) if unchosen else {})
-            left = scan.undeclared(site, standing.result(), spec.resources, all_observed, jobs=jobs)
+            all_observed = observed | (observing.observe(run, unchosen, jobs=jobs) if unchosen else {})
+            left = scan.undeclared(run, standing.result(), spec.resources, all_observed, jobs=jobs)
             made = planner.plan_removals(made, left, prune=prune)
-            refused = observing.examine_deletes(site, made, jobs=jobs)
+            refused = observing.examine_deletes(run, made, jobs=jobs)
             made = replace(made, refusals=(*made.refusals, *refused))
         return replace(made, refusals=tuple(spec.placed(made.refusals)))
 
-    made = replace(exclusive.attempt(site, seen, "apply", make), allow_replace=allow_replace, adopt=adopt)
-    return LivePlan.of(made, wanted=spec, site=site, lease=seen)
+    made = replace(exclusive.attempt(run, seen, "apply", make), allow_replace=allow_replace, adopt=adopt)
+    return LivePlan.of(made, wanted=spec, run=run, lease=seen)
 
 
 def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = JOBS) -> LivePlan:
     """Return what destroy would delete: only what the spec manages, whether it still declares it or not."""
-    spec, site = open_site(cloud, wanted, jobs, name=name)
-    seen = exclusive.look(site, spec.name, spec.resources)
+    spec, run = open_run(cloud, wanted, jobs, name=name)
+    seen = exclusive.look(run, spec.name, spec.resources)
 
     def make() -> Plan:
         with cloud.reading(ADMINISTRATOR), ThreadPoolExecutor(1) as pool:
-            standing = pool.submit(scan.look, site, spec.resources, jobs=jobs) if spec.is_whole else None
-            observed = observing.observe(site, spec.resources, jobs=jobs)
-            site.known.update(observed)
-            left = scan.undeclared(site, standing.result(), spec.resources, observed, jobs=jobs) if standing else []
+            standing = pool.submit(scan.look, run, spec.resources, jobs=jobs) if spec.is_whole else None
+            observed = observing.observe(run, spec.resources, jobs=jobs)
+            run.known.update(observed)
+            left = scan.undeclared(run, standing.result(), spec.resources, observed, jobs=jobs) if standing else []
             if any(isinstance(each, Project) for each in spec.resources):
-                left += scan.everything(site, (), [LeftGroup], jobs=jobs)
+                left += scan.everything(run, (), [LeftGroup], jobs=jobs)
         made = planner.plan_destroy(spec.name, spec.resources, observed, left)
-        refusals = spec.placed(observing.examine_deletes(site, made, jobs=jobs))
+        refusals = spec.placed(observing.examine_deletes(run, made, jobs=jobs))
         return replace(made, refusals=tuple(refusals))
 
-    made = exclusive.attempt(site, seen, "destroy", make)
-    return LivePlan.of(made, wanted=spec, site=site, lease=seen)
+    made = exclusive.attempt(run, seen, "destroy", make)
+    return LivePlan.of(made, wanted=spec, run=run, lease=seen)
 
 
 def apply(
@@ -151,22 +151,22 @@ def apply(
     def again(old: LivePlan) -> LivePlan:
         return _made_again(cloud, old, jobs, progress, agreed=agreed, prune=prune)
 
-    def run(chosen: LivePlan) -> Report:
-        chosen.site.progress = progress
-        return executor.run(chosen, chosen.site, jobs=jobs, tell=tell)
+    def execute(chosen: LivePlan) -> Report:
+        chosen.run.progress = progress
+        return executor.execute(chosen, chosen.run, jobs=jobs, tell=tell)
 
-    return exclusive.carry_out(wanted, current=_is_current, again=again, run=run, timeout=lock_timeout)
+    return exclusive.carry_out(wanted, current=_is_current, again=again, execute=execute, timeout=lock_timeout)
 
 
 def _is_current(made: LivePlan) -> bool:
-    return made.age <= FRESH and not made.site.carried_out
+    return made.age <= FRESH and not made.run.carried_out
 
 
 def look_for_lease(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Sight:
     """Return who is at work on a spec, if anybody is."""
-    spec, site = open_site(cloud, wanted, jobs)
+    spec, run = open_run(cloud, wanted, jobs)
     with cloud.reading(ADMINISTRATOR):
-        return exclusive.look(site, spec.name, spec.resources)
+        return exclusive.look(run, spec.name, spec.resources)
 
 
 def destroy(
@@ -189,9 +189,9 @@ def destroy(
 
 def show(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = JOBS) -> dict[Key, Observed | None]:
     """Return the existing resources of a spec, by key; None for missing ones."""
-    spec, site = open_site(cloud, wanted, jobs, name=name)
+    spec, run = open_run(cloud, wanted, jobs, name=name)
     with cloud.reading(ADMINISTRATOR):
-        observed = observing.observe(site, spec.resources, jobs=jobs)
+        observed = observing.observe(run, spec.resources, jobs=jobs)
     return {resource.key: observed.get(resource.key) for resource in spec.resources}
 
 
@@ -220,7 +220,7 @@ def _anew(cloud: Cloud, old: LivePlan, jobs: int, progress: Progress, *, prune: 
     )
 
 
-def open_site(
+def open_run(
     cloud: Cloud,
     wanted: Wanted,
     jobs: int,
@@ -228,8 +228,8 @@ def open_site(
     *,
     name: str | None = None,
     for_apply: bool = False,
-) -> tuple[Spec, Site]:
-    """Return a spec with its resources resolved, and the site in which they are read.
+) -> tuple[Spec, CloudRun]:
+    """Return a spec with its resources resolved, and the run in which they are read.
 
     Raises SpecError, and ConfigError if the argument is not a cloud.
     """
@@ -240,22 +240,22 @@ def open_site(
     tenant = connect(spec.clouds.tenant).allow_parallel(jobs) if spec.clouds.tenant else None
     cloud.allow_parallel(jobs).authenticate()  # before anything else: a wrong password then has one clear error
     spec = resolve_spec(spec, cloud, for_apply=for_apply)
-    mark, homes = Mark(spec.name), scan.homes_of(spec.resources)
+    ownership, homes = OwnershipTag(spec.name), scan.homes_of(spec.resources)
     project = next((each for each in spec.resources if isinstance(each, Project) and not spec.is_chosen(each)), None)
     if project and tenant is None and project.name == cloud.project_name and project.domain in cloud.domains:
         # the connection is already scoped to this unmanaged project: no lookup, no tenant login
-        site = Site(cloud, mark, tenant=cloud, homes=homes, progress=progress)
-        site.known[project.key] = Observed(id=cloud.project_id)
-        return spec, site
+        run = CloudRun(cloud, ownership, tenant=cloud, homes=homes, progress=progress)
+        run.known[project.key] = Observed(id=cloud.project_id)
+        return spec, run
     actors = _actors(spec.resources)
-    return spec, Site(cloud, mark, tenant=tenant, actors=actors, homes=homes, progress=progress)
+    return spec, CloudRun(cloud, ownership, tenant=tenant, actors=actors, homes=homes, progress=progress)
 
 
 def _refuse_no_cloud(cloud: object) -> None:
     """Refuse an argument that is not a cloud, before any request is sent."""
     if not isinstance(cloud, Cloud):
-        remedy = f"connect({cloud!r})" if isinstance(cloud, str) else "connect(), or connect(connection=...)"
-        raise ConfigError(f"the first argument is a {type(cloud).__name__}, not a Cloud; pass {remedy}")
+        fix = f"connect({cloud!r})" if isinstance(cloud, str) else "connect(), or connect(connection=...)"
+        raise ConfigError(f"the first argument is a {type(cloud).__name__}, not a Cloud; pass {fix}")
 
 
 def _actors(resources: Sequence[Resource]) -> dict[Key | None, Actor]:

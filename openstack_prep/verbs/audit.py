@@ -13,10 +13,10 @@ from enum import StrEnum
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.fields import block
 from openstack_prep.base.key import labels
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core import text
-from openstack_prep.core.model import Adoptable, Key, Mark, Observed, Resource
+from openstack_prep.core.model import Adoptable, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.planner import UNDECLARED
 from openstack_prep.kinds import SCANNED
@@ -79,19 +79,19 @@ def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> list[Drift]:
     plan = api.plan(cloud, wanted, jobs=jobs)
     if not plan.steps:  # the values could not be compared
         plan.raise_for_refusals()
-    assert plan.site is not None
+    assert plan.run is not None
     assert plan.wanted is not None
-    site, homes = plan.site, scan.projects_of(plan.wanted.resources)
+    run, homes = plan.run, scan.projects_of(plan.wanted.resources)
     kinds = [*(kind for kind in SCANNED.values() if kind is not Project), SecurityGroupRules]
-    standing = scan.everything(site, homes, kinds, jobs=jobs)
+    standing = scan.everything(run, homes, kinds, jobs=jobs)
     declared = {each.key: each for each in plan.wanted.resources}
     return [
         *_of_plan(plan),
         *_untagged(plan),
-        *_unmanaged(site, standing, declared, plan),
+        *_unmanaged(run, standing, declared, plan),
         *_rules(standing, plan),
-        *_pairs(site, homes),
-        *_access(site, plan),
+        *_pairs(run, homes),
+        *_access(run, plan),
     ]
 
 
@@ -116,12 +116,12 @@ def _untagged(plan: Plan) -> Iterator[Drift]:
         found, resource = step.observed, step.resource
         if found is None or found.ours or found.managed_by or not isinstance(resource, Adoptable) or resource.adopt:
             continue
-        remedy = "adopt: permanently restores the tag, adopt: true accepts that the spec does not manage it"
-        yield Drift(resource=str(step), code=Code.UNTAGGED, what=f"is declared, but has no ownership tag; {remedy}")
+        fix = "adopt: permanently restores the tag, adopt: true accepts that the spec does not manage it"
+        yield Drift(resource=str(step), code=Code.UNTAGGED, what=f"is declared, but has no ownership tag; {fix}")
 
 
 def _unmanaged(
-    site: Site, standing: Iterable[scan.Standing], declared: Mapping[Key, Resource], plan: Plan
+    run: CloudRun, standing: Iterable[scan.Standing], declared: Mapping[Key, Resource], plan: Plan
 ) -> Iterator[Drift]:
     ids = scan.ids_of((step.resource, step.observed) for step in plan if step.observed is not None)
     left = [(resource, found) for resource, found in standing if not found.ours and resource.key not in declared]
@@ -131,14 +131,14 @@ def _unmanaged(
             continue
         if resource.key.kind == SecurityGroup.kind and resource.name == "default":
             continue  # Neutron creates this group; its rules are compared
-        yield Drift(resource=names[resource.key], code=Code.UNMANAGED, what=f"{found.id} {_whose(site, found)}")
+        yield Drift(resource=names[resource.key], code=Code.UNMANAGED, what=f"{found.id} {_whose(run, found)}")
 
 
-def _whose(site: Site, found: Observed) -> str:
+def _whose(run: CloudRun, found: Observed) -> str:
     record = found.record
     tags, description = (record.tags, record.description) if isinstance(record, NeutronRecord) else ((), "")
-    owner = next(iter(Mark.specs_in(tags)), None) or Mark.spec_in(description) or found.managed_by
-    return f"is managed by the spec {owner}" if owner and owner != site.mark.spec else "is not managed by any spec"
+    owner = next(iter(OwnershipTag.specs_in(tags)), None) or OwnershipTag.spec_in(description) or found.managed_by
+    return f"is managed by the spec {owner}" if owner and owner != run.ownership.spec else "is not managed by any spec"
 
 
 def _rules(standing: Sequence[scan.Standing], plan: Plan) -> Iterator[Drift]:
@@ -168,25 +168,25 @@ def _rules(standing: Sequence[scan.Standing], plan: Plan) -> Iterator[Drift]:
                 yield Drift(resource=str(resource.group.key), code=code, what=f"rule {words} is not declared{more}")
 
 
-def _access(site: Site, plan: Plan) -> Iterator[Drift]:
+def _access(run: CloudRun, plan: Plan) -> Iterator[Drift]:
     """Yield the projects that may use an image or a flavor of the spec and are not declared."""
     for step in plan:
         if step.observed is None or not step.observed.ours:
             continue
         with contextlib.suppress(NotAllowed):
-            for project_id in sorted(_users(site, step.resource, step.observed)):
-                what = f"project {project_name(site, project_id)} may use it, but is not declared"
+            for project_id in sorted(_users(run, step.resource, step.observed)):
+                what = f"project {project_name(run, project_id)} may use it, but is not declared"
                 yield Drift(resource=str(step), code=Code.ACCESS, what=what)
 
 
-def _users(site: Site, resource: Resource, found: Observed) -> set[str]:
+def _users(run: CloudRun, resource: Resource, found: Observed) -> set[str]:
     """Return the ids of the projects to which somebody else gave access to an image or a flavor."""
     if isinstance(resource, Image):
-        listed = glance.owned(site, str(site.find_project_id(resource.owner)))
-        given = set().union(*(image_members.answers(site, image) for image in listed if image.id == found.id))
-        return given - {site.find_id(each) for each in resource.members()}
+        listed = glance.owned(run, str(run.find_project_id(resource.owner)))
+        given = set().union(*(image_members.answers(run, image) for image in listed if image.id == found.id))
+        return given - {run.find_id(each) for each in resource.members()}
     if isinstance(resource, Flavor):
-        return set(resource.granted(site, found.id)) - {site.find_id(each) for each in resource.projects()}
+        return set(resource.granted(run, found.id)) - {run.find_id(each) for each in resource.projects()}
     return set()
 
 
@@ -195,11 +195,11 @@ def _words(rule: SecurityGroupRule) -> str:
     return in_words(replace(rule.record(), remote_ip_prefix=prefix), rule.remote_group)
 
 
-def _pairs(site: Site, homes: Iterable[Project | None]) -> Iterator[Drift]:
+def _pairs(run: CloudRun, homes: Iterable[Project | None]) -> Iterator[Drift]:
     """Yield the ports that allow addresses which no spec has recorded on them."""
     for home in homes:
-        for port in ports_of(site, site.find_project_id(home)):
-            recorded = {tag.partition("~")[2].replace("_", "/") for tag in port.tags if Mark.is_tag(tag)}
+        for port in ports_of(run, run.find_project_id(home)):
+            recorded = {tag.partition("~")[2].replace("_", "/") for tag in port.tags if OwnershipTag.is_tag(tag)}
             allowed = {str(block(pair.ip_address)) for pair in port.allowed_address_pairs}
             for address in sorted(allowed - recorded):
                 what = f"allows the address {address}, which no spec has added"

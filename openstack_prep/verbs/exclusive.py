@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from openstack_prep.base.errors import CloudError, Mistake, PlanRefused
 from openstack_prep.cloud import lease
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import INTERRUPT, Action, Resource, Result, Status, Step
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.identity.in_project import InProject
@@ -15,18 +15,18 @@ from openstack_prep.resources.identity.project import Project
 from openstack_prep.verbs.live_plan import LivePlan
 
 
-def look(site: Site, spec: str, resources: Sequence[Resource]) -> lease.Sight:
+def look(run: CloudRun, spec: str, resources: Sequence[Resource]) -> lease.Sight:
     """Return who is at work on a spec, to be called before anything else is read for a plan."""
     home, declared = _home(resources)
-    return lease.look(site, spec, home, declared=declared)
+    return lease.look(run, spec, home, declared=declared)
 
 
-def attempt(site: Site, seen: lease.Sight, purpose: str, make: Callable[[], Plan]) -> Plan:
+def attempt(run: CloudRun, seen: lease.Sight, purpose: str, make: Callable[[], Plan]) -> Plan:
     """Return a plan, refused if another run changes resources while they are read, such as between two requests."""
     try:
         return make()
     except (CloudError, PlanRefused) as error:
-        if not lease.is_outdated(site, seen):
+        if not lease.is_outdated(run, seen):
             raise
         what = f"cannot be planned while another run works on it: {error}"
         refusal = Mistake(f"spec {seen.spec}", what, "plan again after that run has ended")
@@ -48,7 +48,7 @@ def carry_out(
     *,
     current: Callable[[LivePlan], bool],
     again: Callable[[LivePlan], LivePlan],
-    run: Callable[[LivePlan], Report],
+    execute: Callable[[LivePlan], Report],
     timeout: float,
 ) -> Report:
     """Run a plan under the lease of its spec; a plan without steps needs no lease.
@@ -58,43 +58,43 @@ def carry_out(
     refusals is refused only if no other run was in progress while it was created: the incomplete work of another run
     looks like an error. Raises LeaseHeld, PlanRefused.
     """
-    seen, site = plan.lease, plan.site
+    seen, run = plan.lease, plan.run
 
     def anew() -> Report:
-        return carry_out(again(plan), current=current, again=again, run=run, timeout=timeout)
+        return carry_out(again(plan), current=current, again=again, execute=execute, timeout=timeout)
 
-    if plan.refusals and not lease.is_outdated(site, seen):
+    if plan.refusals and not lease.is_outdated(run, seen):
         plan.raise_for_refusals()
     if not (plan or plan.refusals):
-        return _run(plan, run) if current(plan) else anew()
+        return _run(plan, execute) if current(plan) else anew()
     home = _step_of_home(plan)
     first = None
     if home is not None and home.action is Action.CREATE:
         # Keystone's unique names are the first compare-and-swap: the lease is stored in the project
         if plan.refusals or not current(plan):
             return anew()
-        first = run(replace(plan, steps=(home,)))
+        first = execute(replace(plan, steps=(home,)))
         if first.failed or first.interrupt is not None:
             return _rest_skipped(plan, home, first)
         plan = replace(plan, steps=tuple(_made(step, first) if step is home else step for step in plan))
     elif not seen.existed:  # a destroy without the project: the remaining resources have unique names
-        return anew() if lease.is_outdated(site, seen) else _run(plan, run)
+        return anew() if lease.is_outdated(run, seen) else _run(plan, execute)
     try:
-        with lease.held(site, seen, timeout) as held:
+        with lease.held(run, seen, timeout) as held:
             if plan.refusals or not (held.untouched and current(plan)):
                 plan = again(plan)
                 plan.raise_for_refusals()
-            return _joined(first, _run(_home_last(plan), run, held))
+            return _joined(first, _run(_home_last(plan), execute, held))
     except lease.Vanished:
         return anew()
 
 
-def _run(plan: LivePlan, run: Callable[[LivePlan], Report], held: lease.Held | None = None) -> Report:
+def _run(plan: LivePlan, execute: Callable[[LivePlan], Report], held: lease.Held | None = None) -> Report:
     """Run a plan, which makes the answers that were read for it outdated."""
-    plan.site.carried_out = True
+    plan.run.carried_out = True
     if held is not None:
-        plan.site.check_lease = held.check
-    return run(plan)
+        plan.run.check_lease = held.check
+    return execute(plan)
 
 
 def _step_of_home(plan: LivePlan) -> Step | None:

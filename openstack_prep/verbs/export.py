@@ -16,9 +16,9 @@ from typing import Any
 from openstack_prep.base import yaml_text
 from openstack_prep.base.errors import NotFound, SpecError
 from openstack_prep.base.style import printable
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
-from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Key, Mark, Observed, Resource
+from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
 from openstack_prep.kinds import KINDS
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project, ProjectTags, contents, foreign_tags
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
@@ -62,25 +62,25 @@ def export(
     spec with that name manages. Raises NotFound for a project that does not exist, and CloudError.
     """
     home = project or Project(name=cloud.project_name, domain=_domain_of(cloud))
-    site = Site(cloud, Mark(tag or home.name))
+    run = CloudRun(cloud, OwnershipTag(tag or home.name))
     with cloud.reading(ADMINISTRATOR):
         is_own = (home.name, home.domain) == (cloud.project_name, _domain_of(cloud))
-        found = home.of_connection(site) if is_own else site.look(home)
+        found = home.of_connection(run) if is_own else run.look(home)
         if found is None:
             raise NotFound(f"project {home.name} does not exist in domain {home.domain}, or is not visible")
-        site = Site(cloud, Mark(tag or _manager(site, found) or home.name))
-        site.known[home.key] = found
+        run = CloudRun(cloud, OwnershipTag(tag or _manager(run, found) or home.name))
+        run.known[home.key] = found
         unread: list[type[Resource]] = []
-        standing = scan.everything(site, [home], EXPORTED, jobs=jobs, leave_out=unread.append)
+        standing = scan.everything(run, [home], EXPORTED, jobs=jobs, leave_out=unread.append)
         unsaid = tuple(_unreadable_kinds(cloud, unread, frozenset(kinds)))
         as_member = is_own and bool({"user", "role_assignment"} & {kind.kind for kind in unread})
         if as_member:
             unsaid = (f"the project {home.name} itself: user {cloud.user[0]} may not manage it", *unsaid)
-        unsaid += tuple(_undeclarable(site, found.id)) if not kinds and name == "*" else ()
+        unsaid += tuple(_undeclarable(run, found.id)) if not kinds and name == "*" else ()
     chosen = [each for each in standing if _is_chosen(*each, frozenset(kinds), name, tag)]
-    sections: dict[str, Any] = {"name": site.mark.spec}
+    sections: dict[str, Any] = {"name": run.ownership.spec}
     if not as_member:  # a spec without a project is one for the project of the connection
-        sections["project"] = _project(site, home, found) if not kinds and name == "*" else _named(home)
+        sections["project"] = _project(run, home, found) if not kinds and name == "*" else _named(home)
     return _assembled(sections, chosen, unsaid)
 
 
@@ -89,9 +89,9 @@ def _domain_of(cloud: Cloud) -> str:
     return str(cloud.project_domain_name)
 
 
-def _manager(site: Site, project: Observed) -> str | None:
+def _manager(run: CloudRun, project: Observed) -> str | None:
     """Return the name of the only spec that manages a project, according to its ownership tag."""
-    names = Mark.specs_in(project.recorded(ProjectTags).tags)
+    names = OwnershipTag.specs_in(project.record_as(ProjectTags).tags)
     return names[0] if len(names) == 1 else None
 
 
@@ -112,8 +112,8 @@ def _is_chosen(resource: Resource, found: Observed, kinds: frozenset[str], name:
     return found.ours or not managed_only
 
 
-def _project(site: Site, home: Project, found: Observed) -> dict[str, Any]:
-    tags = sorted(foreign_tags(site, found.recorded(ProjectTags).tags))
+def _project(run: CloudRun, home: Project, found: Observed) -> dict[str, Any]:
+    tags = sorted(foreign_tags(run, found.record_as(ProjectTags).tags))
     stated = {"description": found.values["description"] or None, "tags": tags or None}
     enabled = None if found.values["enabled"] else False
     return _named(home) | {name: value for name, value in {**stated, "enabled": enabled}.items() if value is not None}
@@ -124,9 +124,9 @@ def _named(home: Project) -> dict[str, Any]:
     return {"name": home.name} | domain
 
 
-def _undeclarable(site: Site, project_id: str) -> Iterator[str]:
+def _undeclarable(run: CloudRun, project_id: str) -> Iterator[str]:
     """Yield resources of the project that no spec can declare."""
-    for plural, rows in contents(site, project_id):
+    for plural, rows in contents(run, project_id):
         if plural in WITHOUT_WORDS:
             yield from (f"{plural.removesuffix('s')} {row.get('name') or ''} {row['id']}" for row in rows)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
 
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import Sight
-from openstack_prep.cloud.site import Site
 from openstack_prep.core.plan import Plan
 from openstack_prep.spec import Spec
 
@@ -18,12 +18,12 @@ from openstack_prep.spec import Spec
 class LivePlan(Plan):
     """A plan that can be carried out, and created again.
 
-    ``wanted`` is the spec, ``site`` holds what was read, ``lease`` is who was at work on the spec before that.
+    ``wanted`` is the spec, ``run`` holds what was read, ``lease`` is who was at work on the spec before that.
     ``remake`` creates it again; None: the verbs do.
     """
 
     wanted: Spec = field(repr=False, compare=False)
-    site: Site = field(repr=False, compare=False)
+    run: CloudRun = field(repr=False, compare=False)
     lease: Sight = field(repr=False, compare=False)
     remake: Callable[[], LivePlan] | None = field(default=None, repr=False, compare=False)
     made: float = field(default_factory=time.monotonic, repr=False, compare=False)
@@ -34,16 +34,16 @@ class LivePlan(Plan):
         plan: Plan,
         *,
         wanted: Spec,
-        site: Site,
+        run: CloudRun,
         lease: Sight,
         remake: Callable[[], LivePlan] | None = None,
     ) -> Self:
-        return cls(**vars(plan), wanted=wanted, site=site, lease=lease, remake=remake)
+        return cls(**vars(plan), wanted=wanted, run=run, lease=lease, remake=remake)
 
     @property
     def tenant(self) -> Cloud | None:
         """The connection that the spec names for the project's own work, if any."""
-        return self.site.find_tenant(None) if self.wanted.clouds.tenant else None
+        return self.run.find_tenant(None) if self.wanted.clouds.tenant else None
 
     @property
     def age(self) -> float:

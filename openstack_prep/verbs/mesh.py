@@ -20,9 +20,9 @@ def look(cloud: Cloud, spec: Spec, *, path: str = "SPEC", jobs: int = JOBS) -> m
     """
     if any(isinstance(each, RkeCluster) for each in spec.resources):
         spec = spec.limited_to(RkeCluster.kind)
-    spec, site = api.open_site(cloud, spec, jobs)
+    spec, run = api.open_run(cloud, spec, jobs)
     with cloud.reading():
         try:
-            return mesh.look(site, spec.resources, path=path)
+            return mesh.look(run, spec.resources, path=path)
         except SpecError as error:
             raise SpecError(spec.placed(error.mistakes)) from None

@@ -216,14 +216,14 @@ class SavedPlan:
         if refusals:
             raise PlanRefused(refusals)
 
-    def _refusal(self, where: str, what: str, remedy: str) -> Mistake:
-        return Mistake(f"{self.path}: {where}", what, remedy)
+    def _refusal(self, where: str, what: str, fix: str) -> Mistake:
+        return Mistake(f"{self.path}: {where}", what, fix)
 
     def _refuse_another(self, saved: SavedCloud, now: SavedCloud) -> None:
         if differing := saved.differences(now):
             what = f"was created for a different cloud or project (entry {saved.entry}): {', '.join(differing)}"
-            remedy = "choose the clouds.yaml entry of that cloud and project with --os-cloud"
-            raise PlanRefused([Mistake(str(self.path), what, remedy)])
+            fix = "choose the clouds.yaml entry of that cloud and project with --os-cloud"
+            raise PlanRefused([Mistake(str(self.path), what, fix)])
 
     def _other_files(self, now: Mapping[str, tuple[str, str]]) -> list[Mistake]:
         mistakes = []

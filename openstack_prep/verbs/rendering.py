@@ -13,6 +13,6 @@ def render_clusters(cloud: Cloud, wanted: api.Wanted, *, jobs: int = JOBS) -> di
 
     Their stacks must stand.  To write them, apply a spec ``limited_to("rke_cluster")``.  Raises SpecError.
     """
-    spec, site = api.open_site(cloud, wanted, jobs)
+    spec, run = api.open_run(cloud, wanted, jobs)
     with cloud.reading(ADMINISTRATOR):
-        return {each.name: each.render(site) for each in spec.chosen if isinstance(each, RkeCluster)}
+        return {each.name: each.render(run) for each in spec.chosen if isinstance(each, RkeCluster)}

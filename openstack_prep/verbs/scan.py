@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from openstack_prep.base.errors import NotAllowed
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
@@ -56,7 +56,7 @@ def _worked_in(resources: Sequence[Resource]) -> list[Project | None]:
 
 
 def everything(
-    site: Site,
+    run: CloudRun,
     homes: Sequence[Project | None],
     kinds: Iterable[type[Resource]],
     *,
@@ -68,22 +68,22 @@ def everything(
     Kinds that may not be read are left out; ``leave_out`` is called with the kind.
     """
     kinds = tuple(kinds)
-    by_id = {site.find_project_id(home): home for home in reversed(homes)}  # of two names of one project, the first
+    by_id = {run.find_project_id(home): home for home in reversed(homes)}  # of two names of one project, the first
     unique_homes = [home for project_id, home in reversed(by_id.items()) if project_id is not None]
     inner = [kind for kind in kinds if kind.in_each_project]
     looks = [*product(inner, unique_homes), *((kind, None) for kind in kinds if not kind.in_each_project)]
     with ThreadPoolExecutor(jobs) as pool:
-        found = list(pool.map(lambda look: _scan(site, *look), looks))
+        found = list(pool.map(lambda look: _scan(run, *look), looks))
     for (kind, _), standing in zip(looks, found, strict=True):
         if standing is None:
             leave_out(kind)
     return [standing for each in found for standing in each or ()]
 
 
-def _scan(site: Site, kind: type[Resource], home: Project | None) -> list[Standing] | None:
+def _scan(run: CloudRun, kind: type[Resource], home: Project | None) -> list[Standing] | None:
     """Return the existing resources of a kind; None if it may not be read."""
     try:
-        return list(kind.scan(site, home))
+        return list(kind.scan(run, home))
     except NotAllowed:  # a member of a project need not see resources of the whole cloud
         return None
 
@@ -97,17 +97,17 @@ class Sight:
     inside: Sequence[Standing]
 
 
-def look(site: Site, resources: Sequence[Resource], *, jobs: int) -> Sight:
+def look(run: CloudRun, resources: Sequence[Resource], *, jobs: int) -> Sight:
     """Read the input of ``undeclared``."""
     homes = projects_of(resources)
     with ThreadPoolExecutor(1) as pool:
-        projects = pool.submit(everything, site, (), [Project], jobs=jobs)
-        inside = everything(site, homes, _tagged_kinds(site, homes), jobs=jobs)
-        return Sight(projects.result(), homes, [*inside, *_entries(site, resources)])
+        projects = pool.submit(everything, run, (), [Project], jobs=jobs)
+        inside = everything(run, homes, _tagged_kinds(run, homes), jobs=jobs)
+        return Sight(projects.result(), homes, [*inside, *_entries(run, resources)])
 
 
 def undeclared(
-    site: Site, seen: Sight, resources: Sequence[Resource], observed: Mapping[Key, Observed], *, jobs: int
+    run: CloudRun, seen: Sight, resources: Sequence[Resource], observed: Mapping[Key, Observed], *, jobs: int
 ) -> list[Standing]:
     """Return resources with the ownership tag of this spec that the spec no longer declares.
 
@@ -121,16 +121,16 @@ def undeclared(
         resource, found = standing
         return found.ours and resource.key not in keys and is_new(resource, found, ids)
 
-    family = home.family(site)
-    projects = _proven(site, filter(is_left, seen.projects), family)
+    family = home.family(run)
+    projects = _proven(run, filter(is_left, seen.projects), family)
     own = {resource.key: found for resource, found in projects if found.ours}
-    site.known.update(own)
+    run.known.update(own)
     family |= {found.id for found in own.values()}
     dropped = tuple(each for each in projects_of(each for each, _ in projects if each.key in own))
     further = tuple(each for each in dropped if each not in seen.homes)
-    kinds = [kind for kind in _tagged_kinds(site, further) if kind.in_each_project]
-    inside = [*seen.inside, *everything(site, further, kinds, jobs=jobs)]
-    left = [*projects, *_proven(site, filter(is_left, inside), family)]
+    kinds = [kind for kind in _tagged_kinds(run, further) if kind.in_each_project]
+    inside = [*seen.inside, *everything(run, further, kinds, jobs=jobs)]
+    left = [*projects, *_proven(run, filter(is_left, inside), family)]
     one_each = {
         standing[0].key: standing for standing in reversed(left)
     }  # of twins the first; the next run finds the other
@@ -138,12 +138,12 @@ def undeclared(
     return [(_found_by_id(*each), each[1]) for each in alone]
 
 
-def _tagged_kinds(site: Site, homes: Iterable[Project | None]) -> list[type[Resource]]:
+def _tagged_kinds(run: CloudRun, homes: Iterable[Project | None]) -> list[type[Resource]]:
     """Return the kinds other than projects that carry an ownership tag and may exist in these projects."""
     from openstack_prep.kinds import SCANNED
 
     kinds = [*(kind for kind in SCANNED.values() if kind.has_tag and kind is not Project), SecurityGroupRules]
-    return kinds if _have_networks(site, homes) else [kind for kind in kinds if kind not in ON_NETWORKS]
+    return kinds if _have_networks(run, homes) else [kind for kind in kinds if kind not in ON_NETWORKS]
 
 
 def _found_by_id(resource: Resource, found: Observed) -> Resource:
@@ -152,7 +152,7 @@ def _found_by_id(resource: Resource, found: Observed) -> Resource:
     if isinstance(resource, AddressPairs):
         return LeftPairs(name=resource.name, port_id=found.id, **place)
     if isinstance(resource, ApplicationCredential):
-        return LeftCredential(name=resource.name, ids=found.holds, **place)
+        return LeftCredential(name=resource.name, ids=found.contained_ids, **place)
     return resource
 
 
@@ -169,7 +169,7 @@ def is_new(resource: Resource, found: Observed, ids: Mapping[str, set[str]]) -> 
     return resource.cloud_ids(found).isdisjoint(ids.get(resource.kind, ()))
 
 
-def _proven(site: Site, standing: Iterable[Standing], family: frozenset[str]) -> list[Standing]:
+def _proven(run: CloudRun, standing: Iterable[Standing], family: frozenset[str]) -> list[Standing]:
     """Return resources as managed only if more than a name proves it: their project, or the project in their tag.
 
     A project is also proven if a project of the spec names it as its home project.
@@ -178,24 +178,24 @@ def _proven(site: Site, standing: Iterable[Standing], family: frozenset[str]) ->
     def is_proven(resource: Resource, found: Observed) -> bool:
         if isinstance(resource, Project):
             return bool(family & {found.id, found.home})
-        if isinstance(resource, InProject) and site.find_project_id(resource.owner) not in family:
+        if isinstance(resource, InProject) and run.find_project_id(resource.owner) not in family:
             return False
         return found.home is None or found.home in family
 
     return [(resource, replace(found, ours=is_proven(resource, found))) for resource, found in standing]
 
 
-def _entries(site: Site, resources: Iterable[Resource]) -> Iterator[Standing]:
+def _entries(run: CloudRun, resources: Iterable[Resource]) -> Iterator[Standing]:
     """Yield the entries of the spec in the clouds.yaml files that it still names."""
     resources = tuple(resources)
     files = {each.file.resolve(): each for each in resources if isinstance(each, InCloudsYaml)}
     for each in files.values():
-        yield from CloudsEntry.in_file(site, each.file, each.auth_url, projects_of(resources))
+        yield from CloudsEntry.in_file(run, each.file, each.auth_url, projects_of(resources))
 
 
-def _have_networks(site: Site, homes: Iterable[Project | None]) -> bool:
+def _have_networks(run: CloudRun, homes: Iterable[Project | None]) -> bool:
     """Whether any of the projects has a network; otherwise three requests for resources on networks are skipped."""
-    return any((project_id := site.find_project_id(home)) and Network.listing(site, project_id) for home in homes)
+    return any((project_id := run.find_project_id(home)) and Network.listing(run, project_id) for home in homes)
 
 
 def _is_deleted_with_another(resource: Resource, left: Mapping[Key, Standing]) -> bool:

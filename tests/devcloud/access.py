@@ -15,7 +15,7 @@ from tests.devcloud.layout import HOSTED, Layout
 
 LOGGED = (*HOSTED, "swift-proxy")
 
-Mark = Mapping[str, int]  # how long each service's log was
+OwnershipTag = Mapping[str, int]  # how long each service's log was
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Request:
         return SIGNATURE in self.user_agent
 
 
-def mark(layout: Layout) -> Mark:
+def mark(layout: Layout) -> OwnershipTag:
     """This moment, to read from later."""
     return {service: _size(layout, service) for service in LOGGED}
 
@@ -53,7 +53,7 @@ def _size(layout: Layout, service: str) -> int:
 
 def read(
     layout: Layout,
-    since: Mark | None = None,
+    since: OwnershipTag | None = None,
     *,
     services: Collection[str] = LOGGED,
     internal: bool = False,

@@ -69,11 +69,11 @@ class Devcloud:
     def log_tail(self, service: str, lines: int = 30) -> str:
         return processes.tail(self.layout, service, lines)
 
-    def mark(self) -> access.Mark:
+    def mark(self) -> access.OwnershipTag:
         """This moment, for ``requests_since``."""
         return access.mark(self.layout)
 
-    def requests_since(self, mark: access.Mark, *, internal: bool = False) -> list[access.Request]:
+    def requests_since(self, mark: access.OwnershipTag, *, internal: bool = False) -> list[access.Request]:
         """Requests that clients made since then; with ``internal`` those between services, too."""
         return access.read(self.layout, mark, internal=internal)
 

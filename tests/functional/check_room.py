@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
-from openstack_prep.openshift.check import Diagnostic, Scene, names
+from openstack_prep.openshift.check import CheckContext, Diagnostic, names
+from openstack_prep.openshift.check.context import READER
 from openstack_prep.openshift.check.network import external_network, floating_ips, networks, ovn, own_subnet, vips
-from openstack_prep.openshift.check.scene import READER
 from openstack_prep.openshift.install_config import Cluster, Contents
 from openstack_prep.openshift.names.hosts import Names, hosts_lines
 from tests.devcloud.pytest_devcloud import Devcloud
@@ -74,10 +74,10 @@ class Room:
     def float_ip(self, network_id: str | None = None) -> str:
         return str(self.connection.network.create_ip(floating_network_id=network_id or self.external.id)["name"])
 
-    def scene(self, *, connection: Any = None, **changes: Any) -> Scene:
+    def context(self, *, connection: Any = None, **changes: Any) -> CheckContext:
         """Return what a run of its own sees."""
-        return Scene(
-            site=Site(Cloud(connection or self.tenant.connect()), READER),
+        return CheckContext(
+            run=CloudRun(Cloud(connection or self.tenant.connect()), READER),
             cluster=replace(self.cluster, **changes),
             contents=Contents(),
             path=self.folder / "install-config.yaml",
@@ -85,8 +85,8 @@ class Room:
         )
 
     def findings(self, **changes: Any) -> list[Diagnostic]:
-        scene = self.scene(**changes)
-        return [each for check in MINE for each in check(scene)]
+        context = self.context(**changes)
+        return [each for check in MINE for each in check(context)]
 
     def found(self, **changes: Any) -> list[str]:
         return [f"{each.status} {each.where}: {each.what}" for each in self.findings(**changes)]

@@ -57,9 +57,9 @@ def openstack(words: Sequence[str], environment: Mapping[str, str], folder: Path
     return str(out)
 
 
-def carry_out(remedy: str, environment: Mapping[str, str], folder: Path | None = None, **words: str) -> None:
+def carry_out(fix: str, environment: Mapping[str, str], folder: Path | None = None, **words: str) -> None:
     """Run the commands of a remedy, as a shell would read them; ``words`` stand for those that it leaves open."""
-    for command in remedy.partition("  # ")[0].split(" && "):
+    for command in fix.partition("  # ")[0].split(" && "):
         first, *rest = shlex.split(command)
         assert first == "openstack"
         for open_word, given in words.items():

@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import pytest
 
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import held
-from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Mark
+from openstack_prep.core.model import OwnershipTag
 from openstack_prep.verbs import exclusive
 from tests import standin
 from tests.devcloud.faults import Fault
@@ -108,8 +108,8 @@ def test_what_comes_while_it_waits_for_another_run_goes_too(tenant: Tenant, here
     connection = tenant.connect()
     before = inventory(connection)
     connection.network.create_security_group(name=f"{DEV}-master")
-    site = Site(Cloud(connection), Mark(DEV))
-    with held(site, exclusive.look(site, DEV, ())):
+    run = CloudRun(Cloud(connection), OwnershipTag(DEV))
+    with held(run, exclusive.look(run, DEV, ())):
         process = here.start("cleanup", "--infra-id", DEV, "--yes")
         assert process.stderr
         while "waiting" not in process.stderr.readline():

@@ -69,7 +69,7 @@ class Room:
         cloud = Cloud(connection or self.tenant.connect())
         listed = cloud.network.list("/ports", "ports", project_id=self.tenant.project_id)
         nodes = {name: [port for port in listed if port["id"] in ids] for name, ids in self.ports.items()}
-        scene = read(
+        visible = read(
             cloud.network,
             cloud=self.tenant.cloud,
             project_id=cloud.project_id,
@@ -78,10 +78,10 @@ class Room:
             nodes=[port for each in nodes.values() for port in each],
         )
         around = {
-            each.name: Nodes(ports=nodes[each.name], subnets=[scene.subnets[self.subnets[each.name].id]])
+            each.name: Nodes(ports=nodes[each.name], subnets=[visible.subnets[self.subnets[each.name].id]])
             for each in self.members
         }
-        return examine(scene, self.members, around)
+        return examine(visible, self.members, around)
 
     def addresses(self, name: str) -> list[str]:
         """Return the addresses of a cluster's nodes, in Neutron's order of their ports."""

@@ -75,25 +75,25 @@ def counted(lab: Lab) -> Counter[str]:
 
 def second(lab: Lab, *wanted: Resource) -> None:
     """Create everything once more, as a run does that sees nothing of the first."""
-    site = api.plan(lab.cloud, lab.spec(*wanted)).site
-    assert site is not None
+    run = api.plan(lab.cloud, lab.spec(*wanted)).run
+    assert run is not None
     spec = lab.spec(*wanted)
-    order = [each for each in api.open_site(lab.cloud, spec, 4)[0].resources if each.key.kind not in BASE]
+    order = [each for each in api.open_run(lab.cloud, spec, 4)[0].resources if each.key.kind not in BASE]
     for each in order:
-        site.known[each.key] = _made(each, site)
+        run.known[each.key] = _made(each, run)
 
 
 BASE = {"project", "user", "role_assignment"}
 
 
-def _made(resource: Any, site: Any) -> Any:
+def _made(resource: Any, run: Any) -> Any:
     """Create without the look that follows."""
-    alone = site.wave
-    site.wave = _Blind()
+    alone = run.wave
+    run.wave = _Blind()
     try:
-        return resource.create(site)
+        return resource.create(run)
     finally:
-        site.wave = alone
+        run.wave = alone
 
 
 class _Blind:
@@ -187,7 +187,7 @@ def race(lab: Lab, racers: int, *wanted: Resource) -> list[Report]:
         api.plan(Cloud(connect(lab.devcloud.clouds_file, "devcloud-admin")), lab.spec(*wanted)) for _ in range(racers)
     ]
     with ThreadPoolExecutor(racers) as pool:
-        return list(pool.map(lambda made: executor.run(made, made.site), plans))
+        return list(pool.map(lambda made: executor.execute(made, made.run), plans))
 
 
 @pytest.mark.parametrize("racers", [2, 4])
@@ -212,8 +212,8 @@ def slow(devcloud: Devcloud) -> Iterator[None]:
 def test_what_a_killed_run_has_asked_for_is_met(lab: Lab, slow: None) -> None:
     """The first request for a network takes three seconds; a run that begins meanwhile ends with just one."""
     lab.apply()
-    site = api.plan(lab.cloud, lab.spec(NETWORK)).site
-    late = threading.Thread(target=lambda: _made(lab.spec(NETWORK).resources[-1], site))
+    run = api.plan(lab.cloud, lab.spec(NETWORK)).run
+    late = threading.Thread(target=lambda: _made(lab.spec(NETWORK).resources[-1], run))
     late.start()
     threading.Event().wait(0.5)
     report = lab.run(NETWORK)

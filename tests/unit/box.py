@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, cast
 
 from openstack_prep.base.errors import CloudError
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Change, Key, Mark, Observed, Resource
+from openstack_prep.core.model import Change, Key, Observed, OwnershipTag, Resource
 
 LOST = CloudError("the answer was lost", retryable=True)
 BROKEN = CloudError("400 no such colour", status=400)
@@ -42,8 +42,8 @@ class Shelf:
         self.happens(self.after, what)
         return done
 
-    def site(self) -> Site:
-        return Site(cast(Cloud, self), Mark("lab"))
+    def run(self) -> CloudRun:
+        return CloudRun(cast(Cloud, self), OwnershipTag("lab"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +76,13 @@ class Box(Resource):
         return (self.key, *self.gives)
 
     @staticmethod
-    def _shelf(site: Site) -> Shelf:
-        return cast(Shelf, site.admin)
+    def _shelf(run: CloudRun) -> Shelf:
+        return cast(Shelf, run.admin)
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        shelf = cls._shelf(site)
-        listed = site.once(
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        shelf = cls._shelf(run)
+        listed = run.read_once(
             "boxes", lambda: shelf.work("find", lambda: {name: dict(box) for name, box in shelf.boxes.items()})
         )
         return {each.key: cls._observed(each.name, listed[each.name]) for each in wanted if each.name in listed}
@@ -92,23 +92,23 @@ class Box(Resource):
         values = {key: value for key, value in box.items() if key != "ours"}
         return Observed(id=f"id-{name}", values=values, ours=box.get("ours", True))
 
-    def create(self, site: Site) -> Observed:
+    def create(self, run: CloudRun) -> Observed:
         def make() -> Observed:
             assert self.name not in shelf.boxes, f"{self.name} was made twice"
             shelf.boxes[self.name] = self.desired()
             return self._observed(self.name, shelf.boxes[self.name])
 
-        shelf = self._shelf(site)
+        shelf = self._shelf(run)
         return cast(Observed, shelf.work(f"create {self.name}", make))
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         def change() -> Observed:
             shelf.boxes[self.name] |= {each.field: each.after for each in changes}
             return self._observed(self.name, shelf.boxes[self.name])
 
-        shelf = self._shelf(site)
+        shelf = self._shelf(run)
         return cast(Observed, shelf.work(f"update {self.name}", change))
 
-    def delete(self, site: Site, observed: Observed) -> None:
-        shelf = self._shelf(site)
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        shelf = self._shelf(run)
         shelf.work(f"delete {self.name}", lambda: shelf.boxes.pop(self.name, None))

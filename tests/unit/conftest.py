@@ -15,10 +15,10 @@ import requests_mock
 from openstack.connection import Connection
 
 from openstack_prep.cloud import connection as cloud
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core import executor
-from openstack_prep.core.model import Context, Mark, Resource
+from openstack_prep.core.model import Context, OwnershipTag, Resource
 from openstack_prep.resources.identity import user
 
 IDENTITY = "http://keystone/v3"
@@ -135,8 +135,8 @@ def default_group(services: requests_mock.Mocker, description: str = "Default se
 
 
 @pytest.fixture
-def site(services: requests_mock.Mocker) -> Site:
-    return Site(Cloud(connection()), Mark("lab"))
+def run(services: requests_mock.Mocker) -> CloudRun:
+    return CloudRun(Cloud(connection()), OwnershipTag("lab"))
 
 
 CLOUDS = f"""

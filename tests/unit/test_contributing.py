@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from openstack_prep.base.fields import Count, Name
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed
 from openstack_prep.resources.identity.in_project import InProject
 
@@ -36,7 +36,7 @@ class Box(InProject):
     """Size of the box in litres."""
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, site: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         return {}
 '''
 USE = """

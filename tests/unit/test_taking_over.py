@@ -9,7 +9,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.errors import PlanRefused
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing
 from openstack_prep.core.model import Action, Resource
 from openstack_prep.core.planner import plan_apply
@@ -69,15 +69,15 @@ def _image(services: requests_mock.Mocker) -> Row:
     ],
 )
 def test_a_tag_that_came_after_the_plan_is_left_alone(
-    empty_cloud: requests_mock.Mocker, site: Site, kind: type[Resource], play: Callable[..., Row], tag: Row
+    empty_cloud: requests_mock.Mocker, run: CloudRun, kind: type[Resource], play: Callable[..., Row], tag: Row
 ) -> None:
     row = play(empty_cloud)
     wanted = kind(name="x", adopt="permanently")  # type: ignore[call-arg]
-    observed, mistakes = observing.examine(site, [wanted])
+    observed, mistakes = observing.examine(run, [wanted])
     plan = plan_apply("lab", [wanted], observed, mistakes=mistakes)
     assert (plan.refusals, [step.action for step in plan]) == ((), [Action.ADOPT])
     row |= tag
-    (failed,) = executor.run(plan, site).failed
+    (failed,) = executor.execute(plan, run).failed
     assert isinstance(failed.error, PlanRefused)
     assert [each.keys for each in failed.error.mistakes] == [(wanted.key,)]
     assert "theirs" in str(failed.error)

@@ -127,6 +127,6 @@ def test_an_unwanted_phrase_is_found(text: str, phrase: str) -> None:
     assert phrase in [found for _, found, _ in unwanted(text)]
 
 
-@pytest.mark.parametrize("text", ["``remedy`` is the fix", "a `told` field", "None if there is none", "one of a kind"])
+@pytest.mark.parametrize("text", ["``fix`` is the fix", "a `told` field", "None if there is none", "one of a kind"])
 def test_technical_words_are_not_mistaken_for_phrases(text: str) -> None:
     assert not list(unwanted(text))

@@ -44,8 +44,8 @@ def _run(options: argparse.Namespace) -> int:
     config = _install_config(options)
     if options.remove:
         if options.form == "bind":
-            remedy = "delete the file and its entry in the name server's configuration"
-            raise SpecError([Mistake("remove", "a zone is a file of its own", remedy)])
+            fix = "delete the file and its entry in the name server's configuration"
+            raise SpecError([Mistake("remove", "a zone is a file of its own", fix)])
         domain = names.domain_of(config, cluster_name=options.cluster_name, base_domain=options.base_domain)
         changed = names.remove(options.remove, domain)
         print(f"{options.remove}: names of {domain} {'removed' if changed else 'not found'}")

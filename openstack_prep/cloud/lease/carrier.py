@@ -6,9 +6,9 @@ import contextlib
 from dataclasses import dataclass
 
 from openstack_prep.base.errors import CloudError, LeaseHeld, NotAllowed, NotFound, PrepError
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease.text import Description, Entry, digest
-from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Resource
 
 CHANGED = (409, 412)
@@ -71,23 +71,23 @@ class Sight:
         return self.group.text.of_spec(digest(self.spec)) if self.group else None
 
 
-def look(site: Site, spec: str, project: Resource | None, *, declared: bool = False) -> Sight:
+def look(run: CloudRun, spec: str, project: Resource | None, *, declared: bool = False) -> Sight:
     """Return the present lease; problems are reported when the lease is taken. One request."""
     group, existed = None, True
     with contextlib.suppress(CloudError):
-        existed = project is None or project_id(site, project) is not None
-        group = read(site, project) if existed else None
+        existed = project is None or project_id(run, project) is not None
+        group = read(run, project) if existed else None
     return Sight(spec, project, declared, existed, group)
 
 
-def project_id(site: Site, project: Resource | None) -> str | None:
-    found = site.find_project_id(project)
+def project_id(run: CloudRun, project: Resource | None) -> str | None:
+    found = run.find_project_id(project)
     return None if found == "None" else found  # the id for an unscoped token
 
 
-def read(site: Site, project: Resource | None) -> Group:
+def read(run: CloudRun, project: Resource | None) -> Group:
     """Return the default group of a project, read by whoever may see it; raises NotFound, NotAllowed."""
-    owner = project_id(site, project)
+    owner = project_id(run, project)
     if owner is None:
         raise NotFound("the connection is not scoped to a project")
 
@@ -96,10 +96,10 @@ def read(site: Site, project: Resource | None) -> Group:
         return [group for group in found if group.get("name") == "default"]
 
     try:
-        found, cloud = listed(site.admin), site.admin
+        found, cloud = listed(run.admin), run.admin
     except NotAllowed:
         found = []
-    if not found and (tenant := site.find_tenant(project)) not in (None, site.admin):
+    if not found and (tenant := run.find_tenant(project)) not in (None, run.admin):
         assert tenant is not None
         found, cloud = listed(tenant), tenant
     if not found:

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from openstack_prep.base.errors import CloudError, LeaseHeld, NotAllowed, NotFound
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.lease import process
 from openstack_prep.cloud.lease.carrier import CHANGED, Group, Sight, Vanished, project_id, read
 from openstack_prep.cloud.lease.lease import DURATION, SWAPS, Lease, now
 from openstack_prep.cloud.lease.text import Description, Entry, digest, plain
-from openstack_prep.cloud.site import Site
 
 POLL = 1.0  # seconds between two polls while another run holds it
 LOCK_TIMEOUT = 60.0  # seconds to wait for another run; longer than the lease of a killed run lasts
@@ -39,14 +39,14 @@ class Held:
 
 
 @contextlib.contextmanager
-def held(site: Site, sight: Sight, timeout: float = LOCK_TIMEOUT) -> Iterator[Held]:
+def held(run: CloudRun, sight: Sight, timeout: float = LOCK_TIMEOUT) -> Iterator[Held]:
     """Hold the lease of a spec during a block; if it cannot be stored, warn and continue without it.
 
     Raises LeaseHeld if somebody else holds it for longer than ``timeout`` seconds, Vanished if the project is deleted.
     After a KeyboardInterrupt it is left to expire, because requests may still be in flight.
     """
     try:
-        found = _Wait(site, sight, timeout).take()
+        found = _Wait(run, sight, timeout).take()
     except CloudError as error:
         if error.retryable:
             raise
@@ -65,7 +65,7 @@ def held(site: Site, sight: Sight, timeout: float = LOCK_TIMEOUT) -> Iterator[He
     found.lease.release()
 
 
-def is_outdated(site: Site, sight: Sight) -> bool:
+def is_outdated(run: CloudRun, sight: Sight) -> bool:
     """Return whether another run has worked on the spec, or may have, since this sight of its lease.
 
     The answers that were read meanwhile may show that run's incomplete work. One request.
@@ -75,7 +75,7 @@ def is_outdated(site: Site, sight: Sight) -> bool:
     try:
         if sight.group is not None:
             return sight.group.again().revision != sight.group.revision
-        return not sight.existed and project_id(site.fresh(), sight.project) is not None
+        return not sight.existed and project_id(run.fresh(), sight.project) is not None
     except NotFound:  # it was deleted with its project
         return True
     except CloudError:
@@ -105,8 +105,8 @@ def _entry_of(spec: str) -> Entry:
 class _Wait:
     """One attempt to take the lease: what was seen of its holder so far."""
 
-    def __init__(self, site: Site, sight: Sight, timeout: float) -> None:
-        self.site, self.sight, self.timeout = site, sight, timeout
+    def __init__(self, run: CloudRun, sight: Sight, timeout: float) -> None:
+        self.run, self.sight, self.timeout = run, sight, timeout
         self.untouched = sight.holder is None and (sight.group is not None or not sight.existed)
         self.seen: tuple[str, int] | None = None
         self.looked = time.monotonic()
@@ -141,7 +141,7 @@ class _Wait:
 
     def _first(self) -> Group:
         """Return the group of a project that this run has created, or could not read before."""
-        group = read(self.site, self.sight.project)
+        group = read(self.run, self.sight.project)
         if group.text.count or group.text.of_spec(self.entry.spec):
             self.untouched = False
         return group
@@ -156,11 +156,11 @@ class _Wait:
         sight = self.sight
         if not sight.declared or not sight.existed or (group.text.count and self.untouched):
             return
-        owner = self.site.find_project_id(sight.project)
-        if owner == self.site.admin.project_id:
+        owner = self.run.find_project_id(sight.project)
+        if owner == self.run.admin.project_id:
             return
         try:
-            self.site.admin.identity.get(f"/projects/{owner}")
+            self.run.admin.identity.get(f"/projects/{owner}")
         except NotFound:
             lease.abandon()
             group.cloud.network.delete(f"/security-groups/{group.id}")

@@ -35,15 +35,15 @@ def mistakes(
     spec's address pools.
     """
     for rule in RULES:
-        for where, what, remedy in rule(member):
-            yield Mistake(where, what, remedy)
+        for where, what, fix in rule(member):
+            yield Mistake(where, what, fix)
     for name in conflicts(field_values(member, members), member.cilium.values or {}):
         yield Mistake("values", f"{name} is set by a field of the section cilium", "remove it, and use the field")
-    for where, what, remedy in _mesh_findings(member, members):
-        yield Mistake(where, what, remedy)
+    for where, what, fix in _mesh_findings(member, members):
+        yield Mistake(where, what, fix)
     if metallb is not None:
-        for where, what, remedy in _assigned(member, metallb, addresses or {}):
-            yield Mistake(where, what, remedy)
+        for where, what, fix in _assigned(member, metallb, addresses or {}):
+            yield Mistake(where, what, fix)
 
 
 def warnings(member: Member) -> Iterator[str]:
@@ -62,8 +62,8 @@ def _names(member: Member) -> Findings:
     if member.name == "default":
         yield "name", "Cilium reserves default for clusters without a name", "choose a different name"
     elif not re.fullmatch(CLUSTER_NAME, member.name):
-        remedy = "use at most 32 lower-case letters, digits and hyphens"
-        yield "name", f"{member.name!r} is not a valid cluster name for Cilium", remedy
+        fix = "use at most 32 lower-case letters, digits and hyphens"
+        yield "name", f"{member.name!r} is not a valid cluster name for Cilium", fix
     domain = member.cilium.mesh_domain
     if not re.fullmatch(rf"{LABEL}(\.{LABEL})+", domain):
         yield "mesh_domain", f"{domain!r} is not a domain", "write one such as mesh.cilium.io"

@@ -13,8 +13,8 @@ from typing import Self
 
 from openstack_prep.base.errors import Loss, Mistake, SpecError
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Change, Context, Key, Mark, Observed, Resolved, Resource
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resolved, Resource
 from openstack_prep.kubernetes.cluster import rke_files, rke_hints, rke_roles
 from openstack_prep.kubernetes.cluster.rke_related import NETWORKS, PARAMETERS, RelatedResources, RkeFields
 from openstack_prep.kubernetes.networks import Taken
@@ -59,23 +59,23 @@ class RkeCluster(RkeFields):
 
     # --- current state --------------------------------------------------------------------
 
-    def files(self, mark: Mark) -> MarkedFiles:
-        return MarkedFiles(Path(self.directory), f"# {mark.describe(self.name)}")
+    def files(self, ownership: OwnershipTag) -> MarkedFiles:
+        return MarkedFiles(Path(self.directory), f"# {ownership.describe(self.name)}")
 
-    def _outputs(self, site: Site) -> Outputs | None:
-        return stack_outputs.read(site, self.owner, self.stack)
+    def _outputs(self, run: CloudRun) -> Outputs | None:
+        return stack_outputs.read(run, self.owner, self.stack)
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = ((each, each._observed(site)) for each in wanted)
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = ((each, each._observed(run)) for each in wanted)
         return {each.key: observed for each, observed in found if observed is not None}
 
-    def _observed(self, site: Site) -> Observed | None:
-        files = self.files(site.mark)
+    def _observed(self, run: CloudRun) -> Observed | None:
+        files = self.files(run.ownership)
         there = files.there()
         if not there:
             return None
-        outputs = self._outputs(site)
+        outputs = self._outputs(run)
         roles = rke_roles.changes(self, outputs, there) if outputs else ()
         drift = [*map(str, roles), *(self._drift(files, outputs) if outputs else ())]
         own_drift = frozenset(each for each in drift if not each.startswith(tuple(role.in_file for role in roles)))
@@ -105,78 +105,76 @@ class RkeCluster(RkeFields):
 
     # --- checks ---------------------------------------------------------------------------
 
-    def _mistakes(self, site: Site, outputs: Outputs | None) -> Iterator[Mistake]:
+    def _mistakes(self, run: CloudRun, outputs: Outputs | None) -> Iterator[Mistake]:
         found = list(rke_files.mistakes(self, outputs))
         nodes = 0 if found else rke_files.count_nodes(self, outputs) or 0
-        yield from self.related.mistakes(self.name, self._taken(site, outputs), nodes)
+        yield from self.related.mistakes(self.name, self._taken(run, outputs), nodes)
         yield from self.related.contradictions(self.name, outputs.parameters if outputs else {})
-        yield from (self.mistake(f"{each.where}: {each.what}", each.remedy) for each in found)
+        yield from (self.mistake(f"{each.where}: {each.what}", each.fix) for each in found)
 
-    def _taken(self, site: Site, outputs: Outputs | None) -> list[Taken]:
+    def _taken(self, run: CloudRun, outputs: Outputs | None) -> list[Taken]:
         """Return the existing subnets of the network of the nodes."""
         parameters = self.related.parameters(self) or (outputs.parameters if outputs else {})
         name = parameters.get("network")
-        network = site.find_id(self.sibling(Existing, name, of="network")) if isinstance(name, str) and name else None
+        network = run.find_id(self.sibling(Existing, name, of="network")) if isinstance(name, str) and name else None
         if network is None:
             return []
-        listed = queries.subnets_of(site, network)
+        listed = queries.subnets_of(run, network)
         return [Taken(f"subnet/{each.name or each.id}", each.cidr) for each in listed]
 
-    def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
-        outputs = self._outputs(site)
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
+        outputs = self._outputs(run)
         settled = outputs if outputs is not None and outputs.settled else None
         # a stack of the spec may be about to change: its template and parameters describe the result
-        found = list(self._mistakes(site, None if self.related.stack(self) else settled))
+        found = list(self._mistakes(run, None if self.related.stack(self) else settled))
         yield from found
         known = settled is not None and not found and not list(rke_files.mistakes(self, settled))
         names = list(rke_files.texts(self, settled, openly=False)) if settled and known else rke_files.names(self)
-        for path in self.files(site.mark).of_others(names) if self.related.has_own_directory(self.name) else ():
+        for path in self.files(run.ownership).of_others(names) if self.related.has_own_directory(self.name) else ():
             yield self.mistake(
                 f"{path} exists and is not managed by this spec", "choose a different directory, or remove the file"
             )
 
-    def losses(self, observed: Observed) -> Iterable[Loss]:
+    def list_losses(self, observed: Observed) -> Iterable[Loss]:
         for name in NETWORKS:
             before, after = observed.values.get(name), getattr(self, name)
             if after and before != after:
                 what = f"{name} {before} -> {after}: a running cluster cannot change its networks"
-                remedy = (
-                    f"write {name}: {before} into the spec, or allow the change if no cluster runs (--allow-replace)"
-                )
-                yield Loss.about(self.key, what, remedy)
-        for each in rke_roles.losses(observed.values.get("roles", ())):
-            yield Loss.about(self.key, f"{each.where}: {each.what}", f"{each.remedy} (--allow-replace)")
+                fix = f"write {name}: {before} into the spec, or allow the change if no cluster runs (--allow-replace)"
+                yield Loss.about(self.key, what, fix)
+        for each in rke_roles.list_losses(observed.values.get("roles", ())):
+            yield Loss.about(self.key, f"{each.where}: {each.what}", f"{each.fix} (--allow-replace)")
 
     # --- operations ---------------------------------------------------------------------
 
-    def render(self, site: Site, *, openly: bool = False) -> dict[str, str]:
+    def render(self, run: CloudRun, *, openly: bool = False) -> dict[str, str]:
         """Return the files' texts by name, with secrets as asterisks unless ``openly``; raises SpecError."""
-        outputs = self._outputs(site)
+        outputs = self._outputs(run)
         if outputs is None:
             raise SpecError(
                 [self.mistake(f"stack/{self.stack} does not exist", "create the stack, or correct the name")]
             )
         if not outputs.settled:
             raise SpecError([self.mistake(f"stack/{self.stack} is not complete", "wait for the stack, or fix it")])
-        if found := list(self._mistakes(site, outputs)):
+        if found := list(self._mistakes(run, outputs)):
             raise SpecError(found)
         return rke_files.texts(self, outputs, openly=openly)
 
-    def create(self, site: Site) -> Observed:
-        self.files(site.mark).write(self.render(site, openly=True))
-        for each in rke_files.warnings(self, self._outputs(site)):
-            site.note(self.key, each)
-        observed = self._observed(site)
+    def create(self, run: CloudRun) -> Observed:
+        self.files(run.ownership).write(self.render(run, openly=True))
+        for each in rke_files.warnings(self, self._outputs(run)):
+            run.note(self.key, each)
+        observed = self._observed(run)
         assert observed is not None
         return observed
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        return self.create(site)
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        return self.create(run)
 
-    def delete(self, site: Site, observed: Observed) -> None:
-        left = self.files(site.mark).remove()
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        left = self.files(run.ownership).remove()
         if left:
-            site.note(self.key, f"{self.directory} is kept because it contains {', '.join(left)}")
+            run.note(self.key, f"{self.directory} is kept because it contains {', '.join(left)}")
 
 
 @dataclass(frozen=True, kw_only=True)

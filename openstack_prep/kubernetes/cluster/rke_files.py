@@ -246,5 +246,5 @@ def output_mistakes(cluster: RkeFields, outputs: Outputs) -> Iterator[Mistake]:
 def missing_outputs(cluster: RkeFields, missing: Iterable[str]) -> Mistake:
     """Return the mistake for a stack without required outputs."""
     what = f"stack/{cluster.stack} has no output {', '.join(missing)}"
-    remedy = f"add it to the outputs of the template, or use shipped:{cluster.distribution}-cluster.yaml"
-    return Mistake("stack", what, remedy)
+    fix = f"add it to the outputs of the template, or use shipped:{cluster.distribution}-cluster.yaml"
+    return Mistake("stack", what, fix)

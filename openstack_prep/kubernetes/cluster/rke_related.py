@@ -86,7 +86,7 @@ class RelatedResources:
     @classmethod
     def of(cls, context: Context, allocated_from: ClusterNetworks) -> RelatedResources:
         """Return the related resources of a spec, collected once for all its clusters."""
-        return context.once((cls, allocated_from), lambda: cls._collect(context.resources, allocated_from))
+        return context.read_once((cls, allocated_from), lambda: cls._collect(context.resources, allocated_from))
 
     @classmethod
     def _collect(cls, others: Sequence[Resource], allocated_from: ClusterNetworks) -> RelatedResources:
@@ -167,7 +167,7 @@ class RelatedResources:
         alone = alone if allocated.has_networks else []  # missing networks cannot be checked
         mine = (each for each in self.overlaps if each.where == str(cluster.key))
         for each in dict.fromkeys([*mine, *alone]):
-            yield cluster.mistake(each.what, each.remedy)
+            yield cluster.mistake(each.what, each.fix)
 
     def has_own_directory(self, name: str) -> bool:
         """Whether no other cluster of the spec has the same directory."""
@@ -190,8 +190,8 @@ def _refuse_shared_names(clusters: Sequence[RkeFields]) -> None:
     names = [each.name for each in clusters]
     shared = [each for place, each in enumerate(clusters) if each.name in names[:place]]
     if shared:
-        remedy = "give each cluster its own name, across all projects of the spec"
-        raise SpecError([each.mistake("another cluster of this spec has the same name", remedy) for each in shared])
+        fix = "give each cluster its own name, across all projects of the spec"
+        raise SpecError([each.mistake("another cluster of this spec has the same name", fix) for each in shared])
 
 
 def _with_stack_values(cluster: Any, stacks: Mapping[Key, Stack]) -> Any:

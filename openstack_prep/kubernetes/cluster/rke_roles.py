@@ -55,14 +55,14 @@ def changes(cluster: RkeFields, outputs: Outputs, there: Mapping[str, str]) -> t
     return tuple(found)
 
 
-def losses(found: tuple[NewRoles, ...]) -> Iterator[Mistake]:
+def list_losses(found: tuple[NewRoles, ...]) -> Iterator[Mistake]:
     """Yield roles that remaining nodes of a running cluster would lose."""
     for each in found:
         lost = [role for role in PRECIOUS if role in each.before and role not in each.after]
         if lost:
             what = f"would lose {' and '.join(f'role {role}' for role in lost)} while remaining in the cluster"
-            remedy = "declare roles in the spec that keep it, or remove the node from etcd and allow the change"
-            yield Mistake(str(each), what, remedy)
+            fix = "declare roles in the spec that keep it, or remove the node from etcd and allow the change"
+            yield Mistake(str(each), what, fix)
 
 
 def _roles_in(text: str) -> dict[str, tuple[str, ...]]:

@@ -25,10 +25,10 @@ class Fault:
 
     steps: Steps
     what: str
-    remedy: str
+    fix: str
 
     def mistake(self, where: str) -> Mistake:
-        return Mistake(where, self.what, self.remedy)
+        return Mistake(where, self.what, self.fix)
 
 
 @cache

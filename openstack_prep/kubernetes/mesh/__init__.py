@@ -3,6 +3,6 @@
 from openstack_prep.kubernetes.mesh.examination import Examination, Nodes, examine
 from openstack_prep.kubernetes.mesh.from_spec import look
 from openstack_prep.kubernetes.mesh.reading import read
-from openstack_prep.kubernetes.mesh.scene import MeshCluster, Scene
+from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
 
-__all__ = ["Examination", "MeshCluster", "Nodes", "Scene", "examine", "look", "read"]
+__all__ = ["Examination", "MeshCluster", "Nodes", "VisibleNetworks", "examine", "look", "read"]

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.mesh.routing import longest
-from openstack_prep.kubernetes.mesh.scene import MeshCluster, Scene, block_of
+from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks, block_of
 from openstack_prep.neutron.addresses import Block, addresses_of
 from openstack_prep.neutron.pairs import allows
 
 FOR_ALL = "  # or declare address_pairs in the spec, which also covers nodes added later"
 
 
-def own_addresses(scene: Scene, cluster: MeshCluster) -> Iterator[Diagnostic]:
+def own_addresses(visible: VisibleNetworks, cluster: MeshCluster) -> Iterator[Diagnostic]:
     """Yield what keeps nodes from using the cluster's mesh address, or their pods' addresses."""
     if cluster.mesh_address:
         address = ipaddress.ip_address(cluster.mesh_address)
@@ -37,18 +37,18 @@ def own_addresses(scene: Scene, cluster: MeshCluster) -> Iterator[Diagnostic]:
                 else f"choose an address in {cidrs}",
                 status=Status.WARNING if cluster.by_bgp else Status.ERROR,
             )
-        yield from _pairs(scene, cluster, ipaddress.ip_network(address), "the mesh address")
+        yield from _pairs(visible, cluster, ipaddress.ip_network(address), "the mesh address")
     for each in map(ipaddress.ip_network, cluster.pod_networks):
-        yield from _pairs(scene, cluster, each, "the pods'")
+        yield from _pairs(visible, cluster, each, "the pods'")
 
 
-def _pairs(scene: Scene, cluster: MeshCluster, wanted: Block, whose: str) -> Iterator[Diagnostic]:
+def _pairs(visible: VisibleNetworks, cluster: MeshCluster, wanted: Block, whose: str) -> Iterator[Diagnostic]:
     """Yield the ports that may not send from any address of a network."""
     of_version = (port for port in cluster.ports if any(each.version == wanted.version for each in addresses_of(port)))
     missing = [port for port in of_version if not allows(port, wanted)]
     if missing:
         pair = f"ip-address={wanted[0] if wanted.num_addresses == 1 else wanted}"
-        commands = [scene.openstack("port", "set", "--allowed-address", pair, port["id"]) for port in missing]
+        commands = [visible.openstack("port", "set", "--allowed-address", pair, port["id"]) for port in missing]
         yield Diagnostic(
             code="pairs.missing",
             where=cluster.name,
@@ -59,24 +59,26 @@ def _pairs(scene: Scene, cluster: MeshCluster, wanted: Block, whose: str) -> Ite
         )
 
 
-def pod_routes(scene: Scene, one: MeshCluster, other: MeshCluster) -> Iterator[Diagnostic]:
+def pod_routes(visible: VisibleNetworks, one: MeshCluster, other: MeshCluster) -> Iterator[Diagnostic]:
     """Yield the routers on the path that have no route to the pods of the other cluster."""
     for block in map(ipaddress.ip_network, other.pod_networks):
         for source in one.subnets:
             if source["ip_version"] == block.version and source["gateway_ip"] and source not in other.subnets:
-                yield from _along_path(scene, source, one, other, block)
+                yield from _along_path(visible, source, one, other, block)
 
 
-def _along_path(scene: Scene, source: Raw, one: MeshCluster, other: MeshCluster, block: Block) -> Iterator[Diagnostic]:
-    interface = scene.interface_at([source["network_id"]], ipaddress.ip_address(source["gateway_ip"]))
+def _along_path(
+    visible: VisibleNetworks, source: Raw, one: MeshCluster, other: MeshCluster, block: Block
+) -> Iterator[Diagnostic]:
+    interface = visible.interface_at([source["network_id"]], ipaddress.ip_address(source["gateway_ip"]))
     passed: set[str] = set()
     while interface is not None and interface["device_id"] not in passed:
         router_id = str(interface["device_id"])
         passed.add(router_id)
-        routes = scene.routers.get(router_id, {}).get("routes", ())
+        routes = visible.routers.get(router_id, {}).get("routes", ())
         ids = {each["id"] for each in other.subnets}
-        if any(each["id"] in ids for each in scene.connected(router_id)):
-            yield from _last_router(scene, router_id, routes, one, other, block)
+        if any(each["id"] in ids for each in visible.connected(router_id)):
+            yield from _last_router(visible, router_id, routes, one, other, block)
             return
         routes_by_prefix = ((ipaddress.ip_network(each["destination"]), each) for each in routes)
         route = longest(routes_by_prefix, block)
@@ -84,14 +86,14 @@ def _along_path(scene: Scene, source: Raw, one: MeshCluster, other: MeshCluster,
             target = next(each for each in other.subnets if each["ip_version"] == block.version)
             to_nodes = longest(((ipaddress.ip_network(each["destination"]), each) for each in routes), block_of(target))
             if to_nodes is not None:  # otherwise the path to the nodes is missing, which routing reports
-                yield _missing(scene, router_id, one, other, block, [(str(block), to_nodes["nexthop"])])
+                yield _missing(visible, router_id, one, other, block, [(str(block), to_nodes["nexthop"])])
             return
-        networks = [port["network_id"] for port in scene.interfaces_of(router_id)]
-        interface = scene.interface_at(networks, ipaddress.ip_address(route["nexthop"]))
+        networks = [port["network_id"] for port in visible.interfaces_of(router_id)]
+        interface = visible.interface_at(networks, ipaddress.ip_address(route["nexthop"]))
 
 
 def _last_router(
-    scene: Scene, router_id: str, routes: Sequence[Raw], one: MeshCluster, other: MeshCluster, block: Block
+    visible: VisibleNetworks, router_id: str, routes: Sequence[Raw], one: MeshCluster, other: MeshCluster, block: Block
 ) -> Iterator[Diagnostic]:
     """Yield when the last router does not lead to the pods of each node."""
     hops = {
@@ -102,18 +104,23 @@ def _last_router(
     missing = [address for address in other.addresses(block.version) if address not in hops]
     if missing:
         words = [(f"PODS_OF_{address}", str(address)) for address in missing]
-        yield _missing(scene, router_id, one, other, block, words)
+        yield _missing(visible, router_id, one, other, block, words)
 
 
 def _missing(
-    scene: Scene, router_id: str, one: MeshCluster, other: MeshCluster, block: Block, routes: Sequence[tuple[str, str]]
+    visible: VisibleNetworks,
+    router_id: str,
+    one: MeshCluster,
+    other: MeshCluster,
+    block: Block,
+    routes: Sequence[tuple[str, str]],
 ) -> Diagnostic:
     options = [word for cidr, hop in routes for word in ("--route", f"destination={cidr},gateway={hop}")]
     hint = "" if str(block) == routes[0][0] else "  # kubectl get nodes -o wide; kubectl get node NAME -o yaml: podCIDR"
     return Diagnostic(
         code="route.missing",
         where=f"{one.name} to {other.name}",
-        what=f"{scene.router(router_id)} has no route to the pods' {block} by {', '.join(hop for _, hop in routes)}",
+        what=f"{visible.router(router_id)} has no route to the pods' {block} by {', '.join(hop for _, hop in routes)}",
         why="without a tunnel, only routes lead to the pods",
-        fix=scene.openstack("router", "set", *options, router_id) + hint,
+        fix=visible.openstack("router", "set", *options, router_id) + hint,
     )

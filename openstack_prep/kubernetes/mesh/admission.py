@@ -13,7 +13,7 @@ from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.cilium import Passage
 from openstack_prep.kubernetes.mesh import passages
-from openstack_prep.kubernetes.mesh.scene import MeshCluster, Scene
+from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
 from openstack_prep.neutron.addresses import Block, addresses_of, covers
 from openstack_prep.neutron.rules import Traffic
 from openstack_prep.neutron.rules import admission as admitted
@@ -30,14 +30,14 @@ class Peer:
     groups: frozenset[str] = frozenset()
 
 
-def admission(scene: Scene, one: MeshCluster, other: MeshCluster, passage: Passage) -> Iterator[Diagnostic]:
+def admission(visible: VisibleNetworks, one: MeshCluster, other: MeshCluster, passage: Passage) -> Iterator[Diagnostic]:
     """Yield where a passage is blocked: on the way out of one cluster's nodes, or into the other's."""
     versions = {each["ip_version"] for each in one.subnets} & {each["ip_version"] for each in other.subnets}
     for version in sorted(versions):
         receivers = _receivers(other, passage, version)
         if receivers or _address_unknown(passage):
-            yield from GroupFilter(scene, passage, version, "egress", one).blocked(receivers)
-            yield from GroupFilter(scene, passage, version, "ingress", other).blocked(_peers(one, passage, version))
+            yield from GroupFilter(visible, passage, version, "egress", one).blocked(receivers)
+            yield from GroupFilter(visible, passage, version, "ingress", other).blocked(_peers(one, passage, version))
 
 
 def _address_unknown(passage: Passage) -> bool:
@@ -80,7 +80,7 @@ def _remote_end(peers: Sequence[Peer], refused: Sequence[Peer], within: Block) -
 class GroupFilter:
     """Whether the groups of one cluster's nodes let a passage through, in one direction."""
 
-    scene: Scene
+    visible: VisibleNetworks
     passage: Passage
     version: int
     direction: str
@@ -96,7 +96,7 @@ class GroupFilter:
         by_remote_end: dict[tuple[str, str], tuple[set[str], list[Raw]]] = {}
         for groups, ports in by_groups.items():
             refused = [peer for peer in peers if not self._admits(groups, peer)]
-            if refused and (hidden := sorted(groups - self.scene.groups.keys())):
+            if refused and (hidden := sorted(groups - self.visible.groups.keys())):
                 yield self._unreadable(hidden, ports)
                 continue
             for within in dict.fromkeys(peer.within for peer in refused):
@@ -108,9 +108,9 @@ class GroupFilter:
             yield self._blocks(ids, mine, remote_end, fix)
 
     def _admits(self, groups: Iterable[str], peer: Peer) -> bool:
-        known = (self.scene.groups[each] for each in groups if each in self.scene.groups)
+        known = (self.visible.groups[each] for each in groups if each in self.visible.groups)
         rules = (rule for group in known for rule in group["security_group_rules"])
-        found = admitted(rules, self._traffic, self.scene.addresses_of_groups)
+        found = admitted(rules, self._traffic, self.visible.addresses_of_groups)
         return bool(found.groups & peer.groups) or found.includes(peer.block)
 
     @property
@@ -127,7 +127,7 @@ class GroupFilter:
 
     def _blocks(self, groups: Iterable[str], ports: Sequence[Raw], remote_end: str, fix: str) -> Diagnostic:
         ports_text = f"the ports {self.cluster.port_names(port['id'] for port in ports)}"
-        names = ", ".join(sorted(self.scene.groups[each]["name"] for each in groups))
+        names = ", ".join(sorted(self.visible.groups[each]["name"] for each in groups))
         traffic = f"{passages.describe(self.passage)} {WORDS[self.direction]} {remote_end}"
         nothing = f"{ports_text} have port security and no security group: nothing gets in or out"
         what = f"{ports_text} (groups {names}) do not let {traffic}" if names else nothing
@@ -136,7 +136,7 @@ class GroupFilter:
     def _rule(self, groups: Iterable[str], within: Block) -> str:
         """Return the command for the missing rule, in the group that belongs most closely to the cluster."""
         of_all = set.intersection(*(set(port["security_groups"]) for port in self.cluster.ports))
-        raw = (self.scene.groups[each] for each in groups)
+        raw = (self.visible.groups[each] for each in groups)
 
         def rank(group: Raw) -> tuple[bool, bool, bool, str]:
             foreign = group["project_id"] != self.cluster.ports[0]["project_id"]
@@ -149,7 +149,7 @@ class GroupFilter:
             f"IPv{self.version}",
             *passages.options(self.passage, self.version),
         ]
-        return self.scene.openstack(
+        return self.visible.openstack(
             "security", "group", "rule", "create", *words, "--remote-ip", str(within), best["id"]
         )
 
@@ -157,9 +157,9 @@ class GroupFilter:
         """Return the commands that give ports a group: that of the other nodes, or a new one."""
         others = [each for port in self.cluster.ports for each in port["security_groups"]]
         name = others[0] if others else f"mesh-{self.cluster.name}"
-        owner = self.scene.for_owner(ports[0])
-        commands = [] if others else [self.scene.openstack("security", "group", "create", *owner, name)]
-        commands += [self.scene.openstack("port", "set", "--security-group", name, port["id"]) for port in ports]
+        owner = self.visible.for_owner(ports[0])
+        commands = [] if others else [self.visible.openstack("security", "group", "create", *owner, name)]
+        commands += [self.visible.openstack("port", "set", "--security-group", name, port["id"]) for port in ports]
         return " && ".join(commands)
 
     def _unreadable(self, groups: Sequence[str], ports: Sequence[Raw]) -> Diagnostic:

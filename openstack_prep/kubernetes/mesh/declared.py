@@ -12,7 +12,7 @@ from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw
 from openstack_prep.core.model import Resource
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
-from openstack_prep.kubernetes.mesh.scene import Scene
+from openstack_prep.kubernetes.mesh.visible import VisibleNetworks
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.network.security_group import SecurityGroupRules
@@ -60,12 +60,12 @@ def _raw(declared: SecurityGroupRules, ids: Mapping[str, str]) -> Iterator[Raw]:
             yield {**rule.body(), "remote_group_id": ids[remote] if remote else None}
 
 
-def as_declared(scene: Scene, clusters: Iterable[tuple[Declared, str | None]]) -> Scene:
-    """Return a scene whose groups have all rules that the spec declares for the clusters and their projects' ids."""
-    groups = scene.groups
+def as_declared(visible: VisibleNetworks, clusters: Iterable[tuple[Declared, str | None]]) -> VisibleNetworks:
+    """Return the networks with all rules that the spec declares for the clusters, and the ids of their projects."""
+    groups = visible.groups
     for declared, project_id in clusters:
         groups = declared.groups(groups, project_id)
-    return replace(scene, groups=groups)
+    return replace(visible, groups=groups)
 
 
 def fixed_by_spec(found: Iterable[Diagnostic], left: Iterable[Diagnostic], path: str) -> Iterator[Diagnostic]:

@@ -14,7 +14,7 @@ from openstack_prep.kubernetes.mesh.addresses import own_addresses, pod_routes
 from openstack_prep.kubernetes.mesh.admission import admission
 from openstack_prep.kubernetes.mesh.inside import inside
 from openstack_prep.kubernetes.mesh.routing import routing
-from openstack_prep.kubernetes.mesh.scene import MeshCluster, Scene
+from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,21 +78,21 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)).rstrip()
 
 
-def examine(scene: Scene, members: Sequence[Member], nodes: Mapping[str, Nodes]) -> Examination:
+def examine(visible: VisibleNetworks, members: Sequence[Member], nodes: Mapping[str, Nodes]) -> Examination:
     """Evaluate what was read about the nodes of clusters, by the clusters' names: pure."""
     needed = required(members)
     clusters = {each.name: mesh_cluster(each, nodes[each.name]) for each in members}
     paths = [
         each
         for pair in permutations(clusters.values(), 2)
-        for each in (*routing(scene, *pair), *pod_routes(scene, *pair))
+        for each in (*routing(visible, *pair), *pod_routes(visible, *pair))
     ]
-    found = [each for cluster in clusters.values() for each in own_addresses(scene, cluster)]
+    found = [each for cluster in clusters.values() for each in own_addresses(visible, cluster)]
     found += _each_command_once(paths)
     for passage in needed:
-        found += admission(scene, clusters[passage.source], clusters[passage.to], passage)
+        found += admission(visible, clusters[passage.source], clusters[passage.to], passage)
     for member in members:
-        found += inside(scene, clusters[member.name], member, needed)
+        found += inside(visible, clusters[member.name], member, needed)
     return Examination(
         clusters=tuple(clusters.values()), passages=tuple(needed), findings=tuple(by_weight(_each_command_once(found)))
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from openstack_prep.base.diagnostic import Diagnostic, by_weight
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.raw import Raw
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Resource
 from openstack_prep.kubernetes.cluster import rke_files
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
@@ -25,7 +25,7 @@ from openstack_prep.resources.orchestration.stack_nodes import servers_of
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
 
 
-def look(site: Site, resources: Sequence[Resource], *, path: str = "SPEC") -> Examination:
+def look(run: CloudRun, resources: Sequence[Resource], *, path: str = "SPEC") -> Examination:
     """Return the traffic that must pass between the clusters of a mesh, and the problems found; only reads.
 
     ``path`` is the spec's file, for the commands in ``fix``.  Raises SpecError when fewer than two clusters take part,
@@ -34,10 +34,10 @@ def look(site: Site, resources: Sequence[Resource], *, path: str = "SPEC") -> Ex
     clusters = [each for each in resources if isinstance(each, RkeCluster) and _takes_part(each)]
     if len(clusters) < 2:
         named = ", ".join(str(each.key) for each in clusters) or "no cluster"
-        remedy = "declare cilium with a mesh in two or more of rke_clusters"
-        raise SpecError([Mistake("rke_clusters", f"{named} takes part in a mesh", remedy)])
-    seen = [_read_nodes(site, resources, each, path) for each in clusters]
-    return _look(site, [Declared(each, resources) for each in clusters], seen, path)
+        fix = "declare cilium with a mesh in two or more of rke_clusters"
+        raise SpecError([Mistake("rke_clusters", f"{named} takes part in a mesh", fix)])
+    seen = [_read_nodes(run, resources, each, path) for each in clusters]
+    return _look(run, [Declared(each, resources) for each in clusters], seen, path)
 
 
 def _takes_part(cluster: RkeCluster) -> bool:
@@ -62,22 +62,22 @@ class ClusterNodes:
     diagnostic: Diagnostic | None = None
 
 
-def _read_nodes(site: Site, resources: Sequence[Resource], cluster: RkeCluster, path: str) -> ClusterNodes:
-    outputs = stack_outputs.read(site, cluster.owner, cluster.stack)
-    project_id = site.find_project_id(cluster.owner)
-    ports = rows_of(site, project_id)
+def _read_nodes(run: CloudRun, resources: Sequence[Resource], cluster: RkeCluster, path: str) -> ClusterNodes:
+    outputs = stack_outputs.read(run, cluster.owner, cluster.stack)
+    project_id = run.find_project_id(cluster.owner)
+    ports = rows_of(run, project_id)
     if outputs is None or not outputs.settled:
-        diagnostic = _unreadable(site, cluster, project_id, outputs, path)
+        diagnostic = _unreadable(run, cluster, project_id, outputs, path)
         network = cluster.related.parameters(cluster).get("network")
-        network_id = site.find_id(cluster.sibling(Existing, network, of="network")) if network else None
+        network_id = run.find_id(cluster.sibling(Existing, network, of="network")) if network else None
         return ClusterNodes(networks=(network_id,) if network_id else (), others=ports, diagnostic=diagnostic)
     mistakes = [
-        cluster.mistake(f"{each.where}: {each.what}", each.remedy) for each in rke_files.mistakes(cluster, outputs)
+        cluster.mistake(f"{each.where}: {each.what}", each.fix) for each in rke_files.mistakes(cluster, outputs)
     ]
     if mistakes:
         raise SpecError(mistakes)
     machines = rke_files.machines(cluster, outputs)
-    servers = servers_of(site, cluster.owner, cluster.stack) or ()
+    servers = servers_of(run, cluster.owner, cluster.stack) or ()
     names = {address: name for name, _, address in machines}
     nodes = [_named(port, names) for port in ports if port["device_id"] in servers]
     found = [port for port in nodes if port]
@@ -121,10 +121,10 @@ def _without_port(
 
 
 def _unreadable(
-    site: Site, cluster: RkeCluster, project_id: str | None, outputs: Outputs | None, path: str
+    run: CloudRun, cluster: RkeCluster, project_id: str | None, outputs: Outputs | None, path: str
 ) -> Diagnostic:
     """Return a diagnostic for nodes that cannot be read: their stack does not exist, or is not visible."""
-    hidden = project_id is not None and site.find_tenant(cluster.owner) is None
+    hidden = project_id is not None and run.find_tenant(cluster.owner) is None
     state = (
         "is not visible: these credentials have no role in its project"
         if hidden
@@ -147,9 +147,9 @@ def _named(port: Raw, names: Mapping[str, str]) -> Raw | None:
     return {**port, "name": port["name"] or name} if name else None
 
 
-def _look(site: Site, clusters: Sequence[Declared], seen: Sequence[ClusterNodes], path: str) -> Examination:
-    cloud = site.admin
-    scene = read(
+def _look(run: CloudRun, clusters: Sequence[Declared], seen: Sequence[ClusterNodes], path: str) -> Examination:
+    cloud = run.admin
+    visible = read(
         cloud.network,
         cloud=cloud.name,
         project_id=cloud.project_id,
@@ -162,14 +162,14 @@ def _look(site: Site, clusters: Sequence[Declared], seen: Sequence[ClusterNodes]
     nodes, declared = {}, {}
     for one, each in zip(clusters, seen, strict=True):
         ids = {fixed["subnet_id"] for port in each.ports for fixed in port["fixed_ips"]}
-        subnets = [raw for raw in scene.subnets.values() if raw["id"] in ids or raw["network_id"] in each.networks]
+        subnets = [raw for raw in visible.subnets.values() if raw["id"] in ids or raw["network_id"] in each.networks]
         name = one.cluster.name
         nodes[name] = Nodes(
             ports=each.ports, subnets=subnets, roles=each.roles, by_bgp=each.by_bgp, speakers=each.speakers
         )
         declared[name] = replace(nodes[name], ports=one.ports(each.ports))
-    found = examine(scene, members, nodes)
-    projects = [(one, site.find_project_id(one.cluster.owner)) for one in clusters]
-    left = examine(as_declared(scene, projects), members, declared)
+    found = examine(visible, members, nodes)
+    projects = [(one, run.find_project_id(one.cluster.owner)) for one in clusters]
+    left = examine(as_declared(visible, projects), members, declared)
     missing = [each.diagnostic for each in seen if each.diagnostic]
     return replace(found, findings=tuple(by_weight([*missing, *fixed_by_spec(found.findings, left.findings, path)])))

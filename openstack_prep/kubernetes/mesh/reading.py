@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.service import Service
-from openstack_prep.kubernetes.mesh.scene import Scene
+from openstack_prep.kubernetes.mesh.visible import VisibleNetworks
 from openstack_prep.resources.network.uses import INTERFACES
 
 CHUNK = 50
@@ -26,8 +26,8 @@ def read(
     ports: Sequence[Raw],
     nodes: Iterable[Raw],
     networks: Iterable[str] = (),
-) -> Scene:
-    """Return the scene around the ports of nodes, and around further networks; raises CloudError.
+) -> VisibleNetworks:
+    """Return the networks around the ports of nodes, and around further networks; raises CloudError.
 
     ``ports`` are all of the project.  Networks and routers are followed from the nodes outwards.
     """
@@ -36,7 +36,7 @@ def read(
     near = {fixed["subnet_id"] for port in [*interfaces, *nodes] for fixed in port["fixed_ips"]}
     subnets = _some(network, "subnets", "id", near) | _some(network, "subnets", "network_id", networks)
     groups = _some(network, "security-groups", "id", {each for port in nodes for each in port["security_groups"]})
-    return Scene(
+    return VisibleNetworks(
         cloud=cloud,
         project_id=project_id,
         sees_all=sees_all,

@@ -13,18 +13,18 @@ from typing import TypeVar
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.mesh.fixes import FixCommands
-from openstack_prep.kubernetes.mesh.scene import MeshCluster, Scene, block_of
+from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks, block_of
 from openstack_prep.neutron.addresses import Address, Block, addresses_of, covers
 
 T = TypeVar("T")
 
 
-def routing(scene: Scene, one: MeshCluster, other: MeshCluster) -> Iterator[Diagnostic]:
+def routing(visible: VisibleNetworks, one: MeshCluster, other: MeshCluster) -> Iterator[Diagnostic]:
     """Yield what keeps the packets of one cluster's nodes from the other's nodes."""
     for source in one.subnets:
         for target in other.subnets:
             if source["ip_version"] == target["ip_version"] and source["id"] != target["id"]:
-                yield from PacketPath(scene, f"{one.name} to {other.name}", source, target).problems()
+                yield from PacketPath(visible, f"{one.name} to {other.name}", source, target).problems()
     versions = ({each["ip_version"] for each in cluster.subnets} for cluster in (one, other))
     if one.subnets and other.subnets and set.isdisjoint(*versions):
         yield Diagnostic(
@@ -39,10 +39,10 @@ def routing(scene: Scene, one: MeshCluster, other: MeshCluster) -> Iterator[Diag
 class PacketPath:
     """The path from one subnet to another."""
 
-    def __init__(self, scene: Scene, where: str, source: Raw, target: Raw) -> None:
-        self.scene, self.where, self.source, self.target = scene, where, source, target
+    def __init__(self, visible: VisibleNetworks, where: str, source: Raw, target: Raw) -> None:
+        self.visible, self.where, self.source, self.target = visible, where, source, target
         self.goal = block_of(target)
-        self.fix = FixCommands(scene, source, target)
+        self.fix = FixCommands(visible, source, target)
         self.why = f"packets from {source['cidr']} do not reach {self.goal}"
         self.last: tuple[str, Raw] = ("", {})  # the router and the route that were taken last
 
@@ -63,7 +63,7 @@ class PacketPath:
         if isinstance(hop, Diagnostic):
             yield hop
         elif hop is not None:
-            names = ", ".join(self.scene.router(each) for each in sorted(passed))
+            names = ", ".join(self.visible.router(each) for each in sorted(passed))
             what = f"packets for {self.goal} go in a circle: {names}"
             yield self._diagnostic("route.loop", what, self.fix.without(*self.last))
 
@@ -89,21 +89,23 @@ class PacketPath:
             what = f"{name} has no gateway, and no host route to {self.goal}"
             return self._diagnostic("subnet.no-gateway", what, self.fix.gateway())
         address = ipaddress.ip_address(gateway)
-        interface = self.scene.interface_at([self.source["network_id"]], address)
+        interface = self.visible.interface_at([self.source["network_id"]], address)
         if interface is not None:
             return str(interface["device_id"])
         if foreign := self._not_a_router(address, self.source["network_id"]):
             return foreign
-        sure = self.scene.sees(self.source) and not address.is_link_local  # which Neutron's routers keep to themselves
+        sure = (
+            self.visible.sees(self.source) and not address.is_link_local
+        )  # which Neutron's routers keep to themselves
         if route:
             what = (
                 f"the host route of {name} to {route['destination']} leads to {gateway}, which "
                 "is not a router's address"
             )
             return self._diagnostic("route.dead-end", what, self.fix.host_route(route), sure=sure)
-        mine = list(self.scene.interfaces_in(self.source["id"]))
+        mine = list(self.visible.interfaces_in(self.source["id"]))
         if mine:
-            has = ", ".join(f"{self.scene.router(port['device_id'])} has {at}" for port, at in mine)
+            has = ", ".join(f"{self.visible.router(port['device_id'])} has {at}" for port, at in mine)
             what = f"the gateway_ip of {name} is {gateway}, which no router has: {has}"
             return self._diagnostic("subnet.wrong-gateway", what, self.fix.gateway(), sure=sure)
         what = f"no router has an interface in {name}"
@@ -111,10 +113,10 @@ class PacketPath:
 
     def _not_a_router(self, address: Address, network_id: str) -> Diagnostic | None:
         """Return a diagnostic for a next hop that is a machine: Neutron does not know what that forwards."""
-        for port in self.scene.ports:
+        for port in self.visible.ports:
             if port["network_id"] == network_id and address in addresses_of(port) and port["device_id"]:
                 what = f"the path to {self.goal} leads to {address}, which is port {port['name'] or ''} {port['id']}"
-                show = self.scene.openstack("port", "show", port["id"])
+                show = self.visible.openstack("port", "show", port["id"])
                 return Diagnostic(
                     code="route.through-machine",
                     where=self.where,
@@ -129,8 +131,8 @@ class PacketPath:
 
     def _next_hop(self, router_id: str) -> str | Diagnostic | None:
         """Return the router after one; None when that one has an interface in the subnet."""
-        scene, name = self.scene, self.scene.router(router_id)
-        router = scene.routers.get(router_id)
+        visible, name = self.visible, self.visible.router(router_id)
+        router = visible.routers.get(router_id)
         if router is None:
             return Diagnostic(
                 code="access.denied",
@@ -141,9 +143,9 @@ class PacketPath:
                 fix="ask its owner for its routes, or run this with an administrator's --os-cloud",
             )
         if not router["admin_state_up"]:
-            fix = scene.openstack("router", "set", "--enable", router_id)
+            fix = visible.openstack("router", "set", "--enable", router_id)
             return self._diagnostic("router.disabled", f"{name} is switched off", fix)
-        connected = scene.connected(router_id)
+        connected = visible.connected(router_id)
         if self.target["id"] in [each["id"] for each in connected]:
             return None
         routes: list[tuple[Block, Raw]] = [(block_of(each), each) for each in connected]
@@ -161,8 +163,8 @@ class PacketPath:
     def _over(self, router_id: str, route: Raw) -> str | Diagnostic:
         """Return the router that a route leads to."""
         address = ipaddress.ip_address(route["nexthop"])
-        networks = [port["network_id"] for port in self.scene.interfaces_of(router_id)]
-        interface = self.scene.interface_at(networks, address)
+        networks = [port["network_id"] for port in self.visible.interfaces_of(router_id)]
+        interface = self.visible.interface_at(networks, address)
         if interface is not None:
             self.last = router_id, route
             return str(interface["device_id"])
@@ -170,10 +172,10 @@ class PacketPath:
             if foreign := self._not_a_router(address, network_id):
                 return foreign
         what = (
-            f"{self.scene.router(router_id)} has a route to {route['destination']} by {address}, "
+            f"{self.visible.router(router_id)} has a route to {route['destination']} by {address}, "
             "which is not a router's address"
         )
-        sure = all(self.scene.sees(each) for each in self.scene.connected(router_id) if address in block_of(each))
+        sure = all(self.visible.sees(each) for each in self.visible.connected(router_id) if address in block_of(each))
         return self._diagnostic("route.dead-end", what, self.fix.without(router_id, route), sure=sure)
 
 

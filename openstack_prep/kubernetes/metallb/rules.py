@@ -42,8 +42,8 @@ def mistakes(metallb: MetalLB, addresses: Addresses) -> Iterator[Mistake]:
     yield from _repeated("peers", [each.name for each in metallb.peers])
     for rule in POOL_RULES:
         for index, pool in enumerate(metallb.pools):
-            for what, detail, remedy in rule(metallb, pool, addresses):
-                yield Mistake(f"pools[{index}]{what and f'.{what}'}", detail, remedy)
+            for what, detail, fix in rule(metallb, pool, addresses):
+                yield Mistake(f"pools[{index}]{what and f'.{what}'}", detail, fix)
     yield from _shared(metallb, addresses)
     yield from _peers(metallb)
 
@@ -141,8 +141,8 @@ def _once(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings
 
 def _selecting(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
     for field in ("namespace_selectors", "service_selectors", "l2.node_selectors", "bgp.node_selectors"):
-        for what, remedy in _selectors(_value(pool, field) or ()):
-            yield field, what, remedy
+        for what, fix in _selectors(_value(pool, field) or ()):
+            yield field, what, fix
 
 
 def _in_a_configmap(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
@@ -200,8 +200,8 @@ def _peers(metallb: MetalLB) -> Iterator[Mistake]:
     for index, peer in enumerate(metallb.peers):
         where = f"peers[{index}]"
         yield from _label(f"{where}.name", peer.name)
-        for what, remedy in _selectors(peer.node_selectors):
-            yield Mistake(f"{where}.node_selectors", what, remedy)
+        for what, fix in _selectors(peer.node_selectors):
+            yield Mistake(f"{where}.node_selectors", what, fix)
         if peer.router_id and ipaddress.ip_address(peer.router_id).version == 6:
             yield Mistake(
                 f"{where}.router_id", f"{peer.router_id} is an IPv6 address", "write it in the form of an IPv4 address"

@@ -1,6 +1,6 @@
 """Pre-installation checks: what the installer's own preflight misses or gets wrong.
 
-One file per topic; each check takes the scene and yields diagnostics.
+One file per topic; each check takes the context of a check and yields diagnostics.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from openstack_prep.base.diagnostic import Diagnostic, Status, by_weight
 from openstack_prep.base.errors import CloudError, NotAllowed
 from openstack_prep.openshift.check import credentials, names, services, tls
 from openstack_prep.openshift.check.capacity import flavors, image, image_limits, object_store, quota, zones
+from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network import external_network, floating_ips, networks, ovn, own_subnet, vips
-from openstack_prep.openshift.check.scene import Scene
 
-__all__ = ["CHECKS", "Diagnostic", "Scene", "check"]
+__all__ = ["CHECKS", "CheckContext", "Diagnostic", "check"]
 
-Check = Callable[[Scene], Iterator[Diagnostic]]
+Check = Callable[[CheckContext], Iterator[Diagnostic]]
 
 CHECKS: tuple[Check, ...] = (
     credentials.credentials,
@@ -39,16 +39,16 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def check(scene: Scene, *, jobs: int = 8) -> list[Diagnostic]:
+def check(context: CheckContext, *, jobs: int = 8) -> list[Diagnostic]:
     """Return all problems, errors first; a check that could not be completed is a problem, too."""
     with ThreadPoolExecutor(jobs) as pool:
-        results = pool.map(lambda one: list(_run(one, scene)), CHECKS)
+        results = pool.map(lambda one: list(_run(one, context)), CHECKS)
         return by_weight(each for found in results for each in found)
 
 
-def _run(one: Check, scene: Scene) -> Iterator[Diagnostic]:
+def _run(one: Check, context: CheckContext) -> Iterator[Diagnostic]:
     try:
-        yield from one(scene)
+        yield from one(context)
     except CloudError as error:
         forbidden = isinstance(error, NotAllowed)
         yield Diagnostic(

@@ -10,46 +10,46 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
-from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.openshift.check.context import CheckContext
 
 SINCE = 12
 INSTALLATION = timedelta(hours=3)
 COPIED = "the entry becomes the cluster's own credential, in its secret kube-system/openstack-credentials"
 
 
-def credentials(scene: Scene) -> Iterator[Diagnostic]:
+def credentials(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield why this credential does not suit a cluster."""
-    where = f"clouds.yaml: {scene.cloud.name}"
-    if scene.cloud.application_credential_id is None:
-        if scene.release >= SINCE:
-            yield _password(scene, where)
+    where = f"clouds.yaml: {context.cloud.name}"
+    if context.cloud.application_credential_id is None:
+        if context.release >= SINCE:
+            yield _password(context, where)
         return
-    if scene.release < SINCE:
+    if context.release < SINCE:
         yield Diagnostic(
             code="credential.unsupported",
             where=where,
             what="is an application credential",
-            why=f"4.{scene.release} does not work with application credentials; 4.{SINCE} and later do",
+            why=f"4.{context.release} does not work with application credentials; 4.{SINCE} and later do",
             fix="name an entry with user and password",
         )
-    yield from _expiring(scene, where, scene.cloud.application_credential_id)
+    yield from _expiring(context, where, context.cloud.application_credential_id)
 
 
-def _password(scene: Scene, where: str) -> Diagnostic:
+def _password(context: CheckContext, where: str) -> Diagnostic:
     return Diagnostic(
         code="credential.password",
         where=where,
         what="holds a user's password",
         why=f"{COPIED}: with the password, and changing the password stops the cluster",
-        fix=scene.openstack("application", "credential", "create", scene.cluster.cluster_name)
+        fix=context.openstack("application", "credential", "create", context.cluster.cluster_name)
         + "  # and use it in the entry; or declare application_credentials in a spec",
         status=Status.WARNING,
     )
 
 
-def _expiring(scene: Scene, where: str, credential_id: str) -> Iterator[Diagnostic]:
-    path = f"/users/{scene.cloud.user_id}/application_credentials/{credential_id}"
-    expires = scene.cloud.identity.get(path)["application_credential"]["expires_at"]
+def _expiring(context: CheckContext, where: str, credential_id: str) -> Iterator[Diagnostic]:
+    path = f"/users/{context.cloud.user_id}/application_credentials/{credential_id}"
+    expires = context.cloud.identity.get(path)["application_credential"]["expires_at"]
     if expires is None:
         return
     moment = datetime.fromisoformat(expires).replace(tzinfo=UTC)
@@ -64,7 +64,7 @@ def _expiring(scene: Scene, where: str, credential_id: str) -> Iterator[Diagnost
             if soon
             else "afterwards the cluster can neither scale nor mount volumes"
         ),
-        fix=scene.openstack("application", "credential", "create", scene.cluster.cluster_name)
+        fix=context.openstack("application", "credential", "create", context.cluster.cluster_name)
         + "  # without --expiration; then use it in the entry",
         status=Status.ERROR if soon else Status.WARNING,
     )

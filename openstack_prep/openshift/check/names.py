@@ -10,8 +10,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import listed, virtual_addresses
-from openstack_prep.openshift.check.scene import Scene
 from openstack_prep.openshift.names.hosts import ROUTES, Names
 from openstack_prep.openshift.names.resolver import resolve
 
@@ -23,31 +23,33 @@ WAITS = "the installer waits 20 minutes for the API by that name, then fails"
 LOCKED_OUT = "nobody can log in to the console from here"
 
 
-def names(scene: Scene) -> Iterator[Diagnostic]:
+def names(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield names that do not resolve, or lead elsewhere; raises SpecError for an unreadable hosts file."""
-    cluster = scene.cluster
+    cluster = context.cluster
     domain = Names(cluster_name=cluster.cluster_name, base_domain=cluster.base_domain, api="", ingress="").domain
     hosts_of = {"api": [f"api.{domain}"], "ingress": [f"{route}.apps.{domain}" for route in ASKED]}
-    found = resolve([each for mine in hosts_of.values() for each in mine], hosts=scene.hosts)
+    found = resolve([each for mine in hosts_of.values() for each in mine], hosts=context.hosts)
     for which, why in (("api", WAITS), ("ingress", LOCKED_OUT)):
         led: dict[tuple[str, ...], list[str]] = {}
         for name in hosts_of[which]:
             led.setdefault(found[name].addresses, []).append(name)
         for addresses, mine in led.items():
-            yield from _led(scene, which, mine, addresses, why, any(found[each].late for each in mine))
+            yield from _led(context, which, mine, addresses, why, any(found[each].late for each in mine))
 
 
 def _led(
-    scene: Scene, which: str, mine: Sequence[str], addresses: Sequence[str], why: str, late: bool
+    context: CheckContext, which: str, mine: Sequence[str], addresses: Sequence[str], why: str, late: bool
 ) -> Iterator[Diagnostic]:
     """Yield what is wrong with names that share their addresses, or have none."""
-    floating, virtual = _floating(scene, which), set(map(str, virtual_addresses(scene)[f"{which}_vips"]))
+    floating, virtual = _floating(context, which), set(map(str, virtual_addresses(context)[f"{which}_vips"]))
     wanted = floating or virtual
     wrong = sorted(set(addresses) - wanted)
-    unless = _exception(scene, within=set(wrong) <= virtual)
+    unless = _exception(context, within=set(wrong) <= virtual)
     if not addresses:
         code = "dns.timeout" if late else "dns.missing"
-        what = f"nothing in {scene.hosts}, and " + ("no name server answers in time" if late else "no such name in DNS")
+        what = f"nothing in {context.hosts}, and " + (
+            "no name server answers in time" if late else "no such name in DNS"
+        )
     elif not wrong:
         return
     else:
@@ -60,43 +62,43 @@ def _led(
         where=f"names: {', '.join(mine)}",
         what=what,
         why=why,
-        fix=_write(scene),
+        fix=_write(context),
         status=Status.ERROR if sure else Status.WARNING,
     )
 
 
-def _balanced(scene: Scene) -> bool:
-    return scene.cluster.load_balancer == "UserManaged"
+def _balanced(context: CheckContext) -> bool:
+    return context.cluster.load_balancer == "UserManaged"
 
 
-def _exception(scene: Scene, *, within: bool) -> str:
+def _exception(context: CheckContext, *, within: bool) -> str:
     """Return the condition under which a name may lead elsewhere; empty if it never may."""
     if within:
         return "you run this on the machines' own network"
-    return "that is where your load balancer is reached" if _balanced(scene) else ""
+    return "that is where your load balancer is reached" if _balanced(context) else ""
 
 
-def _floating(scene: Scene, which: str) -> set[str]:
+def _floating(context: CheckContext, which: str) -> set[str]:
     """Return the floating IPs of the service, and the addresses of a user-managed load balancer."""
-    cluster = scene.cluster
+    cluster = context.cluster
     named: str | None = getattr(cluster, f"{which}_floating_ip")
-    if named or _balanced(scene):
+    if named or _balanced(context):
         given: tuple[str, ...] = getattr(cluster, f"{which}_vips")
-        return {*filter(None, [named]), *(given if _balanced(scene) else ())}
+        return {*filter(None, [named]), *(given if _balanced(context) else ())}
     if which == "ingress" and cluster.external_network:  # one will be attached later; only the user knows which
-        mine = listed(scene, "floatingips", project_id=scene.cloud.project_id)
+        mine = listed(context, "floatingips", project_id=context.cloud.project_id)
         return {each["floating_ip_address"] for each in mine} - {cluster.api_floating_ip}
     return set()
 
 
-def _write(scene: Scene) -> str:
+def _write(context: CheckContext) -> str:
     """Return the command that writes all names, with options for the addresses that the file does not contain."""
-    words = ["--install-config", str(scene.path)]
-    if scene.cluster.external_network:
+    words = ["--install-config", str(context.path)]
+    if context.cluster.external_network:
         for which in ("api", "ingress"):
-            if not getattr(scene.cluster, f"{which}_floating_ip"):
-                known = _floating(scene, which)
+            if not getattr(context.cluster, f"{which}_floating_ip"):
+                known = _floating(context, which)
                 if which == "api" and not known:  # none will be attached
-                    known = set(map(str, virtual_addresses(scene)["api_vips"]))
+                    known = set(map(str, virtual_addresses(context)["api_vips"]))
                 words += [f"--{which}", known.pop() if len(known) == 1 else "ADDR"]
-    return shlex.join(["openstack-prep", "names", *words, "--as", "hosts", "--write", str(scene.hosts)])
+    return shlex.join(["openstack-prep", "names", *words, "--as", "hosts", "--write", str(context.hosts)])

@@ -10,12 +10,12 @@ from pathlib import Path
 from openstack_prep.base.diagnostic import Diagnostic, Status, by_weight, errors
 from openstack_prep.base.errors import CloudError, ConfigError, Mistake
 from openstack_prep.base.raw import Values
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import connect
-from openstack_prep.cloud.site import Site
 from openstack_prep.openshift.check import check, services, tls
+from openstack_prep.openshift.check.context import READER, CheckContext
 from openstack_prep.openshift.check.entry import Entry, entry, find_entry
 from openstack_prep.openshift.check.installed import installed
-from openstack_prep.openshift.check.scene import READER, Scene
 from openstack_prep.openshift.install_config import Cluster, Contents, Given, findings, mistakes, read
 from openstack_prep.openshift.install_config.reading import is_deprecated, is_fatal
 from openstack_prep.openshift.install_config.releases import FIELDS, minor
@@ -106,7 +106,7 @@ def _of_document(given: Given, cluster: Cluster, contents: Contents) -> Iterator
             where=each.where,
             what=each.what,
             why=why,
-            fix=each.remedy,
+            fix=each.fix,
             status=Status.ERROR if is_fatal(each) else Status.WARNING,
         )
     for each in mistakes(cluster, contents):
@@ -115,7 +115,7 @@ def _of_document(given: Given, cluster: Cluster, contents: Contents) -> Iterator
             where=_in_the_file(each, minor(cluster.release)),
             what=_in_its_words(each.what, minor(cluster.release)),
             why="the installer refuses it, or creates a cluster that does not work",
-            fix=_in_its_words(each.remedy, minor(cluster.release)),
+            fix=_in_its_words(each.fix, minor(cluster.release)),
         )
 
 
@@ -167,9 +167,9 @@ def _of_cloud(
             fix=f"correct the entry until this succeeds: openstack --os-cloud {cluster.cloud} token issue",
         )
         return [refused]
-    site = Site(cloud, READER)
-    scene = Scene(site=site, cluster=cluster, contents=contents, path=path, hosts=hosts, installer=installer)
-    return [*found, *check(scene, jobs=jobs)]
+    run = CloudRun(cloud, READER)
+    context = CheckContext(run=run, cluster=cluster, contents=contents, path=path, hosts=hosts, installer=installer)
+    return [*found, *check(context, jobs=jobs)]
 
 
 def fatal(found: Iterable[Diagnostic]) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.openshift.check.context import CheckContext
 
 TAGS = "standard-attr-tag"
 CLUSTER_API_SINCE = 17
@@ -44,25 +44,25 @@ def region(cloud: Cloud) -> Iterator[Diagnostic]:
         )
 
 
-def services(scene: Scene) -> Iterator[Diagnostic]:
+def services(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield which services are missing or too old."""
-    there = {name for name in NEEDED if scene.cloud.has(name)}
+    there = {name for name in NEEDED if context.cloud.has(name)}
     for name in (each for each in NEEDED if each not in there):
         yield Diagnostic(
             code="service.missing",
             where=f"service {name}",
-            what=f"the catalogue lists no {name} for {scene.cloud.interface or 'public'} use",
+            what=f"the catalogue lists no {name} for {context.cloud.interface or 'public'} use",
             why=NEEDED[name],
-            fix=scene.openstack("catalog", "list") + "  # shows what exists; the cloud's administrator can add to it",
+            fix=context.openstack("catalog", "list") + "  # shows what exists; the cloud's administrator can add to it",
         )
     if "network" in there:
-        yield from _tags(scene)
+        yield from _tags(context)
     if "compute" in there:
-        yield from _server_groups(scene)
+        yield from _server_groups(context)
 
 
-def _tags(scene: Scene) -> Iterator[Diagnostic]:
-    known = {each["alias"] for each in scene.cloud.network.list("/extensions", "extensions")}
+def _tags(context: CheckContext) -> Iterator[Diagnostic]:
+    known = {each["alias"] for each in context.cloud.network.list("/extensions", "extensions")}
     if TAGS not in known:
         yield Diagnostic(
             code="service.no-tags",
@@ -73,8 +73,8 @@ def _tags(scene: Scene) -> Iterator[Diagnostic]:
         )
 
 
-def _server_groups(scene: Scene) -> Iterator[Diagnostic]:
-    newest = scene.cloud.compute.newest_microversion
+def _server_groups(context: CheckContext) -> Iterator[Diagnostic]:
+    newest = context.cloud.compute.newest_microversion
     if newest is not None and newest < SERVER_GROUPS:
         yield Diagnostic(
             code="service.too-old",
@@ -82,5 +82,5 @@ def _server_groups(scene: Scene) -> Iterator[Diagnostic]:
             what=f"Nova's newest microversion is {'.'.join(map(str, newest))}",
             why="the installer asks for server groups in 2.64 (Rocky)",
             fix="choose another cloud: this Nova is older than Rocky",
-            status=Status.ERROR if scene.release >= CLUSTER_API_SINCE else Status.WARNING,
+            status=Status.ERROR if context.release >= CLUSTER_API_SINCE else Status.WARNING,
         )

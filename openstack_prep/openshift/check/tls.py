@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.openshift.check.context import CheckContext
 
 SINCE = 10
 CALLED = ("compute", "network", "image", "block-storage", "volumev3", "object-store", "load-balancer")
@@ -26,14 +26,14 @@ def identity(cloud: Cloud, release: int) -> Iterator[Diagnostic]:
         yield from certificates([cloud.auth_url], release, cacert=cloud.config.get("cacert"))
 
 
-def endpoints(scene: Scene) -> Iterator[Diagnostic]:
+def endpoints(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield what is wrong with the certificates of the other services that the installer or the cluster calls."""
-    cloud = scene.cloud
+    cloud = context.cloud
     if cloud.config.get("verify", True):
         mine = [each for each in cloud.endpoints if each["interface"] == (cloud.interface or "public")]
         urls = {each["url"] for each in mine if each["type"] in CALLED}
         others = [url for url in urls if _host(url) != _host(cloud.auth_url)]
-        yield from certificates(others, scene.release, cacert=cloud.config.get("cacert"))
+        yield from certificates(others, context.release, cacert=cloud.config.get("cacert"))
 
 
 def certificates(urls: Iterable[str], release: int, *, cacert: str | None = None) -> Iterator[Diagnostic]:

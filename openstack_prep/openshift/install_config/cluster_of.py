@@ -97,12 +97,12 @@ class _Reading:
                 self.values[of] = spelling.given(_typed(spelling.name, value, scalar=of in CONTENTS))
             except (AttributeError, KeyError, TypeError, ValueError):
                 kind = KINDS.get(TYPES.get(spelling.name.lower(), str), "what the installer accepts")
-                remedy = "write it in single quotes" if of in CONTENTS else f"see the documentation of {spelling.name}"
-                self._wrong(of, f"{_shown(of, value)} is not {kind}", remedy)
+                fix = "write it in single quotes" if of in CONTENTS else f"see the documentation of {spelling.name}"
+                self._wrong(of, f"{_shown(of, value)} is not {kind}", fix)
             return
 
-    def _wrong(self, of: str, what: str, remedy: str) -> None:
-        self._mistakes.append(Mistake(self._given.place(self._paths[of]), what, remedy))
+    def _wrong(self, of: str, what: str, fix: str) -> None:
+        self._mistakes.append(Mistake(self._given.place(self._paths[of]), what, fix))
 
     def _part_cluster_networks(self) -> None:
         """Separate the networks of pods from the host prefix; a spec has one for all IPv4 networks."""
@@ -161,7 +161,7 @@ class _Reading:
             newer = f": this release does not know {self._later[of]}" if of in self._later else ""
             return Mistake(place, what + newer, "add it")
         invalid = InvalidValue.of(error)
-        return Mistake(place, f"{_shown(of, error['input'])} {invalid.what}", invalid.remedy or "correct it")
+        return Mistake(place, f"{_shown(of, error['input'])} {invalid.what}", invalid.fix or "correct it")
 
 
 # --- values -------------------------------------------------------------------------------

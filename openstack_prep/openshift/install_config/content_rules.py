@@ -46,22 +46,22 @@ def _pull_secret(text: str) -> Iterator[Mistake]:
         data = None
     auths = data.get("auths") if isinstance(data, dict) else None
     if not isinstance(auths, dict):
-        remedy = "use the one from the console of your vendor"
-        yield Mistake("pull_secret", "is not JSON with auths", remedy)
+        fix = "use the one from the console of your vendor"
+        yield Mistake("pull_secret", "is not JSON with auths", fix)
     elif not auths:
-        remedy = f"use the one from the console of your vendor; without registries, {NO_LOGIN}"
-        yield Mistake("pull_secret", "has an empty auths", remedy)
+        fix = f"use the one from the console of your vendor; without registries, {NO_LOGIN}"
+        yield Mistake("pull_secret", "has an empty auths", fix)
     else:
         for registry, login in auths.items():
             yield from _login(registry, login)
 
 
 def _login(registry: str, login: object) -> Iterator[Mistake]:
-    remedy = "create it by podman login --authfile FILE, or leave that registry out"
+    fix = "create it by podman login --authfile FILE, or leave that registry out"
     if not isinstance(login, dict) or not login.keys() & {"auth", "credsStore"}:
-        yield Mistake("pull_secret", f"has neither auth nor credsStore for {registry!r}", remedy)
+        yield Mistake("pull_secret", f"has neither auth nor credsStore for {registry!r}", fix)
     elif "auth" in login and not _is_login(login["auth"]):
-        yield Mistake("pull_secret", f"auth for {registry!r} is not user:password in base64", remedy)
+        yield Mistake("pull_secret", f"auth for {registry!r} is not user:password in base64", fix)
 
 
 def _is_login(auth: Any) -> bool:
@@ -75,16 +75,16 @@ def _is_login(auth: Any) -> bool:
 
 
 def _ssh_key(text: str) -> Iterator[Mistake]:
-    remedy = "give the content of a .pub file, one key per line: ssh-ed25519 AAAAC3... me@here"
+    fix = "give the content of a .pub file, one key per line: ssh-ed25519 AAAAC3... me@here"
     if "PRIVATE KEY" in text:
-        yield Mistake("ssh_key", "is a private key", remedy)
+        yield Mistake("ssh_key", "is a private key", fix)
         return
     lines = _lines(text)
     wrong = [str(number) for number, line in lines.items() if not is_public_key(line)]
     if wrong:
-        yield Mistake("ssh_key", f"not an OpenSSH public key in line {', '.join(wrong)}", remedy)
+        yield Mistake("ssh_key", f"not an OpenSSH public key in line {', '.join(wrong)}", fix)
     elif not lines:
-        yield Mistake("ssh_key", "contains no key", remedy)
+        yield Mistake("ssh_key", "contains no key", fix)
 
 
 def are_public_keys(text: str) -> bool:

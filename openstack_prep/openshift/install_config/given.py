@@ -28,8 +28,8 @@ class Given:
         platform = self.value("platform")
         if self.value("apiVersion") is None and self.value("install_config") is not None:
             name = self._document.path if self._document else "it"
-            remedy = f"openstack-prep apply {name}, then give the install-config.yaml that it writes"
-            return Mistake(self.place("install_config"), "this is a spec of openstack-prep", remedy)
+            fix = f"openstack-prep apply {name}, then give the install-config.yaml that it writes"
+            return Mistake(self.place("install_config"), "this is a spec of openstack-prep", fix)
         there = ", ".join(map(str, platform)) if isinstance(platform, Mapping) else ""
         what = f"is missing; the platform is {there}" if there and not find(self.data, OPENSTACK) else "is missing"
         return Mistake(self.place(OPENSTACK), what, "give an install-config.yaml for OpenStack")

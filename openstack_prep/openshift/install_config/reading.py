@@ -80,8 +80,8 @@ def _walk(node: object, path: str, shown: str, release: int) -> Iterator[Mistake
         _, field, spelling = _known()[where]
         if field is not None and spelling is not None and release < spelling.since:
             older = field.spelling(release)
-            remedy = f"write {older.path}" if older else "leave it out"
-            yield _unknown(here, f"is unknown to 4.{release}, came with 4.{spelling.since}", release, remedy)
+            fix = f"write {older.path}" if older else "leave it out"
+            yield _unknown(here, f"is unknown to 4.{release}, came with 4.{spelling.since}", release, fix)
             continue
         if field is not None and spelling is not None and release >= spelling.until:
             yield _deprecated(here, field, spelling, release)
@@ -101,13 +101,13 @@ def _nearest(path: str, name: str, release: int) -> str:
     return f"did you mean {names[close[0]]}?" if close else "take it out"
 
 
-def _unknown(where: str, what: str, release: int, remedy: str) -> Mistake:
-    return _finding(where, what, next(fate for since, fate in FATE if release >= since), remedy)
+def _unknown(where: str, what: str, release: int, fix: str) -> Mistake:
+    return _finding(where, what, next(fate for since, fate in FATE if release >= since), fix)
 
 
-def _finding(where: str, what: str, fate: str, remedy: str) -> Mistake:
+def _finding(where: str, what: str, fate: str, fix: str) -> Mistake:
     """Return a finding with what the installer does about it."""
-    return (Fatal if fate == STOPS else Mistake)(where, f"{what}: {fate}", remedy)
+    return (Fatal if fate == STOPS else Mistake)(where, f"{what}: {fate}", fix)
 
 
 def _deprecated(here: str, field: Field, spelling: Spelling, release: int) -> Mistake:

@@ -61,8 +61,8 @@ def folder_of(release: str, mirror: str | None, arch: str) -> str:
     if not re.fullmatch(f"{_VERSION}|{_CHANNEL}", release):
         number = re.fullmatch(r"v?4\.(\d+)", release)
         example = f"stable-4.{number[1]} or latest-4.{number[1]}" if number else "4.18.7, stable-4.18, latest"
-        remedy = f"write {example}, or the URL or folder of a sha256sum.txt, with a slash in it"
-        raise InvalidValue("is neither a version nor a channel", remedy)
+        fix = f"write {example}, or the URL or folder of a sha256sum.txt, with a slash in it"
+        raise InvalidValue("is neither a version nor a channel", fix)
     if mirror is None and "okd" in release:
         return f"{OKD}/{release}"
     return f"{(mirror or MIRROR).rstrip('/')}/{arch}/clients/ocp/{release}"

@@ -35,5 +35,5 @@ def look(cloud: Cloud, what: Wanted, *, hosts: Path | None = None, jobs: int = 8
     answers = resolve([host for target in what.targets for host in target.hosts], hosts=hosts)
     cloud.allow_parallel(jobs).authenticate()
     with cloud.reading():
-        scene = read(cloud, what.metadata.infra_id, jobs=jobs)
-    return evaluate(what, scene, answers)
+        view = read(cloud, what.metadata.infra_id, jobs=jobs)
+    return evaluate(what, view, answers)

@@ -10,7 +10,7 @@ from functools import cached_property
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.installer.leftovers import infra_ids
 from openstack_prep.openshift.names.resolver import Answer
-from openstack_prep.openshift.verify.reading import Scene
+from openstack_prep.openshift.verify.reading import ProjectView
 from openstack_prep.openshift.verify.target import Target, Wanted
 from openstack_prep.resources.lists import installer_names as naming
 
@@ -24,7 +24,7 @@ class AccessPath:
 
     wanted: Wanted
     target: Target
-    scene: Scene
+    view: ProjectView
     answers: Mapping[str, Answer]
 
     @property
@@ -34,10 +34,10 @@ class AccessPath:
     @cached_property
     def ports(self) -> Sequence[Raw]:
         """The ports of the virtual address: one, or none, or two by mistake."""
-        named = [port for port in self.scene.ports if port["name"] == self.target.port]
+        named = [port for port in self.view.ports if port["name"] == self.target.port]
         if named:
             return named
-        return [port for port in self.scene.virtual if set(self.target.virtual) & set(addresses(port))]
+        return [port for port in self.view.virtual if set(self.target.virtual) & set(addresses(port))]
 
     @property
     def port(self) -> Raw | None:
@@ -52,13 +52,13 @@ class AccessPath:
     def serving(self) -> Raw | None:
         """The floating IP on the port, or on one of two."""
         ids = {port["id"] for port in self.ports}
-        return next((ip for ip in self.scene.floating_ips or () if ip["port_id"] in ids), None)
+        return next((ip for ip in self.view.floating_ips or () if ip["port_id"] in ids), None)
 
     @cached_property
     def floating_ip(self) -> Raw | None:
         """The expected floating IP: the given one, that on the port, or that with the name's address."""
         meant = {self.target.given} if self.target.given else set(self.resolved)
-        named = (ip for ip in self.scene.floating_ips or () if meant & {ip["floating_ip_address"], ip["id"]})
+        named = (ip for ip in self.view.floating_ips or () if meant & {ip["floating_ip_address"], ip["id"]})
         return (None if self.target.given else self.serving) or next(named, None)
 
     @property
@@ -80,8 +80,8 @@ class AccessPath:
     @cached_property
     def nodes(self) -> list[Raw]:
         """Ports of the machines that can hold the address: the masters, if there are no workers."""
-        found = [port for port in self.scene.nodes if self.role(port) in self.target.roles]
-        masters = [port for port in self.scene.nodes if self.role(port) == "master"]
+        found = [port for port in self.view.nodes if self.role(port) in self.target.roles]
+        masters = [port for port in self.view.nodes if self.role(port) == "master"]
         return found or (masters if self.target.name == "ingress" else [])
 
     def role(self, port: Raw) -> str:
@@ -109,8 +109,8 @@ class AccessPath:
     @cached_property
     def elsewhere(self) -> str:
         """A hint at the clusters that the project holds instead of this one; empty if it holds this one."""
-        clusters = sorted(set(infra_ids(self.scene.ports)))
-        if self.scene.virtual or self.infra_id in clusters:
+        clusters = sorted(set(infra_ids(self.view.ports)))
+        if self.view.virtual or self.infra_id in clusters:
             return ""
         ports = f"ports of {some(clusters)}" if clusters else "no cluster's ports"
         return f"is the infraID right, and the cloud that of the cluster's project? it holds {ports}"

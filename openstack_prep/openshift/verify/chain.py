@@ -76,7 +76,7 @@ def _tree(chain: Chain) -> Iterator[str]:
     yield f"{chain.name}  {chain.target}"
     for number, link in enumerate(chain.links, 1):
         last = number == len(chain.links)
-        mark = link.status.upper() if link.status is Status.ERROR else link.status.value
-        yield f"{'└─' if last else '├─'} {mark:<7}  {link.where:<15}  {link.text}"
+        symbol = link.status.upper() if link.status is Status.ERROR else link.status.value
+        yield f"{'└─' if last else '├─'} {symbol:<7}  {link.where:<15}  {link.text}"
         for line in link.advice:
             yield f"{' ' if last else '│'}{'':<{INDENT}}{line}"

@@ -64,7 +64,7 @@ def _admitted(path: AccessPath, tcp: int, version: int) -> Iterator[Diagnostic]:
     for port in path.nodes:
         if not port["port_security_enabled"]:
             continue
-        known = path.scene.groups or {}
+        known = path.view.groups or {}
         groups = [known[each] for each in port["security_groups"] if each in known]
         rules = (rule for group in groups for rule in group["security_group_rules"])
         found = admission(rules, Traffic(direction="ingress", version=version, protocol="tcp", number=tcp))
@@ -95,7 +95,7 @@ def _admitted(path: AccessPath, tcp: int, version: int) -> Iterator[Diagnostic]:
 
 def _rule(path: AccessPath, port: Raw, tcp: int, version: int) -> str:
     """Return the command that lets requests through, in the group that the installer made."""
-    groups = path.scene.groups or {}
+    groups = path.view.groups or {}
     own = [each for each in port["security_groups"] if groups.get(each, {}).get("name", "").startswith(path.infra_id)]
     group = (own or port["security_groups"] or ["GROUP"])[0]
     name = groups[group]["name"] if own else group
@@ -116,7 +116,7 @@ def machines(path: AccessPath) -> Iterator[Diagnostic]:
         return
     problems = [*_servers(path), *_ports_down(path)]
     yield from problems
-    if path.scene.servers is None:
+    if path.view.servers is None:
         yield unknown("access.denied", MACHINES, "these credentials may not list servers")
     elif not problems:
         yield ok(MACHINES, f"{_count(path.nodes, 'server')} ACTIVE{_role_note(path)}")
@@ -124,7 +124,7 @@ def machines(path: AccessPath) -> Iterator[Diagnostic]:
 
 def _servers(path: AccessPath) -> Iterator[Diagnostic]:
     """Yield node ports without a server, and servers that do not run."""
-    servers = path.scene.servers
+    servers = path.view.servers
     if servers is None:
         return
     lost = [port for port in path.nodes if port["device_id"] not in servers]
@@ -145,7 +145,7 @@ def _servers(path: AccessPath) -> Iterator[Diagnostic]:
 
 def _ports_down(path: AccessPath) -> Iterator[Diagnostic]:
     """Yield ports that are not ACTIVE although their servers run, as far as these credentials show."""
-    servers = path.scene.servers
+    servers = path.view.servers
     running = [
         port for port in path.nodes if servers is None or servers.get(port["device_id"], {}).get("status") == "ACTIVE"
     ]

@@ -9,13 +9,13 @@ from openstack_prep.openshift.names.resolver import Answer
 from openstack_prep.openshift.verify import inside, outside
 from openstack_prep.openshift.verify.access_path import AccessPath
 from openstack_prep.openshift.verify.chain import Chain, Verification, ok
-from openstack_prep.openshift.verify.reading import Scene
+from openstack_prep.openshift.verify.reading import ProjectView
 from openstack_prep.openshift.verify.target import Wanted
 
 
-def evaluate(wanted: Wanted, scene: Scene, answers: Mapping[str, Answer]) -> Verification:
+def evaluate(wanted: Wanted, view: ProjectView, answers: Mapping[str, Answer]) -> Verification:
     """Return the links of both paths to a cluster."""
-    paths = [AccessPath(wanted, target, scene, answers) for target in wanted.targets]
+    paths = [AccessPath(wanted, target, view, answers) for target in wanted.targets]
     expected: dict[str, str | None] = {path.target.name: path.leads_to for path in paths}
     chains = (
         Chain(name=path.target.name, target=path.target.url, links=tuple(_links(path, expected))) for path in paths

@@ -14,7 +14,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.names.resolver import Answer
 from openstack_prep.openshift.verify.access_path import AccessPath, addresses, some
 from openstack_prep.openshift.verify.chain import ok, unknown
-from openstack_prep.openshift.verify.reading import Scene
+from openstack_prep.openshift.verify.reading import ProjectView
 from openstack_prep.resources.lists import installer_names as naming
 
 NAME, FLOATING_IP, PORT, ROUTER = "name", "floating IP", "port", "router"
@@ -57,7 +57,7 @@ def _write_names(path: AccessPath, expected: Mapping[str, str | None]) -> str:
 
 def floating_ip(path: AccessPath) -> Diagnostic:
     """Return whether the right floating IP serves the port."""
-    if path.scene.floating_ips is None:
+    if path.view.floating_ips is None:
         return unknown("access.denied", FLOATING_IP, "these credentials may not list floating IPs")
     if path.direct:
         return ok(FLOATING_IP, "none is needed: the address is the virtual one itself")
@@ -95,7 +95,7 @@ def _attached(path: AccessPath, found: Raw) -> Diagnostic:
         what = f"{path.address} serves no port"
         return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=path.attach)
     if path.port and found["port_id"] != path.port["id"]:
-        other = next((port["name"] for port in path.scene.ports if port["id"] == found["port_id"]), "")
+        other = next((port["name"] for port in path.view.ports if port["id"] == found["port_id"]), "")
         what = f"{path.address} serves another port: {' '.join(filter(None, (other, found['port_id'])))}"
         return Diagnostic(code="floating-ip.in-use", where=FLOATING_IP, what=what, fix=f"{path.attach} --move")
     if found["status"] == "ERROR":
@@ -134,7 +134,7 @@ def _of_cluster(path: AccessPath, port: Raw, tag: str) -> Diagnostic:
     if foreign := naming.foreign_tags(port["tags"], tag):
         what = f"{shown} carries {', '.join(foreign)} of another cluster"
         return Diagnostic(code="port.other-cluster", where=PORT, what=what, fix="correct the infraID")
-    if tag not in port["tags"] and port in path.scene.virtual and port["name"] == path.target.port:
+    if tag not in port["tags"] and port in path.view.virtual and port["name"] == path.target.port:
         return Diagnostic(
             code="port.no-tag",
             where=PORT,
@@ -150,19 +150,19 @@ def _of_cluster(path: AccessPath, port: Raw, tag: str) -> Diagnostic:
 
 def router_between(path: AccessPath) -> Diagnostic:
     """Return whether a router joins the port's subnet and the floating IP's network."""
-    port, scene = path.port, path.scene
+    port, view = path.port, path.view
     if port is None:
         return unknown("port.missing", ROUTER, "cannot be checked without the port")
     if path.direct:
         return ok(ROUTER, "none is needed: no address is translated")
     subnets = {ip["subnet_id"] for ip in port["fixed_ips"]}
-    joined = {each["device_id"] for each in scene.interfaces or () if subnets & _subnets(each)}
-    known = [router for key, router in (scene.routers or {}).items() if key in joined]
+    joined = {each["device_id"] for each in view.interfaces or () if subnets & _subnets(each)}
+    known = [router for key, router in (view.routers or {}).items() if key in joined]
     if known:
         return _gateway(path, known)
-    subnet = some(_subnet_name(scene, each) for each in sorted(subnets))
+    subnet = some(_subnet_name(view, each) for each in sorted(subnets))
     serving = path.serving["router_id"] if path.serving else None
-    if serving or scene.interfaces is None or scene.routers is None or not _owns_network(path):
+    if serving or view.interfaces is None or view.routers is None or not _owns_network(path):
         note = f"; Neutron says that {serving} serves the floating IP" if serving else ""
         what = f"the router of subnet {subnet} is not visible to these credentials{note}"
         return unknown("access.denied", ROUTER, what)
@@ -176,7 +176,7 @@ def router_between(path: AccessPath) -> Diagnostic:
 
 def _owns_network(path: AccessPath) -> bool:
     """Whether these credentials would see a router's interface in the subnet: its network's owner does."""
-    subnets = (path.scene.subnets or {}).values()
+    subnets = (path.view.subnets or {}).values()
     return any(subnet["project_id"] == (path.port or {}).get("project_id") for subnet in subnets)
 
 
@@ -207,5 +207,5 @@ def _subnets(port: Raw) -> set[str]:
     return {each["subnet_id"] for each in port["fixed_ips"]}
 
 
-def _subnet_name(scene: Scene, subnet_id: str) -> str:
-    return (scene.subnets or {}).get(subnet_id, {}).get("name") or subnet_id
+def _subnet_name(view: ProjectView, subnet_id: str) -> str:
+    return (view.subnets or {}).get(subnet_id, {}).get("name") or subnet_id

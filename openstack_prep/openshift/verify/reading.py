@@ -18,7 +18,7 @@ CHUNK = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scene:
+class ProjectView:
     """What was read; None stands for a list that these credentials may not read."""
 
     infra_id: str
@@ -49,7 +49,7 @@ class Scene:
         return [port for port in nodes if not networks or port["network_id"] in networks]
 
 
-def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> Scene:
+def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> ProjectView:
     """Read the project that the connection is scoped to; raises CloudError."""
     neutron = cloud.network
     mine: Values = {"project_id": cloud.project_id}
@@ -73,7 +73,7 @@ def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> Scene:
         behind = {port["device_id"] for port in interfaces() or ()}
         behind |= {each["router_id"] for each in floating_ips() or () if each["router_id"]}
         routers = start(lambda: _some(cloud, "routers", behind))
-        return Scene(
+        return ProjectView(
             infra_id=infra_id,
             ports=ports(),
             floating_ips=floating_ips(),

@@ -12,12 +12,12 @@ from typing import Self
 
 from openstack_prep.base.errors import Mistake, NotFound, SpecError
 from openstack_prep.base.raw import Values
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.resources.addresses import pair_writing
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.pair_fields import PairFields, PairNeighbours
-from openstack_prep.resources.addresses.pair_records import PortShares, Share, recorded
+from openstack_prep.resources.addresses.pair_records import PortShares, Share, recorded_pairs
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.network.port import ports_of
@@ -64,8 +64,8 @@ class AddressPairs(PairFields):
     def _unknown_pools(self, neighbours: PairNeighbours) -> Iterator[Mistake]:
         known = {each.name for each in neighbours.pools}
         for name in (each for each in self.pools if each not in known):
-            remedy = "declare it under address_pools, or set addresses"
-            yield self.mistake(f"pool {name} is not in this spec", remedy)
+            fix = "declare it under address_pools, or set addresses"
+            yield self.mistake(f"pool {name} is not in this spec", fix)
 
     def references(self) -> Iterable[Resource]:
         network = (self.sibling(Existing, self.network, of="network"),) if self.network else ()
@@ -90,15 +90,15 @@ class AddressPairs(PairFields):
     # --- existing state -------------------------------------------------------------------
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {each.key: each._observe(each.shares(site), each.blocks_by_port(site) is not None) for each in wanted}
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {each.key: each._observe(each.shares(run), each.blocks_by_port(run) is not None) for each in wanted}
         return {key: observed for key, observed in found.items() if observed is not None}
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield for each port of a project the pairs that this spec has added, as recorded by the port's tags."""
-        for port in ports_of(site, site.find_project_id(owner)):
-            mine = recorded(site.mark, port)
+        for port in ports_of(run, run.find_project_id(owner)):
+            mine = recorded_pairs(run.ownership, port)
             if mine:
                 name, addresses = f"{port.name} {port.id}".lstrip(), tuple(sorted(mine))
                 declared = cls(name=name, ports=(port.name,), addresses=addresses, **cls.placing(owner))
@@ -106,7 +106,7 @@ class AddressPairs(PairFields):
                 yield declared, Observed(id=port.id, ours=True, record=shares)
 
     def cloud_ids(self, observed: Observed) -> frozenset[str]:
-        return frozenset(each.port.id for each in observed.recorded(PortShares).shares if each.mine)
+        return frozenset(each.port.id for each in observed.record_as(PortShares).shares if each.mine)
 
     def _observe(self, shares: Sequence[Share], known: bool) -> Observed | None:
         desired = self.desired()["addresses"]
@@ -130,19 +130,19 @@ class AddressPairs(PairFields):
 
     # --- checks ---------------------------------------------------------------------------
 
-    def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
-        chosen = self.chosen(site) if len(self.ways) == 1 else None
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
+        chosen = self.chosen(run) if len(self.ways) == 1 else None
         yield from self.check_choice(chosen, expected=self._expected)
         if self.addresses is None and not self.pools:
             yield self.mistake("no addresses selected", "set addresses, or pools of the spec")
         if self.neighbours.alone:
             for pool in (self.neighbours.pool(each) for each in self.pools):
-                yield from pool.conflicts(pool.room(site))
-        blocks_by_port = self.blocks_by_port(site)
+                yield from pool.conflicts(pool.room(run))
+        blocks_by_port = self.blocks_by_port(run)
         if blocks_by_port is None or chosen is None:
             return
         meant = [port for port in chosen if port.id in blocks_by_port]
-        unknown = self.network and site.find_id(self.sibling(Existing, self.network, of="network")) is None
+        unknown = self.network and run.find_id(self.sibling(Existing, self.network, of="network")) is None
         if chosen and not meant and not unknown:  # the missing reference is reported already
             what = "none of the selected ports is on " + (
                 f"network {self.network}" if self.network else "the pools' network"
@@ -152,8 +152,8 @@ class AddressPairs(PairFields):
             if not port.port_security_enabled:
                 off = f"port security is off on port {port.name} {port.id}, so nothing is filtered there"
                 yield self.mistake(off, "exclude this port, or enable port security on it")
-        lacking = {share.port.network_id for share in self.shares(site) if share.missing}
-        yield from self._check_distributed(site, lacking)
+        lacking = {share.port.network_id for share in self.shares(run) if share.missing}
+        yield from self._check_distributed(run, lacking)
 
     @property
     def _expected(self) -> bool:
@@ -164,7 +164,7 @@ class AddressPairs(PairFields):
             return not coming.isdisjoint(named)
         return any(key.kind == "stack" for key in coming)
 
-    def _check_distributed(self, site: Site, networks: set[str]) -> Iterator[Mistake]:
+    def _check_distributed(self, run: CloudRun, networks: set[str]) -> Iterator[Mistake]:
         """Yield the addresses that OVN reserves for its own ports on every node.
 
         Neutron refuses them since 2025.1. Its first releases also refuse wider networks around such an address, later
@@ -172,41 +172,41 @@ class AddressPairs(PairFields):
         """
         if not networks:
             return
-        for port_id, addresses in queries.distributed_addresses(site, tuple(sorted(networks))):
+        for port_id, addresses in queries.distributed_addresses(run, tuple(sorted(networks))):
             for address in sorted(self.desired()["addresses"] & addresses):
                 kept = f"{address} belongs to port {port_id} ({DISTRIBUTED}), and Neutron allows it on no other port"
                 yield self.mistake(kept, "choose another address")
 
     # --- the verbs ------------------------------------------------------------------------
 
-    def create(self, site: Site) -> Observed:
-        return self._update_ports(site, self.shares(site))
+    def create(self, run: CloudRun) -> Observed:
+        return self._update_ports(run, self.shares(run))
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        return self._update_ports(site, observed.recorded(PortShares).shares)
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        return self._update_ports(run, observed.record_as(PortShares).shares)
 
-    def delete(self, site: Site, observed: Observed) -> None:
+    def delete(self, run: CloudRun, observed: Observed) -> None:
         nothing: frozenset[str] = frozenset()
-        shares = observed.recorded(PortShares).shares
+        shares = observed.record_as(PortShares).shares
         mine = [replace(each, wanted=nothing, stale=each.mine) for each in shares if each.mine]
-        self._update_ports(site, mine)
+        self._update_ports(run, mine)
 
-    def _update_ports(self, site: Site, shares: Sequence[Share]) -> Observed:
+    def _update_ports(self, run: CloudRun, shares: Sequence[Share]) -> Observed:
         """Update all ports, some in parallel; all requests have ended when the first failure is raised."""
         with ThreadPoolExecutor(JOBS) as pool:
             waiting = [
-                pool.submit(self._update_port, site, each) for each in shares
+                pool.submit(self._update_port, run, each) for each in shares
             ]  # map would cancel the remaining ports
         done = [share for each in waiting if (share := each.result()) is not None]
         meant = sum(each.meant for each in done)
         return self._observe(done, known=True) or Observed(id=f"{meant} ports", values=self.desired())
 
-    def _update_port(self, site: Site, share: Share) -> Share | None:
+    def _update_port(self, run: CloudRun, share: Share) -> Share | None:
         """Return a port's share once its pairs match the spec; None if the port no longer exists."""
         if share.right:
             return share
         try:
-            return pair_writing.update_pairs(site.worker(self.owner)[0].network, site.mark, share)
+            return pair_writing.update_pairs(run.creator_of(self.owner)[0].network, run.ownership, share)
         except NotFound:
             if self.ports and share.wanted:
                 raise

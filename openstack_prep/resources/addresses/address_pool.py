@@ -15,14 +15,14 @@ from openstack_prep.base import ranges
 from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, ResourceFailed
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Values
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.resources.addresses.address_room import Room
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.addresses.pool_fields import CEILING, PoolFields, PoolNeighbours
 from openstack_prep.resources.compute import quota_stores
 from openstack_prep.resources.compute.quota import Quota
-from openstack_prep.resources.compute.quota_stores import Quotum, quotum, store_of
+from openstack_prep.resources.compute.quota_stores import QuotaUsage, quota_usage, store_of
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network import reserved_ports
@@ -61,23 +61,23 @@ class AddressPool(PoolFields):
     # --- existing state -------------------------------------------------------------------
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        rooms = ((each, each.room(site)) for each in wanted)
-        found = {each.key: each._observe(room.id if room else None, each.kept(site)) for each, room in rooms}
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        rooms = ((each, each.room(run)) for each in wanted)
+        found = {each.key: each._observe(room.id if room else None, each.kept(run)) for each, room in rooms}
         return {key: observed for key, observed in found.items() if observed is not None}
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the pools that a project's ports reserve, whichever spec manages them."""
-        project_id = site.find_project_id(owner)
-        for (spec, name), kept in reserved_ports.by_pool(ports_of(site, project_id)).items():
+        project_id = run.find_project_id(owner)
+        for (spec, name), kept in reserved_ports.by_pool(ports_of(run, project_id)).items():
             subnet_id = next((each.subnet_id for port in kept for each in port.fixed_ips), "")
             addresses = ranges.merged(map(Range.read, (a for port in kept for a in addresses_of(port, subnet_id))))
-            subnet = queries.named(site, "subnets", "subnet", subnet_id)
+            subnet = queries.named(run, "subnets", "subnet", subnet_id)
             declared = cls(name=name, subnet=subnet, addresses=tuple(map(str, addresses)), **cls.placing(owner))
             observed = declared._observe(subnet_id, kept)
             if observed is not None:
-                ours = spec == site.mark.spec
+                ours = spec == run.ownership.spec
                 yield declared, replace(observed, ours=ours, managed_by="" if ours else spec)
 
     def _observe(self, here: str | None, kept: Sequence[PortRecord]) -> Observed | None:
@@ -101,7 +101,7 @@ class AddressPool(PoolFields):
             ours=True,
             outputs={"reserved": f"{len(kept)} ports"},
             record=PoolPorts(tuple(kept)),
-            holds=frozenset(port.id for port in kept),
+            contained_ids=frozenset(port.id for port in kept),
         )
 
     @property
@@ -110,7 +110,7 @@ class AddressPool(PoolFields):
 
     # --- checks ---------------------------------------------------------------------------
 
-    def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         if self.reserve == "ports" and self.count > CEILING:
             yield self.mistake(
                 f"{self.count} addresses are too many to reserve with one port each (at most {CEILING})",
@@ -118,7 +118,7 @@ class AddressPool(PoolFields):
             )
             return
         yield from self._check_others()
-        room = self.room(site)
+        room = self.room(run)
         if room is None:
             if self.neighbours.subnet is None:
                 yield self.mistake(
@@ -126,17 +126,17 @@ class AddressPool(PoolFields):
                 )
             return
         yield from self.conflicts(room)
-        yield from self._check_holders(site, room, self.kept(site))
-        yield from self._check_quota(site)
-        for port in self.going(room, observed.recorded(PoolPorts).ports if observed else ()):
+        yield from self._check_holders(run, room, self.kept(run))
+        yield from self._check_quota(run)
+        for port in self.going(room, observed.record_as(PoolPorts).ports if observed else ()):
             if used := use_of(port):
                 what = f"{shown(port)} would be removed from the pool, but is {used}"
                 yield self.mistake(what, "release it there first, or keep the address in the pool")
 
     def conflicts(self, room: Room | None) -> Iterator[Mistake]:
         """Yield the addresses that are not available in the subnet."""
-        for what, remedy in room.conflicts(self.ranges, outside=self.reserve == "outside") if room else ():
-            yield self.mistake(what, remedy)
+        for what, fix in room.conflicts(self.ranges, outside=self.reserve == "outside") if room else ():
+            yield self.mistake(what, fix)
 
     def _check_others(self) -> Iterator[Mistake]:
         for one, other, both in ranges.overlaps(map(Range.read, self.addresses)):
@@ -150,11 +150,11 @@ class AddressPool(PoolFields):
                         f"{both} also belongs to {pool.key}", "change the pools so that they do not overlap"
                     )
 
-    def _check_holders(self, site: Site, room: Room, kept: Sequence[PortRecord]) -> Iterator[Mistake]:
+    def _check_holders(self, run: CloudRun, room: Room, kept: Sequence[PortRecord]) -> Iterator[Mistake]:
         """Yield ports outside of this pool that use an address of it, as far as the credentials in use can see them."""
         if room.id is None or (self.reserve == "ports" and not self.missing(room, kept)):
             return
-        listed = queries.ports_in_subnet(site, room.id)
+        listed = queries.ports_in_subnet(run, room.id)
         # an address of two pools is reported as an overlap
         same_subnet = [each for each in self.neighbours.pools if each.subnet == self.subnet and each.name != self.name]
         mine = {port.id for port in kept}
@@ -164,7 +164,7 @@ class AddressPool(PoolFields):
             others = port.id not in mine and address != room.gateway
             if not others or not self.has(address) or any(each.has(address) for each in same_subnet):
                 continue
-            if site.mark.owns(port.description):
+            if run.ownership.owns(port.description):
                 passing[port.name.removesuffix(f"-{address}")].append(Range(address, address))
                 continue
             what = f"{address} is used by {shown(port)} ({port.device_owner or 'no device'})"
@@ -173,65 +173,65 @@ class AddressPool(PoolFields):
             what = f"{', '.join(map(str, ranges.merged(each)))} is still reserved for address_pool/{name} of this spec"
             yield self.mistake(what, "first shrink that pool in a separate apply, or destroy it under its old name")
 
-    def _check_quota(self, site: Site) -> Iterator[Mistake]:
+    def _check_quota(self, run: CloudRun) -> Iterator[Mistake]:
         """Yield that the project lacks quota for the ports, once for all pools of the project."""
         pools = [each for each in self.neighbours.pools or (self,) if each.reserve == "ports"]
         pools = [each for each in pools if each.count <= CEILING]
         if not pools or pools[0].name != self.name:
             return
-        more = sum(len(each.missing(each.room(site), each.kept(site))) for each in pools)
-        quota = self._port_quota(site) if more else None
+        more = sum(len(each.missing(each.room(run), each.kept(run))) for each in pools)
+        quota = self._port_quota(run) if more else None
         if quota is not None and not quota.allows(more):
             what = f"{more} more ports are needed, but only {quota.left} of {quota.limit} are left in the quota"
             yield self.mistake(what, "raise the quota of ports, reserve fewer addresses, or set reserve: outside")
 
-    def _port_quota(self, site: Site) -> Quotum | None:
+    def _port_quota(self, run: CloudRun) -> QuotaUsage | None:
         """Return the project's quota of ports as the spec sets it; None if it is not visible."""
-        project_id, limit = site.find_project_id(self.owner), self.neighbours.port_limit
+        project_id, limit = run.find_project_id(self.owner), self.neighbours.port_limit
         if project_id is None:
-            return None if limit is None else Quotum(limit, 0)
+            return None if limit is None else QuotaUsage(limit, 0)
         try:
-            found = quotum("ports", quota_stores.read(site.admin, store_of("ports"), project_id))
+            found = quota_usage("ports", quota_stores.read(run.admin, store_of("ports"), project_id))
         except (NotAllowed, NotFound):
             return None
         return found if found is None or limit is None else found._replace(limit=limit)
 
-    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
-        kept = {port.id: port for port in observed.recorded(PoolPorts).ports}
+    def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
+        kept = {port.id: port for port in observed.record_as(PoolPorts).ports}
         for port in kept.values():
             if (used := use_of(port)) and port.device_id not in going:
                 yield self.mistake(f"{shown(port)} is {used}", "release it there first")
-        project_id = site.find_project_id(self.owner)
-        for record in FloatingIP.listing(site, project_id) if project_id else ():
+        project_id = run.find_project_id(self.owner)
+        for record in FloatingIP.listing(run, project_id) if project_id else ():
             if record.port_id in kept and record.id not in going:
                 what = f"floating IP {record.address} is attached to {shown(kept[record.port_id])}"
                 yield self.mistake(what, "detach it first")
 
     # --- the verbs ------------------------------------------------------------------------
 
-    def create(self, site: Site) -> Observed:
-        return self._create_and_delete(site, ())
+    def create(self, run: CloudRun) -> Observed:
+        return self._create_and_delete(run, ())
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        return self._create_and_delete(site, observed.recorded(PoolPorts).ports)
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        return self._create_and_delete(run, observed.record_as(PoolPorts).ports)
 
-    def delete(self, site: Site, observed: Observed) -> None:
-        reserved_ports.remove(site, self.owner, observed.recorded(PoolPorts).ports)
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        reserved_ports.remove(run, self.owner, observed.record_as(PoolPorts).ports)
 
-    def _create_and_delete(self, site: Site, kept: Sequence[PortRecord]) -> Observed:
+    def _create_and_delete(self, run: CloudRun, kept: Sequence[PortRecord]) -> Observed:
         """Delete the ports that are no longer needed, and create the missing ones."""
-        room = self.room(site)
+        room = self.room(run)
         if room is None or room.id is None or room.network_id is None:
             raise NotFound(f"{self.key}: subnet {self.subnet} does not exist")
         wrong = [mistake.what for mistake in self.conflicts(room)]
         if wrong:
             raise ResourceFailed(f"{self.key}: {'; '.join(wrong)}")
         going = self.going(room, kept)
-        reserved_ports.remove(site, self.owner, going)
+        reserved_ports.remove(run, self.owner, going)
         gone = {port.id for port in going}
         left = [port for port in kept if port.id not in gone]
         left += reserved_ports.make(
-            site,
+            run,
             self.owner,
             self.name,
             network_id=room.network_id,

@@ -16,9 +16,9 @@ from urllib.parse import quote, unquote
 from openstack_prep.base.errors import Mistake, NotFound, PlanRefused, SpecError
 from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Context, Key, Mark, Observed, Resolved, Resource
+from openstack_prep.core.model import Context, Key, Observed, OwnershipTag, Resolved, Resource
 from openstack_prep.resources.addresses.holders import ask_for_holders, holder_of
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
@@ -111,26 +111,26 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
     def yields_to(self) -> Iterable[Key]:
         return () if self.address else (given_addresses(self.external_network),)
 
-    def maker(self, site: Site) -> tuple[Cloud, dict[str, str]]:
-        project_id = site.find_project_id(self.owner)
-        if self.address and project_id != site.admin.project_id:
-            return site.admin, {"project_id": site.id(self.owner) if self.owner else ""}
-        return super().maker(site)
+    def maker(self, run: CloudRun) -> tuple[Cloud, dict[str, str]]:
+        project_id = run.find_project_id(self.owner)
+        if self.address and project_id != run.admin.project_id:
+            return run.admin, {"project_id": run.id(self.owner) if self.owner else ""}
+        return super().maker(run)
 
     @classmethod
     def read(cls, raw: Raw) -> FloatingIPRecord:
         return FloatingIPRecord.read(raw)
 
-    def body(self, site: Site, values: Raw) -> Values:
+    def body(self, run: CloudRun, values: Raw) -> Values:
         body = dict(values)
         if "external_network" in body:
-            body["floating_network_id"] = site.id(ExternalNetwork(name=body.pop("external_network")))
+            body["floating_network_id"] = run.id(ExternalNetwork(name=body.pop("external_network")))
         if "address" in body:
             body["floating_ip_address"] = body.pop("address")
         return body
 
-    def values(self, site: Site, record: FloatingIPRecord) -> Values:
-        network = site.look(ExternalNetwork(name=self.external_network))
+    def values(self, run: CloudRun, record: FloatingIPRecord) -> Values:
+        network = run.look(ExternalNetwork(name=self.external_network))
         same = network is not None and network.id == record.network_id
         return {
             "address": record.address,
@@ -138,11 +138,11 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
         }
 
     @classmethod
-    def in_words(cls, site: Site, record: FloatingIPRecord) -> Values:
-        theirs = site.mark.another_in(record.description) and site.mark.name_in(record.description)
+    def in_words(cls, run: CloudRun, record: FloatingIPRecord) -> Values:
+        theirs = run.ownership.another_in(record.description) and run.ownership.name_in(record.description)
         return {
-            "name": name_of(site.mark, record) or theirs or record.address,
-            "external_network": queries.external_network_name(site, record.network_id),
+            "name": name_of(run.ownership, record) or theirs or record.address,
+            "external_network": queries.external_network_name(run, record.network_id),
         }
 
     def outputs(self, record: FloatingIPRecord) -> dict[str, str]:
@@ -152,37 +152,37 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
     def can_have_twins(self) -> bool:
         return self.address is None  # Neutron allocates an address only once
 
-    def named(self, site: Site, listed: Iterable[FloatingIPRecord]) -> list[FloatingIPRecord]:
+    def named(self, run: CloudRun, listed: Iterable[FloatingIPRecord]) -> list[FloatingIPRecord]:
         """Return floating IPs with our tag and name, preferably the one with the address; else the address alone."""
-        marked = [record for record in listed if self.is_ours(site, record)]
+        marked = [record for record in listed if self.is_ours(run, record)]
         at_address = [record for record in marked or listed if self.address and record.address == self.address]
         return at_address or marked
 
-    def is_ours(self, site: Site, record: FloatingIPRecord) -> bool:
+    def is_ours(self, run: CloudRun, record: FloatingIPRecord) -> bool:
         """Whether description or tags contain our ownership tag and name: users edit the description in Horizon."""
-        return carries(site.mark, record, self.name)
+        return carries(run.ownership, record, self.name)
 
-    def observe(self, site: Site, record: FloatingIPRecord) -> Observed:
-        seen = super().observe(site, record)
+    def observe(self, run: CloudRun, record: FloatingIPRecord) -> Observed:
+        seen = super().observe(run, record)
         return replace(seen, managed_by="" if seen.ours else seen.managed_by or _tagged_by(record))
 
-    def create(self, site: Site) -> Observed:
-        observed = super().create(site)
-        tag = _tag(site.mark, self.name)
+    def create(self, run: CloudRun) -> Observed:
+        observed = super().create(run)
+        tag = _tag(run.ownership, self.name)
         if len(tag) <= MOST_OF_A_TAG:
-            cloud, _ = self.maker(site)
+            cloud, _ = self.maker(run)
             cloud.network.put(f"/floatingips/{observed.id}/tags/{quote(tag, safe='')}")
         return observed
 
-    def use(self, site: Site, record: FloatingIPRecord) -> Use:
+    def use(self, run: CloudRun, record: FloatingIPRecord) -> Use:
         return of_floating_ip(record)
 
-    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+    def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield that it is attached to a port that is kept, unless this spec deletes the attachment first."""
-        record = observed.recorded(FloatingIPRecord)
+        record = observed.record_as(FloatingIPRecord)
         if record.port_id is None:
             return
-        listed = ports_of(site, site.find_project_id(self.owner))
+        listed = ports_of(run, run.find_project_id(self.owner))
         port = next((each for each in listed if each.id == record.port_id), None)
         names = {self.name, record.address, record.id}
         managed = {port_name for label, port_name in self.attached if label in names}
@@ -194,10 +194,10 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
         what = f"{record.address} is attached to port {port} and would be lost"
         return self.mistake(what, f"detach it first: openstack floating ip unset --port {record.address}")
 
-    def delete(self, site: Site, observed: Observed) -> None:
+    def delete(self, run: CloudRun, observed: Observed) -> None:
         """Release it, unless it has been attached since it was read; a twin is read again first."""
-        cloud, _ = self.maker(site)
-        path, now = f"/floatingips/{observed.id}", observed.recorded(FloatingIPRecord)
+        cloud, _ = self.maker(run)
+        path, now = f"/floatingips/{observed.id}", observed.record_as(FloatingIPRecord)
         if (
             not observed.created_at
         ):  # one of several floating IPs has the port; the revision of the others changes when they are detached
@@ -205,43 +205,43 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
                 now = self.read(cloud.network.get(path)["floatingip"])
             except NotFound:
                 return
-            if now.port_id not in (None, observed.recorded(FloatingIPRecord).port_id):
+            if now.port_id not in (None, observed.record_as(FloatingIPRecord).port_id):
                 raise PlanRefused([self._in_use(now)])
         cloud.network.delete(path, headers={"If-Match": f"revision_number={now.revision_number}"})
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         """Also read what ``check`` needs about missing floating IPs, while other kinds are being read."""
-        found = super().find(site, wanted)
+        found = super().find(run, wanted)
         missing = [each for each in wanted if each.address and each.key not in found]
         for name in {each.external_network for each in missing}:
-            network_id = site.find_id(ExternalNetwork(name=name))
+            network_id = run.find_id(ExternalNetwork(name=name))
             if network_id is not None:
                 addresses = {each.address for each in missing if each.address and each.external_network == name}
-                ask_for_holders(site, network_id, sorted(addresses))
-                queries.subnets_of(site, network_id)
+                ask_for_holders(run, network_id, sorted(addresses))
+                queries.subnets_of(run, network_id)
         return found
 
-    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         if observed is not None:
-            record, names = observed.recorded(FloatingIPRecord), {self.name, self.address}
+            record, names = observed.record_as(FloatingIPRecord), {self.name, self.address}
             attached = {observed.id, *names} & {label for label, _ in self.attached}
             if record.port_id and not observed.ours and not attached and names & self.taken:
                 serves = (
                     f"{record.address} is attached to port {record.port_id}; openshift-install would move it from there"
                 )
-                remedy = f"detach it first (openstack floating ip unset --port {record.address})"
-                yield self.mistake(serves, f"{remedy}, or choose another address")
+                fix = f"detach it first (openstack floating ip unset --port {record.address})"
+                yield self.mistake(serves, f"{fix}, or choose another address")
             return
-        network_id = site.find_id(ExternalNetwork(name=self.external_network))
+        network_id = run.find_id(ExternalNetwork(name=self.external_network))
         if self.address is None or network_id is None:
             return
-        address, blocks = ipaddress.ip_address(self.address), queries.subnets_of(site, network_id)
+        address, blocks = ipaddress.ip_address(self.address), queries.subnets_of(run, network_id)
         if not any(address in ipaddress.ip_network(block.cidr) for block in blocks):
             yield self.mistake(
                 f"{self.address} is not in any subnet of {self.external_network}", "choose an address of that network"
             )
-        holder = holder_of(site, network_id, self.address)
+        holder = holder_of(run, network_id, self.address)
         if holder:
             yield self.mistake(
                 f"{self.address} already belongs to {holder}", "choose another address, or have this one released"
@@ -258,26 +258,26 @@ class ResolvedFloatingIP(Resolved, FloatingIP):
     taken: frozenset[str] = field(default=frozenset(), repr=False)
 
 
-def carries(mark: Mark, record: FloatingIPRecord, name: str) -> bool:
+def carries(ownership: OwnershipTag, record: FloatingIPRecord, name: str) -> bool:
     """Whether the description or the tags of a floating IP contain an ownership tag with a name."""
-    return mark.owns(record.description, name) or _tag(mark, name) in record.tags
+    return ownership.owns(record.description, name) or _tag(ownership, name) in record.tags
 
 
-def name_of(mark: Mark, record: FloatingIPRecord) -> str | None:
+def name_of(ownership: OwnershipTag, record: FloatingIPRecord) -> str | None:
     """Return the name that a spec has given a floating IP; None if it has no ownership tag of the spec."""
-    if mark.owns(record.description):
-        return mark.name_in(record.description)
-    ours = _tag(mark, "")
+    if ownership.owns(record.description):
+        return ownership.name_in(record.description)
+    ours = _tag(ownership, "")
     return next((unquote(tag.removeprefix(ours)) for tag in sorted(record.tags) if tag.startswith(ours)), None)
 
 
-def _tag(mark: Mark, name: str) -> str:
-    return f"{mark.tag}~{quote(name, safe='')}"
+def _tag(ownership: OwnershipTag, name: str) -> str:
+    return f"{ownership.tag}~{quote(name, safe='')}"
 
 
 def _tagged_by(record: FloatingIPRecord) -> str:
     """Return the name of a spec whose ownership tag is among the tags of a floating IP, or an empty string."""
-    specs = (tag.partition(":")[2].partition("~") for tag in sorted(record.tags) if Mark.is_tag(tag))
+    specs = (tag.partition(":")[2].partition("~") for tag in sorted(record.tags) if OwnershipTag.is_tag(tag))
     return next((unquote(spec) for spec, named, _ in specs if spec and named), "")
 
 

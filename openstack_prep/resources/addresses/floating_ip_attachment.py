@@ -13,8 +13,8 @@ from typing import ClassVar, Self
 from openstack_prep.base.errors import Mistake, NotFound, PlanRefused, SpecError
 from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Values
-from openstack_prep.cloud.site import Site, only_one
-from openstack_prep.core.model import ATTACHED, Change, Context, Key, Mark, Observed, Resource
+from openstack_prep.cloud.cloud_run import CloudRun, only_one
+from openstack_prep.core.model import ATTACHED, Change, Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.resources.addresses.floating_ip import (
     AttachedFloatingIP,
     FloatingIP,
@@ -87,65 +87,65 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
     # --- existing state -------------------------------------------------------------------
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         found = {}
         for each in wanted:
-            record = each._floating_ip(site)
+            record = each._floating_ip(run)
             if record is not None and record.port_id:
-                found[each.key] = each._observe(site, record)
-            each._port(site)  # two ports with the name are refused before anything else
+                found[each.key] = each._observe(run, record)
+            each._port(run)  # two ports with the name are refused before anything else
         return found
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the attachments that this spec has recorded in descriptions of floating IPs."""
-        project_id = site.find_project_id(owner)
-        for record in FloatingIP.listing(site, project_id) if project_id else ():
-            port = _attachment_tag(site).owns(record.description) and Mark.name_in(record.description)
+        project_id = run.find_project_id(owner)
+        for record in FloatingIP.listing(run, project_id) if project_id else ():
+            port = _attachment_tag(run).owns(record.description) and OwnershipTag.name_in(record.description)
             if port and record.port_id:
                 declared = cls(port=port, address=record.address, **cls.placing(owner))
-                yield declared, declared._observe(site, record)
+                yield declared, declared._observe(run, record)
 
-    def _floating_ip(self, site: Site) -> FloatingIPRecord | None:
-        project_id = site.find_project_id(self.owner)
-        listed = FloatingIP.listing(site, project_id) if project_id else []
-        marked = [record for record in listed if self.floating_ip and carries(site.mark, record, self.floating_ip)]
+    def _floating_ip(self, run: CloudRun) -> FloatingIPRecord | None:
+        project_id = run.find_project_id(self.owner)
+        listed = FloatingIP.listing(run, project_id) if project_id else []
+        marked = [record for record in listed if self.floating_ip and carries(run.ownership, record, self.floating_ip)]
         if self.floating_ip_id:
             return next((record for record in listed if record.id == self.floating_ip_id), None)
         if self.address:
             return next((record for record in listed if record.address == self.address), None)
         return min(marked, key=_twin_order, default=None)
 
-    def _port(self, site: Site) -> PortRecord | None:
-        listed = ports_of(site, site.find_project_id(self.owner))
+    def _port(self, run: CloudRun) -> PortRecord | None:
+        listed = ports_of(run, run.find_project_id(self.owner))
         return only_one((port for port in listed if port.name == self.port), str(self.key))
 
-    def _observe(self, site: Site, record: FloatingIPRecord) -> Observed:
-        port = self._port(site)
+    def _observe(self, run: CloudRun, record: FloatingIPRecord) -> Observed:
+        port = self._port(run)
         here = port is not None and record.port_id == port.id
-        noted = _attachment_tag(site).owns(record.description, self.port) or name_of(site.mark, record) is not None
+        noted = _attachment_tag(run).owns(record.description, self.port) or name_of(run.ownership, record) is not None
         return Observed(
             id=record.id,
             ours=here and noted,
-            values={"floating_ip": self.label, "port": self.port if here else self._current_port(site, record)},
+            values={"floating_ip": self.label, "port": self.port if here else self._current_port(run, record)},
             outputs={"address": record.address},
             record=record,
         )
 
-    def _current_port(self, site: Site, record: FloatingIPRecord) -> str:
+    def _current_port(self, run: CloudRun, record: FloatingIPRecord) -> str:
         """Return the port that a floating IP is attached to, by name and id as far as they are known."""
-        listed = ports_of(site, site.find_project_id(self.owner))
+        listed = ports_of(run, run.find_project_id(self.owner))
         names = [port.name for port in listed if port.id == record.port_id and port.name]
         return " ".join([*names, record.port_id or ""])
 
-    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
-        record, port = self._floating_ip(site), self._port(site)
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
+        record, port = self._floating_ip(run), self._port(run)
         if record is None and not self.floating_ip:
             yield self.mistake(
                 f"floating IP {self.label} does not exist in the project", "allocate it, or correct the value"
             )
         if observed is not None and observed.values["port"] != self.port and not self.move:
-            yield self._taken(site, observed.recorded(FloatingIPRecord))
+            yield self._taken(run, observed.record_as(FloatingIPRecord))
         if port is None:
             yield self.mistake(
                 "no port in the project has exactly this name", "wait until the port exists, or correct the name"
@@ -153,50 +153,50 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
             return
         if self.tag and (foreign := foreign_tags(port.tags, self.tag)):
             yield of_another(str(self.key), port.id, foreign)
-        project_id = site.find_project_id(self.owner)
-        for other in FloatingIP.listing(site, project_id) if project_id else ():
+        project_id = run.find_project_id(self.owner)
+        for other in FloatingIP.listing(run, project_id) if project_id else ():
             if other.port_id == port.id and (record is None or other.id != record.id):
                 has = f"floating IP {other.address} is already attached to the port"
                 yield self.mistake(has, "detach it first, or declare it here")
 
-    def _taken(self, site: Site, record: FloatingIPRecord) -> Mistake:
-        serves = f"{record.address} is attached to another port: {self._current_port(site, record)}"
+    def _taken(self, run: CloudRun, record: FloatingIPRecord) -> Mistake:
+        serves = f"{record.address} is attached to another port: {self._current_port(run, record)}"
         return self.mistake(
             serves, "detach it there, choose another floating IP, or allow moving it (move: true, --move)"
         )
 
     # --- the verbs ------------------------------------------------------------------------
 
-    def create(self, site: Site) -> Observed:
+    def create(self, run: CloudRun) -> Observed:
         """Attach it after reading it again: it may be new, or may have been attached elsewhere in the meantime."""
-        now = site.fresh()
-        record, port = self._floating_ip(now), self._port(site)
+        now = run.fresh()
+        record, port = self._floating_ip(now), self._port(run)
         if record is None or port is None:
             raise NotFound(f"{self.key}: the {'floating IP' if record is None else 'port'} no longer exists")
         if record.port_id not in (None, port.id) and not self.move:
-            raise PlanRefused([self._taken(site, record)])
-        return self._observe(site, self._put(site, record, port.id, self._with_note(site, record)))
+            raise PlanRefused([self._taken(run, record)])
+        return self._observe(run, self._put(run, record, port.id, self._with_note(run, record)))
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        return self.create(site)
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        return self.create(run)
 
-    def delete(self, site: Site, observed: Observed) -> None:
-        record, note = observed.recorded(FloatingIPRecord), _attachment_tag(site)
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        record, note = observed.record_as(FloatingIPRecord), _attachment_tag(run)
         mine = note.owns(record.description, self.port)
-        self._put(site, record, None, note.strip(record.description) if mine else record.description)
+        self._put(run, record, None, note.strip(record.description) if mine else record.description)
 
-    def _with_note(self, site: Site, record: FloatingIPRecord) -> str:
+    def _with_note(self, run: CloudRun, record: FloatingIPRecord) -> str:
         """Return a description that records who attached it, unless it already contains a spec's ownership tag."""
         text = record.description
-        plain = Mark.strip(text)
-        noted = _attachment_tag(site).describe(self.port, plain)
+        plain = OwnershipTag.strip(text)
+        noted = _attachment_tag(run).describe(self.port, plain)
         owned = plain != text and f"{ATTACHED}/" not in text.removeprefix(plain)
-        owned = owned or name_of(site.mark, record) is not None
+        owned = owned or name_of(run.ownership, record) is not None
         return text if owned or len(noted) > LONGEST_DESCRIPTION else noted
 
-    def _put(self, site: Site, record: FloatingIPRecord, port_id: str | None, description: str) -> FloatingIPRecord:
+    def _put(self, run: CloudRun, record: FloatingIPRecord, port_id: str | None, description: str) -> FloatingIPRecord:
         """Update it unless it was changed since it was read: after a 412 the executor reads it again."""
-        cloud, _ = site.worker(self.owner)
+        cloud, _ = run.creator_of(self.owner)
         answer = cloud.network.put(
             f"/floatingips/{record.id}",
             {"floatingip": {"port_id": port_id, "description": description}},
@@ -210,6 +210,6 @@ def _twin_order(record: FloatingIPRecord) -> tuple[bool, str, str]:
     return (record.port_id is None, record.created_at, record.id)
 
 
-def _attachment_tag(site: Site) -> Mark:
+def _attachment_tag(run: CloudRun) -> OwnershipTag:
     """Return the tag that records an attachment of a floating IP which this spec does not manage."""
-    return Mark(f"{site.mark.spec}{ATTACHED}")
+    return OwnershipTag(f"{run.ownership.spec}{ATTACHED}")

@@ -9,10 +9,10 @@ from typing import ClassVar, Self
 
 from openstack_prep.base.errors import NotFound
 from openstack_prep.base.fields import Name
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed
 from openstack_prep.resources.addresses import pair_writing
-from openstack_prep.resources.addresses.pair_records import PortShares, Share, recorded
+from openstack_prep.resources.addresses.pair_records import PortShares, Share, recorded_pairs
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.network.port import ports_of
 
@@ -28,18 +28,18 @@ class LeftPairs(ByProjectUser):
     port_id: str
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         found = {}
         for each in wanted:
-            for port in ports_of(site, site.find_project_id(each.owner)):
-                mine = recorded(site.mark, port)
+            for port in ports_of(run, run.find_project_id(each.owner)):
+                mine = recorded_pairs(run.ownership, port)
                 if mine and port.id == each.port_id:
                     shares = PortShares((Share(port, mine, mine=mine),))
                     found[each.key] = Observed(id=port.id, ours=True, record=shares)
         return found
 
-    def delete(self, site: Site, observed: Observed) -> None:
-        network = site.worker(self.owner)[0].network
-        for share in observed.recorded(PortShares).shares:
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        network = run.creator_of(self.owner)[0].network
+        for share in observed.record_as(PortShares).shares:
             with contextlib.suppress(NotFound):  # the port was deleted together with its pairs
-                pair_writing.update_pairs(network, site.mark, replace(share, wanted=frozenset(), stale=share.mine))
+                pair_writing.update_pairs(network, run.ownership, replace(share, wanted=frozenset(), stale=share.mine))

@@ -8,10 +8,10 @@ from typing import ClassVar
 from openstack_prep.base import ranges
 from openstack_prep.base.fields import Mac, Name
 from openstack_prep.base.ranges import AddressRange, Range
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key
 from openstack_prep.resources.addresses.address_pool import AddressPool
-from openstack_prep.resources.addresses.pair_records import Share, recorded
+from openstack_prep.resources.addresses.pair_records import Share, recorded_pairs
 from openstack_prep.resources.addresses.port_choice import PortChoice
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.orchestration.existing import Existing
@@ -76,41 +76,41 @@ class PairFields(PortChoice):
             for subnet, whole in by_subnet.items()
         }
 
-    def blocks_by_port(self, site: Site) -> dict[str, frozenset[str]] | None:
+    def blocks_by_port(self, run: CloudRun) -> dict[str, frozenset[str]] | None:
         """Return the addresses to allow, by port id; None if the ports do not exist yet."""
-        return site.once((PairFields._claims, self.key), lambda: self._claims(site))
+        return run.read_once((PairFields._claims, self.key), lambda: self._claims(run))
 
-    def _claims(self, site: Site) -> dict[str, frozenset[str]] | None:
-        chosen = self.chosen(site) if len(self.ways) == 1 else None
+    def _claims(self, run: CloudRun) -> dict[str, frozenset[str]] | None:
+        chosen = self.chosen(run) if len(self.ways) == 1 else None
         if chosen is None:
             return None
         pooled = self.pooled()
         if self.network:
-            here = site.find_id(self.sibling(Existing, self.network, of="network"))
+            here = run.find_id(self.sibling(Existing, self.network, of="network"))
             everything = self.given.union(*pooled.values())
             return {port.id: everything for port in chosen if port.network_id == here}
         if not self.pools:
             return {port.id: self.given for port in chosen}
         networks: dict[str | None, frozenset[str]] = {}
         for subnet, blocks in pooled.items():
-            room = next(pool for pool in self.neighbours.pools if pool.subnet == subnet).room(site)
+            room = next(pool for pool in self.neighbours.pools if pool.subnet == subnet).room(run)
             network = room.network_id if room else None
             networks[network] = networks.get(network, self.given) | blocks
         return {port.id: networks[port.network_id] for port in chosen if port.network_id in networks}
 
-    def shares(self, site: Site) -> list[Share]:
+    def shares(self, run: CloudRun) -> list[Share]:
         """Return the work per port, for ports that are selected or that have a record of these pairs.
 
         If several address pairs of a spec select a port, the first one maintains the port's records.
         """
         siblings = self.neighbours.pairs or (self,)
-        blocks_by_port = [each.blocks_by_port(site) for each in siblings]
+        blocks_by_port = [each.blocks_by_port(run) for each in siblings]
         place = next(i for i, each in enumerate(siblings) if each.name == self.name)
         complete = None not in blocks_by_port
         shares = []
-        for port in ports_of(site, site.find_project_id(self.owner)):
+        for port in ports_of(run, run.find_project_id(self.owner)):
             claimants = {i: each[port.id] for i, each in enumerate(blocks_by_port) if each and port.id in each}
-            mine = recorded(site.mark, port) if place == min(claimants, default=0) else frozenset()
+            mine = recorded_pairs(run.ownership, port) if place == min(claimants, default=0) else frozenset()
             if place not in claimants and not mine:
                 continue
             stale = mine.difference(*claimants.values()) if self.prune and (claimants or complete) else frozenset()

@@ -11,18 +11,18 @@ from collections.abc import Set
 from dataclasses import asdict, dataclass, field
 
 from openstack_prep.base.fields import block
-from openstack_prep.core.model import Mark
+from openstack_prep.core.model import OwnershipTag
 from openstack_prep.resources.lists.neutron_records import AddressPair, PortRecord
 
 
-def tag(mark: Mark, address: str) -> str:
+def tag(ownership: OwnershipTag, address: str) -> str:
     """Return the tag that records a pair with this address or network."""
-    return f"{mark.tag}~{address.replace('/', '_')}"
+    return f"{ownership.tag}~{address.replace('/', '_')}"
 
 
-def recorded(mark: Mark, port: PortRecord) -> frozenset[str]:
+def recorded_pairs(ownership: OwnershipTag, port: PortRecord) -> frozenset[str]:
     """Return the addresses and networks that the tags of a port record for this spec."""
-    start = f"{mark.tag}~"
+    start = f"{ownership.tag}~"
     texts = (each.removeprefix(start).replace("_", "/") for each in port.tags if each.startswith(start))
     return frozenset(filter(None, map(_block, texts)))
 

@@ -13,8 +13,8 @@ import tenacity
 
 from openstack_prep.base.errors import CloudError
 from openstack_prep.cloud.service import Service
-from openstack_prep.core.model import Mark
-from openstack_prep.resources.addresses.pair_records import Share, recorded, tag
+from openstack_prep.core.model import OwnershipTag
+from openstack_prep.resources.addresses.pair_records import Share, recorded_pairs, tag
 from openstack_prep.resources.lists.neutron_records import PortRecord
 
 ATTEMPTS = 20
@@ -23,7 +23,7 @@ PAUSE = 1.0
 """Maximum delay before the second attempt, in seconds; doubled before each further attempt, up to five."""
 
 
-def update_pairs(network: Service, mark: Mark, share: Share) -> Share:
+def update_pairs(network: Service, ownership: OwnershipTag, share: Share) -> Share:
     """Update a port's pairs unless the port has changed since it was read; in that case read it again and retry.
 
     The executor would list all ports of the project for this, and give up after a few attempts. Raises CloudError.
@@ -38,38 +38,38 @@ def update_pairs(network: Service, mark: Mark, share: Share) -> Share:
         with attempt:
             if attempt.retry_state.attempt_number > 1:
                 share = replace(share, port=_read(network, path))
-            share = _add_records(network, mark, path, share)
+            share = _add_records(network, ownership, path, share)
             share = replace(share, port=_write_pairs(network, path, share))
-    left = _remove_records(network, mark, path, share)
-    return replace(share, port=left, stale=frozenset(), mine=recorded(mark, left))
+    left = _remove_records(network, ownership, path, share)
+    return replace(share, port=left, stale=frozenset(), mine=recorded_pairs(ownership, left))
 
 
 def _read(network: Service, path: str) -> PortRecord:
     return PortRecord.read(network.get(path)["port"])
 
 
-def _remove_records(network: Service, mark: Mark, path: str, share: Share) -> PortRecord:
+def _remove_records(network: Service, ownership: OwnershipTag, path: str, share: Share) -> PortRecord:
     """Remove the records of removed pairs, and return the port.
 
     A concurrent run with a different spec may have added such a pair again and relied on the record that it found; that
     pair keeps its record. If that run has only read the record so far, its request to add the pair fails, because the
     port has changed.
     """
-    gone = {tag(mark, each) for each in share.stale} & set(share.port.tags)
+    gone = {tag(ownership, each) for each in share.stale} & set(share.port.tags)
     if not gone:
         return share.port
     for text in sorted(gone):
         network.delete(f"{path}/tags/{quote(text, safe='')}")
     again = replace(share, port=_read(network, path)).going
     for each in again:
-        network.put(f"{path}/tags/{quote(tag(mark, each), safe='')}")
-    gone -= {tag(mark, each) for each in again}
+        network.put(f"{path}/tags/{quote(tag(ownership, each), safe='')}")
+    gone -= {tag(ownership, each) for each in again}
     return replace(share.port, tags=tuple(each for each in share.port.tags if each not in gone))
 
 
-def _add_records(network: Service, mark: Mark, path: str, share: Share) -> Share:
+def _add_records(network: Service, ownership: OwnershipTag, path: str, share: Share) -> Share:
     """Record the pairs to be added; this counts as a change of the port."""
-    fresh = [text for each in share.missing if (text := tag(mark, each)) not in share.port.tags]
+    fresh = [text for each in share.missing if (text := tag(ownership, each)) not in share.port.tags]
     for text in fresh:
         network.put(f"{path}/tags/{quote(text, safe='')}")
     return replace(share, port=_read(network, path)) if fresh else share
@@ -87,6 +87,6 @@ def _write_pairs(network: Service, path: str, share: Share) -> PortRecord:
     except CloudError as error:
         if error.status == 400 and "maximum" in str(error):
             blocks = f"the port would have {len(pairs)} pairs, for {', '.join(sorted(share.wanted))}"
-            remedy = "align ranges with networks (such as 10.0.0.192/27), or have max_allowed_address_pair raised"
-            raise CloudError(f"{error}: {blocks}; {remedy}", status=400) from error
+            fix = "align ranges with networks (such as 10.0.0.192/27), or have max_allowed_address_pair raised"
+            raise CloudError(f"{error}: {blocks}; {fix}", status=400) from error
         raise

@@ -12,7 +12,7 @@ from annotated_types import Len
 from openstack_prep.base import ranges
 from openstack_prep.base.fields import Name
 from openstack_prep.base.ranges import AddressRange, Ip, Range
-from openstack_prep.cloud.site import Site, only_one
+from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.resources.addresses.address_room import Room
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists import queries
@@ -64,26 +64,26 @@ class PoolFields(ByProjectUser):
     def count(self) -> int:
         return sum(each.count for each in self.ranges)
 
-    def room(self, site: Site) -> Room | None:
+    def room(self, run: CloudRun) -> Room | None:
         """Return the addresses of the subnet, as it exists or as declared; None if there is no such subnet."""
-        found = site.look(self.sibling(Subnet, self.subnet))
-        record = found.recorded(SubnetRecord) if found else None
+        found = run.look(self.sibling(Subnet, self.subnet))
+        record = found.record_as(SubnetRecord) if found else None
         if record is None and self.neighbours.subnet is None:
-            record = self._shared_subnet(site)
+            record = self._shared_subnet(run)
         return Room.of(self.subnet, record, self.neighbours.subnet)
 
-    def _shared_subnet(self, site: Site) -> SubnetRecord | None:
+    def _shared_subnet(self, run: CloudRun) -> SubnetRecord | None:
         """Return the subnet with this name on a network that another project shares."""
-        cloud = site.find_tenant(self.owner)
+        cloud = run.find_tenant(self.owner)
         if cloud is None:
             return None
-        listed = queries.subnets_named(site, cloud, self.subnet)
+        listed = queries.subnets_named(run, cloud, self.subnet)
         return only_one(listed, f"subnet/{self.subnet}")
 
-    def kept(self, site: Site) -> list[PortRecord]:
+    def kept(self, run: CloudRun) -> list[PortRecord]:
         """Return the existing ports of this pool, on all subnets."""
-        listed = ports_of(site, site.find_project_id(self.owner))
-        return [port for port in listed if site.mark.owns(port.description, self.name)]
+        listed = ports_of(run, run.find_project_id(self.owner))
+        return [port for port in listed if run.ownership.owns(port.description, self.name)]
 
     def missing(self, room: Room | None, kept: Iterable[PortRecord]) -> list[str]:
         """Return the addresses that still need a port of this pool."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Name
-from openstack_prep.cloud.site import Site, only_one
+from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists import installer_names as naming
@@ -45,31 +45,31 @@ class PortChoice(ByProjectUser):
         """The fields that select ports; exactly one must be set."""
         return [way for way in WAYS if getattr(self, way)]
 
-    def chosen(self, site: Site) -> list[PortRecord] | None:
+    def chosen(self, run: CloudRun) -> list[PortRecord] | None:
         """Return the selected ports that exist; None if the stack, group or tag that selects them does not exist."""
-        listed = ports_of(site, site.find_project_id(self.owner))
+        listed = ports_of(run, run.find_project_id(self.owner))
         if self.ports:
             named = {name: [port for port in listed if port.name == name] for name in self.ports}
             found = [only_one(matches, f"{self.key}: port {name}") for name, matches in named.items()]
             return [port for port in found if port is not None]
         if self.stack:
-            servers = servers_of(site, self.owner, self.stack)
+            servers = servers_of(run, self.owner, self.stack)
             return None if servers is None else [port for port in listed if port.device_id in servers]
         if self.security_group:
-            group = self._group_id(site)
+            group = self._group_id(run)
             return None if group is None else [port for port in listed if group in port.security_groups]
         infra_id = self.infra_id or ""
         meant = _nodes(listed, infra_id) if infra_id else [port for port in listed if self.tag in port.tags]
         return [port for port in meant if not self.roles or naming.role(port.name, infra_id) in self.roles]
 
-    def _group_id(self, site: Site) -> str | None:
-        project_id = site.find_project_id(self.owner)
+    def _group_id(self, run: CloudRun) -> str | None:
+        project_id = run.find_project_id(self.owner)
         if project_id is None:
             return None
-        listed = _security_groups(site, project_id)
+        listed = _security_groups(run, project_id)
         named = [each_id for each_id, name in listed if name == self.security_group]
         if len(named) > 1:  # one of our twins is kept
-            group = site.look(self.sibling(SecurityGroup, self.security_group or ""))
+            group = run.look(self.sibling(SecurityGroup, self.security_group or ""))
             named = [each_id for each_id in named if group is not None and each_id == group.id]
         by_id = (each_id for each_id, _ in listed if each_id == self.security_group)
         return next(iter(named), None) or next(by_id, None)
@@ -104,8 +104,8 @@ def _nodes(listed: Sequence[PortRecord], infra_id: str) -> list[PortRecord]:
 
 
 @query
-def _security_groups(site: Site, project_id: str) -> Sequence[tuple[str, str]]:
+def _security_groups(run: CloudRun, project_id: str) -> Sequence[tuple[str, str]]:
     """Return ids and names of a project's security groups."""
     fields = ["id", "name"]
-    listed = site.admin.network.list("/security-groups", "security_groups", project_id=project_id, fields=fields)
+    listed = run.admin.network.list("/security-groups", "security_groups", project_id=project_id, fields=fields)
     return [(raw["id"], raw["name"]) for raw in listed]

@@ -15,8 +15,8 @@ from annotated_types import Gt, Le
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import GiB, Memory, MiB, Name, Text, Vcpus
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.site import Site, only_one
-from openstack_prep.core.model import Adoptable, Change, Key, Mark, Observed, Resource
+from openstack_prep.cloud.cloud_run import CloudRun, only_one
+from openstack_prep.core.model import Adoptable, Change, Key, Observed, OwnershipTag, Resource
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.lists import queries
@@ -34,7 +34,7 @@ PROPERTIES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Flavor(Adoptable[Site]):
+class Flavor(Adoptable[CloudRun]):
     """A size of servers. With only a name, the flavor must already exist.
 
     Nova cannot change sizes and is_public, so a different value means a replacement, which needs --allow-replace.
@@ -83,55 +83,55 @@ class Flavor(Adoptable[Site]):
         return values
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        listed = queries.flavors(site)
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        listed = queries.flavors(run)
         found = {}
         for each in wanted:
             raw = only_one((one for one in listed if one["name"] == each.name), str(each.key))
             if raw is not None:
-                found[each.key] = each._observed(site, raw, each._granted(site, raw))
+                found[each.key] = each._observed(run, raw, each._granted(run, raw))
         return found
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the flavors of the cloud; the list does not tell which projects may use a flavor that is not public."""
-        for raw in queries.flavors(site):
+        for raw in queries.flavors(run):
             values = {name: raw[theirs] for name, theirs in PROPERTIES.items() if raw.get(theirs) not in (None, "")}
-            text = site.mark.strip(raw.get("description")) or None
+            text = run.ownership.strip(raw.get("description")) or None
             declared = cls(name=raw["name"], description=text, extra_specs=raw.get("extra_specs") or None, **values)
-            yield declared, declared._observed(site, raw, frozenset())
+            yield declared, declared._observed(run, raw, frozenset())
 
-    def _observed(self, site: Site, raw: Raw, access: frozenset[str]) -> Observed:
+    def _observed(self, run: CloudRun, raw: Raw, access: frozenset[str]) -> Observed:
         values = {name: raw.get(theirs) for name, theirs in PROPERTIES.items()}
         values["swap"] = raw.get("swap") or 0  # Nova reports "" for no swap
         specs = raw.get("extra_specs", {})
-        named = Mark.home_in(raw.get("description"))
+        named = OwnershipTag.home_in(raw.get("description"))
         return Observed(
             id=raw["id"],
-            ours=site.mark.owns(raw.get("description")) and home.is_ours(site, named),
+            ours=run.ownership.owns(raw.get("description")) and home.is_ours(run, named),
             home=named,
-            managed_by=home.another(site, raw.get("description")),
+            managed_by=home.another(run, raw.get("description")),
             values=values
             | {
-                "description": site.mark.strip(raw.get("description")),
+                "description": run.ownership.strip(raw.get("description")),
                 "extra_specs": {key: specs[key] for key in self.extra_specs or () if key in specs},
                 "access": access,
             },
         )
 
-    def _granted(self, site: Site, raw: Raw) -> frozenset[str]:
+    def _granted(self, run: CloudRun, raw: Raw) -> frozenset[str]:
         """Return the declared projects that may use the flavor."""
         if not self.access:
             return frozenset()
-        ids = _granted(site, raw)
-        return frozenset(project.name for project in self.projects() if site.find_id(project) in ids)
+        ids = _granted(run, raw)
+        return frozenset(project.name for project in self.projects() if run.find_id(project) in ids)
 
-    def granted(self, site: Site, flavor_id: str) -> frozenset[str]:
+    def granted(self, run: CloudRun, flavor_id: str) -> frozenset[str]:
         """Return the ids of all projects that may use the flavor with this id; empty if every project may."""
-        raw = next((each for each in queries.flavors(site) if each["id"] == flavor_id), None)
-        return _granted(site, raw) if raw else frozenset()
+        raw = next((each for each in queries.flavors(run) if each["id"] == flavor_id), None)
+        return _granted(run, raw) if raw else frozenset()
 
-    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         public = observed.values["is_public"] if observed and self.is_public is None else self.is_public is not False
         if self.access and public:
             yield Mistake.about(
@@ -142,39 +142,39 @@ class Flavor(Adoptable[Site]):
         if observed is None and (self.vcpus is None or self.ram is None):
             yield Mistake.about(self.key, "does not exist, and cannot be created without vcpus and ram", "set both")
 
-    def create(self, site: Site) -> Observed:
+    def create(self, run: CloudRun) -> Observed:
         wanted = self.desired()
         body = {theirs: wanted[name] for name, theirs in PROPERTIES.items() if name in wanted}
-        text = home.mark(site).describe(self.name, self.description)
+        text = home.ownership(run).describe(self.name, self.description)
         body = {"disk": 0, **body, "name": self.name, "description": text}
-        raw = site.admin.compute.post("/flavors", {"flavor": body})["flavor"]
+        raw = run.admin.compute.post("/flavors", {"flavor": body})["flavor"]
         specs, access = wanted.get("extra_specs", {}), wanted.get("access", frozenset())
-        self._extend(site, raw["id"], specs, access)
-        return self._observed(site, raw | {"extra_specs": specs}, access)
+        self._extend(run, raw["id"], specs, access)
+        return self._observed(run, raw | {"extra_specs": specs}, access)
 
-    def _extend(self, site: Site, flavor_id: str, extra_specs: Mapping[str, str], access: Iterable[str]) -> None:
+    def _extend(self, run: CloudRun, flavor_id: str, extra_specs: Mapping[str, str], access: Iterable[str]) -> None:
         if extra_specs:
-            site.admin.compute.post(f"/flavors/{flavor_id}/os-extra_specs", {"extra_specs": dict(extra_specs)})
+            run.admin.compute.post(f"/flavors/{flavor_id}/os-extra_specs", {"extra_specs": dict(extra_specs)})
         for name in sorted(access):
-            project_id = site.id(Project(name=name, domain=self.access_domain))
-            site.admin.compute.post(f"/flavors/{flavor_id}/action", {"addTenantAccess": {"tenant": project_id}})
+            project_id = run.id(Project(name=name, domain=self.access_domain))
+            run.admin.compute.post(f"/flavors/{flavor_id}/action", {"addTenantAccess": {"tenant": project_id}})
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         after = {change.field: change.after for change in changes}
         if "description" in after:
             text = after["description"]
-            body = {"description": home.mark(site).describe(self.name, text) if observed.ours else text}
-            site.admin.compute.put(f"/flavors/{observed.id}", {"flavor": body})
+            body = {"description": home.ownership(run).describe(self.name, text) if observed.ours else text}
+            run.admin.compute.put(f"/flavors/{observed.id}", {"flavor": body})
         access = after.get("access", frozenset()) - observed.values["access"]
-        self._extend(site, observed.id, after.get("extra_specs", {}), access)
+        self._extend(run, observed.id, after.get("extra_specs", {}), access)
         return replace(observed, values={**observed.values, **after})
 
-    def delete(self, site: Site, observed: Observed) -> None:
-        site.admin.compute.delete(f"/flavors/{observed.id}")
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        run.admin.compute.delete(f"/flavors/{observed.id}")
 
 
-def _granted(site: Site, raw: Raw) -> frozenset[str]:
+def _granted(run: CloudRun, raw: Raw) -> frozenset[str]:
     if raw[PROPERTIES["is_public"]]:
         return frozenset()
-    listed = site.admin.compute.get(f"/flavors/{raw['id']}/os-flavor-access")["flavor_access"]
+    listed = run.admin.compute.get(f"/flavors/{raw['id']}/os-flavor-access")["flavor_access"]
     return frozenset(each["tenant_id"] for each in listed)

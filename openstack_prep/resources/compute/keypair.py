@@ -15,8 +15,8 @@ from openstack_prep.base.errors import Mistake, NotFound
 from openstack_prep.base.fields import Name, PublicKey, public_key
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity import home
@@ -64,78 +64,82 @@ class Keypair(ByProjectUser):
     def needs(self) -> Iterable[Key]:
         return () if self.user else super().needs()
 
-    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         try:
             public_key(self.public_key, Path())
         except InvalidValue as error:
-            yield self.mistake(f"public_key {error.what}", error.remedy)
+            yield self.mistake(f"public_key {error.what}", error.fix)
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         found = {}
         for each in wanted:
-            cloud, user_id = each._holder(site)
-            raw = _listed(site, cloud, user_id).get(each.name) if user_id else None
+            cloud, user_id = each._holder(run)
+            raw = _listed(run, cloud, user_id).get(each.name) if user_id else None
             if raw is not None and user_id is not None:
-                found[each.key] = each._observed(site, raw, user_id)
+                found[each.key] = each._observed(run, raw, user_id)
         return found
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the key pairs of the user who acts in the project, else of the spec's users who have a role there."""
         own = cls(name="any", public_key="", **cls.placing(owner))
         named: list[Values] = [{}]
-        if site.acting_user(owner) is None and site.find_tenant(owner) is None:
-            holders = (user for user, found in User.scan(site, owner) if found.ours)
+        if run.acting_user(owner) is None and run.find_tenant(owner) is None:
+            holders = (user for user, found in User.scan(run, owner) if found.ours)
             named = [{"user": each.name, "user_domain": each.domain} for each in holders]
         for fields in named:
-            cloud, user_id = replace(own, **fields)._holder(site)
-            for name, raw in _listed(site, cloud, user_id).items() if user_id else ():
+            cloud, user_id = replace(own, **fields)._holder(run)
+            for name, raw in _listed(run, cloud, user_id).items() if user_id else ():
                 declared = replace(own, name=name, public_key=_without_comment(raw["public_key"]), **fields)
-                yield declared, declared._observed(site, raw, user_id or "")
+                yield declared, declared._observed(run, raw, user_id or "")
 
     def cloud_ids(self, observed: Observed) -> frozenset[str]:
-        return frozenset({f"{observed.recorded(Holder).user_id} {observed.id}"})
+        return frozenset({f"{observed.record_as(Holder).user_id} {observed.id}"})
 
-    def _holder(self, site: Site) -> tuple[Cloud, str | None]:
+    def _holder(self, run: CloudRun) -> tuple[Cloud, str | None]:
         """Return the owner's id, None if there is no owner yet, and a connection that may manage the owner's keys.
 
         A connection that may create users may do so, even before these users can log in.
         """
-        user = User(name=self.user, domain=self.user_domain) if self.user else site.acting_user(self.owner)
+        user = User(name=self.user, domain=self.user_domain) if self.user else run.acting_user(self.owner)
         if user is not None:
-            return site.admin, site.find_id(user)
-        own = site.find_tenant(self.owner) or site.admin
+            return run.admin, run.find_id(user)
+        own = run.find_tenant(self.owner) or run.admin
         return own, own.user_id
 
-    def _observed(self, site: Site, raw: Raw, user_id: str) -> Observed:
+    def _observed(self, run: CloudRun, raw: Raw, user_id: str) -> Observed:
         key = raw["public_key"]
         comment = key.split()[2:]
-        named = site.mark.home_among(comment)
+        named = run.ownership.home_among(comment)
         return Observed(
             id=raw["name"],
-            ours=comment[-1:] == [site.mark.tag] and home.is_ours(site, named),
+            ours=comment[-1:] == [run.ownership.tag] and home.is_ours(run, named),
             home=named,
             values={"public_key": _without_comment(key)},
             outputs={"fingerprint": raw["fingerprint"]},
             record=Holder(user_id),
         )
 
-    def create(self, site: Site) -> Observed:
-        cloud, user_id = self._holder(site)
+    def create(self, run: CloudRun) -> Observed:
+        cloud, user_id = self._holder(run)
         if user_id is None:
             raise NotFound(f"{self.key}: its user exists neither in the spec nor in the cloud")
-        body = {"name": self.name, "public_key": " ".join([self.public_key, *home.mark(site).tags]), "user_id": user_id}
-        return self._observed(site, cloud.compute.post("/os-keypairs", {"keypair": body})["keypair"], user_id)
+        body = {
+            "name": self.name,
+            "public_key": " ".join([self.public_key, *home.ownership(run).tags]),
+            "user_id": user_id,
+        }
+        return self._observed(run, cloud.compute.post("/os-keypairs", {"keypair": body})["keypair"], user_id)
 
-    def delete(self, site: Site, observed: Observed) -> None:
-        cloud, _ = self._holder(site)
-        user_id = observed.recorded(Holder).user_id
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        cloud, _ = self._holder(run)
+        user_id = observed.record_as(Holder).user_id
         cloud.compute.delete(f"/os-keypairs/{quote(self.name, safe='')}?user_id={user_id}")
 
 
 @query
-def _listed(site: Site, cloud: Cloud, user_id: str) -> Mapping[str, Raw]:
+def _listed(run: CloudRun, cloud: Cloud, user_id: str) -> Mapping[str, Raw]:
     listed = cloud.compute.list("/os-keypairs", "keypairs", user_id=user_id)
     return {each["keypair"]["name"]: each["keypair"] for each in listed}
 

@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Limit, LimitGiB, LimitMiB, Name
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Key, Observed, Resource
 from openstack_prep.resources.compute import quota_stores
 from openstack_prep.resources.compute.quota_stores import STORES, Store
@@ -123,53 +123,53 @@ class Quota(InProject):
                 yield store, mine
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         found = {}
         for each in wanted:
-            project_id = site.find_project_id(each.owner)
+            project_id = run.find_project_id(each.owner)
             if project_id is not None:
-                found[each.key] = each._read(site, project_id)
+                found[each.key] = each._read(run, project_id)
         return found
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield a project's quotas as far as they differ from those of a new project."""
-        project_id = site.find_project_id(owner)
+        project_id = run.find_project_id(owner)
         if project_id is None:
             return
         limits: Values = {}
-        for store in quota_stores.stores_in(site.admin):
-            default = store.service(site.admin).get(store.defaults.format(project_id))[store.envelope]
-            answer = quota_stores.read(site.admin, store, project_id)
+        for store in quota_stores.stores_in(run.admin):
+            default = store.service(run.admin).get(store.defaults.format(project_id))[store.envelope]
+            answer = quota_stores.read(run.admin, store, project_id)
             for name, theirs in store.names.items():
                 limit = answer[theirs]["limit"] if isinstance(answer.get(theirs), dict) else None
                 if limit is not None and limit != default.get(theirs):
                     limits[name] = limit
         if limits:
             declared = cls(**limits, **cls.placing(owner))
-            yield declared, declared._observed(site, project_id, limits, {})
+            yield declared, declared._observed(run, project_id, limits, {})
 
-    def _read(self, site: Site, project_id: str) -> Observed:
+    def _read(self, run: CloudRun, project_id: str) -> Observed:
         values, used = {}, {}
         for store, mine in self._split(self.desired()):
-            answer = store.service(site.admin).get(store.detail.format(project_id))[store.envelope]
+            answer = store.service(run.admin).get(store.detail.format(project_id))[store.envelope]
             ours = {theirs: name for name, theirs in store.names.items()}
             for theirs in mine:
                 item = answer.get(theirs)
                 if isinstance(item, dict):
                     values[ours.get(theirs, theirs)] = item["limit"]
                     used[ours.get(theirs, theirs)] = item.get("in_use", item.get("used", 0)) + item.get("reserved", 0)
-        return self._observed(site, project_id, values, used)
+        return self._observed(run, project_id, values, used)
 
-    def _observed(self, site: Site, project_id: str, values: Mapping[str, int], used: Mapping[str, int]) -> Observed:
-        project = site.look(self.owner) if self.owner else None
+    def _observed(self, run: CloudRun, project_id: str, values: Mapping[str, int], used: Mapping[str, int]) -> Observed:
+        project = run.look(self.owner) if self.owner else None
         return Observed(id=project_id, values=values, ours=bool(project and project.ours), record=Usage(used))
 
-    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         if observed is None:
             return
         for name, limit in self.desired().items():
-            used = observed.recorded(Usage).used.get(name)
+            used = observed.record_as(Usage).used.get(name)
             if used is None:
                 yield self.mistake(f"no service has a quota {name}", "remove it, or correct the volume type")
             elif limit != -1 and limit < used and observed.values.get(name) != limit:
@@ -177,18 +177,18 @@ class Quota(InProject):
                     f"{name}: {limit} is below the current usage of {used}", "free some of it, or raise the value"
                 )
 
-    def create(self, site: Site) -> Observed:
-        return self._write(site, site.id(self.owner) if self.owner else site.admin.project_id, self.desired())
+    def create(self, run: CloudRun) -> Observed:
+        return self._write(run, run.id(self.owner) if self.owner else run.admin.project_id, self.desired())
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        written = self._write(site, observed.id, {change.field: change.after for change in changes})
-        return self._observed(site, observed.id, {**observed.values, **written.values}, observed.recorded(Usage).used)
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        written = self._write(run, observed.id, {change.field: change.after for change in changes})
+        return self._observed(run, observed.id, {**observed.values, **written.values}, observed.record_as(Usage).used)
 
-    def _write(self, site: Site, project_id: str, values: Raw) -> Observed:
+    def _write(self, run: CloudRun, project_id: str, values: Raw) -> Observed:
         for store, mine in self._split(values):
-            store.service(site.admin).put(store.path.format(project_id), {store.envelope: mine})
-        return self._observed(site, project_id, values, {})
+            store.service(run.admin).put(store.path.format(project_id), {store.envelope: mine})
+        return self._observed(run, project_id, values, {})
 
-    def delete(self, site: Site, observed: Observed) -> None:
+    def delete(self, run: CloudRun, observed: Observed) -> None:
         for store, _ in self._split(self.desired()):
-            store.service(site.admin).delete(store.path.format(observed.id))
+            store.service(run.admin).delete(store.path.format(observed.id))

@@ -100,7 +100,7 @@ def stores_in(cloud: Cloud) -> list[Store]:
     return [store for store in STORES if cloud.has(store.type)]
 
 
-class Quotum(NamedTuple):
+class QuotaUsage(NamedTuple):
     """One quota of a project: its limit, and the used and reserved amounts."""
 
     limit: int
@@ -125,13 +125,13 @@ def read(cloud: Cloud, store: Store, project_id: str) -> Raw:
     return answer
 
 
-def quotum(name: str, answer: Raw) -> Quotum | None:
+def quota_usage(name: str, answer: Raw) -> QuotaUsage | None:
     """Return one quota by its name in a spec, out of the result of ``read``; None if the service has no such quota."""
     theirs = answer.get(store_of(name).names.get(name, name))
     if not isinstance(theirs, dict):
         return None
     used = 0 if name in EACH else theirs.get("in_use", theirs.get("used", 0)) + theirs.get("reserved", 0)
-    return Quotum(theirs["limit"], max(used, _DEFAULT_GROUP.get(name, 0)))
+    return QuotaUsage(theirs["limit"], max(used, _DEFAULT_GROUP.get(name, 0)))
 
 
 def unit(name: str) -> str:

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Count, Name
+from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
@@ -41,49 +41,49 @@ class ServerGroup(ByProjectUser):
     def can_have_twins(self) -> bool:
         return True
 
-    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         if self.max_server_per_host and self.policy != "anti-affinity":
             yield self.mistake(
                 f"max_server_per_host only applies to policy anti-affinity, not to {self.policy}", "remove it"
             )
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         found = {}
         for owner, mine in cls.by_project(wanted).items():
-            project_id = site.find_project_id(owner)
-            listed = _listed(site, owner, project_id) if project_id else []
+            project_id = run.find_project_id(owner)
+            listed = _listed(run, owner, project_id) if project_id else []
             for each in mine:
-                observed = each._choose(site, listed)
+                observed = each._choose(run, listed)
                 if observed is not None:
                     found[each.key] = observed
         return found
 
-    def _choose(self, site: Site, listed: Iterable[Mapping[str, Any]]) -> Observed | None:
+    def _choose(self, run: CloudRun, listed: Iterable[Mapping[str, Any]]) -> Observed | None:
         """Return the matching group. Several groups as declared are twins; any other group makes the name ambiguous.
 
         Nothing shows which of several groups this spec has created, so the spec deletes none of them.
         """
         named = [raw for raw in listed if raw["name"] == self.name]
         if len(named) > 1 and all(self._like(raw) for raw in named):
-            return choose(replace(self._observed(site, raw), ours=False) for raw in named)
+            return choose(replace(self._observed(run, raw), ours=False) for raw in named)
         raw = only_one(named, str(self.key))
-        return self._observed(site, raw) if raw is not None else None
+        return self._observed(run, raw) if raw is not None else None
 
     def _like(self, raw: Mapping[str, Any]) -> bool:
         return _values(raw).items() >= self.desired().items()
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the groups of a project; ownership is unknown, because a group cannot have a tag."""
-        project_id = site.find_project_id(owner)
-        for raw in _listed(site, cast("Project | None", owner), project_id) if project_id else ():
+        project_id = run.find_project_id(owner)
+        for raw in _listed(run, cast("Project | None", owner), project_id) if project_id else ():
             most = raw["rules"].get("max_server_per_host")
             declared = cls(name=raw["name"], policy=raw["policy"], max_server_per_host=most, **cls.placing(owner))
-            yield declared, replace(declared._observed(site, raw), ours=False)
+            yield declared, replace(declared._observed(run, raw), ours=False)
 
-    def _observed(self, site: Site, raw: Mapping[str, Any]) -> Observed:
-        project = site.look(self.owner) if self.owner else None
+    def _observed(self, run: CloudRun, raw: Mapping[str, Any]) -> Observed:
+        project = run.look(self.owner) if self.owner else None
         return Observed(
             id=raw["id"],
             ours=project is not None and project.ours,
@@ -91,25 +91,25 @@ class ServerGroup(ByProjectUser):
             used_by=tuple(f"server {server_id}" for server_id in raw.get("members", ())),
         )
 
-    def create(self, site: Site) -> Observed:
+    def create(self, run: CloudRun) -> Observed:
         rules = {"max_server_per_host": self.max_server_per_host} if self.max_server_per_host else {}
         body = {"name": self.name, "policy": self.policy, "rules": rules}
-        compute = site.tenant(self.owner).compute
-        project_id = str(site.find_project_id(self.owner))
+        compute = run.tenant(self.owner).compute
+        project_id = str(run.find_project_id(self.owner))
 
         def post() -> dict[str, Any]:
             return dict(compute.post("/os-server-groups", {"server_group": body})["server_group"])
 
         def look() -> list[dict[str, Any]]:
-            return _listed(site.fresh(), self.owner, project_id)
+            return _listed(run.fresh(), self.owner, project_id)
 
-        made, listed = site.wave.write((self.kind, project_id), post, look)
+        made, listed = run.wave.write((self.kind, project_id), post, look)
         if sum(raw["name"] == self.name for raw in listed) > 1:
-            settle(self.key, made["id"], lambda: self._choose(site, look()), lambda mine: self.delete(site, mine))
-        return self._observed(site, made)
+            settle(self.key, made["id"], lambda: self._choose(run, look()), lambda mine: self.delete(run, mine))
+        return self._observed(run, made)
 
-    def delete(self, site: Site, observed: Observed) -> None:
-        cloud = site.find_tenant(self.owner) or site.admin
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        cloud = run.find_tenant(self.owner) or run.admin
         cloud.compute.delete(f"/os-server-groups/{observed.id}")
 
 
@@ -117,23 +117,23 @@ def _values(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {"policy": raw["policy"], "max_server_per_host": raw["rules"].get("max_server_per_host")}
 
 
-def _listed(site: Site, owner: Project | None, project_id: str) -> list[dict[str, Any]]:
+def _listed(run: CloudRun, owner: Project | None, project_id: str) -> list[dict[str, Any]]:
     """Return the groups of a project, listed by its user, or else selected from the list of all projects."""
-    tenant = site.find_tenant(owner)
-    listed = _everybodys(site) if tenant is None else _own(site, tenant)
+    tenant = run.find_tenant(owner)
+    listed = _everybodys(run) if tenant is None else _own(run, tenant)
     return [group for group in listed if group["project_id"] == project_id]
 
 
 @query
-def _own(site: Site, tenant: Cloud) -> list[dict[str, Any]]:
+def _own(run: CloudRun, tenant: Cloud) -> list[dict[str, Any]]:
     """Return the groups of the project that a connection is scoped to."""
     return tenant.compute.list("/os-server-groups", "server_groups")
 
 
 @query
-def _everybodys(site: Site) -> list[dict[str, Any]]:
+def _everybodys(run: CloudRun) -> list[dict[str, Any]]:
     """Return the groups of all projects; this list has no links to its next pages."""
     found: list[dict[str, Any]] = []
-    while page := site.admin.compute.get("/os-server-groups", all_projects=True, offset=len(found))["server_groups"]:
+    while page := run.admin.compute.get("/os-server-groups", all_projects=True, offset=len(found))["server_groups"]:
         found += page
     return found

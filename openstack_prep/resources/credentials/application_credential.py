@@ -25,8 +25,8 @@ from openstack_prep.base.private_file import mode
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN
 from openstack_prep.cloud import clouds_yaml
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Change, Key, Observed, Resource
 from openstack_prep.resources.credentials import credential_ends as ends
 from openstack_prep.resources.credentials.credential_fields import RENEWED, CredentialFields
@@ -53,47 +53,47 @@ class ApplicationCredential(CredentialFields):
     # --- existing state -------------------------------------------------------------------
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        pairs = ((each, each._observed(site, each._listed(site))) for each in wanted)
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        pairs = ((each, each._observed(run, each._listed(run))) for each in wanted)
         return {each.key: observed for each, observed in pairs if observed is not None}
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the credentials of the user who acts in the project; credentials of other users cannot be listed.
 
         It is not known which file holds the entry of a credential, so the deletion touches no file.
         """
         families: dict[tuple[str, bool], list[CredentialRecord]] = defaultdict(list)
         any_one = cls(name="any", clouds_yaml="", cloud="", **cls.placing(owner))
-        for each in any_one._listed(site):
-            ours = site.mark.owns(each.description)
-            families[(ours and site.mark.name_in(each.description)) or each.name, ours].append(each)
+        for each in any_one._listed(run):
+            ours = run.ownership.owns(each.description)
+            families[(ours and run.ownership.name_in(each.description)) or each.name, ours].append(each)
         for (name, ours), family in families.items():
             known = Credentials(live=None, mine=tuple(family if ours else ()), lost=(), kept=None, begun=False)
             ids = frozenset(each.id for each in family)
-            yield replace(any_one, name=name), Observed(id=family[0].id, ours=ours, record=known, holds=ids)
+            yield replace(any_one, name=name), Observed(id=family[0].id, ours=ours, record=known, contained_ids=ids)
 
-    def _holder(self, site: Site) -> tuple[Cloud, str | None]:
+    def _holder(self, run: CloudRun) -> tuple[Cloud, str | None]:
         """Return the user's id, None if the user does not exist, and a connection that may list the credentials."""
-        own, user = site.find_tenant(self.owner), site.acting_user(self.owner)
+        own, user = run.find_tenant(self.owner), run.acting_user(self.owner)
         if own is not None:
             return own, own.user_id
-        return site.admin, site.find_id(user) if user else None
+        return run.admin, run.find_id(user) if user else None
 
-    def _listed(self, site: Site) -> list[CredentialRecord]:
+    def _listed(self, run: CloudRun) -> list[CredentialRecord]:
         """Return the user's credentials in the project."""
-        cloud, user_id = self._holder(site)
+        cloud, user_id = self._holder(run)
         if user_id is None:
             return []
-        listed = of_user(site, cloud, user_id)
-        return [each for each in listed if each.project_id == site.find_project_id(self.owner)]
+        listed = of_user(run, cloud, user_id)
+        return [each for each in listed if each.project_id == run.find_project_id(self.owner)]
 
-    def _observed(self, site: Site, listed: Sequence[CredentialRecord]) -> Observed | None:
+    def _observed(self, run: CloudRun, listed: Sequence[CredentialRecord]) -> Observed | None:
         """Return the credential whose id is in clouds.yaml, or a credential of this spec whose secret is lost."""
         found = self.read_entry()
         entry = found or {}
         auth = entry.get("auth") or {}
-        mine = [each for each in listed if site.mark.owns(each.description, self.name)]
+        mine = [each for each in listed if run.ownership.owns(each.description, self.name)]
         live = next((each for each in listed if each.id == auth.get(ID)), None)
         shown = live or next(iter(mine), None)
         if shown is None:
@@ -112,16 +112,16 @@ class ApplicationCredential(CredentialFields):
         return Observed(
             id=shown.id,
             ours=shown in mine,
-            values={**self.values(site, shown), **settings, "mode": mode(self.file) if entry else None},
+            values={**self.values(run, shown), **settings, "mode": mode(self.file) if entry else None},
             outputs={"path": self.clouds_yaml},
-            holds=frozenset(each.id for each in mine),
+            contained_ids=frozenset(each.id for each in mine),
             record=Credentials(
                 live=live,
                 mine=tuple(mine),
                 lost=tuple(each for each in mine if absent and not ends.ended(each.expires_at)),
                 kept=kept,
                 begun=begun,
-                role_changes=role_changes(site, self.roles, live.roles, self.owner) if live else "",
+                role_changes=role_changes(run, self.roles, live.roles, self.owner) if live else "",
             ),
         )
 
@@ -134,31 +134,31 @@ class ApplicationCredential(CredentialFields):
         auth = found.get("auth") if isinstance(found, dict) else None
         return auth.get(ID) if isinstance(auth, dict) else None
 
-    def values(self, site: Site, record: CredentialRecord) -> Values:
+    def values(self, run: CloudRun, record: CredentialRecord) -> Values:
         return {
-            "roles": compared(site, self.roles, record.roles, self.owner),
+            "roles": compared(run, self.roles, record.roles, self.owner),
             "expires_at": record.expires_at and timestamp(record.expires_at),
             "lifetime": ends.lifetime(record.expires_at, self.lifetime, self.renew_before),
             "unrestricted": record.unrestricted,
-            "description": site.mark.strip(record.description),
+            "description": run.ownership.strip(record.description),
             "access_rules": record.access_rules,
         }
 
     # --- checks ---------------------------------------------------------------------------
 
-    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         times = ends.mistakes(self.lifetime, self.renew_before, self.expires_at)
-        for what, remedy in (*times, *lacking(site, self.roles or (), self.owner)):
-            yield self.mistake(what, remedy)
-        live = observed.recorded(Credentials).live if observed else None
+        for what, fix in (*times, *lacking(run, self.roles or (), self.owner)):
+            yield self.mistake(what, fix)
+        live = observed.record_as(Credentials).live if observed else None
         entry = self.read_entry()
         if live is None and entry is not None and (entry.get("auth") or {}).get(NAME) not in self.names:
             yield self.mistake(
                 f"{self.clouds_yaml} already has an entry {self.cloud} with different credentials",
                 "choose another name, or remove the entry from the file",
             )
-        for each in self._listed(site):
-            ours = site.mark.owns(each.description, self.name)
+        for each in self._listed(run):
+            ours = run.ownership.owns(each.description, self.name)
             if each.name in self.names and not ours and each != live:
                 taken = f"a credential {each.name} ({each.id}) already exists and is not managed by this spec"
                 yield self.mistake(taken, "choose another name")
@@ -175,10 +175,10 @@ class ApplicationCredential(CredentialFields):
                     f"exists, is not managed by this spec, and differs in {', '.join(wrong)}", "choose another name"
                 )
 
-    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+    def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield that destroy would delete the credential that the run itself logs in with."""
-        for cloud in {site.admin, site.find_tenant(self.owner) or site.admin}:
-            if cloud.application_credential_id in observed.holds:
+        for cloud in {run.admin, run.find_tenant(self.owner) or run.admin}:
+            if cloud.application_credential_id in observed.contained_ids:
                 what = f"the cloud in use, {cloud.name}, logs in with this credential, so destroy cannot delete it"
                 yield self.mistake(
                     what, "choose another entry of clouds.yaml with --os-cloud, or with clouds: in the spec"
@@ -186,25 +186,25 @@ class ApplicationCredential(CredentialFields):
 
     # --- the verbs ------------------------------------------------------------------------
 
-    def create(self, site: Site) -> Observed:
-        return self._renew(site, None, ())
+    def create(self, run: CloudRun) -> Observed:
+        return self._renew(run, None, ())
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        credentials = observed.recorded(Credentials)
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        credentials = observed.record_as(Credentials)
         live = credentials.live
         left = [each for each in credentials.mine if each != live and each.id != credentials.kept]
         if live is None or ends.ended(live.expires_at) or RENEWED.intersection(change.field for change in changes):
-            return self._renew(site, live, left)
-        self._drop(site.tenant(self.owner), left)
+            return self._renew(run, live, left)
+        self._drop(run.tenant(self.owner), left)
         self._write((self.read_entry() or {}).get("auth") or {})
-        return self._made(site, live)
+        return self._made(run, live)
 
-    def _renew(self, site: Site, live: CredentialRecord | None, left: Iterable[CredentialRecord]) -> Observed:
+    def _renew(self, run: CloudRun, live: CredentialRecord | None, left: Iterable[CredentialRecord]) -> Observed:
         """Create a credential under the unused name, switch the entry, and delete the old credential.
 
         Two runs that share the file take turns; the second run reads the entry again and finds the work done.
         """
-        tenant = site.tenant(self.owner)
+        tenant = run.tenant(self.owner)
         with clouds_yaml.turn(self.file):
             if live and self._id_of(self.cloud) != live.id:
                 raise CloudError(f"{self.clouds_yaml}: entry {self.cloud} was modified concurrently", retryable=True)
@@ -213,16 +213,16 @@ class ApplicationCredential(CredentialFields):
             name = second if live and live.name == first else first
             if live is None:
                 self._write({NAME: name})
-            made = self._post(site, tenant, name)
+            made = self._post(run, tenant, name)
             if live and self.keeps_old:  # before its secret is removed from the entry
                 clouds_yaml.put(self.file, self.old_entry, self.read_entry() or {})
             self._write({ID: made["id"], NAME: made["name"], SECRET: made.pop("secret")})
             if live and not self.keeps_old:
                 self._drop(tenant, [live])
-        return self._made(site, CredentialRecord.read(made))
+        return self._made(run, CredentialRecord.read(made))
 
-    def _post(self, site: Site, tenant: Cloud, name: str) -> Values:
-        body: Values = {"name": name, "description": site.mark.describe(self.name, self.description)}
+    def _post(self, run: CloudRun, tenant: Cloud, name: str) -> Values:
+        body: Values = {"name": name, "description": run.ownership.describe(self.name, self.description)}
         if self.roles is not None:
             body["roles"] = [{"name": role} for role in self.roles]
         if self.expires_at or self.lifetime:
@@ -246,8 +246,8 @@ class ApplicationCredential(CredentialFields):
     def _write(self, auth: Raw) -> None:
         self.write_entry({**auth, "auth_url": self.auth_url}, auth_type=AUTH_TYPE)
 
-    def _made(self, site: Site, record: CredentialRecord) -> Observed:
-        observed = self._observed(site, [record])
+    def _made(self, run: CloudRun, record: CredentialRecord) -> Observed:
+        observed = self._observed(run, [record])
         assert observed is not None
         return observed
 
@@ -255,11 +255,11 @@ class ApplicationCredential(CredentialFields):
         for each in credentials:
             cloud.identity.delete(f"{path(each.user_id)}/{each.id}")
 
-    def delete(self, site: Site, observed: Observed) -> None:
+    def delete(self, run: CloudRun, observed: Observed) -> None:
         """Delete the entry first: a credential without an entry is found again by its ownership tag."""
-        credentials = observed.recorded(Credentials)
+        credentials = observed.record_as(Credentials)
         if credentials.live or credentials.begun:
             clouds_yaml.drop(self.file, self.cloud)
-        self._drop(self._holder(site)[0], credentials.mine)
+        self._drop(self._holder(run)[0], credentials.mine)
         if credentials.keeps_one:
             clouds_yaml.drop(self.file, self.old_entry)

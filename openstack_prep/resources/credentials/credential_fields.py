@@ -84,12 +84,12 @@ class CredentialFields(InCloudsYaml):
     def names(self) -> tuple[str, str]:
         return self.name, f"{self.name}-new"
 
-    def losses(self, observed: Observed) -> Iterable[Loss]:
+    def list_losses(self, observed: Observed) -> Iterable[Loss]:
         """Yield each credential that a running cluster may depend on and that an update would delete.
 
         Its secret is missing, or a new credential replaces it. A ``lifetime`` and a rotation allow the replacement.
         """
-        credentials = observed.recorded(Credentials)
+        credentials = observed.record_as(Credentials)
         lost = ", ".join(f"{each.name} ({each.id})" for each in credentials.lost)
         if lost:
             yield Loss.about(
@@ -113,14 +113,14 @@ class CredentialFields(InCloudsYaml):
         fields = ", ".join(sorted(RENEWED & changed)) + (f" ({role_changes})" if role_changes else "")
         what = f"{live.name} ({live.id}) would be deleted because it differs in {fields}, and {DEPENDS}"
         command = f"openstack-prep credential rotate SPEC --name {shlex.quote(self.name)} --keep-old"
-        remedy = f"keep the old credential ({command}), or allow the deletion (--allow-replace)"
-        yield replace(Loss.about(self.key, what, remedy), lost=(live.id,))
+        fix = f"keep the old credential ({command}), or allow the deletion (--allow-replace)"
+        yield replace(Loss.about(self.key, what, fix), lost=(live.id,))
 
     def check_kept(self, observed: Observed) -> Iterable[Mistake]:
         """Yield that both names are in use, so that no further credential can be created."""
         wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
-        if observed.recorded(Credentials).keeps_one and RENEWED.intersection(wrong):
+        if observed.record_as(Credentials).keeps_one and RENEWED.intersection(wrong):
             what = f"differs in {', '.join(wrong)}, but its predecessor is still kept in the entry {self.old_entry}"
             entry = f"remove {self.old_entry} from {self.clouds_yaml}"
-            remedy = f"switch its clients to the new credential, {entry}, and apply again"
-            yield self.mistake(what, remedy)
+            fix = f"switch its clients to the new credential, {entry}, and apply again"
+            yield self.mistake(what, fix)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core.run import query
 
 
@@ -70,6 +70,6 @@ def path(user_id: str) -> str:
 
 
 @query
-def of_user(site: Site, cloud: Cloud, user_id: str) -> list[CredentialRecord]:
+def of_user(run: CloudRun, cloud: Cloud, user_id: str) -> list[CredentialRecord]:
     """Return the application credentials of a user, in all projects."""
     return list(map(CredentialRecord.read, cloud.identity.list(path(user_id), "application_credentials")))

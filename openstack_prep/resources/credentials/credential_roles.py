@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity.role_assignment import RoleAssignment, unknown_role
@@ -21,46 +21,46 @@ ALL = "all of the user's"
 """The roles of a credential whose spec lists no roles."""
 
 
-def held_roles(site: Site, project: Resource | None) -> frozenset[str] | None:
+def held_roles(run: CloudRun, project: Resource | None) -> frozenset[str] | None:
     """Return the roles that the acting user has in a project once the spec is applied; None if unknown.
 
     A login in the project tells them without another request. Before all role assignments of the spec exist, there is
     no login; then Keystone is asked, and the assignments that the spec declares are added.
     """
-    own = site.find_tenant(project)
+    own = run.find_tenant(project)
     if own is not None:  # a token of a credential contains only that credential's roles
         return None if own.application_credential_id else own.roles or None
-    actor = site.actor(project)
-    project_id = site.find_project_id(project)
+    actor = run.actor(project)
+    project_id = run.find_project_id(project)
     if actor is None:
         return None
     try:
-        user_id = site.find_id(actor.user)
+        user_id = run.find_id(actor.user)
         declared = frozenset(each.role for each in actor.roles if isinstance(each, RoleAssignment))
-        effective = _effective(site, user_id, project_id) if user_id and project_id else frozenset()
-        return implied_by(site, declared) | effective
+        effective = _effective(run, user_id, project_id) if user_id and project_id else frozenset()
+        return implied_by(run, declared) | effective
     except NotAllowed:  # only administrators may ask
         return None
 
 
 @query
-def _effective(site: Site, user_id: str, project_id: str) -> frozenset[str]:
+def _effective(run: CloudRun, user_id: str, project_id: str) -> frozenset[str]:
     which: Values = {"user.id": user_id, "scope.project.id": project_id}
-    listed = site.admin.identity.list(
+    listed = run.admin.identity.list(
         "/role_assignments", "role_assignments", **which, effective=True, include_names=True
     )
     return frozenset(each["role"]["name"] for each in listed)
 
 
 @query
-def _role_inferences(site: Site) -> Sequence[Raw]:
-    answer: Sequence[Raw] = site.admin.identity.get("/role_inferences")["role_inferences"]
+def _role_inferences(run: CloudRun) -> Sequence[Raw]:
+    answer: Sequence[Raw] = run.admin.identity.get("/role_inferences")["role_inferences"]
     return answer
 
 
-def implied_by(site: Site, names: Iterable[str]) -> frozenset[str]:
+def implied_by(run: CloudRun, names: Iterable[str]) -> frozenset[str]:
     """Return roles and all roles that they imply."""
-    rules = _role_inferences(site)
+    rules = _role_inferences(run)
     implies = {rule["prior_role"]["name"]: {role["name"] for role in rule["implies"]} for rule in rules}
     found = set(names)
     while more := set().union(*(implies.get(name, ()) for name in found)) - found:
@@ -69,35 +69,35 @@ def implied_by(site: Site, names: Iterable[str]) -> frozenset[str]:
 
 
 def compared(
-    site: Site, wanted: tuple[str, ...] | None, has: frozenset[str], project: Resource | None
+    run: CloudRun, wanted: tuple[str, ...] | None, has: frozenset[str], project: Resource | None
 ) -> frozenset[str] | str:
     """Return a credential's roles as a spec would declare them: without roles that ``wanted`` implies, or ALL."""
     if wanted is None:
-        held = held_roles(site, project)
+        held = held_roles(run, project)
         return ALL if held is None or has == held else has
     if not frozenset(wanted) < has:
         return has
     try:
-        return has - (implied_by(site, wanted) - frozenset(wanted))
+        return has - (implied_by(run, wanted) - frozenset(wanted))
     except NotAllowed:  # only administrators may list implications: any role may be implied
         return frozenset(wanted)
 
 
-def role_changes(site: Site, wanted: tuple[str, ...] | None, has: frozenset[str], project: Resource | None) -> str:
+def role_changes(run: CloudRun, wanted: tuple[str, ...] | None, has: frozenset[str], project: Resource | None) -> str:
     """Return the roles that a new credential would have more or less than the existing ones, such as "new: admin"."""
-    standing = compared(site, wanted, has, project)
+    standing = compared(run, wanted, has, project)
     if isinstance(standing, str):
         return ""
-    target = frozenset(wanted) if wanted is not None else held_roles(site, project) or standing
+    target = frozenset(wanted) if wanted is not None else held_roles(run, project) or standing
     parts = {"new": target - has, "no longer": standing - target}
     return "; ".join(f"{word}: {', '.join(sorted(roles))}" for word, roles in parts.items() if roles)
 
 
-def lacking(site: Site, wanted: Iterable[str], project: Resource | None) -> Iterable[tuple[str, str]]:
+def lacking(run: CloudRun, wanted: Iterable[str], project: Resource | None) -> Iterable[tuple[str, str]]:
     """Yield each wanted role that does not exist or that the user lacks, and the fix."""
-    held = held_roles(site, project) if wanted else None
+    held = held_roles(run, project) if wanted else None
     for role in wanted:
-        unknown = unknown_role(site, role) if site.acting_user(project) else None
+        unknown = unknown_role(run, role) if run.acting_user(project) else None
         if unknown:
             yield unknown
         elif held is not None and role not in held:

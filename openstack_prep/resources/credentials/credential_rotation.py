@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from openstack_prep.base.raw import Values
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Observed
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.credentials.credential_record import CredentialRecord
@@ -34,8 +34,8 @@ class RotatedCredential(ApplicationCredential):
     def desired(self) -> Values:
         return super().desired() | {"rotated": True}
 
-    def values(self, site: Site, record: CredentialRecord) -> Values:
-        return super().values(site, record) | {"rotated": record.id != self.retired}
+    def values(self, run: CloudRun, record: CredentialRecord) -> Values:
+        return super().values(run, record) | {"rotated": record.id != self.retired}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,8 @@ from openstack_prep.base.fields import File, Name
 from openstack_prep.base.private_file import PRIVATE, mode
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import clouds_yaml
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import DIFFERS, MANAGED, Change, Context, Key, Observed, Resource
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
@@ -157,7 +157,7 @@ class CloudsEntry(InCloudsYaml):
         known = (each.password for each in context.declared(User) if each.key == self._user().key)
         return (replace(self._reached_as(context.cloud), password=self.password or next(known, None)),)
 
-    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         if self.password is None:
             yield self.mistake(
                 f"the password of user {self.user} is unknown", "set password here, or for the user in this spec"
@@ -168,20 +168,20 @@ class CloudsEntry(InCloudsYaml):
             owner = (self.read_entry() or {}).get(OWNER)
             differing = [field for field in AUTH if observed.values[field] != getattr(self, field)]
             what = f"{self.path} already has an entry {self.cloud}"
-            if owner in (None, site.mark.spec):
+            if owner in (None, run.ownership.spec):
                 what += f" that differs in {', '.join(differing) or 'auth'}"
             if owner is not None:
                 what += f", managed by spec {owner}"
             yield self.mistake(what, "choose another name, or remove the entry from the file")
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         pairs = ((each, each.read_entry()) for each in wanted)
-        return {each.key: each._observed(site, found) for each, found in pairs if found is not None}
+        return {each.key: each._observed(run, found) for each, found in pairs if found is not None}
 
     @classmethod
     def in_file(
-        cls, site: Site, path: Path, auth_url: str | None, projects: Iterable[Project | None]
+        cls, run: CloudRun, path: Path, auth_url: str | None, projects: Iterable[Project | None]
     ) -> Iterator[tuple[Self, Observed]]:
         """Yield the entries of a file that this spec manages, for the projects that it declares.
 
@@ -189,7 +189,7 @@ class CloudsEntry(InCloudsYaml):
         """
         homes = {(project.name, project.domain) for project in projects if project is not None}
         for cloud, entry in clouds_yaml.read(path).items():
-            auth = entry.get("auth") if isinstance(entry, dict) and entry.get(OWNER) == site.mark.spec else None
+            auth = entry.get("auth") if isinstance(entry, dict) and entry.get(OWNER) == run.ownership.spec else None
             if not isinstance(auth, dict) or auth.get(AUTH["auth_url"]) != auth_url:
                 continue
             given: dict[str, Any] = {
@@ -197,22 +197,22 @@ class CloudsEntry(InCloudsYaml):
             }
             if (given.get("project"), given.get("project_domain", DEFAULT_DOMAIN)) in homes and "user" in given:
                 declared = cls(path=str(path), cloud=cloud, **given)
-                yield declared, declared._observed(site, entry)
+                yield declared, declared._observed(run, entry)
 
-    def _observed(self, site: Site, found: Mapping[str, Any]) -> Observed:
+    def _observed(self, run: CloudRun, found: Mapping[str, Any]) -> Observed:
         auth = found.get("auth") or {}
         values = {field: auth.get(key) for field, key in AUTH.items()} | settings_of(found)
         if values["password"] is not None:
             values["password"] = self.password if self._holds(str(values["password"])) else DIFFERS
         return Observed(
             id=f"{self.path}#{self.cloud}",
-            ours=self._is_ours(site, found, auth, values),
-            values=values | {"mode": mode(self.file), MANAGED: found.get(OWNER) == site.mark.spec},
+            ours=self._is_ours(run, found, auth, values),
+            values=values | {"mode": mode(self.file), MANAGED: found.get(OWNER) == run.ownership.spec},
             outputs={"path": self.path},
         )
 
     def _is_ours(
-        self, site: Site, found: Mapping[str, Any], auth: Mapping[str, Any], values: Mapping[str, Any]
+        self, run: CloudRun, found: Mapping[str, Any], auth: Mapping[str, Any], values: Mapping[str, Any]
     ) -> bool:
         """Whether this spec manages an entry: it names the spec, and has the same user, project and cloud.
 
@@ -221,21 +221,21 @@ class CloudsEntry(InCloudsYaml):
         """
         same = all(_same(field, values[field], getattr(self, field)) for field in AUTH if field != "password")
         if OWNER in found:
-            return same and found[OWNER] == site.mark.spec
+            return same and found[OWNER] == run.ownership.spec
         return same and values["password"] not in (None, DIFFERS) and auth.keys() == set(AUTH.values())
 
     def _holds(self, password: str) -> bool:
         return self.password is not None and self.password.ready and self.password == Secret(password)
 
-    def create(self, site: Site) -> Observed:
+    def create(self, run: CloudRun) -> Observed:
         values = {field: getattr(self, field) for field in AUTH}
         assert self.password is not None
         auth = {AUTH[field]: value for field, value in values.items()} | {"password": self.password.reveal()}
-        self.write_entry(auth, **{OWNER: site.mark.spec})
-        return self._observed(site, self.read_entry() or {})
+        self.write_entry(auth, **{OWNER: run.ownership.spec})
+        return self._observed(run, self.read_entry() or {})
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        return self.create(site)
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        return self.create(run)
 
-    def delete(self, site: Site, observed: Observed) -> None:
+    def delete(self, run: CloudRun, observed: Observed) -> None:
         clouds_yaml.drop(self.file, self.cloud)

@@ -18,14 +18,14 @@ from openstack_prep.base.fields import File, Name, Text
 from openstack_prep.base.private_file import PRIVATE, mode, write_private
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret import Secret
-from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Change, Context, Key, Mark, Observed, Resource
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml, entry, folder_of
 from openstack_prep.resources.files.marked_files import SECRET
 
 
 @dataclass(frozen=True, kw_only=True)
-class EnvFile(Resource[Site]):
+class EnvFile(Resource[CloudRun]):
     """A file to source: ``. ./cluster.env`` selects the cloud for every client.
 
     Its first line is the ownership tag; a file without the tag is not managed by the spec and never overwritten. Plans
@@ -71,7 +71,7 @@ class EnvFile(Resource[Site]):
     def desired(self) -> Values:
         return {"variables": self.exports(), "mode": PRIVATE}
 
-    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         for name in self.variables or ():
             if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
                 yield Mistake.about(
@@ -85,15 +85,15 @@ class EnvFile(Resource[Site]):
             )
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        return {each.key: each._observed(site.mark) for each in wanted if Path(each.path).exists()}
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        return {each.key: each._observed(run.ownership) for each in wanted if Path(each.path).exists()}
 
-    def _observed(self, mark: Mark) -> Observed:
+    def _observed(self, ownership: OwnershipTag) -> Observed:
         try:
             text = Path(self.path).read_text()
         except (OSError, UnicodeDecodeError) as error:
             raise PrepError(f"{self.path} cannot be read: {error}; choose another file, or remove this one") from error
-        ours, wanted = mark.owns(text.partition("\n")[0]), self.exports()
+        ours, wanted = ownership.owns(text.partition("\n")[0]), self.exports()
         variables = {
             name: value if value == wanted.get(name) or (ours and not SECRET.search(name)) else Secret(value)
             for name, value in _parse(text).items()
@@ -105,15 +105,15 @@ class EnvFile(Resource[Site]):
             outputs={"path": self.path},
         )
 
-    def create(self, site: Site) -> Observed:
+    def create(self, run: CloudRun) -> Observed:
         exports = (f"export {name}={shlex.quote(value)}" for name, value in self.exports().items())
-        write_private(Path(self.path), "\n".join((f"# {site.mark.describe(self.name)}", *exports, "")))
-        return self._observed(site.mark)
+        write_private(Path(self.path), "\n".join((f"# {run.ownership.describe(self.name)}", *exports, "")))
+        return self._observed(run.ownership)
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        return self.create(site)
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        return self.create(run)
 
-    def delete(self, site: Site, observed: Observed) -> None:
+    def delete(self, run: CloudRun, observed: Observed) -> None:
         Path(self.path).unlink(missing_ok=True)
 
 

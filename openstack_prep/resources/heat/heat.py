@@ -81,7 +81,7 @@ class HeatStack:
         return self.cloud.compute.list("/servers/detail", "servers", log=False)
 
     @property
-    def holds(self) -> frozenset[str]:
+    def contained_ids(self) -> frozenset[str]:
         """The ids of all that is deleted with it: its resources, and the volumes that Nova created for its servers."""
         ids = frozenset(each.id for each in self.resources if each.id)
         mine = (each for each in self.servers if each["id"] in ids) if SERVER in self.types else ()

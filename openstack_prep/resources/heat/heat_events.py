@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import tenacity
 
-from openstack_prep.base.errors import NotFound, ResourceFailed, WaitTimeout, passes
+from openstack_prep.base.errors import NotFound, ResourceFailed, WaitTimeout, is_transient
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.service import Service
 
@@ -50,7 +50,7 @@ class Waiting:
         self.until = time.time() + seconds
         try:
             return tenacity.Retrying(
-                retry=tenacity.retry_if_result(in_progress) | tenacity.retry_if_exception(passes),
+                retry=tenacity.retry_if_result(in_progress) | tenacity.retry_if_exception(is_transient),
                 stop=tenacity.stop_after_delay(seconds),
                 wait=lambda state: min(LONGEST, max(PAUSE, SHARE * (state.seconds_since_start or 0.0))),
             )(self._look)

@@ -8,33 +8,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import Resource
 from openstack_prep.core.run import query
 
 GONE = "DELETE_COMPLETE"  # Heat still lists a deleted stack for a moment
 
 
-def stack_of(site: Site, project: Resource | None, name: str, *, elsewhere: bool = False) -> tuple[Cloud, Raw] | None:
+def stack_of(
+    run: CloudRun, project: Resource | None, name: str, *, elsewhere: bool = False
+) -> tuple[Cloud, Raw] | None:
     """Return a project's stack, by name or id, and the connection that sees it; None if the stack does not exist yet.
 
     Whoever has the role admin in any project sees the stacks of all projects: ``elsewhere`` accepts a stack of another
     project if the project has none. Raises NotUnique, and NotAllowed if no connection may list stacks: a stack that is
     not visible must not be treated as missing.
     """
-    cloud = site.find_tenant(project)
+    cloud = run.find_tenant(project)
     if cloud is None:
-        if site.acting_user(project) is not None or site.find_project_id(project) is None:
+        if run.acting_user(project) is not None or run.find_project_id(project) is None:
             return None  # the user who would have created it does not exist yet
-        cloud = site.tenant(project)
-    named = [each for each in stacks_of(site, cloud) if name in (each["stack_name"], each["id"])]
+        cloud = run.tenant(project)
+    named = [each for each in stacks_of(run, cloud) if name in (each["stack_name"], each["id"])]
     own = [each for each in named if each.get("project") in (None, cloud.project_id)]
     found = only_one(own or (named if elsewhere else ()), f"stack/{name}")
     return (cloud, found) if found else None
 
 
 @query
-def stacks_of(site: Site, cloud: Cloud) -> Sequence[Raw]:
+def stacks_of(run: CloudRun, cloud: Cloud) -> Sequence[Raw]:
     """Return the stacks that one identity sees, without deleted ones."""
     return [each for each in cloud.orchestration.list("/stacks", "stacks") if each["stack_status"] != GONE]

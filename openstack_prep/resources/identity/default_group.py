@@ -17,24 +17,24 @@ from typing import ClassVar, Self
 from urllib.parse import quote
 
 from openstack_prep.base.errors import CloudError
-from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Key, Mark, Observed, Resource
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
 from openstack_prep.resources.identity import home
 
 
-def tag_of(mark: Mark) -> str:
+def tag_of(ownership: OwnershipTag) -> str:
     """Return the tag of a default group whose project is about to be deleted."""
-    return f"{mark.tag}~default"
+    return f"{ownership.tag}~default"
 
 
-def announce(site: Site, group_id: str) -> None:
+def announce(run: CloudRun, group_id: str) -> None:
     """Tag a group before its project is deleted; without the tag, a killed run would leave it behind."""
     with contextlib.suppress(CloudError):
-        site.admin.network.put(f"/security-groups/{group_id}/tags/{quote(tag_of(site.mark), safe='')}")
+        run.admin.network.put(f"/security-groups/{group_id}/tags/{quote(tag_of(run.ownership), safe='')}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeftGroup(Resource[Site]):
+class LeftGroup(Resource[CloudRun]):
     """A default group that an interrupted destroy has left behind."""
 
     kind: ClassVar[str] = "default_group"
@@ -44,18 +44,18 @@ class LeftGroup(Resource[Site]):
     """Its id, because all of these groups have the same name."""
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {each.key: observed for each, observed in cls.scan(site, None)}
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {each.key: observed for each, observed in cls.scan(run, None)}
         return {each.key: found[each.key] for each in wanted if each.key in found}
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the groups with our tag whose project no longer exists."""
-        if not site.admin.has("network"):
+        if not run.admin.has("network"):
             return
-        for raw in site.admin.network.list("/security-groups", "security_groups", tags=tag_of(site.mark)):
-            if raw["name"] == "default" and not home.exists(site, raw["project_id"]):
+        for raw in run.admin.network.list("/security-groups", "security_groups", tags=tag_of(run.ownership)):
+            if raw["name"] == "default" and not home.exists(run, raw["project_id"]):
                 yield cls(name=raw["id"]), Observed(id=raw["id"], ours=True)
 
-    def delete(self, site: Site, observed: Observed) -> None:
-        site.admin.network.delete(f"/security-groups/{observed.id}")
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        run.admin.network.delete(f"/security-groups/{observed.id}")

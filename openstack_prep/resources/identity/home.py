@@ -10,77 +10,77 @@ from __future__ import annotations
 from dataclasses import replace
 
 from openstack_prep.base.errors import NotAllowed, NotFound
-from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Mark, Resource
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import OwnershipTag, Resource
 from openstack_prep.core.run import query
 
 
-def mark(site: Site) -> Mark:
+def ownership(run: CloudRun) -> OwnershipTag:
     """Return the ownership tag for resources outside of projects."""
-    return replace(site.mark, home=_id(site, site.homes[0])) if site.homes else site.mark
+    return replace(run.ownership, home=_id(run, run.homes[0])) if run.homes else run.ownership
 
 
-def family(site: Site) -> frozenset[str]:
+def family(run: CloudRun) -> frozenset[str]:
     """Return the ids of the home project and of all projects that share it: no other spec manages resources there.
 
     Empty while the home project does not exist. A further project that the spec works in may be the home project of
     another spec with the same name.
     """
-    known = frozenset({_id(site, site.homes[0])} if site.homes else ()) - {""}
-    for ids in _named(site):
+    known = frozenset({_id(run, run.homes[0])} if run.homes else ()) - {""}
+    for ids in _named(run):
         if ids & known:
             known |= ids
     return known
 
 
-def is_ours(site: Site, home: str) -> bool:
+def is_ours(run: CloudRun, home: str) -> bool:
     """Whether a resource with the tag of a spec of our name is managed by this spec, judging by the tag's home project.
 
     It belongs to another spec if that project exists and this spec does not work in it; a project that is only named
     for a role does not count. A spec without a project works in that of the connection, which may differ each time:
     then the name alone decides.
     """
-    has_home = any(site.homes[:1])
-    return not (home and has_home) or home in frozenset().union(*_named(site)) or not exists(site, home)
+    has_home = any(run.homes[:1])
+    return not (home and has_home) or home in frozenset().union(*_named(run)) or not exists(run, home)
 
 
-def is_our_project(site: Site, home: str) -> bool:
+def is_our_project(run: CloudRun, home: str) -> bool:
     """Whether a project with the tag of a spec of our name is managed by this spec, judging by the tag's home project.
 
     It only reads our own home project, because ``is_ours`` reads all projects of the spec, which may include this one.
     """
-    has_home = any(site.homes[:1])
-    return not (home and has_home) or home in _shared_by(site, site.homes[0]) or not exists(site, home)
+    has_home = any(run.homes[:1])
+    return not (home and has_home) or home in _shared_by(run, run.homes[0]) or not exists(run, home)
 
 
-def another(site: Site, description: str | None) -> str:
+def another(run: CloudRun, description: str | None) -> str:
     """Return the name of the other spec that a description names as the owner, or an empty string."""
-    found = site.mark.another_in(description)
-    if not found and site.mark.owns(description) and not is_ours(site, Mark.home_in(description)):
-        return site.mark.spec  # a project with the same name that has a different home project
+    found = run.ownership.another_in(description)
+    if not found and run.ownership.owns(description) and not is_ours(run, OwnershipTag.home_in(description)):
+        return run.ownership.spec  # a project with the same name that has a different home project
     return found
 
 
-def _named(site: Site) -> list[frozenset[str]]:
+def _named(run: CloudRun) -> list[frozenset[str]]:
     """Return, for each project that the spec works in, its id and the id of the home project that its own tag names."""
-    return [_shared_by(site, project) for project in site.homes]
+    return [_shared_by(run, project) for project in run.homes]
 
 
-def _shared_by(site: Site, project: Resource | None) -> frozenset[str]:
-    found = site.look(project) if project else None
-    return frozenset({_id(site, project), (found.home or "") if found and found.ours else ""}) - {""}
+def _shared_by(run: CloudRun, project: Resource | None) -> frozenset[str]:
+    found = run.look(project) if project else None
+    return frozenset({_id(run, project), (found.home or "") if found and found.ours else ""}) - {""}
 
 
-def _id(site: Site, project: Resource | None) -> str:
-    found = site.find_project_id(project)
+def _id(run: CloudRun, project: Resource | None) -> str:
+    found = run.find_project_id(project)
     return "" if found in (None, "None") else str(found)  # "None" is the id for a token without a project
 
 
 @query
-def exists(site: Site, project_id: str) -> bool:
+def exists(run: CloudRun, project_id: str) -> bool:
     """Whether a project with this id exists, as far as the credentials may read it."""
     try:
-        site.admin.identity.get(f"/projects/{project_id}")
+        run.admin.identity.get(f"/projects/{project_id}")
     except NotFound:
         return False
     except NotAllowed:  # it may exist

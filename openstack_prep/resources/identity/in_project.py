@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Name
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Resource
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 
@@ -16,7 +16,7 @@ In = TypeVar("In", bound="InProject")
 
 
 @dataclass(frozen=True, kw_only=True)
-class InProject(Resource[Site]):
+class InProject(Resource[CloudRun]):
     """Base of resources in a project; ``project`` None means the project that the connection is scoped to."""
 
     project: Name | None = None
@@ -68,8 +68,8 @@ class InProject(Resource[Site]):
             groups.setdefault(each.owner, []).append(each)
         return groups
 
-    def mistake(self, what: str, remedy: str) -> Mistake:
-        return Mistake.about(self.key, what, remedy)
+    def mistake(self, what: str, fix: str) -> Mistake:
+        return Mistake.about(self.key, what, fix)
 
 
 def access(project: Project | None) -> Key:

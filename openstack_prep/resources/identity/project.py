@@ -16,15 +16,15 @@ from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, PlanRefuse
 from openstack_prep.base.fields import Name
 from openstack_prep.base.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
 from openstack_prep.base.raw import Values
-from openstack_prep.cloud.site import Site, only_one
-from openstack_prep.core.model import Adoptable, Change, Key, Mark, Observed, Resource
+from openstack_prep.cloud.cloud_run import CloudRun, only_one
+from openstack_prep.core.model import Adoptable, Change, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity import default_group, home
 from openstack_prep.resources.lists import installer_names as naming
 
 
 @dataclass(frozen=True, kw_only=True)
-class Domain(Resource[Site]):
+class Domain(Resource[CloudRun]):
     """A domain of Keystone; other resources only refer to it."""
 
     kind: ClassVar[str] = "domain"
@@ -33,13 +33,13 @@ class Domain(Resource[Site]):
     name: Name = DEFAULT_DOMAIN
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        known = site.admin.domains  # the domains of our own token need no request
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        known = run.admin.domains  # the domains of our own token need no request
         found = {}
         for each in wanted:
             domain_id = known.get(each.name)
             if domain_id is None:
-                listed = site.admin.identity.list("/domains", "domains", name=each.name)
+                listed = run.admin.identity.list("/domains", "domains", name=each.name)
                 domain_id = listed[0]["id"] if listed else None
             if domain_id:
                 found[each.key] = Observed(id=domain_id)
@@ -54,7 +54,7 @@ class ProjectTags:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Project(Adoptable[Site]):
+class Project(Adoptable[CloudRun]):
     """A project (tenant) and its domain.
 
     The ownership tag is a tag of the project. Others share these tags: declared tags are ensured, all others are left
@@ -90,72 +90,76 @@ class Project(Adoptable[Site]):
         return values
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        named = ((each, in_domain(site, "projects", each, each.domain)) for each in wanted)
-        return {each.key: each._observed(site, project) for each, project in named if project is not None}
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        named = ((each, in_domain(run, "projects", each, each.domain)) for each in wanted)
+        return {each.key: each._observed(run, project) for each, project in named if project is not None}
 
-    def of_connection(self, site: Site) -> Observed:
+    def of_connection(self, run: CloudRun) -> Observed:
         """Return the project of the connection, which its members may read by its id, but not list."""
-        project = site.admin.identity.get(f"/projects/{site.admin.project_id}")["project"]
-        return self._observed(site, project)
+        project = run.admin.identity.get(f"/projects/{run.admin.project_id}")["project"]
+        return self._observed(run, project)
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the projects that have our ownership tag, in all domains."""
-        names = {domain_id: name for name, domain_id in site.admin.domains.items()}
-        for raw in site.admin.identity.list("/projects", "projects", tags=site.mark.tag):
-            domain = names.get(raw["domain_id"]) or domain_name(site, raw["domain_id"])
-            tags = tuple(sorted(foreign_tags(site, raw["tags"]))) or None
+        names = {domain_id: name for name, domain_id in run.admin.domains.items()}
+        for raw in run.admin.identity.list("/projects", "projects", tags=run.ownership.tag):
+            domain = names.get(raw["domain_id"]) or domain_name(run, raw["domain_id"])
+            tags = tuple(sorted(foreign_tags(run, raw["tags"]))) or None
             text = raw.get("description") or None
             declared = cls(name=raw["name"], domain=domain, description=text, tags=tags, enabled=raw["enabled"])
-            yield declared, declared._observed(site, raw)
+            yield declared, declared._observed(run, raw)
 
-    def _observed(self, site: Site, project: Mapping[str, Any]) -> Observed:
+    def _observed(self, run: CloudRun, project: Mapping[str, Any]) -> Observed:
         tags = frozenset(project.get("tags", ()))
-        ours = site.mark.tag in tags and (self._is_home(site) or home.is_our_project(site, site.mark.home_among(tags)))
+        ours = run.ownership.tag in tags and (
+            self._is_home(run) or home.is_our_project(run, run.ownership.home_among(tags))
+        )
         return Observed(
             id=project["id"],
             ours=ours,
-            managed_by=", ".join(name for name in Mark.specs_in(tags) if not ours or name != site.mark.spec),
+            managed_by=", ".join(
+                name for name in OwnershipTag.specs_in(tags) if not ours or name != run.ownership.spec
+            ),
             values={
                 "description": project.get("description") or "",
                 "enabled": project["enabled"],
                 "tags": tags & frozenset(self.tags or ()),
             },
             record=ProjectTags(tags),
-            home=site.mark.home_among(tags),
+            home=run.ownership.home_among(tags),
         )
 
-    def create(self, site: Site) -> Observed:
+    def create(self, run: CloudRun) -> Observed:
         body = {
             "name": self.name,
-            "domain_id": site.id(Domain(name=self.domain)),
+            "domain_id": run.id(Domain(name=self.domain)),
             "description": self.description or "",
             "enabled": self.enabled is not False,
-            "tags": [*self._mark(site).tags, *(self.tags or ())],
+            "tags": [*self._mark(run).tags, *(self.tags or ())],
         }
-        return self._observed(site, site.admin.identity.post("/projects", {"project": body})["project"])
+        return self._observed(run, run.admin.identity.post("/projects", {"project": body})["project"])
 
-    def _mark(self, site: Site) -> Mark:
+    def _mark(self, run: CloudRun) -> OwnershipTag:
         """Return the ownership tag; only a project other than the home project names the home project."""
-        return site.mark if self._is_home(site) else home.mark(site)
+        return run.ownership if self._is_home(run) else home.ownership(run)
 
-    def _is_home(self, site: Site) -> bool:
-        first = next(iter(site.homes), None)
+    def _is_home(self, run: CloudRun) -> bool:
+        first = next(iter(run.homes), None)
         return first is None or first.key == self.key
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         body = {change.field: change.after for change in changes}
         tags = body.pop("tags", ())
         path = f"/projects/{observed.id}"
-        answer = site.admin.identity.patch(path, {"project": body}) if body else site.admin.identity.get(path)
-        return self._tagged(site, answer["project"], sorted(tags))
+        answer = run.admin.identity.patch(path, {"project": body}) if body else run.admin.identity.get(path)
+        return self._tagged(run, answer["project"], sorted(tags))
 
-    def take_over(self, site: Site, observed: Observed) -> Observed:
-        answer = site.admin.identity.get(f"/projects/{observed.id}")
-        return self._tagged(site, answer["project"], self._mark(site).tags)
+    def take_over(self, run: CloudRun, observed: Observed) -> Observed:
+        answer = run.admin.identity.get(f"/projects/{observed.id}")
+        return self._tagged(run, answer["project"], self._mark(run).tags)
 
-    def _tagged(self, site: Site, project: Mapping[str, Any], tags: Iterable[str]) -> Observed:
+    def _tagged(self, run: CloudRun, project: Mapping[str, Any], tags: Iterable[str]) -> Observed:
         """Add the missing tags, one per request: replacing the whole list would undo concurrent changes of others.
 
         A tag that exists by then is refused with 400 (Keystone 30.0.0, api/projects.py, ProjectTagResource.put); the
@@ -163,44 +167,44 @@ class Project(Adoptable[Site]):
         """
         missing = [tag for tag in tags if tag not in project["tags"]]
         for tag in missing:
-            site.admin.identity.put(f"/projects/{project['id']}/tags/{quote(tag, safe='')}")
-        return self._observed(site, {**project, "tags": [*project["tags"], *missing]})
+            run.admin.identity.put(f"/projects/{project['id']}/tags/{quote(tag, safe='')}")
+        return self._observed(run, {**project, "tags": [*project["tags"], *missing]})
 
-    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+    def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield what the spec does not manage in it and would lose its project; and that the run itself works in it."""
-        if observed.id == site.admin.project_id:
-            what = f"the cloud in use, {site.admin.name}, is scoped to this project"
+        if observed.id == run.admin.project_id:
+            what = f"the cloud in use, {run.admin.name}, is scoped to this project"
             yield Mistake.about(
                 self.key, what, "run destroy with another entry of clouds.yaml (--os-cloud or OS_CLOUD)"
             )
-        for plural, found in contents(site, observed.id):
+        for plural, found in contents(run, observed.id):
             left = sorted(f"{each.get('name') or ''} {each['id']}".strip() for each in found if each["id"] not in going)
             if left:
-                holds = f"contains resources that this spec does not manage: {plural} {', '.join(left)}"
-                yield Mistake.about(self.key, holds, _remedy(left))
+                contained_ids = f"contains resources that this spec does not manage: {plural} {', '.join(left)}"
+                yield Mistake.about(self.key, contained_ids, _remedy(left))
 
-    def delete(self, site: Site, observed: Observed) -> None:
+    def delete(self, run: CloudRun, observed: Observed) -> None:
         """Delete it, then its ``default`` security group, which Neutron would leave behind.
 
         In this order, because the group holds the lease, and listing the groups of a project would create it again.
         Resources that others have created since the plan are looked for first, because Keystone deletes the project
         anyway.
         """
-        blockers = tuple(self.check_delete(site, observed, frozenset()))
+        blockers = tuple(self.check_delete(run, observed, frozenset()))
         if blockers:
             raise PlanRefused(blockers)
-        listed = site.admin.network.list("/security-groups", "security_groups", project_id=observed.id)
+        listed = run.admin.network.list("/security-groups", "security_groups", project_id=observed.id)
         groups = [group["id"] for group in listed if group["name"] == "default"]
         for each in groups:
-            default_group.announce(site, each)
-        site.admin.identity.delete(f"/projects/{observed.id}")
+            default_group.announce(run, each)
+        run.admin.identity.delete(f"/projects/{observed.id}")
         for each in groups:
-            site.admin.network.delete(f"/security-groups/{each}")
+            run.admin.network.delete(f"/security-groups/{each}")
 
 
-def foreign_tags(site: Site, tags: Iterable[str]) -> set[str]:
+def foreign_tags(run: CloudRun, tags: Iterable[str]) -> set[str]:
     """Return the tags of a project without those by which the spec identifies it."""
-    return {each for each in tags if each != site.mark.tag and not each.startswith(f"{site.mark.tag}~")}
+    return {each for each in tags if each != run.ownership.tag and not each.startswith(f"{run.ownership.tag}~")}
 
 
 def _remedy(left: Sequence[str]) -> str:
@@ -211,44 +215,44 @@ def _remedy(left: Sequence[str]) -> str:
     return f"run openshift-install destroy cluster or openstack-prep cleanup --infra-id {infra_id} first"
 
 
-def in_domain(site: Site, plural: str, wanted: Resource, domain: str) -> Mapping[str, Any] | None:
+def in_domain(run: CloudRun, plural: str, wanted: Resource, domain: str) -> Mapping[str, Any] | None:
     """Return the resource with this name in a domain of Keystone; raises NotUnique.
 
     It is read by name: a whole domain may hold thousands, and LDAP truncates its lists.
     """
-    domain_id = site.find_id(Domain(name=domain))
+    domain_id = run.find_id(Domain(name=domain))
     if domain_id is None:
         return None
-    return only_one(named(site, plural, wanted.name, domain_id), wanted.key.qualified)
+    return only_one(named(run, plural, wanted.name, domain_id), wanted.key.qualified)
 
 
-def project_name(site: Site, project_id: str) -> str:
+def project_name(run: CloudRun, project_id: str) -> str:
     """Return a project's name and id, or only the id if the credentials in use may not read the name."""
     try:
-        return f"{_project(site, project_id)['name']} ({project_id})"
+        return f"{_project(run, project_id)['name']} ({project_id})"
     except (NotAllowed, NotFound):
         return project_id
 
 
 @query
-def _project(site: Site, project_id: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = site.admin.identity.get(f"/projects/{project_id}")["project"]
+def _project(run: CloudRun, project_id: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = run.admin.identity.get(f"/projects/{project_id}")["project"]
     return found
 
 
 @query
-def domain_name(site: Site, domain_id: str) -> str:
-    return str(site.admin.identity.get(f"/domains/{domain_id}")["domain"]["name"])
+def domain_name(run: CloudRun, domain_id: str) -> str:
+    return str(run.admin.identity.get(f"/domains/{domain_id}")["domain"]["name"])
 
 
 @query
-def named(site: Site, plural: str, name: str, domain_id: str) -> list[dict[str, Any]]:
-    return site.admin.identity.list(f"/{plural}", plural, name=name, domain_id=domain_id)
+def named(run: CloudRun, plural: str, name: str, domain_id: str) -> list[dict[str, Any]]:
+    return run.admin.identity.list(f"/{plural}", plural, name=name, domain_id=domain_id)
 
 
-def contents(site: Site, project_id: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def contents(run: CloudRun, project_id: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yield the resources that a deletion of the project would orphan, by plural."""
-    admin = site.admin
+    admin = run.admin
     # only administrators may look into other projects
     filters: Values = {} if project_id == admin.project_id else {"all_tenants": True, "project_id": project_id}
     yield "servers", admin.compute.list("/servers", "servers", **filters)

@@ -14,7 +14,7 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Name
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Coherent, Key, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity.in_project import InProject, access
@@ -24,7 +24,7 @@ from openstack_prep.resources.lists import queries
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group(Resource[Site]):
+class Group(Resource[CloudRun]):
     """A group of users; other resources only refer to it."""
 
     kind: ClassVar[str] = "group"
@@ -41,13 +41,13 @@ class Group(Resource[Site]):
         return (Domain(name=self.domain),)
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        named = ((each, in_domain(site, "groups", each, each.domain)) for each in wanted)
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        named = ((each, in_domain(run, "groups", each, each.domain)) for each in wanted)
         return {each.key: Observed(id=group["id"]) for each, group in named if group is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Role(Resource[Site]):
+class Role(Resource[CloudRun]):
     """A role of the cloud, not of a domain; other resources only refer to it."""
 
     kind: ClassVar[str] = "role"
@@ -56,20 +56,20 @@ class Role(Resource[Site]):
     name: Name
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        known = roles(site)
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        known = roles(run)
         return {each.key: Observed(id=known[each.name]) for each in wanted if each.name in known}
 
 
 @query
-def roles(site: Site) -> dict[str, str]:
+def roles(run: CloudRun) -> dict[str, str]:
     """Return the ids of all roles by name."""
-    return {role["name"]: role["id"] for role in site.admin.identity.list("/roles", "roles")}
+    return {role["name"]: role["id"] for role in run.admin.identity.list("/roles", "roles")}
 
 
-def unknown_role(site: Site, name: str) -> tuple[str, str] | None:
+def unknown_role(run: CloudRun, name: str) -> tuple[str, str] | None:
     """Return that a role does not exist, and the most similar names."""
-    known = sorted(roles(site))
+    known = sorted(roles(run))
     if name in known:
         return None
     near = difflib.get_close_matches(name, known, n=1)
@@ -148,37 +148,37 @@ class RoleAssignment(InProject, Coherent):
     def provides(self) -> Iterable[Key]:
         return (self.key, access(self.owner)) if self.gives_access else (self.key,)
 
-    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
-        unknown = unknown_role(site, self.role)
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
+        unknown = unknown_role(run, self.role)
         if unknown:
             yield self.mistake(*unknown)
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         found = {}
         for each in wanted:
-            ids = each._ids(site)
+            ids = each._ids(run)
             if ids is None:
                 continue
             holder, scope, role = ids
             given = {
-                _triple(raw) for raw in queries.role_assignments(site, "domain" if each.domain else "project", scope)
+                _triple(raw) for raw in queries.role_assignments(run, "domain" if each.domain else "project", scope)
             }
             if (holder, role, each.inherited) in given:
-                found[each.key] = each._observed(site, ids)
+                found[each.key] = each._observed(run, ids)
         return found
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the role assignments of a project; the spec manages those of its own users in its own projects."""
-        project_id = site.find_project_id(owner)
-        managed = {found.id for key, found in site.known.items() if key.kind in (User.kind, Group.kind)}
-        for raw in queries.role_assignments(site, "project", project_id) if project_id else ():
+        project_id = run.find_project_id(owner)
+        managed = {found.id for key, found in run.known.items() if key.kind in (User.kind, Group.kind)}
+        for raw in queries.role_assignments(run, "project", project_id) if project_id else ():
             kind = "user" if "user" in raw else "group"
             who = {kind: raw[kind]["name"], f"{kind}_domain": raw[kind]["domain"]["name"]}
             holder, role, inherited = _triple(raw)
             declared = cls(role=raw["role"]["name"], inherited=inherited, **who, **cls.placing(owner))
-            ends = [site.look(each) for each in (declared.holder, declared.target) if each is not None]
+            ends = [run.look(each) for each in (declared.holder, declared.target) if each is not None]
             ours = len(ends) == 2 and all(end is not None and end.ours for end in ends)
             path = declared._path(holder, project_id or "", role)
             # a holder that the spec declares belongs to the spec, whatever home project its tag names
@@ -186,17 +186,17 @@ class RoleAssignment(InProject, Coherent):
             yield declared, Observed(id=role, ours=ours, record=AssignmentPath(path), home=named)
 
     def cloud_ids(self, observed: Observed) -> frozenset[str]:
-        return frozenset({observed.recorded(AssignmentPath).path})  # the id is the id of the role
+        return frozenset({observed.record_as(AssignmentPath).path})  # the id is the id of the role
 
-    def _ids(self, site: Site) -> tuple[str, str, str] | None:
+    def _ids(self, run: CloudRun) -> tuple[str, str, str] | None:
         """Return the ids of holder, scope and role, unless one of them does not exist yet."""
-        holder = site.find_id(self.holder)
-        scope = site.find_id(self.target) if self.target else site.admin.project_id
-        role = roles(site).get(self.role)
+        holder = run.find_id(self.holder)
+        scope = run.find_id(self.target) if self.target else run.admin.project_id
+        role = roles(run).get(self.role)
         return (holder, scope, role) if holder and scope and role else None
 
-    def _observed(self, site: Site, ids: tuple[str, str, str]) -> Observed:
-        ends = [site.look(each) for each in (self.holder, self.target) if each is not None]
+    def _observed(self, run: CloudRun, ids: tuple[str, str, str]) -> Observed:
+        ends = [run.look(each) for each in (self.holder, self.target) if each is not None]
         ours = any(end is not None and end.ours for end in ends)
         return Observed(id=ids[-1], ours=ours, record=AssignmentPath(self._path(*ids)))
 
@@ -205,15 +205,15 @@ class RoleAssignment(InProject, Coherent):
         who = f"/{'users' if self.user else 'groups'}/{holder}/roles/{role}"
         return f"/OS-INHERIT{where}{who}/inherited_to_projects" if self.inherited else where + who
 
-    def create(self, site: Site) -> Observed:
-        ends = [site.id(each) for each in (self.holder, self.target) if each is not None]
-        holder, scope = ends if self.target else (*ends, site.admin.project_id)
-        observed = self._observed(site, (holder, scope, site.id(Role(name=self.role))))
-        site.admin.identity.put(observed.recorded(AssignmentPath).path)
+    def create(self, run: CloudRun) -> Observed:
+        ends = [run.id(each) for each in (self.holder, self.target) if each is not None]
+        holder, scope = ends if self.target else (*ends, run.admin.project_id)
+        observed = self._observed(run, (holder, scope, run.id(Role(name=self.role))))
+        run.admin.identity.put(observed.record_as(AssignmentPath).path)
         return observed
 
-    def delete(self, site: Site, observed: Observed) -> None:
-        site.admin.identity.delete(observed.recorded(AssignmentPath).path)
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        run.admin.identity.delete(observed.record_as(AssignmentPath).path)
 
 
 def _of_domain(domain: str) -> str:

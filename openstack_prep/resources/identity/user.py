@@ -14,8 +14,8 @@ from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed
 from openstack_prep.base.fields import Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
-from openstack_prep.cloud.site import Actor, Site
-from openstack_prep.core.model import DIFFERS, Adoptable, Change, Condition, Key, Mark, Observed, Resource
+from openstack_prep.cloud.cloud_run import Actor, CloudRun
+from openstack_prep.core.model import DIFFERS, Adoptable, Change, Condition, Key, Observed, OwnershipTag, Resource
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain, named
 from openstack_prep.resources.lists import queries
@@ -24,7 +24,7 @@ REVOKED_FOR = 1.1  # seconds: a new password revokes all tokens of the same seco
 
 
 @dataclass(frozen=True, kw_only=True)
-class User(Adoptable[Site]):
+class User(Adoptable[CloudRun]):
     """A user in Keystone's own database; resources can only refer to users of LDAP or a federation.
 
     Keystone never reports a password, so the run logs in once to see whether it is correct. The password of a disabled
@@ -63,64 +63,64 @@ class User(Adoptable[Site]):
         return Project(name=self.default_project or "", domain=self.domain)
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         found = {}
         for each in wanted:
-            if not each.desired() and (each.name, each.domain) == site.admin.user:
-                found[each.key] = Observed(id=site.admin.user_id)  # only referred to, and our token contains its id
+            if not each.desired() and (each.name, each.domain) == run.admin.user:
+                found[each.key] = Observed(id=run.admin.user_id)  # only referred to, and our token contains its id
                 continue
-            user = in_domain(site, "users", each, each.domain)
+            user = in_domain(run, "users", each, each.domain)
             if user is not None:
-                password = each._known_password(site, user) if each.password else None
-                found[each.key] = each._observed(site, user, password)
+                password = each._known_password(run, user) if each.password else None
+                found[each.key] = each._observed(run, user, password)
         return found
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the users who have a role in a project.
 
         It lists neither all users of the cloud, who may be thousands in an LDAP, nor passwords.
         """
-        project_id = site.find_project_id(owner)
-        rows = queries.role_assignments(site, "project", project_id) if project_id else ()
+        project_id = run.find_project_id(owner)
+        rows = queries.role_assignments(run, "project", project_id) if project_id else ()
         holders = {row["user"]["id"]: row["user"] for row in rows if "user" in row}
         for user_id, user in holders.items():
             domain = user["domain"]["name"]
-            if user_id == site.admin.user_id:
+            if user_id == run.admin.user_id:
                 yield cls(name=user["name"], domain=domain), Observed(id=user_id)
                 continue
-            for raw in named(site, "users", user["name"], user["domain"]["id"]):
-                text = site.mark.strip(raw.get("description")) or None
+            for raw in named(run, "users", user["name"], user["domain"]["id"]):
+                text = run.ownership.strip(raw.get("description")) or None
                 declared = cls(name=raw["name"], domain=domain, description=text, email=raw.get("email"))
-                yield declared, declared._observed(site, raw, None)
+                yield declared, declared._observed(run, raw, None)
 
-    def _known_password(self, site: Site, user: Raw) -> Secret | Condition:
+    def _known_password(self, run: CloudRun, user: Raw) -> Secret | Condition:
         assert self.password is not None
         if not user.get("enabled", True):
             return self.password
-        same = self.password.ready and site.logs_in(Actor(self, self.password, self.domain))
+        same = self.password.ready and run.logs_in(Actor(self, self.password, self.domain))
         return self.password if same else DIFFERS
 
-    def _observed(self, site: Site, user: Raw, password: Secret | Condition | None) -> Observed:
+    def _observed(self, run: CloudRun, user: Raw, password: Secret | Condition | None) -> Observed:
         project_id = user.get("default_project_id")
-        if self.default_project and project_id and site.find_id(self._default_project()) == project_id:
+        if self.default_project and project_id and run.find_id(self._default_project()) == project_id:
             project_id = self.default_project
-        named_home = Mark.home_in(user.get("description"))
+        named_home = OwnershipTag.home_in(user.get("description"))
         return Observed(
             id=user["id"],
-            ours=site.mark.owns(user.get("description")) and home.is_ours(site, named_home),
+            ours=run.ownership.owns(user.get("description")) and home.is_ours(run, named_home),
             home=named_home,
-            managed_by=home.another(site, user.get("description")),
+            managed_by=home.another(run, user.get("description")),
             values={
                 "password": password,
-                "description": site.mark.strip(user.get("description")),
+                "description": run.ownership.strip(user.get("description")),
                 "email": user.get("email"),
                 "enabled": user.get("enabled", True),
                 "default_project": project_id,
             },
         )
 
-    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         if observed is not None and not observed.ours and observed.values["password"] is DIFFERS:
             yield Mistake.about(
                 self.key,
@@ -128,7 +128,7 @@ class User(Adoptable[Site]):
                 "correct the password, remove it, or choose another name",
             )
 
-    def losses(self, observed: Observed) -> Iterable[Loss]:
+    def list_losses(self, observed: Observed) -> Iterable[Loss]:
         """Yield that a password which others may use to log in would be generated again."""
         if observed.ours and observed.values.get("password") is DIFFERS and self.password and not self.password.ready:
             yield Loss.about(
@@ -137,48 +137,48 @@ class User(Adoptable[Site]):
                 "copy the file from where the spec was applied, or allow the replacement (--allow-replace)",
             )
 
-    def create(self, site: Site) -> Observed:
+    def create(self, run: CloudRun) -> Observed:
         body = self.desired() | {
             "name": self.name,
-            "domain_id": site.id(Domain(name=self.domain)),
-            "description": home.mark(site).describe(self.name, self.description),
+            "domain_id": run.id(Domain(name=self.domain)),
+            "description": home.ownership(run).describe(self.name, self.description),
         }
-        return self._send(site, "POST", "/users", body)
+        return self._send(run, "POST", "/users", body)
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         body = {change.field: change.after for change in changes}
         if "description" in body and observed.ours:
-            body["description"] = home.mark(site).describe(self.name, self.description)
-        changed = self._send(site, "PATCH", f"/users/{observed.id}", body)
+            body["description"] = home.ownership(run).describe(self.name, self.description)
+        changed = self._send(run, "PATCH", f"/users/{observed.id}", body)
         if "password" in body:
             time.sleep(REVOKED_FOR)
         return changed
 
-    def _send(self, site: Site, method: str, path: str, body: Values) -> Observed:
+    def _send(self, run: CloudRun, method: str, path: str, body: Values) -> Observed:
         if "default_project" in body:
-            body["default_project_id"] = site.id(self._default_project())
+            body["default_project_id"] = run.id(self._default_project())
             del body["default_project"]
         secrets = []
         if "password" in body:
             secrets = [body["password"]]
             body["password"] = body["password"].reveal()
         try:
-            answer = site.admin.identity.request(method, path, json={"user": body}, secrets=secrets)
+            answer = run.admin.identity.request(method, path, json={"user": body}, secrets=secrets)
         except CloudError as error:
             if secrets and error.status in (400, 403, 409) and "password" in str(error).lower():
                 raise NotAllowed(f"{error}; choose another password", status=error.status) from None
             raise
         finally:
-            site.log_out(self)
-        return self._observed(site, answer.json()["user"], self.password)
+            run.log_out(self)
+        return self._observed(run, answer.json()["user"], self.password)
 
-    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+    def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield that destroy would delete the user of the run itself: later requests would fail or see nothing."""
-        if observed.id == site.admin.user_id:
-            what = f"the cloud in use, {site.admin.name}, logs in as this user, so destroy cannot delete it"
+        if observed.id == run.admin.user_id:
+            what = f"the cloud in use, {run.admin.name}, logs in as this user, so destroy cannot delete it"
             yield Mistake.about(
                 self.key, what, "run destroy with another user's entry of clouds.yaml (--os-cloud or OS_CLOUD)"
             )
 
-    def delete(self, site: Site, observed: Observed) -> None:
-        site.admin.identity.delete(f"/users/{observed.id}")
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        run.admin.identity.delete(f"/users/{observed.id}")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from openstack_prep.base.errors import ResourceFailed
 from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core.run import query
 from openstack_prep.download.verified import Digests
 
@@ -69,21 +69,21 @@ class ImageRecord:
 
 
 @query
-def named(site: Site, names: tuple[str, ...]) -> list[ImageRecord]:
+def named(run: CloudRun, names: tuple[str, ...]) -> list[ImageRecord]:
     """Return all images with these names, whoever owns them."""
     odd = [
         name for name in names if {'"', "\\"} & {*name}
     ]  # Glance accepts such names in a list request, and finds nothing
     listed = ",".join(f'"{name}"' for name in names if name not in odd)
     filters = [*([f"in:{listed}"] if listed else []), *(f"eq:{name}" for name in odd)]
-    lists = (site.admin.image.list("/images", "images", name=each, visibility="all", limit=1000) for each in filters)
+    lists = (run.admin.image.list("/images", "images", name=each, visibility="all", limit=1000) for each in filters)
     return [ImageRecord.read(raw) for found in lists for raw in found]
 
 
 @query
-def owned(site: Site, project_id: str) -> list[ImageRecord]:
+def owned(run: CloudRun, project_id: str) -> list[ImageRecord]:
     """Return all images that a project owns."""
-    listed = site.admin.image.list("/images", "images", owner=project_id, visibility="all", limit=1000)
+    listed = run.admin.image.list("/images", "images", owner=project_id, visibility="all", limit=1000)
     return list(map(ImageRecord.read, listed))
 
 
@@ -105,15 +105,15 @@ def operations(differing: Raw, image: ImageRecord) -> list[dict[str, object]]:
     return [operation(path, value) for path, value in values.items()]
 
 
-def patch(site: Site, image: ImageRecord, changes: Sequence[Raw]) -> ImageRecord:
-    return ImageRecord.read(site.admin.image.patch(f"/images/{image.id}", changes, headers=PATCH))
+def patch(run: CloudRun, image: ImageRecord, changes: Sequence[Raw]) -> ImageRecord:
+    return ImageRecord.read(run.admin.image.patch(f"/images/{image.id}", changes, headers=PATCH))
 
 
-def delete(site: Site, image: ImageRecord) -> None:
+def delete(run: CloudRun, image: ImageRecord) -> None:
     """Delete an image, whether it is protected or not."""
     if image.protected:
-        patch(site, image, [operation("protected", False)])
-    site.admin.image.delete(f"/images/{image.id}")
+        patch(run, image, [operation("protected", False)])
+    run.admin.image.delete(f"/images/{image.id}")
 
 
 def compare(image: ImageRecord, sent: Digests) -> None:

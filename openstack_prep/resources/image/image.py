@@ -17,13 +17,13 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from openstack_prep.base.errors import Mistake, ResourceFailed
-from openstack_prep.cloud.site import Site, only_one
+from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.model import Change, Key, Observed, Resource
 from openstack_prep.core.twin import choose, everyone, settle
 from openstack_prep.resources.image import glance, image_members, image_upload
 from openstack_prep.resources.image.glance import ImageRecord
 from openstack_prep.resources.image.image_fields import EVERYBODYS, ImageFields
-from openstack_prep.resources.image.image_seal import NAME, PACKED, SEALS, SPEC, sealed, sums
+from openstack_prep.resources.image.image_seal import NAME, PACKED, SEALS, SPEC, is_sealed, sums
 from openstack_prep.resources.network.uses import of_image
 
 SAID = ("disk_format", "container_format", "visibility", "min_disk", "min_ram", "protected")
@@ -51,74 +51,72 @@ class Image(ImageFields):
     # --- existing state -------------------------------------------------------------------
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        listed = glance.named(
-            site, tuple(sorted(name for each in wanted for name in (each.name, each._new, each._old)))
-        )
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        listed = glance.named(run, tuple(sorted(name for each in wanted for name in (each.name, each._new, each._old))))
         found = {}
         for each in wanted:
-            project_id = site.find_project_id(each.owner)
-            observed = each._among(site, listed, project_id) if project_id else None
+            project_id = run.find_project_id(each.owner)
+            observed = each._among(run, listed, project_id) if project_id else None
             if observed is not None:
                 found[each.key] = observed
         return found
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the images that a project owns; images with the same name in the spec are one resource."""
-        project_id = site.find_project_id(owner)
+        project_id = run.find_project_id(owner)
         families: dict[str, list[ImageRecord]] = defaultdict(list)
-        for image in glance.owned(site, project_id) if project_id else ():
-            families[(_is_ours(site, image) and image.properties.get(NAME)) or image.name].append(image)
+        for image in glance.owned(run, project_id) if project_id else ():
+            families[(_is_ours(run, image) and image.properties.get(NAME)) or image.name].append(image)
         for name, family in families.items():
-            ours = [image for image in family if _is_ours(site, image)]
+            ours = [image for image in family if _is_ours(run, image)]
             image = next((image for image in family if image.name == name), family[0])
             same = {field: value for field in SAID if (value := getattr(image, field))}
             declared = cls(name=name, **same, **cls.placing(owner))
-            yield declared, declared._observed(site, image, ours)
+            yield declared, declared._observed(run, image, ours)
 
-    def _among(self, site: Site, listed: Iterable[ImageRecord], project_id: str) -> Observed | None:
+    def _among(self, run: CloudRun, listed: Iterable[ImageRecord], project_id: str) -> Observed | None:
         """Return the image that represents this one, with all images that runs of this spec created for it."""
         within = [image for image in listed if image.owner == project_id]
-        family = [image for image in within if _is_ours(site, image) and image.properties.get(NAME) == self.name]
-        finished = [image for image in family if image.name == self.name and sealed(image)]
+        family = [image for image in within if _is_ours(run, image) and image.properties.get(NAME) == self.name]
+        finished = [image for image in family if image.name == self.name and is_sealed(image)]
         if len(finished) > 1:
-            return self._choose_twin(site, finished, family)
+            return self._choose_twin(run, finished, family)
         candidates = finished or [image for image in within if image.name == self.name and image not in family]
         if not candidates and ((self.source is None and self.rhcos is None) or self.visibility in EVERYBODYS):
             candidates = [image for image in listed if image.name == self.name and image.visibility in EVERYBODYS]
         standing = only_one(candidates, str(self.key))
         if standing is not None:
-            return self._observed(site, standing, family)
+            return self._observed(run, standing, family)
         if family:
             values = self.desired() | {"status": "incomplete"}
             return Observed(id=family[0].id, ours=True, values=values, record=Family(family[0], tuple(family)))
         return None
 
     def _choose_twin(
-        self, site: Site, finished: Sequence[ImageRecord], family: Sequence[ImageRecord]
+        self, run: CloudRun, finished: Sequence[ImageRecord], family: Sequence[ImageRecord]
     ) -> Observed | None:
         """Return which of several finished images is kept; images with undeclared content come last."""
         equal = [image for image in finished if self._is_good(image)] or finished
-        chosen = choose(self._twin(site, image) for image in equal)
+        chosen = choose(self._twin(run, image) for image in equal)
         if chosen is None:
             return None
         twins = {each.id for each in chosen.twins}
         left = [image for image in family if image.id not in twins]
-        observed = self._observed(site, chosen.recorded(Family).image, left)
+        observed = self._observed(run, chosen.record_as(Family).image, left)
         return replace(observed, twins=chosen.twins, used_by=chosen.used_by, created_at=chosen.created_at)
 
-    def _twin(self, site: Site, image: ImageRecord) -> Observed:
-        observed = self._observed(site, image, [image])
-        return replace(observed, used_by=of_image(site, image.id).others, created_at=image.created_at)
+    def _twin(self, run: CloudRun, image: ImageRecord) -> Observed:
+        observed = self._observed(run, image, [image])
+        return replace(observed, used_by=of_image(run, image.id).others, created_at=image.created_at)
 
-    def _observed(self, site: Site, image: ImageRecord, family: Sequence[ImageRecord]) -> Observed:
+    def _observed(self, run: CloudRun, image: ImageRecord, family: Sequence[ImageRecord]) -> Observed:
         ours = image in family
         has = image.properties
         return Observed(
             id=image.id,
             ours=ours,
-            managed_by="" if _is_ours(site, image) else has.get(SPEC, ""),
+            managed_by="" if _is_ours(run, image) else has.get(SPEC, ""),
             values={name: getattr(image, name, None) for name in self.desired()}
             | {
                 "status": "incomplete" if ours and len(family) > 1 else image.status,
@@ -126,18 +124,18 @@ class Image(ImageFields):
                 "compressed_checksum": has.get(PACKED),
                 "properties": {name: has[name] for name in self.properties or () if name in has},
                 "tags": frozenset(image.tags) & frozenset(self.tags or ()),
-                "shared_with": self._sharing(site, image),
+                "shared_with": self._sharing(run, image),
             },
             record=Family(image, tuple(family)),
         )
 
-    def _sharing(self, site: Site, image: ImageRecord) -> frozenset[str]:
+    def _sharing(self, run: CloudRun, image: ImageRecord) -> frozenset[str]:
         """Return the declared projects that are members and have answered the invitation."""
         if not self.shared_with:
             return frozenset()
-        answers = image_members.answers(site, image)
+        answers = image_members.answers(run, image)
         decided = {project_id for project_id, answer in answers.items() if answer != "pending"}
-        return frozenset(each.name for each in self.members() if site.find_id(each) in decided)
+        return frozenset(each.name for each in self.members() if run.find_id(each) in decided)
 
     def _sum(self, image: ImageRecord) -> str | None:
         """Return an image's checksum by the declared algorithm, as far as it is known."""
@@ -147,14 +145,14 @@ class Image(ImageFields):
 
     # --- checks ---------------------------------------------------------------------------
 
-    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         if self.rhcos is not None:
             return  # the metadata could not be read, which is reported already
         status = observed.values["status"] if observed else "incomplete"
         sums = {name: value for name, value in self.desired().items() if name in ("checksum", "compressed_checksum")}
         other = observed is not None and any(observed.values.get(name) != value for name, value in sums.items())
         if observed and self.takes_over and not observed.ours and not observed.managed_by:
-            yield from self._check_taking_over(site, observed.recorded(Family).image)
+            yield from self._check_taking_over(run, observed.record_as(Family).image)
         if status not in ("active", "incomplete"):
             yield self.mistake(f"exists, but is {status}", "wait until it is active, reactivate it, or delete it")
         elif other and observed and not observed.ours:
@@ -165,10 +163,10 @@ class Image(ImageFields):
                 "correct the checksum, or choose another name",
             )
         elif other or status == "incomplete":
-            yield from (self.mistake(*each) for each in image_upload.check(self, site))
+            yield from (self.mistake(*each) for each in image_upload.check(self, run))
 
-    def _check_taking_over(self, site: Site, image: ImageRecord) -> Iterable[Mistake]:
-        if image.owner != site.find_project_id(self.owner):
+    def _check_taking_over(self, run: CloudRun, image: ImageRecord) -> Iterable[Mistake]:
+        if image.owner != run.find_project_id(self.owner):
             yield self.mistake(
                 "belongs to another project, so this spec cannot manage it",
                 "set adopt: true instead of adopt: permanently",
@@ -180,82 +178,82 @@ class Image(ImageFields):
 
     # --- the verbs ------------------------------------------------------------------------
 
-    def create(self, site: Site) -> Observed:
-        image = self._leave_one(site, [])
-        return self._observed(site, image, [image])
+    def create(self, run: CloudRun) -> Observed:
+        image = self._leave_one(run, [])
+        return self._observed(run, image, [image])
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        record = observed.recorded(Family)
-        image = self._leave_one(site, record.members) if observed.ours else record.image
-        before = self._observed(site, image, [image] if observed.ours else [])
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        record = observed.record_as(Family)
+        image = self._leave_one(run, record.members) if observed.ours else record.image
+        before = self._observed(run, image, [image] if observed.ours else [])
         differing = {name: value for name, value in self.desired().items() if before.values[name] != value}
         shared = differing.pop("shared_with", None)
         if operations := glance.operations(differing, image):
-            image = glance.patch(site, image, operations)
+            image = glance.patch(run, image, operations)
         if shared:
-            self.share(site, image)
-        return self._observed(site, image, [image] if observed.ours else [])
+            self.share(run, image)
+        return self._observed(run, image, [image] if observed.ours else [])
 
-    def take_over(self, site: Site, observed: Observed) -> Observed:
+    def take_over(self, run: CloudRun, observed: Observed) -> Observed:
         """Set our properties, and a seal of the stored content: an image without a seal counts as left behind."""
-        image = observed.recorded(Family).image
+        image = observed.record_as(Family).image
         if not (seals := _seals(image)):
             raise ResourceFailed(f"image {image.id} has no checksum in Glance; upload the image again")
-        properties = {SPEC: site.mark.spec, NAME: self.name} | seals
-        image = glance.patch(site, image, [glance.operation(name, value) for name, value in properties.items()])
-        return self._observed(site, image, [image])
+        properties = {SPEC: run.ownership.spec, NAME: self.name} | seals
+        image = glance.patch(run, image, [glance.operation(name, value) for name, value in properties.items()])
+        return self._observed(run, image, [image])
 
-    def delete(self, site: Site, observed: Observed) -> None:
-        record = observed.recorded(Family)
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        record = observed.record_as(Family)
         for image in record.members if observed.ours else (record.image,):
-            glance.delete(site, image)
+            glance.delete(run, image)
 
-    def _leave_one(self, site: Site, family: Sequence[ImageRecord]) -> ImageRecord:
+    def _leave_one(self, run: CloudRun, family: Sequence[ImageRecord]) -> ImageRecord:
         """Leave exactly one image: verified, with the right content, under its own name.
 
         Whichever request is the last of a killed run, the next run calls this function again.
         """
-        standing = [image for image in family if image.name == self.name and sealed(image)]
+        standing = [image for image in family if image.name == self.name and is_sealed(image)]
         good = min(filter(self._is_good, family), key=lambda image: image.name != self.name, default=None)
         uploaded = good is None
         if good is None:
             # an imported image is active before it is verified, so it has a temporary name
-            good = image_upload.upload(self, site, self._new if standing or self.import_method else self.name)
+            good = image_upload.upload(self, run, self._new if standing or self.import_method else self.name)
         if good.name != self.name:
             for image in standing:
-                glance.patch(site, image, [glance.operation("name", self._old)])
-            good = glance.patch(site, good, [glance.operation("name", self.name)])
+                glance.patch(run, image, [glance.operation("name", self._old)])
+            good = glance.patch(run, good, [glance.operation("name", self.name)])
         for image in family:
             if image.id != good.id:
-                glance.delete(site, image)
+                glance.delete(run, image)
         if uploaded:
-            self._resolve_concurrent(site, good)
+            self._resolve_concurrent(run, good)
         return good
 
-    def _resolve_concurrent(self, site: Site, mine: ImageRecord) -> None:
+    def _resolve_concurrent(self, run: CloudRun, mine: ImageRecord) -> None:
         """Delete unfinished images of concurrent or killed runs; agree with others which finished one stays."""
-        names, project_id = (self.name, self._new, self._old), site.find_project_id(self.owner)
+        names, project_id = (self.name, self._new, self._old), run.find_project_id(self.owner)
 
         def look() -> Observed | None:
-            now = site.fresh()
+            now = run.fresh()
             return self._among(now, glance.named(now, names), str(project_id))
 
         found = look()
-        unfinished = found.recorded(Family).members if found else ()
+        unfinished = found.record_as(Family).members if found else ()
         for image in unfinished:
-            if not sealed(image):
-                glance.delete(site, image)
+            if not is_sealed(image):
+                glance.delete(run, image)
         if found is not None and {each.id for each in everyone(found)} - {mine.id}:
-            settle(self.key, mine.id, look, lambda own: glance.delete(site, own.recorded(Family).image))
+            settle(self.key, mine.id, look, lambda own: glance.delete(run, own.record_as(Family).image))
 
     def _is_good(self, image: ImageRecord) -> bool:
         if self.checksum is None and self.compressed_checksum not in (None, image.properties.get(PACKED)):
             return False
-        return image.status == "active" and sealed(image) and self.checksum in (None, self._sum(image))
+        return image.status == "active" and is_sealed(image) and self.checksum in (None, self._sum(image))
 
 
-def _is_ours(site: Site, image: ImageRecord) -> bool:
-    return image.properties.get(SPEC) == site.mark.spec
+def _is_ours(run: CloudRun, image: ImageRecord) -> bool:
+    return image.properties.get(SPEC) == run.ownership.spec
 
 
 def _seals(image: ImageRecord) -> dict[str, str]:

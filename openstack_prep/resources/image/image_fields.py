@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from openstack_prep.base.fields import Bytes, Checksum, GiB, MiB, Name, Source, Text
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Values
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Adoptable, Coherent, Context, Key, Resource
 from openstack_prep.download.compression import Compression
 from openstack_prep.resources.identity.in_project import ByProjectUser, InProject
@@ -31,7 +31,7 @@ Visibility = Literal["private", "shared", "community", "public"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageFields(ByProjectUser, Adoptable[Site], Coherent):
+class ImageFields(ByProjectUser, Adoptable[CloudRun], Coherent):
     """The fields of an image."""
 
     kind: ClassVar[str] = "image"
@@ -163,6 +163,6 @@ class ImageFields(ByProjectUser, Adoptable[Site], Coherent):
     def _old(self) -> str:
         return f"{self.name}-old"
 
-    def share(self, site: Site, image: ImageRecord) -> None:
+    def share(self, run: CloudRun, image: ImageRecord) -> None:
         """Make the declared projects members of an image."""
-        image_members.share(site, image, [site.id(each) for each in self.members()])
+        image_members.share(run, image, [run.id(each) for each in self.members()])

@@ -20,7 +20,7 @@ not.
 """
 
 
-def sealed(image: ImageRecord) -> bool:
+def is_sealed(image: ImageRecord) -> bool:
     """Whether the content of an image was verified."""
     return any(name in image.properties for name in SEALS.values())
 

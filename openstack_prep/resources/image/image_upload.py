@@ -9,10 +9,10 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from typing import IO, cast
 
-from openstack_prep.base.errors import CloudError, PrepError, ResourceFailed, passes
+from openstack_prep.base.errors import CloudError, PrepError, ResourceFailed, is_transient
 from openstack_prep.base.raw import Values
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.download import disk_format, qemu_img
 from openstack_prep.download.fetching import local_path
 from openstack_prep.download.installer_cache import Kept, cached
@@ -28,12 +28,12 @@ TIMEOUT = 600.0  # seconds for Glance to answer after the upload: it may first c
 # --- checks ---------------------------------------------------------------------------
 
 
-def check(image: ImageFields, site: Site) -> Iterator[tuple[str, str]]:
+def check(image: ImageFields, run: CloudRun) -> Iterator[tuple[str, str]]:
     """Yield what prevents the creation of an image, and the fix."""
     if image.source is None:
         yield "does not exist, and cannot be created without a source", "set source, or correct the name"
     elif image.import_method:
-        yield from web_download.check(image, site)
+        yield from web_download.check(image, run)
     elif not _distant(image.source) and not os.access(local_path(image.source), os.R_OK):
         yield f"source: {image.source} cannot be read", "correct the path, or provide the file"
     if image.output_format:
@@ -58,24 +58,24 @@ def _distant(source: str) -> bool:
 # --- the upload ---------------------------------------------------------------------------
 
 
-def upload(image: ImageFields, site: Site, name: str) -> ImageRecord:
+def upload(image: ImageFields, run: CloudRun, name: str) -> ImageRecord:
     """Create an image under a name: verified, sealed and shared; an image that failed permanently is deleted."""
-    maker, owner = _uploader(image, site)
+    maker, owner = _uploader(image, run)
     with contextlib.ExitStack() as stack:
-        way = web_download.Import(image) if image.import_method else _Sent(image, site, stack)
-        body = _body(image, site, way.disk_format) | owner | {"name": name}
+        way = web_download.Import(image) if image.import_method else _Sent(image, run, stack)
+        body = _body(image, run, way.disk_format) | owner | {"name": name}
         image_id = maker.image.post("/images", body)["id"]
         try:
             raw, seal = way.fill(maker, image_id)
         except PrepError as error:
-            if not passes(error):  # a retry reads first, and finds it
+            if not is_transient(error):  # a retry reads first, and finds it
                 _delete_failed(maker, image_id, error)
             raise
     sealed = {**seal, "protected": image.protected}
     changes = [glance.operation(path, value) for path, value in sealed.items() if value is not None]
-    raw = glance.patch(site, raw, changes)
+    raw = glance.patch(run, raw, changes)
     if image.shared_with:
-        image.share(site, raw)
+        image.share(run, raw)
     return raw
 
 
@@ -88,15 +88,15 @@ def _delete_failed(maker: Cloud, image_id: str, error: PrepError) -> None:
         raise PrepError(f"{error}; {message}") from error
 
 
-def _uploader(image: ImageFields, site: Site) -> tuple[Cloud, dict[str, str]]:
+def _uploader(image: ImageFields, run: CloudRun) -> tuple[Cloud, dict[str, str]]:
     """Return the connection that uploads the image, and the owner fields for the body."""
-    tenant = None if image.visibility in EVERYBODYS else site.find_tenant(image.owner)
+    tenant = None if image.visibility in EVERYBODYS else run.find_tenant(image.owner)
     if tenant is not None:
         return tenant, {}
-    return site.admin, {"owner": site.id(image.owner)} if image.owner else {}
+    return run.admin, {"owner": run.id(image.owner)} if image.owner else {}
 
 
-def _body(image: ImageFields, site: Site, disk_format: str) -> Values:
+def _body(image: ImageFields, run: CloudRun, disk_format: str) -> Values:
     sizes = {"min_disk": image.min_disk, "min_ram": image.min_ram}
     return {
         "disk_format": disk_format,
@@ -105,7 +105,7 @@ def _body(image: ImageFields, site: Site, disk_format: str) -> Values:
         "tags": list(image.tags or ()),
         **{field: value for field, value in sizes.items() if value is not None},
         **(image.properties or {}),
-        SPEC: site.mark.spec,
+        SPEC: run.ownership.spec,
         NAME: image.name,
     }
 
@@ -113,8 +113,8 @@ def _body(image: ImageFields, site: Site, disk_format: str) -> Values:
 class _Sent:
     """Upload one image from here; ``stack`` closes what it opens."""
 
-    def __init__(self, image: ImageFields, site: Site, stack: contextlib.ExitStack) -> None:
-        self.source = _content(image, site)
+    def __init__(self, image: ImageFields, run: CloudRun, stack: contextlib.ExitStack) -> None:
+        self.source = _content(image, run)
         self.held = self.source  # Glance must compute the same checksums
         self.chunks: Iterable[bytes] = self.source
         self.seal: dict[str, str | None] = {}
@@ -169,7 +169,7 @@ class _Sent:
         return raw, came | self.seal
 
 
-def _content(image: ImageFields, site: Site) -> Verified:
+def _content(image: ImageFields, run: CloudRun) -> Verified:
     """Return the content: from the installer's cache, or else from the source."""
     assert image.source is not None
     algorithm, _, digits = (image.checksum or "").partition(":")
@@ -183,7 +183,7 @@ def _content(image: ImageFields, site: Site) -> Verified:
         compressed_checksum=None if near else image.compressed_checksum,
         size=image.size,
         algorithms=("sha256", "sha512"),
-        progress=lambda done, total, unpacked: site.progress(image.key, done, total, unpacked),
+        progress=lambda done, total, unpacked: run.progress(image.key, done, total, unpacked),
     )
 
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from openstack_prep.base.errors import DownloadError, NotFound, ResourceFailed, WaitTimeout
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core.run import query
 from openstack_prep.download import disk_format
 from openstack_prep.download.compression import open_packed
@@ -37,11 +37,11 @@ LOCK, STORES, FAILED = "os_glance_import_task", "os_glance_importing_to_stores",
 # --- checks ---------------------------------------------------------------------------
 
 
-def check(image: ImageFields, site: Site) -> Iterator[tuple[str, str]]:
+def check(image: ImageFields, run: CloudRun) -> Iterator[tuple[str, str]]:
     """Yield what prevents this import of an image, and the fix."""
     assert image.source is not None
     without = "remove import_method"
-    methods = _methods(site)
+    methods = _methods(run)
     if METHOD not in methods:
         has = f"only supports {', '.join(methods)}" if methods else "does not support image import"
         yield f"import_method: this Glance {has}", f"{without}, or have its administrator enable {METHOD}"
@@ -62,9 +62,9 @@ def check(image: ImageFields, site: Site) -> Iterator[tuple[str, str]]:
 
 
 @query
-def _methods(site: Site) -> list[str]:
+def _methods(run: CloudRun) -> list[str]:
     try:
-        return list(site.admin.image.get("/info/import")["import-methods"]["value"])
+        return list(run.admin.image.get("/info/import")["import-methods"]["value"])
     except NotFound:  # before 2.6 (Queens)
         return []
 

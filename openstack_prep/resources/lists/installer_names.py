@@ -52,7 +52,7 @@ def role(name: str, infra_id: str = "") -> Role | None:
 
     Ports of masters are called ``ID-master-port-N`` (4.2), ``ID-master-N`` (to 4.16) and ``ID-master-N-0`` (since 4.17,
     where the bootstrap's is ``ID-bootstrap-0``); machine-api names a worker's port like its machine,
-    ``ID-worker-M-xxxxx``, later with the suffix ``-0``.
+    ``ID-creator_of-M-xxxxx``, later with the suffix ``-0``.
     """
     found = _ROLE.search(name.removeprefix(f"{infra_id}-") if infra_id else name)
     return found[1] if found else None  # type: ignore[return-value]  # the pattern knows no other

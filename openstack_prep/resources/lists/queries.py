@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core.run import query
 from openstack_prep.resources.lists.neutron_records import AddressHolder, NetworkRecord, PortRecord, SubnetRecord
 
@@ -24,86 +24,86 @@ class Block(NamedTuple):
 
 
 @query
-def flavors(site: Site) -> Sequence[Raw]:
+def flavors(run: CloudRun) -> Sequence[Raw]:
     """Return all flavors that these credentials see, public or not."""
     # is_public=None lists both kinds for administrators; others see the flavors that they may use
-    return site.admin.compute.list("/flavors/detail", "flavors", is_public="None")
+    return run.admin.compute.list("/flavors/detail", "flavors", is_public="None")
 
 
 @query
-def in_project(site: Site, collection: str, member: str, project_id: str) -> Sequence[Raw]:
+def in_project(run: CloudRun, collection: str, member: str, project_id: str) -> Sequence[Raw]:
     """Return all Neutron resources of a kind in a project, such as ("security-groups", "security_group")."""
-    return site.admin.network.list(f"/{collection}", f"{member}s", project_id=project_id)
+    return run.admin.network.list(f"/{collection}", f"{member}s", project_id=project_id)
 
 
 @query
-def external_networks(site: Site) -> Sequence[NetworkRecord]:
-    listed = site.admin.network.list("/networks", "networks", **{"router:external": True})
+def external_networks(run: CloudRun) -> Sequence[NetworkRecord]:
+    listed = run.admin.network.list("/networks", "networks", **{"router:external": True})
     return list(map(NetworkRecord.read, listed))
 
 
 @query
-def subnets_of(site: Site, network_id: str) -> Sequence[Block]:
+def subnets_of(run: CloudRun, network_id: str) -> Sequence[Block]:
     """Return the subnets of a network, whoever owns them."""
     fields = ["id", "name", "cidr"]
-    listed = site.admin.network.list("/subnets", "subnets", network_id=network_id, fields=fields)
+    listed = run.admin.network.list("/subnets", "subnets", network_id=network_id, fields=fields)
     return [Block(raw["id"], raw["name"], raw["cidr"]) for raw in listed]
 
 
 @query
-def router_interfaces(site: Site, project_id: str, owners: tuple[str, ...]) -> Sequence[PortRecord]:
+def router_interfaces(run: CloudRun, project_id: str, owners: tuple[str, ...]) -> Sequence[PortRecord]:
     """Return the ports that routers of a project have in subnets."""
-    listed = site.admin.network.list("/ports", "ports", project_id=project_id, device_owner=list(owners))
+    listed = run.admin.network.list("/ports", "ports", project_id=project_id, device_owner=list(owners))
     return list(map(PortRecord.read, listed))
 
 
 @query
-def ports_on(site: Site, network_id: str) -> Sequence[PortRecord]:
+def ports_on(run: CloudRun, network_id: str) -> Sequence[PortRecord]:
     """Return the ports on a network, as far as these credentials see them."""
-    return list(map(PortRecord.read, site.admin.network.list("/ports", "ports", network_id=network_id)))
+    return list(map(PortRecord.read, run.admin.network.list("/ports", "ports", network_id=network_id)))
 
 
 @query
-def named(site: Site, collection: str, member: str, thing_id: str) -> str:
+def named(run: CloudRun, collection: str, member: str, thing_id: str) -> str:
     """Return the name of a Neutron resource by its id; the id if these credentials may not read it."""
-    listed = site.admin.network.list(f"/{collection}", f"{member}s", id=thing_id, fields="name")
+    listed = run.admin.network.list(f"/{collection}", f"{member}s", id=thing_id, fields="name")
     return str(listed[0]["name"]) if listed else thing_id
 
 
-def network_name(site: Site, network_id: str, project_id: str) -> str:
+def network_name(run: CloudRun, network_id: str, project_id: str) -> str:
     """Return the name of a network of the project, or of a network that another project shares with it."""
-    mine = (each["name"] for each in in_project(site, "networks", "network", project_id) if each["id"] == network_id)
-    return next(mine, None) or named(site, "networks", "network", network_id)
+    mine = (each["name"] for each in in_project(run, "networks", "network", project_id) if each["id"] == network_id)
+    return next(mine, None) or named(run, "networks", "network", network_id)
 
 
-def external_network_name(site: Site, network_id: str) -> str:
-    return next((each.name for each in external_networks(site) if each.id == network_id), network_id)
+def external_network_name(run: CloudRun, network_id: str) -> str:
+    return next((each.name for each in external_networks(run) if each.id == network_id), network_id)
 
 
 @query
-def role_assignments(site: Site, scope: str, scope_id: str) -> Sequence[Raw]:
+def role_assignments(run: CloudRun, scope: str, scope_id: str) -> Sequence[Raw]:
     """Return the role assignments in a project or domain ("project", "domain"), with names besides the ids."""
     which: Values = {f"scope.{scope}.id": scope_id, "include_names": True}
-    return site.admin.identity.list("/role_assignments", "role_assignments", **which)
+    return run.admin.identity.list("/role_assignments", "role_assignments", **which)
 
 
 @query
-def subnets_named(site: Site, cloud: Cloud, name: str) -> Sequence[SubnetRecord]:
+def subnets_named(run: CloudRun, cloud: Cloud, name: str) -> Sequence[SubnetRecord]:
     """Return the subnets with a name that an identity sees, including those on shared networks."""
     return list(map(SubnetRecord.read, cloud.network.list("/subnets", "subnets", name=name)))
 
 
 @query
-def ports_in_subnet(site: Site, subnet_id: str) -> Sequence[AddressHolder]:
+def ports_in_subnet(run: CloudRun, subnet_id: str) -> Sequence[AddressHolder]:
     """Return the ports with an address in a subnet, as far as these credentials see them."""
     fields = ["id", "name", "description", "device_owner", "fixed_ips"]
-    listed = site.admin.network.list("/ports", "ports", fixed_ips=f"subnet_id={subnet_id}", fields=fields)
+    listed = run.admin.network.list("/ports", "ports", fixed_ips=f"subnet_id={subnet_id}", fields=fields)
     return list(map(AddressHolder.read, listed))
 
 
 @query
-def distributed_addresses(site: Site, networks: tuple[str, ...]) -> Sequence[tuple[str, frozenset[str]]]:
+def distributed_addresses(run: CloudRun, networks: tuple[str, ...]) -> Sequence[tuple[str, frozenset[str]]]:
     """Return the ids and addresses of Neutron's own ports for distributed services on networks."""
     which: Values = {"device_owner": "network:distributed", "network_id": list(networks)}
-    listed = site.admin.network.list("/ports", "ports", fields=["id", "fixed_ips"], **which)
+    listed = run.admin.network.list("/ports", "ports", fields=["id", "fixed_ips"], **which)
     return [(raw["id"], frozenset(each["ip_address"] for each in raw["fixed_ips"])) for raw in listed]

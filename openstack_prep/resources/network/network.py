@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Count, Name
 from openstack_prep.base.raw import Raw
-from openstack_prep.cloud.site import Site, only_one
+from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import NetworkRecord
@@ -41,23 +41,23 @@ class Network(NetworkResource[NetworkRecord]):
     def read(cls, raw: Raw) -> NetworkRecord:
         return NetworkRecord.read(raw)
 
-    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        for user in blockers_of_network(site, observed.id, going):
+    def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        for user in blockers_of_network(run, observed.id, going):
             yield self.mistake(f"{user} is still on the network", "delete that port or server first")
 
-    def use(self, site: Site, record: NetworkRecord) -> Use:
-        return of_network(site, record)
+    def use(self, run: CloudRun, record: NetworkRecord) -> Use:
+        return of_network(run, record)
 
-    def delete(self, site: Site, observed: Observed) -> None:
+    def delete(self, run: CloudRun, observed: Observed) -> None:
         """Delete it; for a twin first its tagged resources, because the spec does not declare its subnets."""
-        if observed.holds:
-            use = of_network(site.fresh(), observed.recorded(NetworkRecord))
-            clear(self.maker(site)[0], use, f"{self.key} {observed.id}")
-        super().delete(site, observed)
+        if observed.contained_ids:
+            use = of_network(run.fresh(), observed.record_as(NetworkRecord))
+            clear(self.maker(run)[0], use, f"{self.key} {observed.id}")
+        super().delete(run, observed)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExternalNetwork(Resource[Site]):
+class ExternalNetwork(Resource[CloudRun]):
     """A provider's network for floating IPs and gateways; other resources only refer to it."""
 
     kind: ClassVar[str] = "external_network"
@@ -66,8 +66,8 @@ class ExternalNetwork(Resource[Site]):
     name: Name
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        listed = queries.external_networks(site)
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        listed = queries.external_networks(run)
         found = {}
         for each in wanted:
             network = only_one((one for one in listed if one.name == each.name), str(each.key))

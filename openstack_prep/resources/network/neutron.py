@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Generic, Self, TypeVar
 
 from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.model import Adoptable, Change, Key, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
@@ -24,7 +24,7 @@ R = TypeVar("R", bound=NeutronRecord)
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkResource(ByProjectUser, Adoptable[Site], Generic[R]):
+class NetworkResource(ByProjectUser, Adoptable[CloudRun], Generic[R]):
     """Base of the kinds that Neutron stores; each kind names its API resource and its fields."""
 
     collection: ClassVar[str]
@@ -42,11 +42,11 @@ class NetworkResource(ByProjectUser, Adoptable[Site], Generic[R]):
         """Return the record of one API object."""
         raise NotImplementedError(cls.kind)
 
-    def body(self, site: Site, values: Raw) -> Values:
+    def body(self, run: CloudRun, values: Raw) -> Values:
         """Return fields in terms of the API: names become ids."""
         return dict(values)
 
-    def values(self, site: Site, record: R) -> Values:
+    def values(self, run: CloudRun, record: R) -> Values:
         """Return a record in terms of the spec: ids become names."""
         return {name: getattr(record, name, None) for name in self.desired()}
 
@@ -54,19 +54,19 @@ class NetworkResource(ByProjectUser, Adoptable[Site], Generic[R]):
         return {}
 
     @classmethod
-    def listing(cls, site: Site, project_id: str) -> Sequence[R]:
+    def listing(cls, run: CloudRun, project_id: str) -> Sequence[R]:
         """Return all resources of the kind in a project."""
-        return _in_project(site, cls, project_id)
+        return _in_project(run, cls, project_id)
 
-    def named(self, site: Site, listed: Iterable[R]) -> list[R]:
+    def named(self, run: CloudRun, listed: Iterable[R]) -> list[R]:
         """Return the resources that may match."""
         return [record for record in listed if record.name == self.name]
 
-    def is_ours(self, site: Site, record: R) -> bool:
+    def is_ours(self, run: CloudRun, record: R) -> bool:
         """Whether it has the ownership tag of the spec."""
-        return site.mark.owns(record.description)
+        return run.ownership.owns(record.description)
 
-    def use(self, site: Site, record: R) -> Use:
+    def use(self, run: CloudRun, record: R) -> Use:
         """Return what uses one of several twins."""
         return Use()
 
@@ -74,117 +74,117 @@ class NetworkResource(ByProjectUser, Adoptable[Site], Generic[R]):
     def can_have_twins(self) -> bool:
         return True
 
-    def choose(self, site: Site, listed: Iterable[R]) -> Observed | None:
+    def choose(self, run: CloudRun, listed: Iterable[R]) -> Observed | None:
         """Return the matching resource: of several, the twin that is kept, else NotUnique is raised."""
-        named = self.named(site, listed)
-        tagged = [record for record in named if self.is_ours(site, record)]
+        named = self.named(run, listed)
+        tagged = [record for record in named if self.is_ours(run, record)]
         if len(tagged) < 2:
             record = tagged[0] if tagged else only_one(named, str(self.key))
-            return self.observe(site, record) if record is not None else None
-        return choose(self._twin(site, record) for record in tagged)
+            return self.observe(run, record) if record is not None else None
+        return choose(self._twin(run, record) for record in tagged)
 
-    def _twin(self, site: Site, record: R) -> Observed:
-        use, observed = self.use(site, record), self.observe(site, record)
-        return replace(observed, used_by=use.others, holds=use.holds, created_at=record.created_at)
+    def _twin(self, run: CloudRun, record: R) -> Observed:
+        use, observed = self.use(run, record), self.observe(run, record)
+        return replace(observed, used_by=use.others, contained_ids=use.contained_ids, created_at=record.created_at)
 
     # --- the verbs ------------------------------------------------------------------------
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         found = {}
         for owner, mine in cls.by_project(wanted).items():
-            project_id = site.find_project_id(owner)
-            listed = cls.listing(site, project_id) if project_id else []
+            project_id = run.find_project_id(owner)
+            listed = cls.listing(run, project_id) if project_id else []
             for each in mine:
-                observed = each.choose(site, listed)
+                observed = each.choose(run, listed)
                 if observed is not None:
                     found[each.key] = observed
         return found
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        project_id = site.find_project_id(owner)
-        for record in cls.listing(site, project_id) if project_id else ():
-            declared = cls.declared(site, owner, record)
-            yield declared, declared.observe(site, record)
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        project_id = run.find_project_id(owner)
+        for record in cls.listing(run, project_id) if project_id else ():
+            declared = cls.declared(run, owner, record)
+            yield declared, declared.observe(run, record)
 
     @classmethod
-    def declared(cls, site: Site, owner: Resource | None, record: R) -> Self:
+    def declared(cls, run: CloudRun, owner: Resource | None, record: R) -> Self:
         """Return the resource that a spec would declare for a record."""
         same = {each.name: value for each in fields(cls) if (value := getattr(record, each.name, None)) is not None}
-        text = site.mark.strip(record.description) or None
-        return cls(**same | cls.in_words(site, record) | {"description": text} | cls.placing(owner))
+        text = run.ownership.strip(record.description) or None
+        return cls(**same | cls.in_words(run, record) | {"description": text} | cls.placing(owner))
 
     @classmethod
-    def in_words(cls, site: Site, record: R) -> Values:
+    def in_words(cls, run: CloudRun, record: R) -> Values:
         """Return the fields of a record that differ in a spec: ids become names."""
         return {}
 
-    def observe(self, site: Site, record: R) -> Observed:
+    def observe(self, run: CloudRun, record: R) -> Observed:
         return Observed(
             id=record.id,
-            ours=self.is_ours(site, record),
-            managed_by=site.mark.another_in(record.description),
-            values=self.values(site, record) | {"description": site.mark.strip(record.description)},
+            ours=self.is_ours(run, record),
+            managed_by=run.ownership.another_in(record.description),
+            values=self.values(run, record) | {"description": run.ownership.strip(record.description)},
             outputs=self.outputs(record),
             record=record,
         )
 
-    def create(self, site: Site) -> Observed:
-        cloud, owner = self.maker(site)
+    def create(self, run: CloudRun) -> Observed:
+        cloud, owner = self.maker(run)
         named = {} if self.member == "floatingip" else {"name": self.name}
-        description = site.mark.describe(self.name, self.description)
-        body = {**named, **owner, **self.body(site, self.desired()), "description": description}
-        project_id = str(site.find_project_id(self.owner))
+        description = run.ownership.describe(self.name, self.description)
+        body = {**named, **owner, **self.body(run, self.desired()), "description": description}
+        project_id = str(run.find_project_id(self.owner))
 
         def post() -> R:
             return self.read(cloud.network.post(f"/{self.collection}", {self.member: body})[self.member])
 
         def look() -> Sequence[R]:
-            return self.listing(site.fresh(), project_id)
+            return self.listing(run.fresh(), project_id)
 
         if not self.can_have_twins:
-            return self.observe(site, post())
-        made, listed = site.wave.write((self.collection, project_id), post, look)
-        others = {record.id for record in self.named(site, listed) if self.is_ours(site, record)} - {made.id}
+            return self.observe(run, post())
+        made, listed = run.wave.write((self.collection, project_id), post, look)
+        others = {record.id for record in self.named(run, listed) if self.is_ours(run, record)} - {made.id}
         if others:
-            self._keep_one_twin(site, made.id, project_id)
-        return self.observe(site, made)
+            self._keep_one_twin(run, made.id, project_id)
+        return self.observe(run, made)
 
-    def _keep_one_twin(self, site: Site, made: str, project_id: str) -> None:
+    def _keep_one_twin(self, run: CloudRun, made: str, project_id: str) -> None:
         """Return when the created resource is the only one with our tag; raises Overtaken if another one is kept."""
 
         def look() -> Observed | None:
-            now = site.fresh()
+            now = run.fresh()
             return self.choose(now, self.listing(now, project_id))
 
-        settle(self.key, made, look, lambda mine: self.delete(site, mine))
+        settle(self.key, made, look, lambda mine: self.delete(run, mine))
 
-    def maker(self, site: Site) -> tuple[Cloud, dict[str, str]]:
+    def maker(self, run: CloudRun) -> tuple[Cloud, dict[str, str]]:
         """Return the connection that creates, changes and deletes it, and the owner fields for a new one's body."""
-        return site.worker(self.owner)
+        return run.creator_of(self.owner)
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        body = self.body(site, {change.field: change.after for change in changes})
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        body = self.body(run, {change.field: change.after for change in changes})
         if "description" in body and observed.ours:
-            body["description"] = site.mark.describe(self.name, self.description)
-        return self.observe(site, self.put(site, observed, body))
+            body["description"] = run.ownership.describe(self.name, self.description)
+        return self.observe(run, self.put(run, observed, body))
 
-    def put(self, site: Site, observed: Observed, body: Raw) -> R:
+    def put(self, run: CloudRun, observed: Observed, body: Raw) -> R:
         """Update it unless it was changed since it was read: after a 412 the executor reads it again."""
-        cloud, _ = self.maker(site)
+        cloud, _ = self.maker(run)
         answer = cloud.network.put(
             f"/{self.collection}/{observed.id}",
             {self.member: body},
-            headers={"If-Match": f"revision_number={observed.recorded(NeutronRecord).revision_number}"},
+            headers={"If-Match": f"revision_number={observed.record_as(NeutronRecord).revision_number}"},
         )
         return self.read(answer[self.member])
 
-    def delete(self, site: Site, observed: Observed) -> None:
-        cloud, _ = self.maker(site)
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        cloud, _ = self.maker(run)
         cloud.network.delete(f"/{self.collection}/{observed.id}")
 
 
 @query
-def _in_project(site: Site, kind: type[NetworkResource[R]], project_id: str) -> Sequence[R]:
-    return [kind.read(raw) for raw in queries.in_project(site, kind.collection, kind.member, project_id)]
+def _in_project(run: CloudRun, kind: type[NetworkResource[R]], project_id: str) -> Sequence[R]:
+    return [kind.read(raw) for raw in queries.in_project(run, kind.collection, kind.member, project_id)]

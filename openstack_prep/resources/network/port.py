@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import tenacity
 
-from openstack_prep.base.errors import Mistake, PlanRefused, WaitTimeout, passes
+from openstack_prep.base.errors import Mistake, PlanRefused, WaitTimeout, is_transient
 from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site, only_one
 from openstack_prep.core.run import query
 from openstack_prep.resources.lists.installer_names import foreign_tags
 from openstack_prep.resources.lists.neutron_records import PortRecord
@@ -39,17 +39,17 @@ PAUSE = 1.0  # seconds between two polls for a port
 
 
 @query
-def rows_of(site: Site, project_id: str | None) -> Sequence[Raw]:
+def rows_of(run: CloudRun, project_id: str | None) -> Sequence[Raw]:
     """Return all ports of a project as Neutron returns them; empty if the project does not exist yet."""
     if project_id is None:
         return ()
-    return site.admin.network.list("/ports", "ports", project_id=project_id, fields=FIELDS)
+    return run.admin.network.list("/ports", "ports", project_id=project_id, fields=FIELDS)
 
 
 @query
-def ports_of(site: Site, project_id: str | None) -> Sequence[PortRecord]:
+def ports_of(run: CloudRun, project_id: str | None) -> Sequence[PortRecord]:
     """Return all ports of a project; empty if the project does not exist yet."""
-    return list(map(PortRecord.read, rows_of(site, project_id)))
+    return list(map(PortRecord.read, rows_of(run, project_id)))
 
 
 def wait_for_port(cloud: Cloud, name: str, *, tag: str, seconds: float, stop: threading.Event | None = None) -> Raw:
@@ -69,7 +69,7 @@ def wait_for_port(cloud: Cloud, name: str, *, tag: str, seconds: float, stop: th
     stop = stop or threading.Event()
     started = time.monotonic()
     port = tenacity.Retrying(
-        retry=tenacity.retry_if_result(lambda found: found is None) | tenacity.retry_if_exception(passes),
+        retry=tenacity.retry_if_result(lambda found: found is None) | tenacity.retry_if_exception(is_transient),
         stop=tenacity.stop_any(tenacity.stop_after_delay(seconds), tenacity.stop_when_event_set(stop)),
         wait=tenacity.wait_fixed(PAUSE),
         sleep=tenacity.sleep_using_event(stop),

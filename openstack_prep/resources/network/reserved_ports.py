@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from openstack_prep.base.errors import NotAllowed, NotFound, ResourceFailed
-from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Mark, Resource
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import OwnershipTag, Resource
 from openstack_prep.resources.lists.neutron_records import AddressHolder, PortRecord
 
 BULK = 50
@@ -32,16 +32,16 @@ class PoolPorts:
 
 
 def make(
-    site: Site, project: Resource | None, name: str, *, network_id: str, subnet_id: str, addresses: Sequence[str]
+    run: CloudRun, project: Resource | None, name: str, *, network_id: str, subnet_id: str, addresses: Sequence[str]
 ) -> list[PortRecord]:
     """Create one port per address, several per request, all or none of these; raises CloudError."""
-    cloud, owner = site.worker(project)
+    cloud, owner = run.creator_of(project)
     bodies = [
         {
             **owner,
             "network_id": network_id,
             "name": f"{name}-{address}",
-            "description": site.mark.describe(name),
+            "description": run.ownership.describe(name),
             "fixed_ips": [{"subnet_id": subnet_id, "ip_address": address}],
             "admin_state_up": False,
             "security_groups": [],
@@ -55,14 +55,14 @@ def make(
             answer = cloud.network.post("/ports", {"ports": bodies[start : start + BULK]})
             made += map(PortRecord.read, answer["ports"])
         except NotAllowed as error:
-            remedy = "you may not choose addresses on a network of another project; set reserve: outside"
-            raise NotAllowed(f"{error}; {remedy}", status=error.status) from error
+            fix = "you may not choose addresses on a network of another project; set reserve: outside"
+            raise NotAllowed(f"{error}; {fix}", status=error.status) from error
     return made
 
 
-def remove(site: Site, project: Resource | None, ports: Iterable[PortRecord]) -> None:
+def remove(run: CloudRun, project: Resource | None, ports: Iterable[PortRecord]) -> None:
     """Delete ports unless one was changed since it was read; then the executor reads them again."""
-    network = site.worker(project)[0].network
+    network = run.creator_of(project)[0].network
 
     def one(port: PortRecord) -> None:
         path = f"/ports/{port.id}"
@@ -83,7 +83,7 @@ def by_pool(ports: Iterable[PortRecord]) -> dict[tuple[str, str], list[PortRecor
     """Return those ports that reserve addresses, by spec and pool."""
     pools: dict[tuple[str, str], list[PortRecord]] = defaultdict(list)
     for port in ports:
-        spec, name = Mark.spec_in(port.description), Mark.name_in(port.description)
+        spec, name = OwnershipTag.spec_in(port.description), OwnershipTag.name_in(port.description)
         if port.device_owner == OWNER and spec and name:
             pools[spec, name].append(port)
     return pools

@@ -12,8 +12,8 @@ from typing import ClassVar
 from openstack_prep.base.errors import Mistake, NotUnique
 from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Change, Key, Observed, Resource
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import RouterRecord
@@ -92,22 +92,22 @@ class Router(NetworkResource[RouterRecord]):
                 values[unordered] = frozenset(values[unordered])
         return values
 
-    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         for field in ("external_fixed_ips", "enable_snat"):
             if getattr(self, field) is not None and not self.external_network:
                 yield self.mistake(f"{field} only applies together with external_network", "set external_network")
 
     # --- the router itself ----------------------------------------------------------------
 
-    def maker(self, site: Site) -> tuple[Cloud, dict[str, str]]:
+    def maker(self, run: CloudRun) -> tuple[Cloud, dict[str, str]]:
         if all(getattr(self, field) is None for field in ADMINISTRATORS):
-            return super().maker(site)
-        return site.admin, {"project_id": site.id(self.owner)} if self.owner else {}
+            return super().maker(run)
+        return run.admin, {"project_id": run.id(self.owner)} if self.owner else {}
 
-    def body(self, site: Site, values: Raw) -> Values:
+    def body(self, run: CloudRun, values: Raw) -> Values:
         body = {name: value for name, value in values.items() if name not in (*LATER, *GATEWAY)}
         if values.keys() & set(GATEWAY) and self.external_network:
-            gateway: dict[str, object] = {"network_id": site.id(ExternalNetwork(name=self.external_network))}
+            gateway: dict[str, object] = {"network_id": run.id(ExternalNetwork(name=self.external_network))}
             if self.enable_snat is not None:
                 gateway["enable_snat"] = self.enable_snat
             if self.external_fixed_ips is not None:
@@ -115,27 +115,27 @@ class Router(NetworkResource[RouterRecord]):
             body["external_gateway_info"] = gateway
         return body
 
-    def values(self, site: Site, record: RouterRecord) -> Values:
-        network = site.look(ExternalNetwork(name=self.external_network)) if self.external_network else None
+    def values(self, run: CloudRun, record: RouterRecord) -> Values:
+        network = run.look(ExternalNetwork(name=self.external_network)) if self.external_network else None
         same = network is not None and network.id == record.gateway_network_id
-        joined = _joined(site, record)
-        return super().values(site, record) | {
+        joined = _joined(run, record)
+        return super().values(run, record) | {
             "external_network": self.external_network if same else record.gateway_network_id,
             "external_fixed_ips": frozenset(record.gateway_addresses),
             "enable_snat": record.enable_snat,
             "routes": frozenset(record.routes),
             "interfaces": frozenset(
-                name for name, subnet in self._subnets().items() if _ids_of(site, subnet, record.project_id) & joined
+                name for name, subnet in self._subnets().items() if _ids_of(run, subnet, record.project_id) & joined
             ),
         }
 
     @classmethod
-    def in_words(cls, site: Site, record: RouterRecord) -> Values:
-        names = {each.id: each.name for each in Subnet.listing(site, record.project_id)}
-        joined = sorted(names.get(each, each) for each in _joined(site, record))
+    def in_words(cls, run: CloudRun, record: RouterRecord) -> Values:
+        names = {each.id: each.name for each in Subnet.listing(run, record.project_id)}
+        joined = sorted(names.get(each, each) for each in _joined(run, record))
         network = record.gateway_network_id
         return {
-            "external_network": network and queries.external_network_name(site, network),
+            "external_network": network and queries.external_network_name(run, network),
             "interfaces": tuple(joined) or None,
             "routes": record.routes or None,
         }
@@ -144,69 +144,69 @@ class Router(NetworkResource[RouterRecord]):
         addresses = ", ".join(record.gateway_addresses)
         return {"gateway": addresses} if addresses else {}
 
-    def use(self, site: Site, record: RouterRecord) -> Use:
-        return of_router(site, record, self._own_subnets(site, record.project_id))
+    def use(self, run: CloudRun, record: RouterRecord) -> Use:
+        return of_router(run, record, self._own_subnets(run, record.project_id))
 
-    def observe(self, site: Site, record: RouterRecord) -> Observed:
-        return super().observe(site, replace(record, joined=_joined(site, record)))
+    def observe(self, run: CloudRun, record: RouterRecord) -> Observed:
+        return super().observe(run, replace(record, joined=_joined(run, record)))
 
     # --- its interfaces, and the routes through them ---------------------------------------
 
-    def create(self, site: Site) -> Observed:
-        observed = super().create(site)
-        return self.update(site, observed, [Change(name, None, None) for name in LATER if name in self.desired()])
+    def create(self, run: CloudRun) -> Observed:
+        observed = super().create(run)
+        return self.update(run, observed, [Change(name, None, None) for name in LATER if name in self.desired()])
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         present = observed.values["interfaces"]
         own = [change for change in changes if change.field not in LATER]
         if own:
-            observed = super().update(site, observed, own)
-        cloud, _ = self.maker(site)
+            observed = super().update(run, observed, own)
+        cloud, _ = self.maker(run)
         for name, subnet in sorted(self._subnets().items()):
             if name not in present:
-                interface = {"subnet_id": site.id(subnet)}
+                interface = {"subnet_id": run.id(subnet)}
                 cloud.network.put(f"/routers/{observed.id}/add_router_interface", interface, once=True)
         if any(change.field == "routes" for change in changes):
             routes = [vars(route) for route in self.routes or ()]  # Neutron refuses them in a POST
             cloud.network.put(f"/routers/{observed.id}", {"router": {"routes": routes}})
         return replace(observed, values={**observed.values, **self.desired()})
 
-    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        foreign = observed.recorded(RouterRecord).joined - self._own(site, observed) - going
+    def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        foreign = observed.record_as(RouterRecord).joined - self._own(run, observed) - going
         if foreign:
-            holds = f"has interfaces in subnets that this spec does not manage: {', '.join(sorted(foreign))}"
-            yield self.mistake(holds, "remove them first")
+            contained_ids = f"has interfaces in subnets that this spec does not manage: {', '.join(sorted(foreign))}"
+            yield self.mistake(contained_ids, "remove them first")
 
-    def delete(self, site: Site, observed: Observed) -> None:
-        cloud, _ = self.maker(site)
-        record = observed.recorded(RouterRecord)
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        cloud, _ = self.maker(run)
+        record = observed.record_as(RouterRecord)
         if record.routes:
             cloud.network.put(f"/routers/{observed.id}", {"router": {"routes": []}})
-        for subnet_id in sorted(record.joined & self._own(site, observed)):
+        for subnet_id in sorted(record.joined & self._own(run, observed)):
             body = {"subnet_id": subnet_id}
             cloud.network.put(f"/routers/{observed.id}/remove_router_interface", body, once=True)
-        super().delete(site, observed)
+        super().delete(run, observed)
 
-    def _own(self, site: Site, observed: Observed) -> frozenset[str]:
+    def _own(self, run: CloudRun, observed: Observed) -> frozenset[str]:
         """Return the ids of subnets whose interfaces are deleted with the router: declared ones, and tagged ones."""
-        return self._own_subnets(site, observed.recorded(RouterRecord).project_id)
+        return self._own_subnets(run, observed.record_as(RouterRecord).project_id)
 
-    def _own_subnets(self, site: Site, project_id: str) -> frozenset[str]:
-        declared = {found.id for subnet in self._subnets().values() if (found := site.look(subnet))}
-        listed = Subnet.listing(site, project_id)
-        return frozenset(declared | {each.id for each in listed if site.mark.owns(each.description)})
+    def _own_subnets(self, run: CloudRun, project_id: str) -> frozenset[str]:
+        declared = {found.id for subnet in self._subnets().values() if (found := run.look(subnet))}
+        listed = Subnet.listing(run, project_id)
+        return frozenset(declared | {each.id for each in listed if run.ownership.owns(each.description)})
 
 
-def _ids_of(site: Site, subnet: Subnet, project_id: str) -> frozenset[str]:
+def _ids_of(run: CloudRun, subnet: Subnet, project_id: str) -> frozenset[str]:
     """Return the id of the subnet with a name; all ids if the name is not unique in a project that no spec created."""
     try:
-        found = site.look(subnet)
+        found = run.look(subnet)
     except NotUnique:
-        return frozenset(each.id for each in Subnet.listing(site, project_id) if each.name == subnet.name)
+        return frozenset(each.id for each in Subnet.listing(run, project_id) if each.name == subnet.name)
     return frozenset({found.id} if found else ())
 
 
-def _joined(site: Site, router: RouterRecord) -> frozenset[str]:
+def _joined(run: CloudRun, router: RouterRecord) -> frozenset[str]:
     """Return the ids of the subnets in which a router has an interface."""
-    ports = queries.router_interfaces(site, router.project_id, INTERFACES)
+    ports = queries.router_interfaces(run, router.project_id, INTERFACES)
     return frozenset(fixed.subnet_id for port in ports if port.device_id == router.id for fixed in port.fixed_ips)

@@ -12,9 +12,9 @@ from typing import ClassVar, Self, cast
 from openstack_prep.base.errors import Mistake, NotFound
 from openstack_prep.base.fields import Name
 from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.lease import text
-from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Change, Context, Key, Mark, Observed, Resource
+from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.neutron_records import GroupRecord, RuleRecord
 from openstack_prep.resources.network.neutron import NetworkResource
@@ -46,16 +46,16 @@ class SecurityGroup(NetworkResource[GroupRecord]):
     def read(cls, raw: Raw) -> GroupRecord:
         return GroupRecord.read(raw)
 
-    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        for user in blockers_of_group(site, observed.recorded(GroupRecord), going):
+    def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        for user in blockers_of_group(run, observed.record_as(GroupRecord), going):
             yield self.mistake(f"{user} still uses the group", "remove the group from that port first")
 
     @classmethod
-    def in_words(cls, site: Site, record: GroupRecord) -> Values:
+    def in_words(cls, run: CloudRun, record: GroupRecord) -> Values:
         return {"rules": None}  # a separate resource
 
-    def use(self, site: Site, record: GroupRecord) -> Use:
-        return of_group(site, record)
+    def use(self, run: CloudRun, record: GroupRecord) -> Use:
+        return of_group(run, record)
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         """Return the group and its rules as two resources: rules may refer to each other's groups."""
@@ -69,16 +69,16 @@ class SecurityGroup(NetworkResource[GroupRecord]):
             return None
         return cast(SecurityGroupRules, self.sibling(SecurityGroupRules, self.name, rules=self.rules))
 
-    def observe(self, site: Site, record: GroupRecord) -> Observed:
+    def observe(self, run: CloudRun, record: GroupRecord) -> Observed:
         """Return the existing group, without the leases of runs in the description of "default"."""
-        seen = super().observe(site, replace(record, description=text.strip(record.description)))
+        seen = super().observe(run, replace(record, description=text.strip(record.description)))
         return replace(seen, record=record)
 
-    def put(self, site: Site, observed: Observed, body: Raw) -> GroupRecord:
+    def put(self, run: CloudRun, observed: Observed, body: Raw) -> GroupRecord:
         if "description" in body:
-            before = observed.recorded(GroupRecord).description
+            before = observed.record_as(GroupRecord).description
             body = {**body, "description": text.keep(before, body["description"])}
-        return super().put(site, observed, body)
+        return super().put(run, observed, body)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,9 +117,9 @@ class SecurityGroupRules(ByProjectUser):
     def _remote(self, rule: SecurityGroupRule) -> str | None:
         return SELF if rule.remote_group == self.name else rule.remote_group
 
-    def _present(self, site: Site, group: GroupRecord) -> dict[str, RuleRecord]:
+    def _present(self, run: CloudRun, group: GroupRecord) -> dict[str, RuleRecord]:
         """Return the existing rules of a group, by their text in terms of a spec."""
-        names = {found.id: name for name, remote in self._remote_groups().items() if (found := site.look(remote))}
+        names = {found.id: name for name, remote in self._remote_groups().items() if (found := run.look(remote))}
         names[group.id] = SELF
         remotes = ((rule, rule.remote_group_id) for rule in group.security_group_rules)
         return {in_words(rule, remote and names.get(remote, remote)): rule for rule, remote in remotes}
@@ -127,67 +127,69 @@ class SecurityGroupRules(ByProjectUser):
     # --- the verbs ------------------------------------------------------------------------
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        groups = SecurityGroup.find(site, [each.group for each in wanted])
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        groups = SecurityGroup.find(run, [each.group for each in wanted])
         pairs = ((each, groups.get(each.group.key)) for each in wanted)
-        return {each.key: each._observed(site, group.recorded(GroupRecord)) for each, group in pairs if group}
+        return {each.key: each._observed(run, group.record_as(GroupRecord)) for each, group in pairs if group}
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        project_id = site.find_project_id(owner)
-        groups = SecurityGroup.listing(site, project_id) if project_id else ()
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        project_id = run.find_project_id(owner)
+        groups = SecurityGroup.listing(run, project_id) if project_id else ()
         names = {group.id: group.name for group in groups}
         for group in groups:
             rules = group.security_group_rules
-            declarations = (declared_rule(rule, group.id, names, Mark.strip(rule.description)) for rule in rules)
+            declarations = (
+                declared_rule(rule, group.id, names, OwnershipTag.strip(rule.description)) for rule in rules
+            )
             declared = cls(name=group.name, rules=tuple(filter(None, declarations)), **cls.placing(owner))
-            marked = any(site.mark.owns(rule.description) for rule in rules)
-            yield declared, replace(declared._observed(site, group), ours=marked)
+            marked = any(run.ownership.owns(rule.description) for rule in rules)
+            yield declared, replace(declared._observed(run, group), ours=marked)
 
-    def _observed(self, site: Site, group: GroupRecord) -> Observed:
-        declared, present = self._declared(), self._present(site, group)
-        ours = {words for words, rule in present.items() if site.mark.owns(rule.description)}
+    def _observed(self, run: CloudRun, group: GroupRecord) -> Observed:
+        declared, present = self._declared(), self._present(run, group)
+        ours = {words for words, rule in present.items() if run.ownership.owns(rule.description)}
         return Observed(
             id=group.id,
-            ours=bool(ours) or site.mark.owns(group.description),
+            ours=bool(ours) or run.ownership.owns(group.description),
             values={"rules": frozenset(ours | (present.keys() & declared.keys()))},
             record=group,
         )
 
-    def create(self, site: Site) -> Observed:
-        group = site.look(self.group)
+    def create(self, run: CloudRun) -> Observed:
+        group = run.look(self.group)
         if group is None:
             raise NotFound(f"{self.group.key} exists neither in the spec nor in the cloud")
-        return self.update(site, self._observed(site, group.recorded(GroupRecord)), ())
+        return self.update(run, self._observed(run, group.record_as(GroupRecord)), ())
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         """Add the missing rules with one request, then delete managed rules that are no longer declared."""
-        declared, present = self._declared(), self._present(site, observed.recorded(GroupRecord))
+        declared, present = self._declared(), self._present(run, observed.record_as(GroupRecord))
         missing = [rule for words, rule in declared.items() if words not in present]
-        cloud, owner = site.worker(self.owner)
+        cloud, owner = run.creator_of(self.owner)
         if missing:
-            bodies = [self._body(site, observed.id, rule) | owner for rule in missing]
+            bodies = [self._body(run, observed.id, rule) | owner for rule in missing]
             cloud.network.post("/security-group-rules", {"security_group_rules": bodies})
-        self._remove(site, (rule for words, rule in present.items() if words not in declared))
+        self._remove(run, (rule for words, rule in present.items() if words not in declared))
         return replace(observed, ours=True, values=self.desired())
 
-    def _body(self, site: Site, group_id: str, rule: SecurityGroupRule) -> Values:
+    def _body(self, run: CloudRun, group_id: str, rule: SecurityGroupRule) -> Values:
         remote = self._remote(rule)
-        remote_id = group_id if remote == SELF else remote and site.id(self.sibling(SecurityGroup, remote))
+        remote_id = group_id if remote == SELF else remote and run.id(self.sibling(SecurityGroup, remote))
         return rule.body() | {
             "security_group_id": group_id,
             "remote_group_id": remote_id,
-            "description": site.mark.describe(self.name, rule.description),
+            "description": run.ownership.describe(self.name, rule.description),
         }
 
-    def delete(self, site: Site, observed: Observed) -> None:
-        group = observed.recorded(GroupRecord)
-        if not site.mark.owns(group.description):
-            self._remove(site, group.security_group_rules)
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        group = observed.record_as(GroupRecord)
+        if not run.ownership.owns(group.description):
+            self._remove(run, group.security_group_rules)
 
-    def _remove(self, site: Site, rules: Iterable[RuleRecord]) -> None:
+    def _remove(self, run: CloudRun, rules: Iterable[RuleRecord]) -> None:
         """Delete the rules that the spec manages."""
-        cloud, _ = site.worker(self.owner)
+        cloud, _ = run.creator_of(self.owner)
         for rule in rules:
-            if site.mark.owns(rule.description):
+            if run.ownership.owns(rule.description):
                 cloud.network.delete(f"/security-group-rules/{rule.id}")

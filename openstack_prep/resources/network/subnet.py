@@ -15,7 +15,7 @@ from openstack_prep.base.errors import Mistake, NotUnique
 from openstack_prep.base.fields import Address, Cidr, Name, Reads, address
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Condition, Observed, Resource
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import SubnetRecord
@@ -111,10 +111,10 @@ class Subnet(NetworkResource[SubnetRecord]):
             values["gateway_ip"] = NO_GATEWAY
         return values
 
-    def body(self, site: Site, values: Raw) -> Values:
+    def body(self, run: CloudRun, values: Raw) -> Values:
         body = dict(values)
         if "network" in body:
-            body["network_id"] = site.id(self.sibling(Network, body.pop("network")))
+            body["network_id"] = run.id(self.sibling(Network, body.pop("network")))
         if "cidr" in body:
             body["ip_version"] = ipaddress.ip_network(body["cidr"]).version
         if "gateway_ip" in body:
@@ -126,26 +126,26 @@ class Subnet(NetworkResource[SubnetRecord]):
             body["host_routes"] = [vars(route) for route in sorted(body["host_routes"], key=str)]
         return body
 
-    def values(self, site: Site, record: SubnetRecord) -> Values:
-        return super().values(site, record) | {
-            "network": self.network if self._is_on_network(site, record) else record.network_id,
+    def values(self, run: CloudRun, record: SubnetRecord) -> Values:
+        return super().values(run, record) | {
+            "network": self.network if self._is_on_network(run, record) else record.network_id,
             "gateway_ip": record.gateway_ip or NO_GATEWAY,
             "dns_nameservers": record.dns_nameservers,
             "allocation_pools": frozenset(record.allocation_pools),
             "host_routes": frozenset(record.host_routes),
         }
 
-    def _is_on_network(self, site: Site, record: SubnetRecord) -> bool:
+    def _is_on_network(self, run: CloudRun, record: SubnetRecord) -> bool:
         try:
-            network = site.look(self.sibling(Network, self.network)) if self.network else None
+            network = run.look(self.sibling(Network, self.network)) if self.network else None
         except NotUnique:  # in a project that no spec has created; ``scan`` reports all existing subnets
-            return queries.network_name(site, record.network_id, record.project_id) == self.network
+            return queries.network_name(run, record.network_id, record.project_id) == self.network
         return network is not None and network.id == record.network_id
 
     @classmethod
-    def in_words(cls, site: Site, record: SubnetRecord) -> Values:
+    def in_words(cls, run: CloudRun, record: SubnetRecord) -> Values:
         return {
-            "network": queries.network_name(site, record.network_id, record.project_id),
+            "network": queries.network_name(run, record.network_id, record.project_id),
             "gateway_ip": record.gateway_ip or False,
             "dns_nameservers": record.dns_nameservers or None,
             "host_routes": record.host_routes or None,
@@ -154,41 +154,41 @@ class Subnet(NetworkResource[SubnetRecord]):
     def outputs(self, record: SubnetRecord) -> dict[str, str]:
         return {"cidr": record.cidr}
 
-    def named(self, site: Site, listed: Iterable[SubnetRecord]) -> list[SubnetRecord]:
+    def named(self, run: CloudRun, listed: Iterable[SubnetRecord]) -> list[SubnetRecord]:
         """Exclude subnets on a twin of the network, which are deleted together with it."""
-        found = super().named(site, listed)
-        network = site.look(self.sibling(Network, self.network)) if self.network else None
-        project_id = site.find_project_id(self.owner)
+        found = super().named(run, listed)
+        network = run.look(self.sibling(Network, self.network)) if self.network else None
+        project_id = run.find_project_id(self.owner)
         if network is None or project_id is None or all(each.network_id == network.id for each in found):
             return found
-        same = (each for each in Network.listing(site, project_id) if each.name == self.network)
-        twins = {each.id for each in same if site.mark.owns(each.description)} - {network.id}
+        same = (each for each in Network.listing(run, project_id) if each.name == self.network)
+        twins = {each.id for each in same if run.ownership.owns(each.description)} - {network.id}
         return [each for each in found if each.network_id not in twins]
 
-    def use(self, site: Site, record: SubnetRecord) -> Use:
-        return of_subnet(site, record)
+    def use(self, run: CloudRun, record: SubnetRecord) -> Use:
+        return of_subnet(run, record)
 
-    def delete(self, site: Site, observed: Observed) -> None:
+    def delete(self, run: CloudRun, observed: Observed) -> None:
         """Delete it; for a twin first the interfaces and ports with our ownership tag."""
-        if observed.holds:
-            use = of_subnet(site.fresh(), observed.recorded(SubnetRecord))
-            clear(self.maker(site)[0], use, f"{self.key} {observed.id}")
-        super().delete(site, observed)
+        if observed.contained_ids:
+            use = of_subnet(run.fresh(), observed.record_as(SubnetRecord))
+            clear(self.maker(run)[0], use, f"{self.key} {observed.id}")
+        super().delete(run, observed)
 
-    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         if observed is None and not (self.network and self.cidr):
             yield self.mistake(
                 "does not exist, and cannot be created without network and cidr", "set both, or correct the name"
             )
         if self.cidr is not None:
             yield from self._check_ranges(ipaddress.ip_network(self.cidr))
-            yield from self._check_others(site, observed, ipaddress.ip_network(self.cidr))
+            yield from self._check_others(run, observed, ipaddress.ip_network(self.cidr))
 
-    def check_delete(self, site: Site, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        subnet = observed.recorded(SubnetRecord)
+    def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        subnet = observed.record_as(SubnetRecord)
         if subnet.network_id in going:
             return  # the check of the network reports it
-        for user in blockers_of_subnet(site, subnet, going):
+        for user in blockers_of_subnet(run, subnet, going):
             yield self.mistake(f"{user} has an address of the subnet", "first delete that port, or remove its address")
 
     def _check_ranges(self, whole: _Network) -> Iterable[Mistake]:
@@ -205,13 +205,13 @@ class Subnet(NetworkResource[SubnetRecord]):
         if gateway and any(int(first) <= int(gateway) <= int(last) for first, last in pools):
             yield self.mistake(f"the gateway {gateway} is in an allocation pool", "exclude it from the pools")
 
-    def _check_others(self, site: Site, observed: Observed | None, whole: _Network) -> Iterable[Mistake]:
+    def _check_others(self, run: CloudRun, observed: Observed | None, whole: _Network) -> Iterable[Mistake]:
         """Yield the subnets of the network that overlap with a new one, as far as the project sees them."""
-        network = site.look(self.sibling(Network, self.network)) if self.network else None
-        project_id = site.find_project_id(self.owner)
+        network = run.look(self.sibling(Network, self.network)) if self.network else None
+        project_id = run.find_project_id(self.owner)
         if observed is not None or network is None or project_id is None:
             return
-        for other in self.listing(site, project_id):
+        for other in self.listing(run, project_id):
             if other.network_id == network.id and whole.overlaps(ipaddress.ip_network(other.cidr)):
                 overlap = f"{whole} overlaps {other.cidr} of subnet {other.name} {other.id}"
                 yield self.mistake(f"{overlap} on the same network", "choose another cidr")

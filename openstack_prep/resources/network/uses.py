@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from openstack_prep.base.errors import NotAllowed, ResourceFailed
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core.run import query
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import (
@@ -48,37 +48,37 @@ class Use:
     rules: tuple[RuleRecord, ...] = ()
 
     @property
-    def holds(self) -> frozenset[str]:
+    def contained_ids(self) -> frozenset[str]:
         ids = (each.id for each in (*self.ports, *self.subnets))
         return frozenset((*ids, *(rule.id for rule in self.rules)))
 
 
-def of_network(site: Site, network: NetworkRecord) -> Use:
+def of_network(run: CloudRun, network: NetworkRecord) -> Use:
     """Return the use of a network: its ports and its subnets."""
-    subnets = _subnets_on(site, network.id)
-    own = tuple(each for each in subnets if site.mark.owns(each.description))
+    subnets = _subnets_on(run, network.id)
+    own = tuple(each for each in subnets if run.ownership.owns(each.description))
     named = (f"subnet {each.name} {each.id}" for each in subnets if each not in own)
-    ports = _of_ports(site, network, queries.ports_on(site, network.id))
+    ports = _of_ports(run, network, queries.ports_on(run, network.id))
     return Use((*named, *ports.others), ports.ports, own)
 
 
-def of_subnet(site: Site, subnet: SubnetRecord) -> Use:
+def of_subnet(run: CloudRun, subnet: SubnetRecord) -> Use:
     """Return the use of a subnet: the ports with addresses in it."""
-    return _of_ports(site, subnet, _in_subnet(site, subnet))
+    return _of_ports(run, subnet, _in_subnet(run, subnet))
 
 
-def of_group(site: Site, group: GroupRecord) -> Use:
+def of_group(run: CloudRun, group: GroupRecord) -> Use:
     """Return the use of a security group: its ports, and the rules of this spec."""
-    rules = [rule for rule in group.security_group_rules if site.mark.owns(rule.description)]
-    return Use(tuple(map(_shown, _in_group(site, group))), rules=tuple(rules))
+    rules = [rule for rule in group.security_group_rules if run.ownership.owns(rule.description)]
+    return Use(tuple(map(_shown, _in_group(run, group))), rules=tuple(rules))
 
 
-def of_router(site: Site, router: RouterRecord, own_subnets: Iterable[str]) -> Use:
+def of_router(run: CloudRun, router: RouterRecord, own_subnets: Iterable[str]) -> Use:
     """Return the use of a router: floating IPs behind it, and its interfaces."""
-    interfaces = [port for port in _ports_of_device(site, router.id) if port.device_owner in INTERFACES]
+    interfaces = [port for port in _ports_of_device(run, router.id) if port.device_owner in INTERFACES]
     known = set(own_subnets)
     own = [port for port in interfaces if {each.subnet_id for each in port.fixed_ips} <= known]
-    addresses = (f"floating IP {each.address}" for each in _addresses_behind(site, router.id) if each.port_id)
+    addresses = (f"floating IP {each.address}" for each in _addresses_behind(run, router.id) if each.port_id)
     return Use((*addresses, *(_shown(port) for port in interfaces if port not in own)), tuple(own))
 
 
@@ -86,9 +86,9 @@ def of_floating_ip(record: FloatingIPRecord) -> Use:
     return Use((f"port {record.port_id}",) if record.port_id else ())
 
 
-def of_image(site: Site, image_id: str) -> Use:
+def of_image(run: CloudRun, image_id: str) -> Use:
     """Return the servers that were booted from an image, as far as the credentials in use see them."""
-    servers = site.admin.compute
+    servers = run.admin.compute
     try:
         found = servers.list("/servers", "servers", all_tenants=True, image=image_id)
     except NotAllowed:
@@ -96,19 +96,19 @@ def of_image(site: Site, image_id: str) -> Use:
     return Use(tuple(f"server {raw['name']} {raw['id']}" for raw in found))
 
 
-def blockers_of_network(site: Site, network_id: str, going: frozenset[str]) -> Iterator[str]:
+def blockers_of_network(run: CloudRun, network_id: str, going: frozenset[str]) -> Iterator[str]:
     """Yield the ports on a network that remain after ``going`` is deleted: Neutron would refuse the deletion."""
-    return _staying(queries.ports_on(site, network_id), going)
+    return _staying(queries.ports_on(run, network_id), going)
 
 
-def blockers_of_subnet(site: Site, subnet: SubnetRecord, going: frozenset[str]) -> Iterator[str]:
+def blockers_of_subnet(run: CloudRun, subnet: SubnetRecord, going: frozenset[str]) -> Iterator[str]:
     """Yield the ports with an address of a subnet that remain after ``going`` is deleted."""
-    return _staying(_in_subnet(site, subnet), going)
+    return _staying(_in_subnet(run, subnet), going)
 
 
-def blockers_of_group(site: Site, group: GroupRecord, going: frozenset[str]) -> Iterator[str]:
+def blockers_of_group(run: CloudRun, group: GroupRecord, going: frozenset[str]) -> Iterator[str]:
     """Yield the ports of its project in a security group that remain after ``going`` is deleted."""
-    return _staying(_in_group(site, group), going)
+    return _staying(_in_group(run, group), going)
 
 
 def clear(cloud: Cloud, use: Use, what: str) -> None:
@@ -131,26 +131,26 @@ def _staying(ports: Iterable[PortRecord], going: frozenset[str]) -> Iterator[str
             yield _shown(port)
 
 
-def _in_subnet(site: Site, subnet: SubnetRecord) -> list[PortRecord]:
-    ports = queries.ports_on(site, subnet.network_id)
+def _in_subnet(run: CloudRun, subnet: SubnetRecord) -> list[PortRecord]:
+    ports = queries.ports_on(run, subnet.network_id)
     return [port for port in ports if any(each.subnet_id == subnet.id for each in port.fixed_ips)]
 
 
-def _in_group(site: Site, group: GroupRecord) -> list[PortRecord]:
-    return [port for port in ports_of(site, group.project_id) if group.id in port.security_groups]
+def _in_group(run: CloudRun, group: GroupRecord) -> list[PortRecord]:
+    return [port for port in ports_of(run, group.project_id) if group.id in port.security_groups]
 
 
-def _of_ports(site: Site, within: NeutronRecord, ports: Sequence[PortRecord]) -> Use:
+def _of_ports(run: CloudRun, within: NeutronRecord, ports: Sequence[PortRecord]) -> Use:
     left = [port for port in ports if port.device_owner not in AUTOMATIC]
-    own = [port for port in left if _is_ours(site, within, port)]
+    own = [port for port in left if _is_ours(run, within, port)]
     return Use(tuple(_shown(port) for port in left if port not in own), tuple(own))
 
 
-def _is_ours(site: Site, within: NeutronRecord, port: PortRecord) -> bool:
+def _is_ours(run: CloudRun, within: NeutronRecord, port: PortRecord) -> bool:
     if port.device_owner in INTERFACES:
-        routers = queries.in_project(site, "routers", "router", within.project_id)
-        return any(raw["id"] == port.device_id and site.mark.owns(raw["description"]) for raw in routers)
-    return site.mark.owns(port.description) and not reserved_ports.use_of(port)
+        routers = queries.in_project(run, "routers", "router", within.project_id)
+        return any(raw["id"] == port.device_id and run.ownership.owns(raw["description"]) for raw in routers)
+    return run.ownership.owns(port.description) and not reserved_ports.use_of(port)
 
 
 def _shown(port: PortRecord) -> str:
@@ -159,16 +159,16 @@ def _shown(port: PortRecord) -> str:
 
 
 @query
-def _subnets_on(site: Site, network_id: str) -> Sequence[SubnetRecord]:
-    return list(map(SubnetRecord.read, site.admin.network.list("/subnets", "subnets", network_id=network_id)))
+def _subnets_on(run: CloudRun, network_id: str) -> Sequence[SubnetRecord]:
+    return list(map(SubnetRecord.read, run.admin.network.list("/subnets", "subnets", network_id=network_id)))
 
 
 @query
-def _ports_of_device(site: Site, device_id: str) -> Sequence[PortRecord]:
-    return list(map(PortRecord.read, site.admin.network.list("/ports", "ports", device_id=device_id)))
+def _ports_of_device(run: CloudRun, device_id: str) -> Sequence[PortRecord]:
+    return list(map(PortRecord.read, run.admin.network.list("/ports", "ports", device_id=device_id)))
 
 
 @query
-def _addresses_behind(site: Site, router_id: str) -> Sequence[FloatingIPRecord]:
-    listed = site.admin.network.list("/floatingips", "floatingips", router_id=router_id)
+def _addresses_behind(run: CloudRun, router_id: str) -> Sequence[FloatingIPRecord]:
+    listed = run.admin.network.list("/floatingips", "floatingips", router_id=router_id)
     return list(map(FloatingIPRecord.read, listed))

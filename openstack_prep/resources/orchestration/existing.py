@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from openstack_prep.base.errors import NotFound
 from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Key, Observed
 from openstack_prep.resources.heat.heat_list import stack_of
 from openstack_prep.resources.heat.heat_parameters import Kind
@@ -33,18 +33,18 @@ class Existing(InProject):
         return Key(self.of, self.name) if self.of == "flavor" else self.key_of(self.of, self.name)
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         found = {}
         for each in wanted:
-            cloud = site.find_tenant(each.owner) or site.admin
-            raw = next(iter(each._matches(site, cloud)), None)
+            cloud = run.find_tenant(each.owner) or run.admin
+            raw = next(iter(each._matches(run, cloud)), None)
             if raw is not None:
                 found[each.key] = Observed(id=str(raw["id"]))
         return found
 
-    def _matches(self, site: Site, cloud: Cloud) -> Iterable[Raw]:
+    def _matches(self, run: CloudRun, cloud: Cloud) -> Iterable[Raw]:
         if self.of == "flavor":
-            return (flavor for flavor in queries.flavors(site) if self.name in (flavor["id"], flavor["name"]))
+            return (flavor for flavor in queries.flavors(run) if self.name in (flavor["id"], flavor["name"]))
         if self.of == "keypair":
             raw = _at(cloud.compute, f"/os-keypairs/{quote(self.name, safe='')}", "keypair")
             return [{"id": raw["name"]}] if raw else []
@@ -52,7 +52,7 @@ class Existing(InProject):
             listed = cloud.image.list("/images", "images", name=self.name)
             return listed or filter(None, [_at(cloud.image, f"/images/{quote(self.name, safe='')}")])
         if self.of == "stack":
-            found = stack_of(site, self.owner, self.name, elsewhere=True)
+            found = stack_of(run, self.owner, self.name, elsewhere=True)
             return [found[1]] if found else []
         path, plural = f"/{self.of.replace('_', '-')}s", f"{self.of}s"
         named = cloud.network.list(path, plural, name=self.name, fields="id")

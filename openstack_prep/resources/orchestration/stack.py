@@ -13,8 +13,8 @@ from typing import ClassVar, Self
 from openstack_prep.base.errors import CloudError, Loss, Mistake
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN
-from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Change, Context, Key, Mark, Observed, Resolved, Resource
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resolved, Resource
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.heat.heat import SERVER, HeatStack
 from openstack_prep.resources.heat.heat_events import Waiting, in_progress
@@ -54,37 +54,40 @@ class Stack(Inputs):
     # --- existing state -------------------------------------------------------------------
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         found = {}
         for owner, mine in cls.by_project(wanted).items():
             for each in mine:
-                seen = stack_of(site, owner, each.name)
+                seen = stack_of(run, owner, each.name)
                 if seen is not None:
-                    found[each.key] = each._observed(site, HeatStack(seen[0], each.name, seen[1]["id"]))
-            QuotaCheck.of(site, owner).register((each, found.get(each.key)) for each in mine)
+                    found[each.key] = each._observed(run, HeatStack(seen[0], each.name, seen[1]["id"]))
+            QuotaCheck.of(run, owner).register((each, found.get(each.key)) for each in mine)
         return found
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the stacks of a project, without their inputs, which only Heat stores."""
-        cloud = site.find_tenant(owner)
+        cloud = run.find_tenant(owner)
         if cloud is None or not cloud.has("orchestration"):
             return
-        for raw in stacks_of(site, cloud):
+        for raw in stacks_of(run, cloud):
             if raw.get("project") in (None, cloud.project_id) and not raw.get("parent"):
                 stack = HeatStack(cloud, raw["stack_name"], raw["id"])
                 tags = raw.get("tags") or ()
-                ours = site.mark.tag in tags
+                ours = run.ownership.tag in tags
                 declared = cls(name=raw["stack_name"], template="", **cls.placing(owner))
-                holds = stack.holds if ours else NOTHING
+                contained_ids = stack.contained_ids if ours else NOTHING
                 record = StackRecord(stack=stack, status=raw["stack_status"])
-                owned = _other_specs(site, tags)
-                yield declared, Observed(id=raw["id"], ours=ours, managed_by=owned, record=record, holds=holds)
+                owned = _other_specs(run, tags)
+                yield (
+                    declared,
+                    Observed(id=raw["id"], ours=ours, managed_by=owned, record=record, contained_ids=contained_ids),
+                )
 
-    def _observed(self, site: Site, stack: HeatStack) -> Observed:
+    def _observed(self, run: CloudRun, stack: HeatStack) -> Observed:
         raw = stack.show()
         tags = frozenset(raw.get("tags") or ())
-        ours = site.mark.tag in tags
+        ours = run.ownership.tag in tags
         status = "complete" if raw["stack_status"] in DONE else raw["stack_status"]
         missing = {} if in_progress(raw) else stack.missing()
         cut_off = stack.cut_off() if not in_progress(raw) and SERVER in stack.types else {}
@@ -103,25 +106,25 @@ class Stack(Inputs):
             given = environment.get("parameters") or {}
             values["parameters"] = self.package.visible({k: v for k, v in given.items() if k not in self.hidden})
             if not record.in_progress and not record.deleting:
-                record = self._preview(site, record, values, ours)
+                record = self._preview(run, record, values, ours)
         conditions = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " without a port")
         values["missing"] = frozenset(f"{place} {record.missing[place].id}{what}" for place, what in conditions.items())
         values["pending"] = frozenset(map(str, record.preview))
         return Observed(
             id=raw["id"],
             ours=ours,
-            managed_by=_other_specs(site, tags),
+            managed_by=_other_specs(run, tags),
             values=values,
             outputs=self._outputs(raw),
             record=record,
-            holds=stack.holds,
+            contained_ids=stack.contained_ids,
         )
 
-    def _preview(self, site: Site, record: StackRecord, values: Raw, ours: bool) -> StackRecord:
+    def _preview(self, run: CloudRun, record: StackRecord, values: Raw, ours: bool) -> StackRecord:
         """Ask Heat what an update would do, if the stack differs and all resources that it refers to exist."""
         wanted = self.desired()
         same = all(values.get(name) == wanted[name] for name in COMPARED if name in wanted) and not record.missing
-        if (same and (ours or not self.takes_over)) or not isinstance(self.package, Package) or not self.askable(site):
+        if (same and (ours or not self.takes_over)) or not isinstance(self.package, Package) or not self.askable(run):
             return record
         body, secrets = self.body(record.tags)
         before, names = values["parameters"], sorted(self.given.keys() - self.package.hidden)
@@ -145,42 +148,42 @@ class Stack(Inputs):
 
     # --- checks ---------------------------------------------------------------------------
 
-    def check(self, site: Site, observed: Observed | None) -> Iterator[Mistake]:
-        yield from stack_checks.against(self, site, observed)
-        yield from QuotaCheck.of(site, self.owner).shortages(site, self)
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
+        yield from stack_checks.against(self, run, observed)
+        yield from QuotaCheck.of(run, self.owner).shortages(run, self)
 
     def _differs(self, observed: Observed) -> bool:
         return any(observed.values.get(name) != value for name, value in self.desired().items() if name != "pending")
 
-    def losses(self, observed: Observed) -> Iterable[Loss]:
-        return stack_checks.losses(self, observed)
+    def list_losses(self, observed: Observed) -> Iterable[Loss]:
+        return stack_checks.list_losses(self, observed)
 
     def is_foreseen(self, observed: Observed) -> bool:
-        record = observed.recorded(StackRecord)
+        record = observed.record_as(StackRecord)
         return record.asked and not record.refused
 
     # --- the verbs ------------------------------------------------------------------------
 
-    def settle(self, site: Site, observed: Observed) -> bool:
+    def settle(self, run: CloudRun, observed: Observed) -> bool:
         """Wait until an operation that a killed run or somebody else has started is complete."""
-        record = observed.recorded(StackRecord)
+        record = observed.record_as(StackRecord)
         if not record.in_progress:
             return False
-        self._waiting(site, record.stack, patience=0).end(self.timeout)
+        self._waiting(run, record.stack, patience=0).end(self.timeout)
         return True
 
-    def create(self, site: Site) -> Observed:
-        QuotaCheck.of(site, self.owner).ensure_quota(site, self, None)
-        cloud = site.tenant(self.owner)
-        body, secrets = self.body((site.mark.tag,))
+    def create(self, run: CloudRun) -> Observed:
+        QuotaCheck.of(run, self.owner).ensure_quota(run, self, None)
+        cloud = run.tenant(self.owner)
+        body, secrets = self.body((run.ownership.tag,))
         made = cloud.orchestration.post("/stacks", {"stack_name": self.name, **body}, secrets=secrets)["stack"]
-        return self._finished(site, HeatStack(cloud, self.name, made["id"]))
+        return self._finished(run, HeatStack(cloud, self.name, made["id"]))
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        record = observed.recorded(StackRecord)
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        record = observed.record_as(StackRecord)
         if record.deleting:
-            self.delete(site, observed)
-            return self.create(site)
+            self.delete(run, observed)
+            return self.create(run)
         tagged = observed.ours or self.takes_over
         if tagged == observed.ours and not self._differs(observed):
             return observed
@@ -190,41 +193,41 @@ class Stack(Inputs):
             raise CloudError(
                 "Heat cannot preview the update, because something that it refers to no longer exists; plan again"
             )
-        QuotaCheck.of(site, self.owner).ensure_quota(site, self, observed)
+        QuotaCheck.of(run, self.owner).ensure_quota(run, self, observed)
         stack = record.stack
         for each in record.missing.values():
             stack.mark_unhealthy(each)
-        body, secrets = self.body(record.tags | ({site.mark.tag} if tagged else NOTHING))
+        body, secrets = self.body(record.tags | ({run.ownership.tag} if tagged else NOTHING))
         stack.cloud.orchestration.request("PUT", stack.path, json=body, secrets=secrets, once=True)
-        return self._finished(site, stack)
+        return self._finished(run, stack)
 
-    def take_over(self, site: Site, observed: Observed) -> Observed:
+    def take_over(self, run: CloudRun, observed: Observed) -> Observed:
         """Add the ownership tag, unless the update has already done so."""
-        return observed if observed.ours else self.update(site, observed, ())
+        return observed if observed.ours else self.update(run, observed, ())
 
-    def delete(self, site: Site, observed: Observed) -> None:
-        record = observed.recorded(StackRecord)
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        record = observed.record_as(StackRecord)
         stack = record.stack
         if record.status != "DELETE_IN_PROGRESS":
             stack.cloud.orchestration.delete(stack.path)
-        waiting = self._waiting(site, stack)
+        waiting = self._waiting(run, stack)
         waiting.raise_for_failure(waiting.end(self.timeout))
 
-    def _waiting(self, site: Site, stack: HeatStack, patience: float | None = None) -> Waiting:
-        return Waiting(stack.cloud.orchestration, stack.path, lambda text: site.note(self.key, text), patience)
+    def _waiting(self, run: CloudRun, stack: HeatStack, patience: float | None = None) -> Waiting:
+        return Waiting(stack.cloud.orchestration, stack.path, lambda text: run.note(self.key, text), patience)
 
-    def _finished(self, site: Site, stack: HeatStack) -> Observed:
-        waiting = self._waiting(site, stack)
+    def _finished(self, run: CloudRun, stack: HeatStack) -> Observed:
+        waiting = self._waiting(run, stack)
         waiting.raise_for_failure(waiting.end(self.timeout))
         raw = stack.show()  # the other fields are as requested, since Heat reports success
         record = StackRecord(stack=stack, status=raw["stack_status"], tags=frozenset(raw.get("tags") or ()))
-        ours = site.mark.tag in record.tags
+        ours = run.ownership.tag in record.tags
         return Observed(id=raw["id"], ours=ours, values=self.desired(), outputs=self._outputs(raw), record=record)
 
 
-def _other_specs(site: Site, tags: Iterable[str]) -> str:
+def _other_specs(run: CloudRun, tags: Iterable[str]) -> str:
     """Return the names of the other specs whose ownership tags are among a stack's tags."""
-    return ", ".join(name for name in Mark.specs_in(tags) if name != site.mark.spec)
+    return ", ".join(name for name in OwnershipTag.specs_in(tags) if name != run.ownership.spec)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from openstack_prep.base.errors import Loss, Mistake, PrepError
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Observed
 from openstack_prep.resources.heat.heat import SERVER, HeatResource, HeatStack
 from openstack_prep.resources.heat.heat_groups import MAYBE
@@ -22,25 +22,25 @@ TAG_LENGTH = 80  # maximum length of a tag in Heat
 WIPES = ("rebuild", "restore")
 
 
-def against(stack: Inputs, site: Site, observed: Observed | None) -> Iterator[Mistake]:
+def against(stack: Inputs, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
     """Yield what is wrong with its inputs, and why Heat refuses them once all resources that it refers to exist."""
-    if len(site.mark.tag) > TAG_LENGTH:
+    if len(run.ownership.tag) > TAG_LENGTH:
         yield stack.mistake(
-            f"its ownership tag {site.mark.tag} is too long for a tag", "choose a shorter name for the spec"
+            f"its ownership tag {run.ownership.tag} is too long for a tag", "choose a shorter name for the spec"
         )
     if isinstance(stack.package, PrepError):
         yield stack.mistake(str(stack.package), "")
-    for what, remedy in stack.mistakes():
-        yield stack.mistake(what, remedy)
+    for what, fix in stack.mistakes():
+        yield stack.mistake(what, fix)
     what, refused = "the update", ""
     if observed is not None:
-        refused = observed.recorded(StackRecord).refused
-    elif stack.askable(site):
+        refused = observed.record_as(StackRecord).refused
+    elif stack.askable(run):
         try:
-            planned(site, stack)
+            planned(run, stack)
         except Refused as error:
             what, refused = "it", str(error)
-    if refused and not stack.awaits(site):
+    if refused and not stack.awaits(run):
         yield stack.mistake(f"Heat refuses {what}: {refused}", "correct the cause")
 
 
@@ -64,9 +64,9 @@ WORDS = {
 """The loss that each verb of a preview stands for, and the fix."""
 
 
-def losses(stack: Inputs, observed: Observed) -> Iterator[Loss]:
+def list_losses(stack: Inputs, observed: Observed) -> Iterator[Loss]:
     """Yield what an update would delete, replace or wipe, except resources without data."""
-    record = observed.recorded(StackRecord)
+    record = observed.record_as(StackRecord)
     heat = record.stack
     standing = {place: each for place, each in heat.made.items() if place not in record.missing}
     if record.status == "DELETE_FAILED":
@@ -75,11 +75,11 @@ def losses(stack: Inputs, observed: Observed) -> Iterator[Loss]:
         what = f"{', '.join(cut_off)} have lost their last port and would be replaced"
         yield _loss(stack, what, "save the data on their disks, and allow the replacement (--allow-replace)", cut_off)
     touched = [each for each in record.preview if each.place in standing and each.type not in STATELESS]
-    for verb, (what, remedy) in WORDS.items():
+    for verb, (what, fix) in WORDS.items():
         lost = [each.place for each in touched if verb == ("wipe" if each.verb in WIPES else each.verb)]
         if lost:
             named = _named(heat, {place: standing[place] for place in lost})
-            yield _loss(stack, what.format(named), remedy, lost)
+            yield _loss(stack, what.format(named), fix, lost)
 
 
 def _of_failed_delete(stack: Inputs, heat: HeatStack, standing: Mapping[str, HeatResource]) -> Iterator[Loss]:
@@ -104,5 +104,5 @@ def _named(heat: HeatStack, resources: Mapping[str, HeatResource]) -> str:
     return ", ".join(found)
 
 
-def _loss(stack: Inputs, what: str, remedy: str, lost: Iterable[str]) -> Loss:
-    return replace(Loss.about(stack.key, what, remedy), lost=tuple(lost))
+def _loss(stack: Inputs, what: str, fix: str, lost: Iterable[str]) -> Loss:
+    return replace(Loss.about(stack.key, what, fix), lost=tuple(lost))

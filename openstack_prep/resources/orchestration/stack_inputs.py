@@ -16,7 +16,7 @@ from openstack_prep.base.errors import PrepError
 from openstack_prep.base.fields import File, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Adoptable, Context, Key, Resource
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
@@ -181,13 +181,13 @@ class Inputs(ByProjectUser, Adoptable):
                 "add hidden: true to the template",
             )
 
-    def awaits(self, site: Site) -> bool:
+    def awaits(self, run: CloudRun) -> bool:
         """Whether a resource of the spec that it may refer to, as only Heat knows, does not exist yet."""
-        return any(site.look(each) is None for each in self.after)
+        return any(run.look(each) is None for each in self.after)
 
-    def askable(self, site: Site) -> bool:
+    def askable(self, run: CloudRun) -> bool:
         """Whether Heat can preview it: a connection may do so, and all resources that it refers to exist."""
-        if isinstance(self.package, PrepError) or site.find_tenant(self.owner) is None:
+        if isinstance(self.package, PrepError) or run.find_tenant(self.owner) is None:
             return False
         ready = all(secret.ready for secret in (self.secret_parameters or {}).values())
-        return ready and not list(self.mistakes()) and all(site.look(each) is not None for each in self.uses())
+        return ready and not list(self.mistakes()) and all(run.look(each) is not None for each in self.uses())

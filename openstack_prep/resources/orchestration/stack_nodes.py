@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.heat.heat import HeatResource, HeatStack
@@ -17,20 +17,20 @@ from openstack_prep.resources.heat.heat_list import stack_of
 SERVER = "OS::Nova::Server"
 
 
-def servers_of(site: Site, project: Resource | None, stack: str) -> frozenset[str] | None:
+def servers_of(run: CloudRun, project: Resource | None, stack: str) -> frozenset[str] | None:
     """Return the ids of the servers of a project's stack; None if the stack does not exist yet.
 
     Raises NotAllowed if no connection may read it: a stack that is not visible must not be treated as missing.
     """
-    seen = stack_of(site, project, stack)
+    seen = stack_of(run, project, stack)
     if seen is None:
         return None
     cloud, found = seen
-    resources = _resources(site, cloud, found["stack_name"], found["id"])
+    resources = _resources(run, cloud, found["stack_name"], found["id"])
     return frozenset(each.id for each in resources if each.type == SERVER and each.id)
 
 
 @query
-def _resources(site: Site, cloud: Cloud, name: str, stack_id: str) -> Sequence[HeatResource]:
+def _resources(run: CloudRun, cloud: Cloud, name: str, stack_id: str) -> Sequence[HeatResource]:
     """Return a stack's resources, including those of nested stacks."""
     return HeatStack(cloud, name, stack_id).resources

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.heat.heat import HeatStack
@@ -29,16 +29,16 @@ class Outputs:
     parameters: Raw
 
 
-def read(site: Site, project: Resource | None, name: str) -> Outputs | None:
+def read(run: CloudRun, project: Resource | None, name: str) -> Outputs | None:
     """Return the outputs of a stack, by name or id; None if the stack does not exist yet.
 
     An administrator may refer to a stack of any project. Raises NotUnique, NotAllowed.
     """
-    found = stack_of(site, project, name, elsewhere=True)
+    found = stack_of(run, project, name, elsewhere=True)
     if found is None:
         return None
     cloud, stack = found
-    raw = _shown(site, cloud, stack["stack_name"], stack["id"])
+    raw = _shown(run, cloud, stack["stack_name"], stack["id"])
     return Outputs(
         stack=name,
         settled=raw["stack_status"].endswith("_COMPLETE") and not raw["stack_status"].startswith("DELETE"),
@@ -48,6 +48,6 @@ def read(site: Site, project: Resource | None, name: str) -> Outputs | None:
 
 
 @query
-def _shown(site: Site, cloud: Cloud, name: str, stack_id: str) -> Raw:
+def _shown(run: CloudRun, cloud: Cloud, name: str, stack_id: str) -> Raw:
     """Return a stack with its outputs and parameters."""
     return HeatStack(cloud, name, stack_id).show()

@@ -18,8 +18,8 @@ from openstack_prep.base.fields import Bytes, Name, Reads
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import DIFFERS, Change, Key, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity.in_project import ByProjectUser
@@ -53,8 +53,8 @@ def reserved(name: str) -> str | None:
 
 
 def metadata_name(value: object) -> object:
-    if isinstance(value, str) and (remedy := reserved(value)):
-        raise InvalidValue("is a reserved header, not metadata", remedy)
+    if isinstance(value, str) and (fix := reserved(value)):
+        raise InvalidValue("is a reserved header, not metadata", fix)
     return value
 
 
@@ -96,15 +96,15 @@ class ObjectStore(ByProjectUser):
             values["metadata"] = {name.lower(): value for name, value in self.metadata.items() if not reserved(name)}
         return values
 
-    def check(self, site: Site, observed: Observed | None) -> Iterable[Mistake]:
-        tenant = site.find_tenant(self.owner)
-        if tenant and _has_no_access(site, tenant):
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
+        tenant = run.find_tenant(self.owner)
+        if tenant and _has_no_access(run, tenant):
             name, has = tenant.user[0], ", ".join(sorted(tenant.roles)) or "none"
             what = f"user {name} may not use the object store of the project (its roles: {has})"
             yield self.mistake(what, f"{ROLE}, by role_assignments in the spec")
         for name, value in (self.metadata or {}).items():
-            if remedy := reserved(name):
-                yield self.mistake(f"metadata: {name!r} is a reserved header, not metadata", remedy)
+            if fix := reserved(name):
+                yield self.mistake(f"metadata: {name!r} is a reserved header, not metadata", fix)
                 continue
             if not re.fullmatch(r"[A-Za-z0-9-]+", name):
                 yield self.mistake(f"metadata {name!r} is not a valid header name", "use letters, digits and hyphens")
@@ -112,20 +112,20 @@ class ObjectStore(ByProjectUser):
                 yield self.mistake(f"metadata {name}: {value!r} is not a valid header value", "use printable ASCII")
 
     @classmethod
-    def find(cls, site: Site, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         found = {}
         for each in wanted:
-            tenant = site.find_tenant(each.owner)
-            observed = each._read(site, tenant) if tenant and not _has_no_access(site, tenant) else None
+            tenant = run.find_tenant(each.owner)
+            observed = each._read(run, tenant) if tenant and not _has_no_access(run, tenant) else None
             if observed is not None:
                 found[each.key] = observed
         return found
 
     @classmethod
-    def scan(cls, site: Site, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the account of a project with its quota and metadata, without keys and possible secrets."""
-        tenant = site.find_tenant(owner)
-        headers = _account(site, tenant) if tenant and tenant.has("object-store") else None
+        tenant = run.find_tenant(owner)
+        headers = _account(run, tenant) if tenant and tenant.has("object-store") else None
         if tenant is None or headers is None:
             return
         named = ((name.lower().removeprefix(_meta("").lower()), name) for name in headers if _is_meta(name))
@@ -134,18 +134,18 @@ class ObjectStore(ByProjectUser):
         if metadata or limit:
             quota = int(limit) if limit else None
             declared = cls(quota_bytes=quota, metadata=metadata or None, **cls.placing(owner))
-            ours = headers.get(MARK) == quote(site.mark.spec)
+            ours = headers.get(MARK) == quote(run.ownership.spec)
             yield declared, declared._observed(tenant, ours, declared.desired())
 
-    def _read(self, site: Site, tenant: Cloud) -> Observed | None:
+    def _read(self, run: CloudRun, tenant: Cloud) -> Observed | None:
         """Return the account, unless it has none of the values that the spec sets."""
-        headers = _account(site, tenant)
+        headers = _account(run, tenant)
         if headers is None:
             return None
         values = {field: self._value(field, value, headers) for field, value in self.desired().items()}
         if MARK not in headers and not any(values.values()):
             return None
-        return self._observed(tenant, headers.get(MARK) == quote(site.mark.spec), values)
+        return self._observed(tenant, headers.get(MARK) == quote(run.ownership.spec), values)
 
     def _value(self, field: str, wanted: Any, headers: Mapping[str, str]) -> Any:
         if field == "metadata":
@@ -160,35 +160,35 @@ class ObjectStore(ByProjectUser):
         account = tenant.object_store.endpoint.rstrip("/").rpartition("/")[2]
         return Observed(id=account, ours=ours, values=values)
 
-    def create(self, site: Site) -> Observed:
-        tenant = self._post(site, self.desired(), {MARK: quote(site.mark.spec)})
+    def create(self, run: CloudRun) -> Observed:
+        tenant = self._post(run, self.desired(), {MARK: quote(run.ownership.spec)})
         return self._observed(tenant, True, self.desired())
 
-    def update(self, site: Site, observed: Observed, changes: Sequence[Change]) -> Observed:
-        tenant = self._post(site, {change.field: change.after for change in changes}, {})
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        tenant = self._post(run, {change.field: change.after for change in changes}, {})
         return self._observed(tenant, observed.ours, self.desired())
 
-    def delete(self, site: Site, observed: Observed) -> None:
+    def delete(self, run: CloudRun, observed: Observed) -> None:
         """Remove the values that the spec has set: Swift deletes metadata whose new value is empty."""
-        self._send(site, dict.fromkeys((*_headers(self.desired()), MARK), ""), ())
+        self._send(run, dict.fromkeys((*_headers(self.desired()), MARK), ""), ())
 
-    def _post(self, site: Site, values: Raw, more: Mapping[str, str]) -> Cloud:
+    def _post(self, run: CloudRun, values: Raw, more: Mapping[str, str]) -> Cloud:
         secrets = [value for value in values.values() if isinstance(value, Secret)]
-        return self._send(site, {**_headers(values), **more}, secrets)
+        return self._send(run, {**_headers(values), **more}, secrets)
 
-    def _send(self, site: Site, headers: Mapping[str, str], secrets: Iterable[Secret]) -> Cloud:
-        tenant = site.tenant(self.owner)
+    def _send(self, run: CloudRun, headers: Mapping[str, str], secrets: Iterable[Secret]) -> Cloud:
+        tenant = run.tenant(self.owner)
         try:
             tenant.object_store.request("POST", "", headers=headers, secrets=secrets)
         except NotAllowed as error:
             quota = HEADERS["quota_bytes"] in headers
-            remedy = "have an administrator with role ResellerAdmin apply quota_bytes, or remove it" if quota else ROLE
-            raise NotAllowed(f"{error}; {remedy}", status=error.status) from None
+            fix = "have an administrator with role ResellerAdmin apply quota_bytes, or remove it" if quota else ROLE
+            raise NotAllowed(f"{error}; {fix}", status=error.status) from None
         return tenant
 
 
 @query
-def _account(site: Site, tenant: Cloud) -> Mapping[str, str] | None:
+def _account(run: CloudRun, tenant: Cloud) -> Mapping[str, str] | None:
     """Return the headers of the account; None if nobody has used it yet. Raises NotAllowed."""
     try:
         return tenant.object_store.request("HEAD", "", log=False).headers  # it contains the keys
@@ -196,10 +196,10 @@ def _account(site: Site, tenant: Cloud) -> Mapping[str, str] | None:
         return None
 
 
-def _has_no_access(site: Site, tenant: Cloud) -> bool:
+def _has_no_access(run: CloudRun, tenant: Cloud) -> bool:
     """Whether the project's user has no access to the object store; then destroy has nothing to remove."""
     try:
-        _account(site, tenant)
+        _account(run, tenant)
     except NotAllowed:
         return True
     return False

@@ -44,9 +44,9 @@ def test_without_a_terminal_nothing_is_wrapped() -> None:
     assert PLAIN.line("+", "box/a", ", ".join(ADDRESSES)).count("\n") == 0
 
 
-@pytest.mark.parametrize(("mark", "code"), [("+", "32"), ("~", "33"), ("-", "31"), ("-/+", "31"), ("@", "36")])
-def test_a_mark_and_a_name_have_the_colour_of_the_action(mark: str, code: str) -> None:
-    assert Style(color=True).line(mark, "box/a", "size 1") == f"\x1b[{code}m{mark:>3} box/a\x1b[0m  size 1"
+@pytest.mark.parametrize(("symbol", "code"), [("+", "32"), ("~", "33"), ("-", "31"), ("-/+", "31"), ("@", "36")])
+def test_a_symbol_and_a_name_have_the_colour_of_the_action(symbol: str, code: str) -> None:
+    assert Style(color=True).line(symbol, "box/a", "size 1") == f"\x1b[{code}m{symbol:>3} box/a\x1b[0m  size 1"
 
 
 def test_only_what_stays_for_no_reason_is_hidden() -> None:

@@ -23,7 +23,7 @@ def refused(path: Path, text: str | bytes) -> str:
     with pytest.raises(SpecError) as caught:
         Document(path)
     (mistake,) = caught.value.mistakes
-    assert mistake.remedy
+    assert mistake.fix
     return str(mistake)
 
 

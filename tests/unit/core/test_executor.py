@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 
 from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed, NotUnique, PlanRefused
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing
 from openstack_prep.core.executor import Event
 from openstack_prep.core.interrupts import SIGNALS, Interrupted
@@ -27,17 +27,17 @@ def shelf() -> Shelf:
 
 
 def plan(shelf: Shelf, *boxes: Box, consent: bool = False) -> Plan:
-    observed, mistakes = observing.examine(shelf.site(), boxes)
+    observed, mistakes = observing.examine(shelf.run(), boxes)
     return plan_apply("lab", boxes, observed, mistakes=mistakes, allow_replace=consent)
 
 
 def destruction(shelf: Shelf, *boxes: Box) -> Plan:
-    return plan_destroy("lab", boxes, observing.observe(shelf.site(), boxes))
+    return plan_destroy("lab", boxes, observing.observe(shelf.run(), boxes))
 
 
 def run(shelf: Shelf, made: Plan, jobs: int = 8, tell: Callable[[Event], None] = executor.silent) -> Report:
     shelf.asked.clear()
-    return executor.run(made, shelf.site(), jobs=jobs, tell=tell)
+    return executor.execute(made, shelf.run(), jobs=jobs, tell=tell)
 
 
 def apply(shelf: Shelf, *boxes: Box, jobs: int = 8) -> Report:
@@ -74,10 +74,10 @@ def test_a_replacement_deletes_and_makes_anew(shelf: Shelf) -> None:
 
 
 def test_later_steps_know_what_earlier_ones_made(shelf: Shelf) -> None:
-    site, a = shelf.site(), Box(name="a")
-    executor.run(plan(shelf, a), site)
+    run, a = shelf.run(), Box(name="a")
+    executor.execute(plan(shelf, a), run)
     shelf.asked.clear()
-    assert site.id(a) == "id-a"
+    assert run.id(a) == "id-a"
     assert shelf.asked == []
 
 
@@ -244,7 +244,7 @@ def test_consent_to_a_replacement_is_for_the_one_that_was_shown(shelf: Shelf) ->
     """Somebody else has put another in its place before the second attempt."""
     shelf.boxes["a"] = {"material": "tin"}
     box = Box(name="a", material="oak")
-    another = {key: replace(found, id="another") for key, found in observing.observe(shelf.site(), [box]).items()}
+    another = {key: replace(found, id="another") for key, found in observing.observe(shelf.run(), [box]).items()}
     shelf.before["delete a"] = [LOST]
     report = run(shelf, plan_apply("lab", [box], another, allow_replace=True))
     assert isinstance(result(report, "a").error, PlanRefused)
@@ -395,13 +395,13 @@ def test_a_display_is_told_of_each_phase(shelf: Shelf) -> None:
 def test_a_kind_is_read_in_one_go(shelf: Shelf) -> None:
     boxes = [Box(name=str(n)) for n in range(100)]
     shelf.boxes = {box.name: {} for box in boxes}
-    assert len(observing.observe(shelf.site(), boxes)) == 100
+    assert len(observing.observe(shelf.run(), boxes)) == 100
     assert shelf.asked == ["find"]
 
 
 def test_a_reference_that_exists_nowhere_is_a_mistake_of_its_users(shelf: Shelf) -> None:
     boxes = (Box(name="a", on=("gone",)), Box(name="b", on=("gone",)))
-    _, mistakes = observing.examine(shelf.site(), boxes)
+    _, mistakes = observing.examine(shelf.run(), boxes)
     assert [str(each) for each in mistakes] == [
         "box/a, box/b: box/gone does not exist; declare it in the spec, or correct the name"
     ]
@@ -411,13 +411,13 @@ def test_a_second_one_of_what_a_spec_declares_once_is_not_to_be_declared(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Box, "one_per_spec", True)
-    _, (mistake,) = observing.examine(shelf.site(), [Box(name="a", on=("gone",))])
-    assert mistake.remedy == "apply a spec that declares this box first, or correct the name"
+    _, (mistake,) = observing.examine(shelf.run(), [Box(name="a", on=("gone",))])
+    assert mistake.fix == "apply a spec that declares this box first, or correct the name"
 
 
 def test_a_reference_may_be_in_the_cloud_already(shelf: Shelf) -> None:
     shelf.boxes["there"] = {"ours": False}
-    observed, mistakes = observing.examine(shelf.site(), [Box(name="a", on=("there",))])
+    observed, mistakes = observing.examine(shelf.run(), [Box(name="a", on=("there",))])
     assert mistakes == []
     assert observed[Key("box", "there")].id == "id-there"
 
@@ -425,26 +425,26 @@ def test_a_reference_may_be_in_the_cloud_already(shelf: Shelf) -> None:
 def test_two_matches_of_a_name_refuse_the_plan(shelf: Shelf) -> None:
     shelf.before["find"] = [NotUnique("box/a: 2 resources have this name (x, y)")]
     with pytest.raises(PlanRefused, match=r"\(x, y\)"):
-        observing.examine(shelf.site(), [Box(name="a")])
+        observing.examine(shelf.run(), [Box(name="a")])
 
 
 def test_a_cloud_that_cannot_be_read_is_an_error(shelf: Shelf) -> None:
     shelf.before["find"] = [BROKEN]
     with pytest.raises(CloudError, match="no such colour"):
-        observing.examine(shelf.site(), [Box(name="a")])
+        observing.examine(shelf.run(), [Box(name="a")])
 
 
 class Inhabited(Box):
     """Boxes that all go by one id, and mind being deleted."""
 
-    def check_delete(self, site: object, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
+    def check_delete(self, run: object, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
         yield Mistake(str(self.key), f"is lived in; going are {sorted(going)}")
 
 
 def test_all_deletions_are_examined_even_those_that_share_an_id(shelf: Shelf) -> None:
     boxes: list[Resource] = [Inhabited(name="a"), Inhabited(name="b")]
     made = plan_destroy("lab", boxes, {box.key: Observed(id="same", ours=True) for box in boxes})
-    assert [each.where for each in observing.examine_deletes(shelf.site(), made)] == ["box/b", "box/a"]
+    assert [each.where for each in observing.examine_deletes(shelf.run(), made)] == ["box/b", "box/a"]
     assert made.steps[0].action is Action.DELETE
 
 
@@ -488,7 +488,7 @@ class Crate(Box):
     kind: ClassVar[str] = "crate"
     previewed: ClassVar[bool] = True
 
-    def losses(self, observed: Observed) -> Iterable[Loss]:
+    def list_losses(self, observed: Observed) -> Iterable[Loss]:
         if observed.values.get("material") in ("full", "fuller"):
             contents = ("nails", "screws") if observed.values["material"] == "fuller" else ("nails",)
             yield Loss(str(self.key), "the contents would go", "--allow-replace", lost=contents)
@@ -561,7 +561,7 @@ def test_consent_to_adopt_covers_what_the_plan_has_shown(
     if shown is not None:
         shelf.boxes["c"] = dict(shown)
     chest = Chest(name="c", colour="blue", adopt=declared)
-    observed, _ = observing.examine(shelf.site(), [chest])
+    observed, _ = observing.examine(shelf.run(), [chest])
     made = plan_apply("lab", [chest], observed, adopt=True)
     assert not made.refusals
     if shown is None:
@@ -576,7 +576,7 @@ def test_consent_to_adopt_covers_what_the_plan_has_shown(
 def test_consent_to_adopt_is_for_the_one_that_was_shown(shelf: Shelf) -> None:
     shelf.boxes["c"] = {"colour": "red", "ours": False}
     chest = Chest(name="c", colour="blue")
-    observed, _ = observing.examine(shelf.site(), [chest])
+    observed, _ = observing.examine(shelf.run(), [chest])
     another = {chest.key: replace(observed[chest.key], id="another")}
     report = run(shelf, plan_apply("lab", [chest], another, adopt=True))
     assert isinstance(result(report, "c").error, PlanRefused)
@@ -603,8 +603,8 @@ class Busy(Crate):
 
     kind: ClassVar[str] = "busy"
 
-    def settle(self, site: Site, observed: Observed) -> bool:
-        self._shelf(site).boxes[self.name]["material"] = "full"
+    def settle(self, run: CloudRun, observed: Observed) -> bool:
+        self._shelf(run).boxes[self.name]["material"] = "full"
         return True
 
 

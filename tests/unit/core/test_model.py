@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from openstack_prep.core.model import Adoptable, Condition, Mark, Observed
+from openstack_prep.core.model import Adoptable, Condition, Observed, OwnershipTag
 from openstack_prep.core.text import plain, show
 from openstack_prep.kinds import KINDS
 
@@ -12,31 +12,31 @@ from openstack_prep.kinds import KINDS
 @pytest.mark.parametrize("spec", ["lab", "lab/one", "o,c]p [x]", "käse"])
 @pytest.mark.parametrize("name", ["api", "api]", "a/b", "a b"])
 def test_a_mark_is_found_again_whatever_the_names(spec: str, name: str) -> None:
-    description = Mark(spec).describe(name, "text [of] the user")
-    assert Mark(spec).owns(description, name)
-    assert Mark(spec).owns(description)
-    assert not Mark(spec).owns(description, name + "x")
-    assert not Mark(spec + "x").owns(description)
-    assert Mark.strip(description) == "text [of] the user"
+    description = OwnershipTag(spec).describe(name, "text [of] the user")
+    assert OwnershipTag(spec).owns(description, name)
+    assert OwnershipTag(spec).owns(description)
+    assert not OwnershipTag(spec).owns(description, name + "x")
+    assert not OwnershipTag(spec + "x").owns(description)
+    assert OwnershipTag.strip(description) == "text [of] the user"
 
 
 def test_a_tag_holds_nothing_that_keystone_refuses() -> None:
-    assert not set(Mark("o,c/p x").tag) & set(",/ ")
+    assert not set(OwnershipTag("o,c/p x").tag) & set(",/ ")
 
 
 def test_the_note_of_an_attachment_names_no_spec() -> None:
-    note = Mark("lab~attached").describe("web", "text")
-    assert Mark.spec_in(note) is None
-    assert (Mark("lab").another_in(note), Mark("other").another_in(note)) == ("", "")
-    assert Mark("lab~attached").owns(note, "web")
-    assert Mark.name_in(note) == "web"
-    assert Mark("lab").another_in(Mark("other").describe("web")) == "other"
+    note = OwnershipTag("lab~attached").describe("web", "text")
+    assert OwnershipTag.spec_in(note) is None
+    assert (OwnershipTag("lab").another_in(note), OwnershipTag("other").another_in(note)) == ("", "")
+    assert OwnershipTag("lab~attached").owns(note, "web")
+    assert OwnershipTag.name_in(note) == "web"
+    assert OwnershipTag("lab").another_in(OwnershipTag("other").describe("web")) == "other"
 
 
 def test_a_record_is_of_the_kind_that_asks_for_it() -> None:
-    assert Observed(id="1", record=Mark("lab")).recorded(Mark) == Mark("lab")
-    with pytest.raises(TypeError, match="1 has the record None, not a Mark"):
-        Observed(id="1").recorded(Mark)
+    assert Observed(id="1", record=OwnershipTag("lab")).record_as(OwnershipTag) == OwnershipTag("lab")
+    with pytest.raises(TypeError, match="1 has the record None, not a OwnershipTag"):
+        Observed(id="1").record_as(OwnershipTag)
 
 
 def test_a_condition_is_equal_to_no_text() -> None:
@@ -47,15 +47,15 @@ def test_a_condition_is_equal_to_no_text() -> None:
 
 
 def test_a_mark_may_name_the_home_project() -> None:
-    mark = Mark("lab", home="p1")
-    text = mark.describe("a@b", "text")
-    assert Mark.home_in(text) == "p1"
-    assert Mark.name_in(text) == "a@b"
-    assert Mark("lab").owns(text, "a@b")
-    assert Mark.strip(text) == "text"
-    assert Mark("lab").home_among(mark.tags) == "p1"
-    assert Mark("lab").home_among(Mark("lab").tags) == ""
-    assert Mark.home_in(Mark("lab").describe("a@b")) == ""
+    ownership = OwnershipTag("lab", home="p1")
+    text = ownership.describe("a@b", "text")
+    assert OwnershipTag.home_in(text) == "p1"
+    assert OwnershipTag.name_in(text) == "a@b"
+    assert OwnershipTag("lab").owns(text, "a@b")
+    assert OwnershipTag.strip(text) == "text"
+    assert OwnershipTag("lab").home_among(ownership.tags) == "p1"
+    assert OwnershipTag("lab").home_among(OwnershipTag("lab").tags) == ""
+    assert OwnershipTag.home_in(OwnershipTag("lab").describe("a@b")) == ""
 
 
 @pytest.mark.parametrize("kind", [each for each in KINDS.values() if issubclass(each, Adoptable)])

@@ -79,7 +79,7 @@ def test_an_unchangeable_field_makes_a_replacement_which_is_refused() -> None:
     assert refusal.where == "box/a"
     assert "material 'tin' -> 'oak'" in refusal.what
     assert "size" not in refusal.what, "only what cannot be changed is the reason"
-    assert "--allow-replace" in refusal.remedy
+    assert "--allow-replace" in refusal.fix
 
 
 def test_consent_allows_the_replacement() -> None:

@@ -16,8 +16,12 @@ KEY = Key("box", "a")
 OLD, NEW = "2026-11-21T00:00:00Z", "2026-11-21T00:00:01Z"
 
 
-def seen(name: str, created_at: str = OLD, *, used_by: Iterable[str] = (), holds: Iterable[str] = ()) -> Observed:
-    return Observed(id=name, ours=True, created_at=created_at, used_by=tuple(used_by), holds=frozenset(holds))
+def seen(
+    name: str, created_at: str = OLD, *, used_by: Iterable[str] = (), contained_ids: Iterable[str] = ()
+) -> Observed:
+    return Observed(
+        id=name, ours=True, created_at=created_at, used_by=tuple(used_by), contained_ids=frozenset(contained_ids)
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -31,8 +35,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ([seen("b"), seen("a", NEW)], "b"),
         ([seen("b"), seen("a")], "a"),
-        ([seen("b"), seen("a", NEW, holds=["subnet"])], "a"),
-        ([seen("b", holds=["subnet"]), seen("a", NEW, used_by=["port"])], "a"),
+        ([seen("b"), seen("a", NEW, contained_ids=["subnet"])], "a"),
+        ([seen("b", contained_ids=["subnet"]), seen("a", NEW, used_by=["port"])], "a"),
         ([seen("b", NEW, used_by=["port"]), seen("a", used_by=["port"])], "a"),
     ],
 )
@@ -74,7 +78,7 @@ def test_the_older_waits_until_the_younger_is_gone() -> None:
 
 def test_the_older_yields_to_one_that_is_being_built_on() -> None:
     """Its run saw nothing but its own and went on."""
-    cloud = Cloud([seen("mine"), seen("b", NEW)], [seen("mine"), seen("b", NEW, holds=["subnet"])])
+    cloud = Cloud([seen("mine"), seen("b", NEW)], [seen("mine"), seen("b", NEW, contained_ids=["subnet"])])
     with pytest.raises(Overtaken):
         cloud.settle("mine")
     assert cloud.removed == ["mine"]
@@ -88,7 +92,7 @@ def test_the_older_yields_to_one_that_does_not_go() -> None:
 
 
 def test_one_that_others_build_on_by_now_is_not_removed() -> None:
-    cloud = Cloud([seen("a", holds=["subnet"]), seen("mine", NEW, holds=["subnet"])])
+    cloud = Cloud([seen("a", contained_ids=["subnet"]), seen("mine", NEW, contained_ids=["subnet"])])
     cloud.settle("mine")
     assert cloud.removed == []
 

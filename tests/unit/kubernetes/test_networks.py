@@ -77,10 +77,10 @@ def test_a_full_range_is_told_with_its_numbers() -> None:
     with pytest.raises(SpecError) as error:
         allocate(full, clusters, taken)
     why = "4 in total; in use: 3 networks of clusters, 1 of other resources"
-    remedy = "enlarge cluster_networks.range, or use longer prefixes"
+    fix = "enlarge cluster_networks.range, or use longer prefixes"
     assert [str(each) for each in error.value.mistakes] == [
-        f"rke_cluster/b: service_cidr: 10.64.0.0/14 has no free /16 ({why}); {remedy}",
-        f"rke_cluster/c: cluster_cidr: 10.64.0.0/14 has no free /16 ({why}); {remedy}",
+        f"rke_cluster/b: service_cidr: 10.64.0.0/14 has no free /16 ({why}); {fix}",
+        f"rke_cluster/c: cluster_cidr: 10.64.0.0/14 has no free /16 ({why}); {fix}",
     ]
     assert told(full, clusters, taken) == [str(each) for each in error.value.mistakes]
     assert (

@@ -153,7 +153,7 @@ def test_etcd_elsewhere() -> None:
 
 def test_a_key_of_former_days() -> None:
     (found,) = keys({"services": {"kube-api": {"pod_security_policy": True}}})
-    assert (found.what, found.remedy) == ("is not supported since Kubernetes 1.25", "remove it")
+    assert (found.what, found.fix) == ("is not supported since Kubernetes 1.25", "remove it")
     assert list(keys({"services": {"kube-api": {"pod_security_policy": False}}})) == []
 
 

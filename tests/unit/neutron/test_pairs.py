@@ -8,8 +8,8 @@ import pytest
 from openstack_prep.kubernetes.mesh.addresses import own_addresses
 from openstack_prep.neutron.pairs import allows
 from tests.unit.kubernetes.mesh.cloud import cluster, subnet
-from tests.unit.kubernetes.mesh.cloud import scene as mesh_scene
-from tests.unit.openshift.verify.scene import changed, port, wrong
+from tests.unit.kubernetes.mesh.cloud import visible as mesh_networks
+from tests.unit.openshift.verify.view import changed, port, wrong
 
 FOREIGN = "fa:16:3e:ff:ff:ff"
 
@@ -48,4 +48,4 @@ def test_verify_and_mesh_agree_on_a_pair_with_a_foreign_mac_address() -> None:
     assert by_verify.startswith("api, address pairs, error pairs.missing: 10.0.0.5 ")
     node = port("master-1-0", "10.0.1.1", **foreign)
     nodes = cluster("one", subnet("one", "10.0.0.0/16"), node, mesh_address="10.0.0.5")
-    assert [each.code for each in own_addresses(mesh_scene(), nodes)] == ["pairs.missing"]
+    assert [each.code for each in own_addresses(mesh_networks(), nodes)] == ["pairs.missing"]

@@ -7,7 +7,7 @@ import pytest
 
 from openstack_prep.neutron.rules import Admission, Traffic
 from openstack_prep.neutron.rules import admission as of_traffic
-from tests.unit.openshift.verify.scene import rule
+from tests.unit.openshift.verify.view import rule
 
 
 def admission(rules: list[dict[str, Any]], tcp: int, version: int) -> Admission:

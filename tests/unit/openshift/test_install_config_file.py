@@ -13,7 +13,7 @@ import requests_mock
 import yaml
 
 from openstack_prep.base.errors import PrepError, SpecError
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Resource
 from openstack_prep.core.plan import ApplyFailed, Plan
@@ -62,23 +62,23 @@ def make(folder: Path) -> Make:
     return lambda **fields: InstallConfig(**(right | fields))
 
 
-def planned(site: Site, *resources: Resource) -> Plan:
-    observed, mistakes = observing.examine(site.fresh(), resources)
+def planned(run: CloudRun, *resources: Resource) -> Plan:
+    observed, mistakes = observing.examine(run.fresh(), resources)
     return planner.plan_apply("lab", resources, observed, mistakes=mistakes)
 
 
-def applied(site: Site, *resources: Resource) -> None:
-    plan = planned(site, *resources)
+def applied(run: CloudRun, *resources: Resource) -> None:
+    plan = planned(run, *resources)
     plan.raise_for_refusals()
-    executor.run(plan, site).raise_for_failures()
+    executor.execute(plan, run).raise_for_failures()
 
 
-def refusals(site: Site, file: InstallConfig) -> list[str]:
-    return [f"{each.what}; {each.remedy}" for each in planned(site, file).refusals]
+def refusals(run: CloudRun, file: InstallConfig) -> list[str]:
+    return [f"{each.what}; {each.fix}" for each in planned(run, file).refusals]
 
 
-def action(site: Site, file: InstallConfig) -> Action:
-    (step,) = planned(site, file)
+def action(run: CloudRun, file: InstallConfig) -> Action:
+    (step,) = planned(run, file)
     return step.action
 
 
@@ -91,23 +91,23 @@ def eaten(file: InstallConfig) -> None:
 # --- the file -----------------------------------------------------------------------------
 
 
-def test_it_is_written_with_a_copy_for_its_owner_alone(site: Site, make: Make) -> None:
+def test_it_is_written_with_a_copy_for_its_owner_alone(run: CloudRun, make: Make) -> None:
     file = make()
-    applied(site, file)
+    applied(run, file)
     for path in (file.file, file.kept):
         assert path.stat().st_mode & 0o777 == 0o600
     text = file.file.read_text()
     assert text.startswith("# [openstack-prep:lab/install-config.yaml]\napiVersion: v1\n")
     assert file.kept.read_text() == text
     assert SECRET in text
-    assert action(site, file) is Action.KEEP
+    assert action(run, file) is Action.KEEP
 
 
-def test_a_plan_shows_no_secret(site: Site, make: Make) -> None:
+def test_a_plan_shows_no_secret(run: CloudRun, make: Make) -> None:
     file = make(proxy=Proxy(http="http://me:hunter2@proxy:3128"))
-    plans = [planned(site, file)]
-    applied(site, file)
-    plans.append(planned(site, replace(file, proxy=Proxy(http="http://me:hunter3@proxy:3128"))))
+    plans = [planned(run, file)]
+    applied(run, file)
+    plans.append(planned(run, replace(file, proxy=Proxy(http="http://me:hunter3@proxy:3128"))))
     (change,) = [each for step in plans[1] for each in step.changes]
     assert change.field == "proxy.httpProxy"
     for said in (f"{plan}{plan.data()}" for plan in plans):
@@ -119,23 +119,23 @@ def test_a_plan_shows_no_secret(site: Site, make: Make) -> None:
     "url",
     ["http://me:hun#ter2@proxy:3128", "http://me:hun/ter2@proxy", "me:hunter2@proxy:3128", "http://hunter2@proxy:3128"],
 )
-def test_a_login_is_hidden_even_where_it_cannot_be_read(site: Site, make: Make, url: str) -> None:
-    plan = planned(site, make(proxy=Proxy(http=url)))
+def test_a_login_is_hidden_even_where_it_cannot_be_read(run: CloudRun, make: Make, url: str) -> None:
+    plan = planned(run, make(proxy=Proxy(http=url)))
     assert "proxy.httpProxy ********" in str(plan)
     assert "ter2" not in f"{plan}{plan.data()}"
 
 
-def test_a_private_key_in_a_bundle_is_hidden(site: Site, make: Make) -> None:
+def test_a_private_key_in_a_bundle_is_hidden(run: CloudRun, make: Make) -> None:
     file = make()
-    applied(site, file)
+    applied(run, file)
     text = file.file.read_text()
     file.file.write_text(text + "additionalTrustBundle: |\n  -----BEGIN PRIVATE KEY-----\n  hunter2\n")
-    assert "hunter2" not in f"{planned(site, file)}{planned(site, file).data()}"
+    assert "hunter2" not in f"{planned(run, file)}{planned(run, file).data()}"
 
 
-def test_a_change_of_the_spec_is_a_change_of_its_fields(site: Site, make: Make) -> None:
-    applied(site, make())
-    (step,) = planned(site, make(base_domain="example.org", external_dns=("192.0.2.1",), external_network=None))
+def test_a_change_of_the_spec_is_a_change_of_its_fields(run: CloudRun, make: Make) -> None:
+    applied(run, make())
+    (step,) = planned(run, make(base_domain="example.org", external_dns=("192.0.2.1",), external_network=None))
     changes = {each.field: (each.before, each.after) for each in step.changes}
     assert changes == {
         "baseDomain": ("example.com", "example.org"),
@@ -144,15 +144,15 @@ def test_a_change_of_the_spec_is_a_change_of_its_fields(site: Site, make: Make) 
     }
 
 
-def test_a_plan_shows_the_lines_of_the_file_that_change(site: Site, make: Make) -> None:
+def test_a_plan_shows_the_lines_of_the_file_that_change(run: CloudRun, make: Make) -> None:
     file = make()
-    applied(site, file)
+    applied(run, file)
     text = file.file.read_text().replace("name: lab-", "name: lab")
     text = re.sub("baseDomain: .*", "baseDomain: example.org", text)
     text = text.replace("pullSecret: ", "password: hunter2\npullSecret: x")
     file.file.write_text(text)
     file.file.chmod(0o644)
-    plan = planned(site, file)
+    plan = planned(run, file)
     head, *lines, _ = str(plan).splitlines()
     assert "mode 0644 -> 0600" in head
     assert "pullSecret ******** -> ********" in head
@@ -166,11 +166,11 @@ def test_a_plan_shows_the_lines_of_the_file_that_change(site: Site, make: Make) 
 
 
 @pytest.mark.parametrize("drift", ["text", "mode", "no copy", "no YAML", "a field more"])
-def test_drift_is_mended(site: Site, make: Make, drift: str) -> None:
+def test_drift_is_mended(run: CloudRun, make: Make, drift: str) -> None:
     file = make()
-    applied(site, file)
+    applied(run, file)
     right = file.file.read_text()
-    mark = right.partition("\n")[0]
+    tag_line = right.partition("\n")[0]
     if drift == "mode":
         file.file.chmod(0o644)
     elif drift == "no copy":
@@ -178,114 +178,114 @@ def test_drift_is_mended(site: Site, make: Make, drift: str) -> None:
     else:
         wrong = {
             "text": right.replace("master", "big"),
-            "no YAML": f"{mark}\n{{",
+            "no YAML": f"{tag_line}\n{{",
             "a field more": f"{right}fips: true\n",
         }
         file.file.write_text(wrong[drift])
-    assert action(site, file) is Action.UPDATE
-    applied(site, file)
+    assert action(run, file) is Action.UPDATE
+    applied(run, file)
     assert (file.file.read_text(), file.kept.read_text()) == (right, right)
     assert file.file.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("text", ["", "apiVersion: v1\n", "{", "# [openstack-prep:other/install-config.yaml]\n"])
-def test_somebody_elses_file_is_left_alone(site: Site, make: Make, text: str) -> None:
+def test_somebody_elses_file_is_left_alone(run: CloudRun, make: Make, text: str) -> None:
     file = make()
     file.file.parent.mkdir()
     file.file.write_text(text)
-    assert refusals(site, file) == [f"{file.path} is not managed by this spec; give another file, or delete it"]
-    (step,) = planner.plan_destroy("lab", [file], observing.observe(site, [file]))
+    assert refusals(run, file) == [f"{file.path} is not managed by this spec; give another file, or delete it"]
+    (step,) = planner.plan_destroy("lab", [file], observing.observe(run, [file]))
     assert step.action is Action.KEEP
 
 
 @pytest.mark.parametrize("used", [False, True])
-def test_somebody_elses_copy_is_left_alone(site: Site, make: Make, used: bool) -> None:
+def test_somebody_elses_copy_is_left_alone(run: CloudRun, make: Make, used: bool) -> None:
     file = make()
-    applied(site, file)
+    applied(run, file)
     if used:
         eaten(file)
     file.kept.write_text("mine\n")
-    assert refusals(site, file) == [f"{file.kept} is not managed by this spec; give another file, or delete it"]
-    plan = planner.plan_destroy("lab", [file], observing.observe(site, [file]))
-    executor.run(plan, site).raise_for_failures()
+    assert refusals(run, file) == [f"{file.kept} is not managed by this spec; give another file, or delete it"]
+    plan = planner.plan_destroy("lab", [file], observing.observe(run, [file]))
+    executor.execute(plan, run).raise_for_failures()
     assert file.kept.read_text() == "mine\n"
 
 
-def test_somebody_elses_file_that_says_the_same_will_do(site: Site, make: Make) -> None:
+def test_somebody_elses_file_that_says_the_same_will_do(run: CloudRun, make: Make) -> None:
     file = make()
-    applied(site, file)
+    applied(run, file)
     file.kept.unlink()
     file.file.write_text(file.file.read_text().partition("\n")[2])
-    assert action(site, file) is Action.KEEP
+    assert action(run, file) is Action.KEEP
 
 
-def test_a_file_that_cannot_be_read(site: Site, make: Make) -> None:
+def test_a_file_that_cannot_be_read(run: CloudRun, make: Make) -> None:
     file = make()
     file.file.mkdir(parents=True)
     with pytest.raises(PrepError, match="cannot be read"):
-        observing.observe(site, [file])
+        observing.observe(run, [file])
 
 
 # --- after the installer ------------------------------------------------------------------
 
 
-def test_what_the_installer_has_eaten_is_not_brought_back(site: Site, make: Make) -> None:
+def test_what_the_installer_has_eaten_is_not_brought_back(run: CloudRun, make: Make) -> None:
     file = make()
-    applied(site, file)
+    applied(run, file)
     eaten(file)
-    assert action(site, file) is Action.KEEP
-    applied(site, file)
+    assert action(run, file) is Action.KEEP
+    applied(run, file)
     assert not file.file.exists()
 
 
-def test_what_the_installer_has_eaten_cannot_be_changed(site: Site, make: Make) -> None:
+def test_what_the_installer_has_eaten_cannot_be_changed(run: CloudRun, make: Make) -> None:
     file = make()
-    applied(site, file)
+    applied(run, file)
     eaten(file)
-    (said,) = refusals(site, make(base_domain="example.org"))
+    (said,) = refusals(run, make(base_domain="example.org"))
     assert said.startswith(f"the installer has used it, and {file.kept} differs from the spec")
 
 
-def test_the_mode_of_the_copy_is_mended_without_the_file(site: Site, make: Make) -> None:
+def test_the_mode_of_the_copy_is_mended_without_the_file(run: CloudRun, make: Make) -> None:
     file = make()
-    applied(site, file)
+    applied(run, file)
     eaten(file)
     file.kept.chmod(0o644)
-    applied(site, file)
+    applied(run, file)
     assert file.kept.stat().st_mode & 0o777 == 0o600
     assert not file.file.exists()
 
 
-def test_without_a_cluster_it_is_written_again(site: Site, make: Make) -> None:
+def test_without_a_cluster_it_is_written_again(run: CloudRun, make: Make) -> None:
     file = make()
-    applied(site, file)
+    applied(run, file)
     eaten(file)
     (file.file.parent / ".openshift_install_state.json").unlink()
-    assert "mode (the file is gone) -> 0600" in str(planned(site, file))
+    assert "mode (the file is gone) -> 0600" in str(planned(run, file))
     other = make(base_domain="example.org")
-    applied(site, other)
+    applied(run, other)
     assert "example.org" in file.file.read_text()
-    assert not planned(site, other)
+    assert not planned(run, other)
 
 
-def test_somebody_elses_copy_without_the_file_is_left(site: Site, make: Make) -> None:
+def test_somebody_elses_copy_without_the_file_is_left(run: CloudRun, make: Make) -> None:
     file = make()
     file.kept.parent.mkdir()
     file.kept.write_text("theirs: true\n")
-    assert refusals(site, file) == [f"{file.kept} is not managed by this spec; give another file, or delete it"]
-    assert not list(planner.plan_destroy("lab", [file], observing.observe(site.fresh(), [file])))
+    assert refusals(run, file) == [f"{file.kept} is not managed by this spec; give another file, or delete it"]
+    assert not list(planner.plan_destroy("lab", [file], observing.observe(run.fresh(), [file])))
 
 
 @pytest.mark.parametrize("used", ["no", "installed", "destroyed"])
-def test_destroy_removes_both(site: Site, make: Make, used: str) -> None:
+def test_destroy_removes_both(run: CloudRun, make: Make, used: str) -> None:
     file = make()
-    applied(site, file)
+    applied(run, file)
     if used != "no":
         eaten(file)
     if used == "destroyed":
         (file.file.parent / ".openshift_install_state.json").unlink()
-    plan = planner.plan_destroy("lab", [file], observing.observe(site, [file]))
-    executor.run(plan, site).raise_for_failures()
+    plan = planner.plan_destroy("lab", [file], observing.observe(run, [file]))
+    executor.execute(plan, run).raise_for_failures()
     assert not file.file.exists()
     assert not file.kept.exists()
 
@@ -293,53 +293,53 @@ def test_destroy_removes_both(site: Site, make: Make, used: str) -> None:
 # --- what it takes from elsewhere ---------------------------------------------------------
 
 
-def test_what_the_release_refuses_is_told_at_once(site: Site, make: Make) -> None:
+def test_what_the_release_refuses_is_told_at_once(run: CloudRun, make: Make) -> None:
     file = make(release="4.5", ingress_floating_ip="192.0.2.7", cluster_name="a.b", ssh_key_file="/no/key.pub")
-    said = refusals(site, file)
+    said = refusals(run, file)
     assert [each.partition(":")[0] for each in said] == ["ssh_key_file", "ingress_floating_ip", "cluster_name"]
     assert not file.file.exists()
 
 
-def test_a_pull_secret_that_is_not_there_is_one_mistake(site: Site, make: Make) -> None:
-    assert refusals(site, make(pull_secret_file="/no/secret")) == [
+def test_a_pull_secret_that_is_not_there_is_one_mistake(run: CloudRun, make: Make) -> None:
+    assert refusals(run, make(pull_secret_file="/no/secret")) == [
         "pull_secret_file: /no/secret cannot be read; create the file, or give another"
     ]
 
 
-def test_a_pull_secret_that_is_no_json_is_not_repeated(site: Site, make: Make, folder: Path) -> None:
+def test_a_pull_secret_that_is_no_json_is_not_repeated(run: CloudRun, make: Make, folder: Path) -> None:
     (folder / "pull-secret.json").write_text("hunter2")
-    (said,) = refusals(site, make())
+    (said,) = refusals(run, make())
     assert said.startswith("pull_secret_file: is not JSON with auths")
 
 
-def test_a_private_key_is_refused_and_nowhere_shown(site: Site, make: Make, folder: Path) -> None:
+def test_a_private_key_is_refused_and_nowhere_shown(run: CloudRun, make: Make, folder: Path) -> None:
     (folder / "id_ed25519").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2\n-----END\n")
-    plan = planned(site, make(ssh_key_file=str(folder / "id_ed25519")))
+    plan = planned(run, make(ssh_key_file=str(folder / "id_ed25519")))
     (refusal,) = plan.refusals
     assert refusal.what == "ssh_key_file: is a private key"
     assert "hunter2" not in str(plan) + json.dumps(plan.data())
     file = make(ssh_key_file=str(folder / "id_ed25519.pub"))
-    applied(site, file)
+    applied(run, file)
     for path in (file.file, file.kept):  # as an earlier version wrote it
         path.write_text(re.sub("sshKey: .*", "sshKey: BEGIN PRIVATE KEY hunter2", path.read_text()))
-    plan = planned(site, file)
+    plan = planned(run, file)
     assert "sshKey" in str(plan)
     assert "hunter2" not in str(plan) + json.dumps(plan.data())
 
 
-def test_contents_are_called_as_the_spec_has_them(site: Site, make: Make, folder: Path) -> None:
-    assert refusals(site, make(additional_trust_bundle_policy="Always")) == [
+def test_contents_are_called_as_the_spec_has_them(run: CloudRun, make: Make, folder: Path) -> None:
+    assert refusals(run, make(additional_trust_bundle_policy="Always")) == [
         "additional_trust_bundle_policy: requires a bundle; give additional_trust_bundle_file"
     ]
     lost = str(folder / "gone.pem")
-    assert refusals(site, make(additional_trust_bundle_policy="Always", additional_trust_bundle_file=lost)) == [
+    assert refusals(run, make(additional_trust_bundle_policy="Always", additional_trust_bundle_file=lost)) == [
         f"additional_trust_bundle_file: {lost} cannot be read; create the file, or give another"
     ]
 
 
-def test_the_address_that_the_spec_gives_a_floating_ip(site: Site, make: Make) -> None:
+def test_the_address_that_the_spec_gives_a_floating_ip(run: CloudRun, make: Make) -> None:
     api = FloatingIP(name="api", external_network="outside", address="192.0.2.5")
-    file = resolved(make(external_network=None, api_floating_ip="api"), [api], site.admin)
+    file = resolved(make(external_network=None, api_floating_ip="api"), [api], run.admin)
     assert (file.api_floating_ip, file.external_network) == ("192.0.2.5", "outside")
     assert set(file.needs()) <= set(api.provides())
     assert api.key in planner.dependencies([api, file])[file.key]
@@ -364,31 +364,31 @@ def neutron(services: requests_mock.Mocker) -> list[dict[str, Any]]:
     return kept
 
 
-def test_the_next_free_address_once_it_is_ours(site: Site, make: Make, neutron: list[dict[str, Any]]) -> None:
+def test_the_next_free_address_once_it_is_ours(run: CloudRun, make: Make, neutron: list[dict[str, Any]]) -> None:
     api = FloatingIP(name="api", external_network="external")
-    file = resolved(make(api_floating_ip="api"), [api], site.admin)
-    applied(site, api, file)
+    file = resolved(make(api_floating_ip="api"), [api], run.admin)
+    applied(run, api, file)
     written = yaml.safe_load(file.file.read_text())["platform"]["openstack"]
     assert written["apiFloatingIP"] == "192.0.2.9"
-    again = planned(site, api, file)
+    again = planned(run, api, file)
     assert [step.action for step in again] == [Action.KEEP, Action.KEEP]
     neutron[0]["floating_ip_address"] = "192.0.2.10"
-    site.known.clear()
-    assert [str(each) for step in planned(site, api, file) for each in step.changes] == [
+    run.known.clear()
+    assert [str(each) for step in planned(run, api, file) for each in step.changes] == [
         "Change(field='platform.openstack.apiFloatingIP', before='192.0.2.9', after='api')"
     ]
 
 
-def test_a_floating_ip_that_nobody_makes(site: Site, make: Make, neutron: list[dict[str, Any]]) -> None:
-    (said,) = refusals(site, resolved(make(api_floating_ip="api"), [], site.admin))
+def test_a_floating_ip_that_nobody_makes(run: CloudRun, make: Make, neutron: list[dict[str, Any]]) -> None:
+    (said,) = refusals(run, resolved(make(api_floating_ip="api"), [], run.admin))
     assert said == "floating_ip/api does not exist; declare it in the spec, or correct the name"
 
 
-def test_a_floating_ip_that_went_meanwhile(site: Site, make: Make, neutron: list[dict[str, Any]]) -> None:
+def test_a_floating_ip_that_went_meanwhile(run: CloudRun, make: Make, neutron: list[dict[str, Any]]) -> None:
     file = make(api_floating_ip="api")
     plan = planner.plan_apply("lab", [file], {})
     with pytest.raises(ApplyFailed, match="floating_ip/api does not exist"):
-        executor.run(plan, site).raise_for_failures()
+        executor.execute(plan, run).raise_for_failures()
     assert not file.file.exists()
 
 
@@ -413,17 +413,17 @@ def test_a_release_that_is_none(folder: Path, release: str, said: str) -> None:
 # --- shipped specs ------------------------------------------------------------------------
 
 
-def shipped(name: str, folder: Path, site: Site) -> InstallConfig:
+def shipped(name: str, folder: Path, run: CloudRun) -> InstallConfig:
     shutil.copy(ROOT / "install_configs" / f"{name}.yaml", folder)
     spec = load_spec(folder / f"{name}.yaml")
     (file,) = (each for each in spec.resources if isinstance(each, InstallConfig))
-    return resolved(file, spec.resources, site.admin)
+    return resolved(file, spec.resources, run.admin)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_the_install_config_of_a_shipped_spec(name: str, folder: Path, site: Site) -> None:
-    file = shipped(name, folder, site)
-    applied(site, file)
+def test_the_install_config_of_a_shipped_spec(name: str, folder: Path, run: CloudRun) -> None:
+    file = shipped(name, folder, run)
+    applied(run, file)
     assert file.file.read_text() == (DATA / f"{name}.yaml").read_text()
 
 

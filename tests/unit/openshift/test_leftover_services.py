@@ -7,7 +7,7 @@ import requests_mock
 
 from openstack_prep.base.errors import CloudError, ResourceFailed, WaitTimeout
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.model import Mark
+from openstack_prep.core.model import OwnershipTag
 from openstack_prep.openshift import leftover_services as services_of
 from openstack_prep.openshift.leftover_services import Record, detach, listed, remove
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, sent, token
@@ -114,7 +114,7 @@ def test_a_floating_ip_keeps_its_owners_words(
     cloud: Cloud, services: requests_mock.Mocker, before: str, after: str
 ) -> None:
     change = services.put(f"{NEUTRON}/floatingips/f", json={"floatingip": {}})
-    detach(cloud, Record.read({"id": "f", "description": before, "revision_number": 4}), Mark(f"{ID}~attached"))
+    detach(cloud, Record.read({"id": "f", "description": before, "revision_number": 4}), OwnershipTag(f"{ID}~attached"))
     assert change.last_request.json() == {"floatingip": {"port_id": None, "description": after}}
     assert change.last_request.headers["If-Match"] == "revision_number=4"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import requests_mock
 
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Observed
 from openstack_prep.core.plan import Plan, Report
@@ -157,24 +157,24 @@ class Glance:
         return ""
 
 
-def plan(site: Site, image: Image) -> Plan:
-    observed, mistakes = observing.examine(site.fresh(), [image])
+def plan(run: CloudRun, image: Image) -> Plan:
+    observed, mistakes = observing.examine(run.fresh(), [image])
     return planner.plan_apply("lab", [image], observed, mistakes=mistakes)
 
 
-def apply(site: Site, image: Image) -> Report:
-    made = plan(site, image)
+def apply(run: CloudRun, image: Image) -> Report:
+    made = plan(run, image)
     made.raise_for_refusals()
-    return executor.run(made, site)
+    return executor.execute(made, run)
 
 
-def settle(site: Site, glance: Glance, image: Image) -> Observed:
+def settle(run: CloudRun, glance: Glance, image: Image) -> Observed:
     """Apply, and see that exactly one right image is left and a second apply does nothing."""
-    report = apply(site, image)
+    report = apply(run, image)
     report.raise_for_failures()
     (left,) = glance.images.values()
     assert (left["name"], left["status"], left[SEAL]) == (image.name, "active", sha256(NEW))
-    assert not plan(site, image)
+    assert not plan(run, image)
     observed = report.results[0].observed
     assert observed is not None
     assert observed.id == left["id"]

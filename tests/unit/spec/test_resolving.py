@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Context, Key, Resolved, Resource
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
@@ -45,8 +45,8 @@ def plan_of(resource: Resource) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_a_copy_of_what_was_resolved_has_the_same_plan(example: Path, site: Site) -> None:
-    resources = resolve_spec(load_spec(example), site.admin, for_apply=False).resources
+def test_a_copy_of_what_was_resolved_has_the_same_plan(example: Path, run: CloudRun) -> None:
+    resources = resolve_spec(load_spec(example), run.admin, for_apply=False).resources
     for each in resources:
         copy = replace(each)
         assert copy == each
@@ -65,10 +65,10 @@ def _resolved(kind: type[Resource]) -> type[Resource]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_what_was_resolved_stays_so(example: Path, site: Site) -> None:
+def test_what_was_resolved_stays_so(example: Path, run: CloudRun) -> None:
     """A plan is made again from what the first one resolved."""
-    once = resolve_spec(load_spec(example), site.admin, for_apply=False)
-    assert resolve_spec(once, site.admin, for_apply=False) == once
+    once = resolve_spec(load_spec(example), run.admin, for_apply=False)
+    assert resolve_spec(once, run.admin, for_apply=False) == once
 
 
 @pytest.mark.parametrize("kind", KNOWING)
@@ -83,48 +83,48 @@ def test_a_spec_cannot_give_what_is_taken_from_others(kind: type[Resource], tmp_
         assert [each.where for each in caught.value.mistakes if "unknown key" in each.what] != []
 
 
-def resolved(spec: Iterable[Resource], site: Site, *, for_apply: bool = False) -> Spec:
-    return resolve_spec(Spec("lab", tuple(spec)), site.admin, for_apply=for_apply)
+def resolved(spec: Iterable[Resource], run: CloudRun, *, for_apply: bool = False) -> Spec:
+    return resolve_spec(Spec("lab", tuple(spec)), run.admin, for_apply=for_apply)
 
 
-def test_a_stack_waits_for_rules_also(site: Site, tmp_path: Path) -> None:
+def test_a_stack_waits_for_rules_also(run: CloudRun, tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("heat_template_version: 2018-08-31\n")
     stack = Stack(name="a", template=str(tmp_path / "a.yaml"))
     rule = SecurityGroupRule(direction="ingress")
-    spec = resolved([SecurityGroup(name="web", rules=(rule,)), Network(name="net"), stack], site)
+    spec = resolved([SecurityGroup(name="web", rules=(rule,)), Network(name="net"), stack], run)
     assert [each.kind for each in spec.resources] == ["security_group", "security_group_rules", "network", "stack"]
     before = {Key("security_group", "web"), Key("security_group_rules", "web"), Key("network", "net")}
     assert before <= set(spec.resources[-1].needs())
 
 
-def test_parts_stand_where_the_whole_does_and_are_chosen_with_it(site: Site) -> None:
+def test_parts_stand_where_the_whole_does_and_are_chosen_with_it(run: CloudRun) -> None:
     group = SecurityGroup(name="web", rules=())
     spec = Spec("lab", (group, Network(name="net")), places={group.key: "lab.yaml:3"}).limited_to("security_group")
-    spec = resolve_spec(spec, site.admin, for_apply=False)
+    spec = resolve_spec(spec, run.admin, for_apply=False)
     assert [each.kind for each in spec.chosen] == ["security_group", "security_group_rules"]
     assert spec.places[Key("security_group_rules", "web")] == "lab.yaml:3"
 
 
-def test_all_contradictions_are_told_at_once(site: Site) -> None:
+def test_all_contradictions_are_told_at_once(run: CloudRun) -> None:
     twins = [FloatingIP(name=name, external_network="ext", address="192.0.2.1") for name in "ab"]
     pairs = [AddressPairs(name=name, ports=("p",), pools=("gone",)) for name in "ab"]
     with pytest.raises(SpecError) as caught:
-        resolved([*twins, *pairs], site)
+        resolved([*twins, *pairs], run)
     assert [each.where for each in caught.value.mistakes] == ["floating_ip/b", "address_pairs/a", "address_pairs/b"]
 
 
-def test_metadata_is_read_for_an_apply_of_what_is_chosen_alone(site: Site, tmp_path: Path) -> None:
+def test_metadata_is_read_for_an_apply_of_what_is_chosen_alone(run: CloudRun, tmp_path: Path) -> None:
     image = Image(name="rhcos", rhcos=Rhcos(stream=str(tmp_path / "gone.json")))
-    assert resolved([image], site).unread == ()
-    refused = resolved([image], site, for_apply=True)
+    assert resolved([image], run).unread == ()
+    refused = resolved([image], run, for_apply=True)
     assert [each.where for each in refused.unread] == ["image/rhcos"]
     assert refused.resources == (image,)
     others = Spec("lab", (image, Network(name="net"))).limited_to("network")
-    assert resolve_spec(others, site.admin, for_apply=True).unread == ()
+    assert resolve_spec(others, run.admin, for_apply=True).unread == ()
 
 
-def test_a_context_derives_once(site: Site) -> None:
-    context, calls = Context(resources=(), cloud=site.admin), []
+def test_a_context_derives_once(run: CloudRun) -> None:
+    context, calls = Context(resources=(), cloud=run.admin), []
     for _ in range(2):
-        assert context.once("a", lambda: calls.append(1) or 7) == 7  # type: ignore[func-returns-value]
+        assert context.read_once("a", lambda: calls.append(1) or 7) == 7  # type: ignore[func-returns-value]
     assert calls == [1]

@@ -10,10 +10,10 @@ import pytest
 import requests_mock
 import yaml
 
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core import executor, observing, planner
-from openstack_prep.core.model import Mark, Resource
+from openstack_prep.core.model import OwnershipTag, Resource
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
@@ -51,24 +51,24 @@ def cloud(empty_cloud: requests_mock.Mocker) -> requests_mock.Mocker:
 
 def left(*resources: Resource) -> dict[str, bool]:
     """Return what the resources leave undeclared, each with whether it is the spec's for sure."""
-    site = Site(Cloud(connection()), Mark("lab"), homes=scan.homes_of(resources))
-    observed = observing.observe(site, resources)
-    site.known.update(observed)
+    run = CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=scan.homes_of(resources))
+    observed = observing.observe(run, resources)
+    run.known.update(observed)
     return {
         str(each.key): found.ours
-        for each, found in scan.undeclared(site, scan.look(site, resources, jobs=1), resources, observed, jobs=1)
+        for each, found in scan.undeclared(run, scan.look(run, resources, jobs=1), resources, observed, jobs=1)
     }
 
 
 def prune(*resources: Resource) -> list[str]:
     """Delete what the resources leave undeclared; return what forbids it."""
-    site = Site(Cloud(connection()), Mark("lab"), homes=scan.homes_of(resources))
-    observed = observing.observe(site, resources)
-    found = scan.undeclared(site, scan.look(site, resources, jobs=1), resources, observed, jobs=1)
+    run = CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=scan.homes_of(resources))
+    observed = observing.observe(run, resources)
+    found = scan.undeclared(run, scan.look(run, resources, jobs=1), resources, observed, jobs=1)
     plan = planner.plan_removals(planner.plan_apply("lab", [], {}), found, prune=True)
-    refusals = [str(each) for each in observing.examine_deletes(site, plan)]
+    refusals = [str(each) for each in observing.examine_deletes(run, plan)]
     if not refusals:
-        executor.run(plan, site).raise_for_failures()
+        executor.execute(plan, run).raise_for_failures()
     return refusals
 
 
@@ -109,7 +109,7 @@ def test_a_role_is_known_by_what_it_is_not_by_what_it_is_called(cloud: requests_
 
 
 def flavor(home: str) -> dict[str, Any]:
-    text = Mark("lab", home=home).describe("small")
+    text = OwnershipTag("lab", home=home).describe("small")
     return {"id": "f1", "name": "small", "ram": 512, "vcpus": 1, "disk": 0, "description": text}
 
 
@@ -138,8 +138,8 @@ def test_a_declared_flavor_of_another_specs_home_is_not_managed(
     cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor(home)]})
     cloud.get(f"{IDENTITY}/projects/gone", status_code=404)
     cloud.get(f"{IDENTITY}/projects/of-another", json={"project": project("of-another", "their")})
-    site = Site(Cloud(connection()), Mark("lab"), homes=[LAB])
-    (found,) = observing.observe(site, [Flavor(name="small")]).values()
+    run = CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=[LAB])
+    (found,) = observing.observe(run, [Flavor(name="small")]).values()
     assert found.ours is ours
 
 
@@ -148,8 +148,8 @@ def test_a_flavor_is_not_managed_by_way_of_a_project_that_another_spec_manages(c
     cloud.get(f"{IDENTITY}/projects?name=side", json={"projects": [theirs]})
     cloud.get(f"{IDENTITY}/projects/of-another", json={"project": project("of-another", "their")})
     cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor("of-another")]})
-    site = Site(Cloud(connection()), Mark("lab"), homes=[LAB, Project(name="side")])
-    (found,) = observing.observe(site, [Flavor(name="small")]).values()
+    run = CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=[LAB, Project(name="side")])
+    (found,) = observing.observe(run, [Flavor(name="small")]).values()
     assert not found.ours
 
 
@@ -211,8 +211,8 @@ def test_a_flavor_is_managed_by_way_of_a_project_that_the_spec_works_in(
     small = Flavor(name="small")
 
     def is_ours(*resources: Resource) -> bool:
-        site = Site(Cloud(connection()), Mark("lab"), homes=scan.homes_of([LAB, small, *resources]))
-        (found,) = observing.observe(site, [small]).values()
+        run = CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=scan.homes_of([LAB, small, *resources]))
+        (found,) = observing.observe(run, [small]).values()
         return found.ours
 
     assert not is_ours(shared)

@@ -16,7 +16,7 @@ from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.errors import DownloadError, PrepError
 from openstack_prep.download.fetching import open_source, shown
 from openstack_prep.download.rhcos import Arch, ask_installer, find_release
-from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.resources.image.glance import ImageRecord
 from openstack_prep.resources.image.image_seal import sums
 
@@ -28,24 +28,24 @@ SKIPPED = (
 )
 
 
-def image(scene: Scene) -> Iterator[Diagnostic]:
+def image(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield what is wrong with the image of the machines."""
-    named = scene.cluster.cluster_os_image
+    named = context.cluster.cluster_os_image
     if named is None:
         return
-    where = scene.place("cluster_os_image")
-    yield from _at_url(where, named) if "://" in named else _in_glance(scene, where, named)
+    where = context.place("cluster_os_image")
+    yield from _at_url(where, named) if "://" in named else _in_glance(context, where, named)
 
 
-def _in_glance(scene: Scene, where: str, name: str) -> Iterator[Diagnostic]:
-    found = scene.cloud.image.list("/images", "images", name=f"eq:{name}")
+def _in_glance(context: CheckContext, where: str, name: str) -> Iterator[Diagnostic]:
+    found = context.cloud.image.list("/images", "images", name=f"eq:{name}")
     if not found:
         yield Diagnostic(
             code="image.missing",
             where=where,
             what=f"there is no image {name!r} that this project sees",
             why=SKIPPED,
-            fix=scene.openstack("image", "list", "--status", "active") + "  # and name one of these, or upload it",
+            fix=context.openstack("image", "list", "--status", "active") + "  # and name one of these, or upload it",
         )
     elif len(found) > 1:
         ids = ", ".join(f"{each['id']} ({each['status']}, of {each['owner']})" for each in found)
@@ -54,20 +54,20 @@ def _in_glance(scene: Scene, where: str, name: str) -> Iterator[Diagnostic]:
             where=where,
             what=f"{len(found)} images are called {name!r}: {ids}",
             why=SKIPPED,
-            fix=scene.openstack("image", "set", "--name", "ANOTHER", "ID") + "  # rename all but one",
+            fix=context.openstack("image", "set", "--name", "ANOTHER", "ID") + "  # rename all but one",
         )
     else:
-        yield from _one(scene, where, ImageRecord.read(found[0]))
+        yield from _one(context, where, ImageRecord.read(found[0]))
 
 
-def _one(scene: Scene, where: str, image: ImageRecord) -> Iterator[Diagnostic]:
+def _one(context: CheckContext, where: str, image: ImageRecord) -> Iterator[Diagnostic]:
     if image.status != "active":
         yield Diagnostic(
             code="image.not-active",
             where=where,
             what=f"image {image.name!r} is {image.status}",
             why="the installer accepts only active images",
-            fix=scene.openstack("image", "set", "--activate", image.id)
+            fix=context.openstack("image", "set", "--activate", image.id)
             + "  # if it was deactivated; otherwise upload it again",
         )
     if image.disk_format not in DISKS:
@@ -79,13 +79,13 @@ def _one(scene: Scene, where: str, image: ImageRecord) -> Iterator[Diagnostic]:
             fix="upload the right image, for example with rhcos: in a spec",
         )
     sealed = sums(image).get("sha256")
-    if scene.installer and sealed and (known := _sums_of_installer(scene.installer)) and sealed not in known:
+    if context.installer and sealed and (known := _sums_of_installer(context.installer)) and sealed not in known:
         yield Diagnostic(
             code="image.other-release",
             where=where,
             what=f"image {image.name!r} has sha256 {sealed}, which is not that of this installer's RHCOS",
             why="an image too old for its installer does not understand its Ignition config, and never boots",
-            fix=f"rhcos: {{installer: {scene.installer}}} of that image in its spec, then openstack-prep apply",
+            fix=f"rhcos: {{installer: {context.installer}}} of that image in its spec, then openstack-prep apply",
             status=Status.WARNING,
         )
 

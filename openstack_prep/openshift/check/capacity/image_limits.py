@@ -11,19 +11,19 @@ from collections.abc import Iterator, Mapping
 
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.errors import NotFound
-from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.openshift.check.context import CheckContext
 
 IGNITION_SINCE = 4
 RHCOS = 2400  # MiB, about
 
 
-def image_limits(scene: Scene) -> Iterator[Diagnostic]:
+def image_limits(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield the limits that the installer's uploads exceed."""
-    named = scene.cluster.cluster_os_image
+    named = context.cluster.cluster_os_image
     uploads = named is None or "://" in named
-    ignition = scene.release >= IGNITION_SINCE
+    ignition = context.release >= IGNITION_SINCE
     needed = {"image_count_total": uploads + ignition, "image_size_total": RHCOS * uploads}
-    usage = _usage(scene)
+    usage = _usage(context)
     for name, need in needed.items():
         if name not in usage or usage[name]["limit"] == -1:
             continue
@@ -35,14 +35,14 @@ def image_limits(scene: Scene) -> Iterator[Diagnostic]:
                 where=f"quota.{name}",
                 what=f"{need}{unit} are needed, {max(0, limit - used)} of {limit}{unit} are free",
                 why="Glance refuses the installer's upload, and the installer stops",
-                fix=f"openstack limit list --service glance --project {scene.cloud.project_id}"
+                fix=f"openstack limit list --service glance --project {context.cloud.project_id}"
                 f"  # as an administrator; then limit set --resource-limit {used + need} with its id",
             )
 
 
-def _usage(scene: Scene) -> Mapping[str, Mapping[str, int]]:
+def _usage(context: CheckContext) -> Mapping[str, Mapping[str, int]]:
     try:
-        usage: Mapping[str, Mapping[str, int]] = scene.cloud.image.get("/info/usage")["usage"]
+        usage: Mapping[str, Mapping[str, int]] = context.cloud.image.get("/info/usage")["usage"]
     except NotFound:  # an older Glance
         return {}
     return usage

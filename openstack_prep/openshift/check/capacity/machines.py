@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.core.run import query
-from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.install_config import Cluster, Machines
 
 POOLS = ("control_plane", "compute")
@@ -44,15 +44,15 @@ def effective(cluster: Cluster, pool: str) -> Machines:
     return Machines(**settings)
 
 
-def said_in(scene: Scene, pool: str, field: str) -> str:
+def said_in(context: CheckContext, pool: str, field: str) -> str:
     """Return the field that a pool's setting comes from: the pool's own, or the default of all machines."""
-    inner, outer = getattr(scene.cluster, pool), scene.cluster.machines
+    inner, outer = getattr(context.cluster, pool), context.cluster.machines
     for step in field.split("."):
         inner, outer = inner and getattr(inner, step), outer and getattr(outer, step)
-    return scene.place(f"machines.{field}" if outer and not inner else f"{pool}.{field}")
+    return context.place(f"machines.{field}" if outer and not inner else f"{pool}.{field}")
 
 
 @query
-def flavors(scene: Scene) -> Mapping[str, Raw]:
+def flavors(context: CheckContext) -> Mapping[str, Raw]:
     """Return the flavors that the project may use, by name."""
-    return {each["name"]: each for each in scene.cloud.compute.list("/flavors/detail", "flavors")}
+    return {each["name"]: each for each in context.cloud.compute.list("/flavors/detail", "flavors")}

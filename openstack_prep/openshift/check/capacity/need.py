@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from openstack_prep.openshift.check.capacity.machines import Group, flavors, groups
 from openstack_prep.openshift.check.capacity.object_store import why_unusable
-from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.install_config.network_rules import families
 
 QUOTA_CHECK_SINCE = 7  # the installer has checked quotas itself since; it asks for more rules than it creates
@@ -28,9 +28,9 @@ class Need(NamedTuple):
     parts: str
 
 
-def needs(scene: Scene) -> dict[str, Need]:
+def needs(context: CheckContext) -> dict[str, Need]:
     """Return the need per quota, by our name; volumes_TYPE and gigabytes_TYPE are for one volume type."""
-    return dict([*_compute(scene), *_network(scene), *_server_groups(scene), *_volumes(scene)])
+    return dict([*_compute(context), *_network(context), *_server_groups(context), *_volumes(context)])
 
 
 def _machines_text(machines: Sequence[Group]) -> str:
@@ -38,18 +38,18 @@ def _machines_text(machines: Sequence[Group]) -> str:
     return f"{masters.count} control plane + {workers.count} compute + 1 bootstrap"
 
 
-def _compute(scene: Scene) -> Iterator[tuple[str, Need]]:
-    machines = groups(scene.cluster)
+def _compute(context: CheckContext) -> Iterator[tuple[str, Need]]:
+    machines = groups(context.cluster)
     yield "instances", Need(sum(each.count for each in machines), _machines_text(machines))
-    known = [(each.count, flavors(scene).get(each.like.flavor or "")) for each in machines if each.count]
+    known = [(each.count, flavors(context).get(each.like.flavor or "")) for each in machines if each.count]
     for quota, size in (("cores", "vcpus"), ("ram", "ram")):
         parts = [(count, flavor[size]) for count, flavor in known if flavor]
         if len(parts) == len(known):  # the check of flavors reports a missing one
             yield quota, Need(sum(a * b for a, b in parts), " + ".join(f"{a} x {b}" for a, b in parts))
 
 
-def _network(scene: Scene) -> Iterator[tuple[str, Need]]:
-    cluster, checked = scene.cluster, scene.release >= QUOTA_CHECK_SINCE
+def _network(context: CheckContext) -> Iterator[tuple[str, Need]]:
+    cluster, checked = context.cluster, context.release >= QUOTA_CHECK_SINCE
     machines, own = groups(cluster), bool(cluster.machines_subnets)
     per_machine = [(each.count, 1 + len(each.like.additional_networks)) for each in machines]
     of_machines = sum(count * ports for count, ports in per_machine)
@@ -72,7 +72,7 @@ def _network(scene: Scene) -> Iterator[tuple[str, Need]]:
     rules = RULES + (0 if cluster.compute.replicas else RULES_OF_SCHEDULABLE_MASTERS)
     yield "security_group_rules", _at_least(Need(rules, "of both groups"), RULES_ASKED_FOR if checked else 0)
     if cluster.external_network:
-        yield "floating_ips", _floating_ips(scene)
+        yield "floating_ips", _floating_ips(context)
 
 
 def _at_least(need: Need, asked_for: int) -> Need:
@@ -82,34 +82,34 @@ def _at_least(need: Need, asked_for: int) -> Need:
     )
 
 
-def _floating_ips(scene: Scene) -> Need:
+def _floating_ips(context: CheckContext) -> Need:
     """Return those still to be created: the ones in install-config.yaml usually exist, and count as used."""
-    listed = scene.cloud.network.list("/floatingips", "floatingips", project_id=scene.cloud.project_id)
+    listed = context.cloud.network.list("/floatingips", "floatingips", project_id=context.cloud.project_id)
     there = {each["floating_ip_address"] for each in listed}
-    named = {each for each in (scene.cluster.api_floating_ip, scene.cluster.ingress_floating_ip) if each}
+    named = {each for each in (context.cluster.api_floating_ip, context.cluster.ingress_floating_ip) if each}
     lacking = len(named - there)
     return Need(1 + lacking, "temporarily for bootstrap" + (f" + {lacking} that do not exist yet" if lacking else ""))
 
 
-def _server_groups(scene: Scene) -> Iterator[tuple[str, Need]]:
+def _server_groups(context: CheckContext) -> Iterator[tuple[str, Need]]:
     """Yield groups, one per zone for workers, and the members of the largest, which the limit is for."""
-    masters, workers, _ = groups(scene.cluster)
-    if scene.release < MASTERS_GROUP_SINCE:
+    masters, workers, _ = groups(context.cluster)
+    if context.release < MASTERS_GROUP_SINCE:
         return
-    zones = max(1, len(workers.like.zones)) if scene.release >= WORKERS_GROUP_SINCE else 0
+    zones = max(1, len(workers.like.zones)) if context.release >= WORKERS_GROUP_SINCE else 0
     yield "server_groups", Need(1 + zones, f"masters' + {zones} of workers" if zones else "masters'")
     largest = max(masters.count, -(-workers.count // zones) if zones else 0)
     yield "server_group_members", Need(largest, "in the largest group")
 
 
-def _volumes(scene: Scene) -> Iterator[tuple[str, Need]]:
+def _volumes(context: CheckContext) -> Iterator[tuple[str, Need]]:
     sizes: list[tuple[int, str | None]] = []
-    for each in groups(scene.cluster):
+    for each in groups(context.cluster):
         volume = each.like.root_volume
         if volume is not None:
             sizes += [(volume.size, volume.types[index % len(volume.types)]) for index in range(each.count)]
     of_machines = len(sizes)
-    if why_unusable(scene):
+    if why_unusable(context):
         sizes.append((REGISTRY, None))
     if not sizes:
         return

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.errors import CloudError
 from openstack_prep.core.run import query
-from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.openshift.check.context import CheckContext
 
 ROLE = "swiftoperator"
 IGNITION_UNTIL = 4
@@ -19,38 +19,38 @@ VOLUME = "the registry gets a volume of 100 GiB instead, which one replica at a 
 
 
 @query
-def why_unusable(scene: Scene) -> str:
+def why_unusable(context: CheckContext) -> str:
     """Return why the cluster will not use the object store; empty if it will."""
-    if not scene.cloud.has("object-store"):
+    if not context.cloud.has("object-store"):
         return "the catalogue lists no object store"
-    if ROLE not in scene.cloud.roles:
-        return f"missing role {ROLE} (has: {', '.join(sorted(scene.cloud.roles))})"
+    if ROLE not in context.cloud.roles:
+        return f"missing role {ROLE} (has: {', '.join(sorted(context.cloud.roles))})"
     try:
-        scene.cloud.object_store.request("HEAD", "", log=False)  # its answer holds the Temp-URL keys
+        context.cloud.object_store.request("HEAD", "", log=False)  # its answer holds the Temp-URL keys
     except CloudError as error:
         return f"it refuses this user: {error}"
     return ""
 
 
-def object_store(scene: Scene) -> Iterator[Diagnostic]:
+def object_store(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield why the object store will not be used."""
-    why = why_unusable(scene)
+    why = why_unusable(context)
     if not why:
         return
-    needed = scene.release < IGNITION_UNTIL
+    needed = context.release < IGNITION_UNTIL
     yield Diagnostic(
         code="object-store.unusable",
         where="object-store",
         what=why,
-        why=f"4.{scene.release} puts the bootstrap's Ignition there, and stops without it" if needed else VOLUME,
-        fix=_fix(scene),
+        why=f"4.{context.release} puts the bootstrap's Ignition there, and stops without it" if needed else VOLUME,
+        fix=_fix(context),
         status=Status.ERROR if needed else Status.WARNING,
     )
 
 
-def _fix(scene: Scene) -> str:
-    if not scene.cloud.has("object-store"):
+def _fix(context: CheckContext) -> str:
+    if not context.cloud.has("object-store"):
         return "none needed if a volume is acceptable"
-    grant = f"openstack role add --user {scene.cloud.user_id} --project {scene.cloud.project_id} {ROLE}"
-    again = "; then re-create the application credential" if scene.cloud.application_credential_id else ""
+    grant = f"openstack role add --user {context.cloud.user_id} --project {context.cloud.project_id} {ROLE}"
+    again = "; then re-create the application credential" if context.cloud.application_credential_id else ""
     return f"{grant}  # as an administrator{again}"

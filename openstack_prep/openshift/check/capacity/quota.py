@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.errors import CloudError, NotAllowed, NotFound
 from openstack_prep.openshift.check.capacity.need import Need, needs
-from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.resources.compute import quota_stores
 from openstack_prep.resources.compute.quota_stores import STORES, Store, unit
 
@@ -22,18 +22,18 @@ SKIPPED = (
 )
 
 
-def quota(scene: Scene) -> Iterator[Diagnostic]:
+def quota(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield the quotas of which less is free than needed."""
-    wanted = needs(scene)
+    wanted = needs(context)
     for store in STORES:
         mine = {name: need for name, need in wanted.items() if quota_stores.store_of(name) is store}
         if mine:
-            yield from _in_store(scene, store, mine)
+            yield from _in_store(context, store, mine)
 
 
-def _in_store(scene: Scene, store: Store, wanted: Mapping[str, Need]) -> Iterator[Diagnostic]:
+def _in_store(context: CheckContext, store: Store, wanted: Mapping[str, Need]) -> Iterator[Diagnostic]:
     try:
-        answer = quota_stores.read(scene.cloud, store, scene.cloud.project_id)
+        answer = quota_stores.read(context.cloud, store, context.cloud.project_id)
     except CloudError as error:
         names = ", ".join(f"{need.number}{unit(name)} {name}" for name, need in wanted.items())
         hidden = isinstance(error, NotAllowed | NotFound)
@@ -43,19 +43,19 @@ def _in_store(scene: Scene, store: Store, wanted: Mapping[str, Need]) -> Iterato
             what=f"could not be read: {error}",
             why=f"the cluster needs {names}; the installer's own check "
             + ("is skipped, too" if hidden else "fails, too"),
-            fix=f"openstack quota show --usage {scene.cloud.project_id}  # as an administrator",
+            fix=f"openstack quota show --usage {context.cloud.project_id}  # as an administrator",
             status=Status.UNKNOWN if hidden else Status.ERROR,
         )
         return
     for name, need in wanted.items():
-        current = quota_stores.quotum(name, answer)
+        current = quota_stores.quota_usage(name, answer)
         if current is not None and not current.allows(need.number):
-            yield _short(scene, name, need, current)
+            yield _short(context, name, need, current)
 
 
-def _short(scene: Scene, name: str, need: Need, current: quota_stores.Quotum) -> Diagnostic:
+def _short(context: CheckContext, name: str, need: Need, current: quota_stores.QuotaUsage) -> Diagnostic:
     suffix = unit(name)
-    words = quota_stores.set_command(name, current.used + need.number, scene.cloud.project_id)
+    words = quota_stores.set_command(name, current.used + need.number, context.cloud.project_id)
     return Diagnostic(
         code="quota.short",
         where=f"quota.{name}",

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.errors import NotAllowed, NotFound
 from openstack_prep.base.raw import Raw
+from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import listed, named_networks
-from openstack_prep.openshift.check.scene import Scene
 
 OPTIONAL_SINCE = 6
 SILENT = (
@@ -21,21 +21,21 @@ SILENT = (
 )
 
 
-def external_network(scene: Scene) -> Iterator[Diagnostic]:
+def external_network(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield what is wrong with the external network."""
-    where, name = scene.place("external_network"), scene.cluster.external_network
+    where, name = context.place("external_network"), context.cluster.external_network
     if name is None:
-        yield from _none(scene, where)
+        yield from _none(context, where)
         return
-    found = named_networks(scene)
+    found = named_networks(context)
     external = [each for each in found if each["router:external"]]
     if not found:
         yield Diagnostic(
             code="external-network.missing",
             where=where,
-            what=f"there is no network {name!r}{_others(scene)}",
+            what=f"there is no network {name!r}{_others(context)}",
             why=SILENT,
-            fix=scene.openstack("network", "list", "--external") + "  # and write one of these names",
+            fix=context.openstack("network", "list", "--external") + "  # and write one of these names",
         )
     elif not external:
         yield Diagnostic(
@@ -43,62 +43,62 @@ def external_network(scene: Scene) -> Iterator[Diagnostic]:
             where=where,
             what=f"{name!r} is not external (router:external is false)",
             why="routers can have no gateway there, and it has no floating IPs",
-            fix=scene.openstack("network", "list", "--external") + "  # and write one of these names",
+            fix=context.openstack("network", "list", "--external") + "  # and write one of these names",
         )
     elif len(found) > 1:
-        yield _several(scene, where, found, len(external))
+        yield _several(context, where, found, len(external))
     else:
-        yield from _exhausted(scene, where, external[0])
+        yield from _exhausted(context, where, external[0])
 
 
-def _none(scene: Scene, where: str) -> Iterator[Diagnostic]:
-    fix = scene.openstack("network", "list", "--external") + "  # and write one of these names"
-    if scene.release < OPTIONAL_SINCE:
-        what, why = f"is missing; 4.{scene.release} requires it", "the installer refuses the file"
+def _none(context: CheckContext, where: str) -> Iterator[Diagnostic]:
+    fix = context.openstack("network", "list", "--external") + "  # and write one of these names"
+    if context.release < OPTIONAL_SINCE:
+        what, why = f"is missing; 4.{context.release} requires it", "the installer refuses the file"
         yield Diagnostic(code="external-network.unset", where=where, what=what, why=why, fix=fix)
-    elif not scene.cluster.machines_subnets:
+    elif not context.cluster.machines_subnets:
         yield Diagnostic(
             code="external-network.unset",
             where=where,
-            what=f"is missing, and so is a subnet of your own ({scene.place('machines_subnets')})",
+            what=f"is missing, and so is a subnet of your own ({context.place('machines_subnets')})",
             why="the installer creates a network without a router: the machines reach nothing, and "
             "nobody reaches the API",
             fix=fix,
         )
 
 
-def _others(scene: Scene) -> str:
-    names = sorted({each["name"] for each in listed(scene, "networks", **{"router:external": True})})
+def _others(context: CheckContext) -> str:
+    names = sorted({each["name"] for each in listed(context, "networks", **{"router:external": True})})
     return f"; external networks: {', '.join(names)}" if names else "; these credentials see no external network"
 
 
-def _several(scene: Scene, where: str, found: Sequence[Raw], external: int) -> Diagnostic:
+def _several(context: CheckContext, where: str, found: Sequence[Raw], external: int) -> Diagnostic:
     ids = ", ".join(f"{each['id']} of project {each['project_id']}" for each in found)
     return Diagnostic(
         code="external-network.ambiguous",
         where=where,
-        what=f"{len(found)} networks are called {scene.cluster.external_network!r}: {ids}",
+        what=f"{len(found)} networks are called {context.cluster.external_network!r}: {ids}",
         why=SILENT if external == 1 else f"{SILENT}; then it uses any of them",
-        fix=scene.openstack("network", "set", "--name", "ANOTHER", "ID") + "  # rename all but one",
+        fix=context.openstack("network", "set", "--name", "ANOTHER", "ID") + "  # rename all but one",
         status=Status.WARNING if external == 1 else Status.ERROR,
     )
 
 
-def _exhausted(scene: Scene, where: str, network: Raw) -> Iterator[Diagnostic]:
+def _exhausted(context: CheckContext, where: str, network: Raw) -> Iterator[Diagnostic]:
     """Yield if the pool is exhausted; usually only administrators may read that."""
     try:
-        availability = scene.cloud.network.get(f"/network-ip-availabilities/{network['id']}")
+        availability = context.cloud.network.get(f"/network-ip-availabilities/{network['id']}")
     except (NotAllowed, NotFound):
         return
     subnets = availability["network_ip_availability"]["subnet_ip_availability"]
     free = sum(each["total_ips"] - each["used_ips"] for each in subnets if each["ip_version"] == 4)
     needs = ["the bootstrap machine's floating IP"]
-    needs += [] if scene.cluster.machines_subnets else ["the router's gateway"]
+    needs += [] if context.cluster.machines_subnets else ["the router's gateway"]
     if free < len(needs):
         yield Diagnostic(
             code="external-network.full",
             where=where,
             what=f"{network['name']!r} has {free} addresses left, {len(needs)} are needed for {' and '.join(needs)}",
             why="the installer fails when it asks for one",
-            fix=scene.openstack("floating", "ip", "list", "--status", "DOWN") + "  # and delete what nobody needs",
+            fix=context.openstack("floating", "ip", "list", "--status", "DOWN") + "  # and delete what nobody needs",
         )

@@ -12,58 +12,58 @@ from collections.abc import Iterator
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.fields import is_address
 from openstack_prep.base.raw import Raw
+from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import external_network, listed
-from openstack_prep.openshift.check.scene import Scene
 
 INGRESS_SINCE = 6
 
 
-def floating_ips(scene: Scene) -> Iterator[Diagnostic]:
+def floating_ips(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield what is wrong with the floating IPs, and which ones are not set."""
-    cluster = scene.cluster
+    cluster = context.cluster
     places: dict[str, str] = {}
     for of in ("ingress_floating_ip", "api_floating_ip"):  # the check of the file reports that both are equal
         address: str | None = getattr(cluster, of)
         if address and is_address(address):
-            places[address] = scene.place(of)
+            places[address] = context.place(of)
     for address, where in sorted(places.items(), key=lambda each: each[1]):
-        yield from _one(scene, where, address)
+        yield from _one(context, where, address)
     if cluster.external_network and cluster.load_balancer != "UserManaged":
-        yield from _missing(scene)
+        yield from _missing(context)
 
 
-def _one(scene: Scene, where: str, address: str) -> Iterator[Diagnostic]:
-    found = listed(scene, "floatingips", floating_ip_address=address)
-    mine = [each for each in found if each["project_id"] == scene.cloud.project_id]
+def _one(context: CheckContext, where: str, address: str) -> Iterator[Diagnostic]:
+    found = listed(context, "floatingips", floating_ip_address=address)
+    mine = [each for each in found if each["project_id"] == context.cloud.project_id]
     if not found:
         yield Diagnostic(
             code="floating-ip.missing",
             where=where,
-            what=f"{address} is not a floating IP of project {scene.cloud.project_id}",
+            what=f"{address} is not a floating IP of project {context.cloud.project_id}",
             why="the installer refuses it, or, when it skips its checks, fails after minutes",
-            fix=_create(scene),
+            fix=_create(context),
         )
     elif not mine:
         yield Diagnostic(
             code="floating-ip.other-project",
             where=where,
-            what=f"{address} belongs to project {found[0]['project_id']}, not to {scene.cloud.project_id}",
+            what=f"{address} belongs to project {found[0]['project_id']}, not to {context.cloud.project_id}",
             why="the installer does not check the owner: it takes the address from that project, or fails to attach it",
-            fix=_create(scene),
+            fix=_create(context),
         )
     else:
-        yield from _mine(scene, where, mine[0])
+        yield from _mine(context, where, mine[0])
 
 
-def _mine(scene: Scene, where: str, raw: Raw) -> Iterator[Diagnostic]:
-    address, network = raw["floating_ip_address"], external_network(scene)
+def _mine(context: CheckContext, where: str, raw: Raw) -> Iterator[Diagnostic]:
+    address, network = raw["floating_ip_address"], external_network(context)
     if raw["port_id"]:
         yield Diagnostic(
             code="floating-ip.in-use",
             where=where,
             what=f"{address} is in use: it serves port {raw['port_id']} (status {raw['status']})",
             why="the installer refuses it when it is ACTIVE, and silently takes it from that port when it is DOWN",
-            fix=scene.openstack("floating", "ip", "unset", "--port", address) + "  # or name another",
+            fix=context.openstack("floating", "ip", "unset", "--port", address) + "  # or name another",
         )
     elif raw["status"] != "DOWN":
         yield Diagnostic(
@@ -71,27 +71,27 @@ def _mine(scene: Scene, where: str, raw: Raw) -> Iterator[Diagnostic]:
             where=where,
             what=f"{address} serves no port, yet its status is {raw['status']}: left behind by something deleted",
             why="the installer accepts only floating IPs whose status is DOWN",
-            fix=scene.openstack("floating", "ip", "delete", address) + "  # and create another",
+            fix=context.openstack("floating", "ip", "delete", address) + "  # and create another",
         )
     if network is not None and raw["floating_network_id"] != network["id"]:
         what = f"{address} is of network {raw['floating_network_id']}, not of {network['name']!r} ({network['id']})"
         why = "the router of the machines has its gateway elsewhere: attaching it fails"
-        yield Diagnostic(code="floating-ip.other-network", where=where, what=what, why=why, fix=_create(scene))
+        yield Diagnostic(code="floating-ip.other-network", where=where, what=what, why=why, fix=_create(context))
 
 
-def _create(scene: Scene) -> str:
-    network = external_network(scene)
+def _create(context: CheckContext) -> str:
+    network = external_network(context)
     name = network["name"] if network else "EXTERNAL"
-    return scene.openstack("floating", "ip", "create", name) + "  # and write the address that it returns"
+    return context.openstack("floating", "ip", "create", name) + "  # and write the address that it returns"
 
 
-def _missing(scene: Scene) -> Iterator[Diagnostic]:
+def _missing(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield which floating IP is not set; neither is needed where machines are reached without NAT."""
-    cluster, create = scene.cluster, _create(scene)
+    cluster, create = context.cluster, _create(context)
     if not cluster.api_floating_ip:
         yield Diagnostic(
             code="floating-ip.api-unset",
-            where=scene.place("api_floating_ip"),
+            where=context.place("api_floating_ip"),
             what="no floating IP is set",
             why="unless the machines' network is routed here, the installer waits 20 minutes for the API, then fails",
             fix=create,
@@ -100,16 +100,16 @@ def _missing(scene: Scene) -> Iterator[Diagnostic]:
     if not cluster.ingress_floating_ip:
         what = (
             "the installer attaches no floating IP before 4.6"
-            if scene.release < INGRESS_SINCE
+            if context.release < INGRESS_SINCE
             else "no floating IP is set"
         )
-        later = f"openstack-prep post-ipi --metadata {shlex.quote(str(scene.path.with_name('metadata.json')))}"
+        later = f"openstack-prep post-ipi --metadata {shlex.quote(str(context.path.with_name('metadata.json')))}"
         later += " --ingress-ip ADDRESS --wait 3600"
         yield Diagnostic(
             code="floating-ip.ingress-unset",
-            where=scene.place("ingress_floating_ip") if scene.release >= INGRESS_SINCE else "ingress",
+            where=context.place("ingress_floating_ip") if context.release >= INGRESS_SINCE else "ingress",
             what=what,
             why="the ingress port stays without a floating IP: console and routes are unreachable from outside",
-            fix=later if scene.release < INGRESS_SINCE else f"{create}; or, during the installation: {later}",
+            fix=later if context.release < INGRESS_SINCE else f"{create}; or, during the installation: {later}",
             status=Status.WARNING,
         )

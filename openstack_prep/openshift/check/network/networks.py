@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.neutron.addresses import Address, Block
+from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import (
     OWN_NETWORKS,
     blocks,
@@ -22,48 +23,49 @@ from openstack_prep.openshift.check.network.topology import (
     own_subnets,
     virtual_addresses,
 )
-from openstack_prep.openshift.check.scene import Scene
 
 DNS_SINCE = 4
 IPV6_PART = 64
 """Length of the prefix of a node's part of an IPv6 network of pods."""
 
 
-def networks(scene: Scene) -> Iterator[Diagnostic]:
+def networks(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield what is wrong with the networks, whether the installer creates the machines' one or not."""
-    yield from _external(scene)
-    yield from _additional(scene)
-    yield from _additional_groups(scene)
-    yield from _unreachable(scene)
-    yield from _parts(scene)
-    if not scene.cluster.machines_subnets:
-        yield from _installers_own(scene)
+    yield from _external(context)
+    yield from _additional(context)
+    yield from _additional_groups(context)
+    yield from _unreachable(context)
+    yield from _parts(context)
+    if not context.cluster.machines_subnets:
+        yield from _installers_own(context)
 
 
-def overlaps(scene: Scene, block: Block, fields: tuple[str, ...] = OWN_NETWORKS) -> Iterator[tuple[str, Block]]:
+def overlaps(
+    context: CheckContext, block: Block, fields: tuple[str, ...] = OWN_NETWORKS
+) -> Iterator[tuple[str, Block]]:
     """Yield the fields whose networks overlap one outside the cluster, with that network."""
     for of in fields:
-        for own in blocks(getattr(scene.cluster, of)):
+        for own in blocks(getattr(context.cluster, of)):
             if own.version == block.version and own.overlaps(block):
-                yield scene.place(of), own
+                yield context.place(of), own
 
 
-def _external(scene: Scene) -> Iterator[Diagnostic]:
-    network = external_network(scene)
+def _external(context: CheckContext) -> Iterator[Diagnostic]:
+    network = external_network(context)
     if network is None:
         return
-    subnets = listed(scene, "subnets", network_id=network["id"])
+    subnets = listed(context, "subnets", network_id=network["id"])
     if not subnets:
         yield Diagnostic(
             code="access.denied",
-            where=scene.place("external_network"),
+            where=context.place("external_network"),
             what=f"these credentials see no subnet of {network['name']!r}, so overlaps cannot be checked",
             why="a machine network that overlaps it makes its floating IPs unreachable",
             fix=f"ask an administrator for: openstack subnet list --network {network['id']}",
             status=Status.UNKNOWN,
         )
     for subnet in subnets:
-        for where, own in overlaps(scene, ipaddress.ip_network(subnet["cidr"])):
+        for where, own in overlaps(context, ipaddress.ip_network(subnet["cidr"])):
             yield Diagnostic(
                 code="network.overlap",
                 where=where,
@@ -74,21 +76,21 @@ def _external(scene: Scene) -> Iterator[Diagnostic]:
             )
 
 
-def _additional(scene: Scene) -> Iterator[Diagnostic]:
-    cluster = scene.cluster
+def _additional(context: CheckContext) -> Iterator[Diagnostic]:
+    cluster = context.cluster
     for of in ("machines", "control_plane", "compute"):
-        where = scene.place(f"{of}.additional_networks")
+        where = context.place(f"{of}.additional_networks")
         for network_id in getattr(cluster, of).additional_networks:
-            if not listed(scene, "networks", id=network_id):
+            if not listed(context, "networks", id=network_id):
                 yield Diagnostic(
                     code="network.missing",
                     where=where,
                     what=f"there is no network {network_id}",
                     why="no machine gets a port there",
-                    fix=scene.openstack("network", "list") + "  # and write one of these ids",
+                    fix=context.openstack("network", "list") + "  # and write one of these ids",
                 )
-            for subnet in listed(scene, "subnets", network_id=network_id):
-                for field, own in overlaps(scene, ipaddress.ip_network(subnet["cidr"])):
+            for subnet in listed(context, "subnets", network_id=network_id):
+                for field, own in overlaps(context, ipaddress.ip_network(subnet["cidr"])):
                     yield Diagnostic(
                         code="network.overlap",
                         where=where,
@@ -98,27 +100,27 @@ def _additional(scene: Scene) -> Iterator[Diagnostic]:
                     )
 
 
-def _additional_groups(scene: Scene) -> Iterator[Diagnostic]:
+def _additional_groups(context: CheckContext) -> Iterator[Diagnostic]:
     for of in ("machines", "control_plane", "compute"):
-        for group_id in getattr(scene.cluster, of).additional_security_groups:
-            if not listed(scene, "security-groups", id=group_id):
+        for group_id in getattr(context.cluster, of).additional_security_groups:
+            if not listed(context, "security-groups", id=group_id):
                 yield Diagnostic(
                     code="security-group.missing",
-                    where=scene.place(f"{of}.additional_security_groups"),
+                    where=context.place(f"{of}.additional_security_groups"),
                     what=f"there is no security group {group_id} that this project sees",
                     why="no machine gets a port with it",
-                    fix=scene.openstack("security", "group", "list") + "  # and write one of these ids",
+                    fix=context.openstack("security", "group", "list") + "  # and write one of these ids",
                 )
 
 
-def _unreachable(scene: Scene) -> Iterator[Diagnostic]:
+def _unreachable(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield services outside of the cluster whose addresses lie in its own networks."""
     inside = (
-        OWN_NETWORKS[1:] if scene.cluster.machines_subnets else OWN_NETWORKS
+        OWN_NETWORKS[1:] if context.cluster.machines_subnets else OWN_NETWORKS
     )  # a subnet of the user's own has neighbours
-    for where, what, host in _needed(scene):
+    for where, what, host in _needed(context):
         address = _address(host)
-        for field, block in holding(scene, address, inside) if address else ():
+        for field, block in holding(context, address, inside) if address else ():
             yield Diagnostic(
                 code="network.shadows-address",
                 where=where,
@@ -128,18 +130,18 @@ def _unreachable(scene: Scene) -> Iterator[Diagnostic]:
             )
 
 
-def _needed(scene: Scene) -> Iterator[tuple[str, str, str]]:
+def _needed(context: CheckContext) -> Iterator[tuple[str, str, str]]:
     """Yield what machines must reach: the field that names it, what it is, and its host."""
-    cluster, cloud = scene.cluster, scene.cloud
+    cluster, cloud = context.cluster, context.cloud
     if not cluster.machines_subnets:  # the check of the file reports that a user's own subnet has its own
-        yield from ((scene.place("external_dns"), "DNS server", each) for each in cluster.external_dns)
-    for subnet in own_subnets(scene):
+        yield from ((context.place("external_dns"), "DNS server", each) for each in cluster.external_dns)
+    for subnet in own_subnets(context):
         name = f"DNS server of subnet {subnet['id']}"
-        yield from ((scene.place("machines_subnets"), name, each) for each in subnet["dns_nameservers"])
+        yield from ((context.place("machines_subnets"), name, each) for each in subnet["dns_nameservers"])
     for of in ("http", "https"):
         url: str | None = getattr(cluster.proxy, of, None)
         if url:
-            yield scene.place(f"proxy.{of}"), "the proxy", _host(url)
+            yield context.place(f"proxy.{of}"), "the proxy", _host(url)
     services = {_host(cloud.auth_url): {"identity"}}
     for each in cloud.endpoints:
         if each["interface"] == (cloud.interface or "public"):
@@ -159,9 +161,9 @@ def _address(text: str) -> Address | None:
         return None
 
 
-def _parts(scene: Scene) -> Iterator[Diagnostic]:
-    cluster = scene.cluster
-    nodes = machines(scene) - 1  # the bootstrap machine is not a node
+def _parts(context: CheckContext) -> Iterator[Diagnostic]:
+    cluster = context.cluster
+    nodes = machines(context) - 1  # the bootstrap machine is not a node
     for version in sorted({each.version for each in blocks(cluster.cluster_networks)}):
         mine = [each for each in blocks(cluster.cluster_networks) if each.version == version]
         prefix = cluster.host_prefix if version == 4 else IPV6_PART
@@ -172,34 +174,34 @@ def _parts(scene: Scene) -> Iterator[Diagnostic]:
             cidrs = ", ".join(map(str, mine))
             yield Diagnostic(
                 code="cluster-network.too-small",
-                where=scene.place("cluster_networks"),
+                where=context.place("cluster_networks"),
                 what=f"{cidrs} has {parts} parts of /{prefix} (hostPrefix), the cluster has {nodes} nodes",
                 why="a node without a part runs no pods",
                 fix="write a wider network" + (", or a longer hostPrefix" if version == 4 else ""),
             )
 
 
-def _installers_own(scene: Scene) -> Iterator[Diagnostic]:
+def _installers_own(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield what is wrong with the subnet that the installer will create from the first machine network."""
-    cluster = scene.cluster
+    cluster = context.cluster
     block = ipaddress.ip_network(cluster.machine_networks[0])
-    needed = machines(scene) + len(virtual_addresses(scene)) + 2  # gateway, and Neutron's DHCP
+    needed = machines(context) + len(virtual_addresses(context)) + 2  # gateway, and Neutron's DHCP
     free = max(0, block.num_addresses - 2)
     if free < needed:
         yield Diagnostic(
             code="machine-network.too-small",
-            where=scene.place("machine_networks"),
+            where=context.place("machine_networks"),
             what=f"{block} has {free} addresses, {needed} are needed: machines, bootstrap, virtual "
             "addresses, gateway, DHCP",
             why="the last machines get no address",
             fix="write a wider network",
         )
-    if not cluster.external_dns and scene.release >= DNS_SINCE:
+    if not cluster.external_dns and context.release >= DNS_SINCE:
         yield Diagnostic(
             code="subnet.no-dns-server",
-            where=scene.place("external_dns"),
+            where=context.place("external_dns"),
             what="is missing: the subnet that the installer creates names no DNS servers",
             why="unless the cloud's DHCP offers DNS servers, machines resolve no names and pull no images",
-            fix=f"write the machines' DNS servers in {scene.place('external_dns')}",
+            fix=f"write the machines' DNS servers in {context.place('external_dns')}",
             status=Status.WARNING,
         )

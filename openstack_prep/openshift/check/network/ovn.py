@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
+from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import listed
-from openstack_prep.openshift.check.scene import Scene
 from openstack_prep.resources.addresses.address_pairs import DISTRIBUTED
 from openstack_prep.resources.lists import installer_names as naming
 
@@ -26,18 +26,18 @@ AGENTS = ("dhcp", "reserved_dhcp_port")
 _VIRTUAL = re.compile(r"(.*)-(?:api|ingress)-port")
 
 
-def ovn(scene: Scene) -> Iterator[Diagnostic]:
+def ovn(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield the floating IPs of the project that no machine can answer for."""
-    project_id = scene.cloud.project_id
-    ports = {port["id"]: port for port in listed(scene, "ports", project_id=project_id)}
-    for raw in listed(scene, "floatingips", project_id=project_id):
+    project_id = context.cloud.project_id
+    ports = {port["id"]: port for port in listed(context, "ports", project_id=project_id)}
+    for raw in listed(context, "floatingips", project_id=project_id):
         port = ports.get(raw["port_id"] or "")
         if port is not None and not port["device_owner"]:
-            yield from _unattached(scene, raw, port)
+            yield from _unattached(context, raw, port)
 
 
-def _unattached(scene: Scene, raw: Raw, port: Raw) -> Iterator[Diagnostic]:
-    on_network = listed(scene, "ports", network_id=port["network_id"])
+def _unattached(context: CheckContext, raw: Raw, port: Raw) -> Iterator[Diagnostic]:
+    on_network = listed(context, "ports", network_id=port["network_id"])
     if _runs(on_network) is False:
         return
     address = raw["fixed_ip_address"]
@@ -54,7 +54,7 @@ def _unattached(scene: Scene, raw: Raw, port: Raw) -> Iterator[Diagnostic]:
         where=f"port {port['name']} {port['id']}".replace("  ", " "),
         what=what,
         why=why if sure else f"if this cloud runs OVN, which these credentials do not show: {why}",
-        fix=_fix(scene, port, address),
+        fix=_fix(context, port, address),
         status=Status.ERROR if sure else Status.WARNING,
     )
 
@@ -71,9 +71,11 @@ def _runs(ports: Sequence[Raw]) -> bool | None:
     return False if agents else None
 
 
-def _fix(scene: Scene, port: Raw, address: str) -> str:
+def _fix(context: CheckContext, port: Raw, address: str) -> str:
     infra_id = _VIRTUAL.fullmatch(port["name"])
     if infra_id and naming.is_infra_id(infra_id[1]):
-        cloud = f"--os-cloud {scene.cloud.name}"
+        cloud = f"--os-cloud {context.cloud.name}"
         return f"openstack-prep post-ipi {cloud} --infra-id {infra_id[1]} --vip {address}"
-    return scene.openstack("port", "set", "--allowed-address", f"ip-address={address}", "PORT") + "  # of each machine"
+    return (
+        context.openstack("port", "set", "--allowed-address", f"ip-address={address}", "PORT") + "  # of each machine"
+    )

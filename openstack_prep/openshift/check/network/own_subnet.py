@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.neutron.addresses import addresses_of
+from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.networks import overlaps
 from openstack_prep.openshift.check.network.topology import (
     external_network,
@@ -22,18 +23,17 @@ from openstack_prep.openshift.check.network.topology import (
     references,
     router_interfaces,
 )
-from openstack_prep.openshift.check.scene import Scene
 from openstack_prep.resources.network.allocation_pools import pools, pools_without
 from openstack_prep.resources.network.uses import INTERFACES
 
 LEAST_MTU = 1380  # IPv6's own 1280 and 100 that OVN-Kubernetes adds
 
 
-def own_subnet(scene: Scene) -> Iterator[Diagnostic]:
+def own_subnet(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield what is wrong with the user's own subnets and their network."""
-    where = scene.place("machines_subnets")
-    for reference in references(scene):
-        found = matches(scene, "subnets", reference)
+    where = context.place("machines_subnets")
+    for reference in references(context):
+        found = matches(context, "subnets", reference)
         name = reference.id or repr(reference.name)
         if len(found) != 1:
             ids = ", ".join(each["id"] for each in found)
@@ -42,25 +42,25 @@ def own_subnet(scene: Scene) -> Iterator[Diagnostic]:
                 where=where,
                 what=f"{len(found)} subnets are called {name}: {ids}" if found else f"there is no subnet {name}",
                 why="the installer must find exactly one" if found else "the installer cannot place the machines",
-                fix=scene.openstack("subnet", "list", "--long") + "  # and write the id of the one you mean",
+                fix=context.openstack("subnet", "list", "--long") + "  # and write the id of the one you mean",
             )
-    subnets = own_subnets(scene)
+    subnets = own_subnets(context)
     for subnet in subnets:
-        yield from _subnet(scene, where, subnet)
-        yield from _routers_out(scene, where, subnet)
-        yield from _around(scene, where, subnet)
-        yield from _room(scene, where, subnet)
+        yield from _subnet(context, where, subnet)
+        yield from _routers_out(context, where, subnet)
+        yield from _around(context, where, subnet)
+        yield from _room(context, where, subnet)
     if subnets:
-        yield from _network(scene, where, subnets)
+        yield from _network(context, where, subnets)
 
 
-def _subnet(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
+def _subnet(context: CheckContext, where: str, subnet: Raw) -> Iterator[Diagnostic]:
     cidr, subnet_id = subnet["cidr"], subnet["id"]
-    if cidr not in scene.cluster.machine_networks:
-        given = ", ".join(scene.cluster.machine_networks)
+    if cidr not in context.cluster.machine_networks:
+        given = ", ".join(context.cluster.machine_networks)
         yield Diagnostic(
             code="machine-network.not-subnet",
-            where=scene.place("machine_networks"),
+            where=context.place("machine_networks"),
             what=f"{given} is not {cidr}, the network of subnet {subnet_id}",
             why="the installer refuses any other; security group rules and virtual addresses follow from it",
             fix=f"write {cidr}",
@@ -71,7 +71,7 @@ def _subnet(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
             where=where,
             what=f"DHCP is off on subnet {subnet_id}",
             why="machines learn their addresses by DHCP",
-            fix=scene.openstack("subnet", "set", "--dhcp", subnet_id),
+            fix=context.openstack("subnet", "set", "--dhcp", subnet_id),
         )
     if not subnet["dns_nameservers"]:
         yield Diagnostic(
@@ -79,17 +79,17 @@ def _subnet(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
             where=where,
             what=f"subnet {subnet_id} names no DNS servers",
             why="unless the cloud's DHCP offers DNS servers, machines resolve no names and pull no images",
-            fix=scene.openstack("subnet", "set", "--dns-nameserver", "ADDRESS", subnet_id),
+            fix=context.openstack("subnet", "set", "--dns-nameserver", "ADDRESS", subnet_id),
             status=Status.WARNING,
         )
 
 
-def _routers_out(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
+def _routers_out(context: CheckContext, where: str, subnet: Raw) -> Iterator[Diagnostic]:
     """Yield if no router connects the subnet to the external network."""
-    subnet_id, mine = subnet["id"], subnet["project_id"] == scene.cloud.project_id
+    subnet_id, mine = subnet["id"], subnet["project_id"] == context.cloud.project_id
     interfaces = [
         port
-        for port in router_interfaces(scene, subnet["network_id"])
+        for port in router_interfaces(context, subnet["network_id"])
         if subnet_id in [each["subnet_id"] for each in port["fixed_ips"]]
     ]
     if not subnet["gateway_ip"]:
@@ -100,9 +100,9 @@ def _routers_out(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
             where=where,
             what=f"subnet {subnet_id} has no gateway",
             why="machines have no default route: they reach neither OpenStack nor a registry",
-            fix=scene.openstack("subnet", "set", *apart, "--gateway", str(gateway), subnet_id),
+            fix=context.openstack("subnet", "set", *apart, "--gateway", str(gateway), subnet_id),
         )
-    external = external_network(scene)
+    external = external_network(context)
     if external is None:
         return
     if not interfaces:
@@ -112,10 +112,10 @@ def _routers_out(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
             what=f"no router has an interface in subnet {subnet_id}"
             + ("" if mine else ", as far as these credentials show"),
             why=f"floating IPs of {external['name']!r} cannot be attached to ports there",
-            fix=scene.openstack("router", "add", "subnet", "ROUTER", subnet_id),
+            fix=context.openstack("router", "add", "subnet", "ROUTER", subnet_id),
             status=Status.ERROR if mine else Status.WARNING,
         )
-    for router in _routers(scene, interfaces):
+    for router in _routers(context, interfaces):
         beyond = (router["external_gateway_info"] or {}).get("network_id")
         if beyond != external["id"]:
             has = f"has its gateway on network {beyond}" if beyond else "has no external gateway"
@@ -124,30 +124,32 @@ def _routers_out(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
                 where=where,
                 what=f"router {router['name']} {router['id']} of subnet {subnet_id} {has}",
                 why=f"floating IPs of {external['name']!r} cannot be attached to ports there",
-                fix=scene.openstack("router", "set", "--external-gateway", external["id"], router["id"]),
+                fix=context.openstack("router", "set", "--external-gateway", external["id"], router["id"]),
             )
 
 
-def _routers(scene: Scene, interfaces: list[Raw]) -> list[Raw]:
+def _routers(context: CheckContext, interfaces: list[Raw]) -> list[Raw]:
     """Return the routers of interfaces, as far as these credentials see them."""
-    return [router for port in interfaces for router in listed(scene, "routers", id=port["device_id"])]
+    return [router for port in interfaces for router in listed(context, "routers", id=port["device_id"])]
 
 
-def _around(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
+def _around(context: CheckContext, where: str, subnet: Raw) -> Iterator[Diagnostic]:
     """Yield networks that machines will no longer reach because pods or services have the same addresses."""
-    routers = _routers(scene, router_interfaces(scene, subnet["network_id"]))
+    routers = _routers(context, router_interfaces(context, subnet["network_id"]))
     reached = {each["destination"]: f"a host route of subnet {subnet['id']}" for each in subnet["host_routes"]}
     for router in routers:
         reached |= {each["destination"]: f"a route of router {router['id']}" for each in router["routes"]}
-        ports = [port for port in listed(scene, "ports", device_id=router["id"]) if port["device_owner"] in INTERFACES]
+        ports = [
+            port for port in listed(context, "ports", device_id=router["id"]) if port["device_owner"] in INTERFACES
+        ]
         for fixed in (each for port in ports for each in port["fixed_ips"]):
-            for other in listed(scene, "subnets", id=fixed["subnet_id"]):
+            for other in listed(context, "subnets", id=fixed["subnet_id"]):
                 reached.setdefault(other["cidr"], f"subnet {other['id']}, which router {router['id']} leads to")
     for destination, origin in reached.items():
         block = ipaddress.ip_network(destination)
         if block.prefixlen == 0 or destination == subnet["cidr"]:
             continue
-        for field, own in overlaps(scene, block, ("cluster_networks", "service_networks")):
+        for field, own in overlaps(context, block, ("cluster_networks", "service_networks")):
             yield Diagnostic(
                 code="network.overlap",
                 where=field,
@@ -158,24 +160,24 @@ def _around(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
             )
 
 
-def _room(scene: Scene, where: str, subnet: Raw) -> Iterator[Diagnostic]:
+def _room(context: CheckContext, where: str, subnet: Raw) -> Iterator[Diagnostic]:
     """Yield if the allocation pools are too small; addresses of ports that are not visible count as free."""
-    ports = listed(scene, "ports", network_id=subnet["network_id"])
+    ports = listed(context, "ports", network_id=subnet["network_id"])
     used = {int(each) for port in ports for each in addresses_of(port) if each.version == subnet["ip_version"]}
     ends = [(int(first), int(last)) for first, last in pools(subnet)]
     free = sum(last - first + 1 - sum(first <= each <= last for each in used) for first, last in ends)
-    if free < machines(scene):
+    if free < machines(context):
         yield Diagnostic(
             code="subnet.full",
             where=where,
             what=f"the allocation pools of subnet {subnet['id']} have {free} addresses left for "
-            f"{machines(scene)} machines, including the bootstrap machine",
+            f"{machines(context)} machines, including the bootstrap machine",
             why="the last machines get no address",
-            fix=scene.openstack("subnet", "set", "--allocation-pool", "start=ADDRESS,end=ADDRESS", subnet["id"]),
+            fix=context.openstack("subnet", "set", "--allocation-pool", "start=ADDRESS,end=ADDRESS", subnet["id"]),
         )
 
 
-def _network(scene: Scene, where: str, subnets: list[Raw]) -> Iterator[Diagnostic]:
+def _network(context: CheckContext, where: str, subnets: list[Raw]) -> Iterator[Diagnostic]:
     network_ids = {each["network_id"] for each in subnets}
     if len(network_ids) > 1:
         yield Diagnostic(
@@ -185,35 +187,35 @@ def _network(scene: Scene, where: str, subnets: list[Raw]) -> Iterator[Diagnosti
             why="a machine has one port with an address of each subnet",
             fix="name two subnets of one network",
         )
-    yield from _named(scene, network_ids)
-    for network in (each for one in sorted(network_ids) for each in listed(scene, "networks", id=one)):
-        yield from _fitting(scene, where, network, subnets)
+    yield from _named(context, network_ids)
+    for network in (each for one in sorted(network_ids) for each in listed(context, "networks", id=one)):
+        yield from _fitting(context, where, network, subnets)
 
 
-def _named(scene: Scene, network_ids: set[str]) -> Iterator[Diagnostic]:
+def _named(context: CheckContext, network_ids: set[str]) -> Iterator[Diagnostic]:
     """Yield if the network in the file is not the network of its subnets."""
-    reference = scene.cluster.machines_network
-    meant = matches(scene, "networks", reference) if reference else ()
+    reference = context.cluster.machines_network
+    meant = matches(context, "networks", reference) if reference else ()
     if reference and len(meant) != 1:
         name = reference.id or repr(reference.name)
         yield Diagnostic(
             code="network.ambiguous" if meant else "network.missing",
-            where=scene.place("machines_network"),
+            where=context.place("machines_network"),
             what=f"{len(meant)} networks are called {name}" if meant else f"there is no network {name}",
             why="the installer must find exactly one",
-            fix=scene.openstack("network", "list") + "  # and write the id of the one you mean",
+            fix=context.openstack("network", "list") + "  # and write the id of the one you mean",
         )
     for other in (each for each in meant if len(meant) == 1 and each["id"] not in network_ids):
         yield Diagnostic(
             code="network.not-of-subnet",
-            where=scene.place("machines_network"),
+            where=context.place("machines_network"),
             what=f"{other['id']} is not the network of the subnet, {', '.join(sorted(network_ids))}",
             why="the installer does not find the subnet there",
             fix=f"write {min(network_ids)}, or leave the network out",
         )
 
 
-def _fitting(scene: Scene, where: str, network: Raw, subnets: list[Raw]) -> Iterator[Diagnostic]:
+def _fitting(context: CheckContext, where: str, network: Raw, subnets: list[Raw]) -> Iterator[Diagnostic]:
     """Yield properties of a network that keep machines out."""
     six = any(each["ip_version"] == 6 for each in subnets)
     if six and network["mtu"] < LEAST_MTU:
@@ -222,12 +224,12 @@ def _fitting(scene: Scene, where: str, network: Raw, subnets: list[Raw]) -> Iter
             where=where,
             what=f"the MTU of network {network['id']} is {network['mtu']}",
             why=f"the installer refuses less than {LEAST_MTU} with IPv6",
-            fix=scene.openstack("network", "set", "--mtu", str(LEAST_MTU), network["id"]),
+            fix=context.openstack("network", "set", "--mtu", str(LEAST_MTU), network["id"]),
         )
     if (
-        network["project_id"] != scene.cloud.project_id
+        network["project_id"] != context.cloud.project_id
         and len(subnets) == 1
-        and scene.cluster.load_balancer != "UserManaged"
+        and context.cluster.load_balancer != "UserManaged"
     ):
         yield Diagnostic(
             code="network.other-project",
@@ -245,5 +247,5 @@ def _fitting(scene: Scene, where: str, network: Raw, subnets: list[Raw]) -> Iter
             where=where,
             what=f"port security is off on network {network['id']}",
             why="Neutron refuses security groups and allowed address pairs there, so machines get no ports",
-            fix=scene.openstack("network", "set", "--enable-port-security", network["id"]),
+            fix=context.openstack("network", "set", "--enable-port-security", network["id"]),
         )

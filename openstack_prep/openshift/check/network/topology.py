@@ -13,7 +13,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.core.run import query
 from openstack_prep.neutron.addresses import Address, Block
 from openstack_prep.openshift.check.capacity.machines import groups
-from openstack_prep.openshift.check.scene import Scene
+from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.install_config import Reference
 from openstack_prep.openshift.install_config.machine_rules import ids
 from openstack_prep.resources.network.uses import INTERFACES
@@ -24,65 +24,65 @@ OWN_NETWORKS = ("machine_networks", "cluster_networks", "service_networks")
 
 
 @query
-def listed(scene: Scene, /, kind: str, **chosen: Any) -> Sequence[Raw]:
+def listed(context: CheckContext, /, kind: str, **chosen: Any) -> Sequence[Raw]:
     """Return what Neutron lists of a kind, such as security-groups."""
-    return scene.cloud.network.list(f"/{kind}", kind.replace("-", "_"), **chosen)
+    return context.cloud.network.list(f"/{kind}", kind.replace("-", "_"), **chosen)
 
 
-def named_networks(scene: Scene) -> Sequence[Raw]:
+def named_networks(context: CheckContext) -> Sequence[Raw]:
     """Return the networks that have the external network's name: the installer looks by that alone."""
-    name = scene.cluster.external_network
-    return listed(scene, "networks", name=name) if name else ()
+    name = context.cluster.external_network
+    return listed(context, "networks", name=name) if name else ()
 
 
-def external_network(scene: Scene) -> Raw | None:
+def external_network(context: CheckContext) -> Raw | None:
     """Return the external network, if its name is unique."""
-    external = [each for each in named_networks(scene) if each["router:external"]]
+    external = [each for each in named_networks(context) if each["router:external"]]
     return external[0] if len(external) == 1 else None
 
 
-def matches(scene: Scene, kind: str, reference: Reference) -> Sequence[Raw]:
+def matches(context: CheckContext, kind: str, reference: Reference) -> Sequence[Raw]:
     """Return the networks or subnets that an install-config means by an id or a name."""
     query = {"id": reference.id} if reference.id else {"name": reference.name}
-    return listed(scene, kind, **query)
+    return listed(context, kind, **query)
 
 
-def references(scene: Scene) -> list[Reference]:
+def references(context: CheckContext) -> list[Reference]:
     """Return the references to the user's own subnets, without invalid ones, which the check of the file reports."""
-    given = scene.cluster.machines_subnets
+    given = context.cluster.machines_subnets
     return [each for each in given if bool(each.id) != bool(each.name) and not list(ids("", filter(None, [each.id])))]
 
 
-def own_subnets(scene: Scene) -> list[Raw]:
+def own_subnets(context: CheckContext) -> list[Raw]:
     """Return the user's own subnets for the machines, those whose references are unique."""
-    found = (matches(scene, "subnets", each) for each in references(scene))
+    found = (matches(context, "subnets", each) for each in references(context))
     return [subnets[0] for subnets in found if len(subnets) == 1]
 
 
-def router_interfaces(scene: Scene, network_id: str) -> list[Raw]:
+def router_interfaces(context: CheckContext, network_id: str) -> list[Raw]:
     """Return the router interfaces on a network, as far as these credentials see them."""
-    return [port for port in listed(scene, "ports", network_id=network_id) if port["device_owner"] in INTERFACES]
+    return [port for port in listed(context, "ports", network_id=network_id) if port["device_owner"] in INTERFACES]
 
 
 def blocks(given: Iterable[str]) -> list[Block]:
     return [ipaddress.ip_network(each) for each in given]
 
 
-def holding(scene: Scene, address: Address, fields: Iterable[str]) -> Iterator[tuple[str, Block]]:
+def holding(context: CheckContext, address: Address, fields: Iterable[str]) -> Iterator[tuple[str, Block]]:
     """Yield those of the fields that have a network with an address, and that network."""
     for of in fields:
-        yield from ((scene.place(of), block) for block in blocks(getattr(scene.cluster, of)) if address in block)
+        yield from ((context.place(of), block) for block in blocks(getattr(context.cluster, of)) if address in block)
 
 
-def virtual_addresses(scene: Scene) -> dict[str, list[Address]]:
+def virtual_addresses(context: CheckContext) -> dict[str, list[Address]]:
     """Return the addresses of API, ingress and (up to 4.5) DNS, the given ones or the installer's defaults."""
-    cluster = scene.cluster
+    cluster = context.cluster
     first = ipaddress.ip_network(cluster.machine_networks[0]).network_address
     found = {
         "api_vips": [ipaddress.ip_address(each) for each in cluster.api_vips] or [_after(first, 5)],
         "ingress_vips": [ipaddress.ip_address(each) for each in cluster.ingress_vips] or [_after(first, 7)],
     }
-    return found | ({"DNS": [_after(first, 6)]} if scene.release < DNS_VIP_UNTIL else {})
+    return found | ({"DNS": [_after(first, 6)]} if context.release < DNS_VIP_UNTIL else {})
 
 
 def _after(first: Address, number: int) -> Address:
@@ -90,6 +90,6 @@ def _after(first: Address, number: int) -> Address:
     return type(first)(min(int(first) + number, 2**first.max_prefixlen - 1))
 
 
-def machines(scene: Scene) -> int:
+def machines(context: CheckContext) -> int:
     """Return how many machines exist at the same time: all replicas, and the bootstrap machine."""
-    return sum(each.count for each in groups(scene.cluster))
+    return sum(each.count for each in groups(context.cluster))

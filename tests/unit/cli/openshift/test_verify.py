@@ -10,7 +10,7 @@ import requests_mock
 from openstack_prep.cli.main import main
 from openstack_prep.openshift.names import resolver
 from tests.unit.conftest import ENDPOINTS
-from tests.unit.openshift.verify.scene import API, ID, INGRESS, right
+from tests.unit.openshift.verify.view import API, ID, INGRESS, right
 
 NEUTRON, NOVA = ENDPOINTS["network"] + "/v2.0", ENDPOINTS["compute"]
 CONFIG = f"""
@@ -28,18 +28,18 @@ def cluster(services: requests_mock.Mocker, clouds_yaml: Path, monkeypatch: pyte
         raise OSError("no such name")
 
     monkeypatch.setattr(resolver.socket, "getaddrinfo", no_resolver)
-    scene = right()
+    view = right()
 
     def ports(request: Any, _: Any) -> dict[str, Any]:
-        return {"ports": scene.interfaces if "device_owner" in request.qs else scene.ports}
+        return {"ports": view.interfaces if "device_owner" in request.qs else view.ports}
 
-    lists = {"security-groups": scene.groups, "subnets": scene.subnets, "routers": scene.routers}
+    lists = {"security-groups": view.groups, "subnets": view.subnets, "routers": view.routers}
     services.get(f"{NEUTRON}/ports", json=ports)
-    services.get(f"{NEUTRON}/floatingips", json={"floatingips": scene.floating_ips})
+    services.get(f"{NEUTRON}/floatingips", json={"floatingips": view.floating_ips})
     for plural, found in lists.items():
         listed = [{"id": key, **each} for key, each in (found or {}).items()]
         services.get(f"{NEUTRON}/{plural}", json={plural.replace("-", "_"): listed})
-    servers = [{"id": key, **each} for key, each in (scene.servers or {}).items()]
+    servers = [{"id": key, **each} for key, each in (view.servers or {}).items()]
     services.get(f"{NOVA}/servers/detail", json={"servers": servers})
     platform = {"cloud": "lab", "identifier": {"openshiftClusterID": ID}}
     metadata = {"clusterName": "dev", "infraID": ID, "openstack": platform}

@@ -13,10 +13,10 @@ import requests_mock
 
 from openstack_prep.base.errors import CloudError, LeaseHeld, LeaseLost
 from openstack_prep.cloud import lease
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.lease import lease as keeping
 from openstack_prep.cloud.lease import process, waiting
 from openstack_prep.cloud.lease.text import Description, Entry, digest
-from openstack_prep.cloud.site import Site
 from openstack_prep.resources.identity.project import Project
 from tests.unit.conftest import IDENTITY, LEASE, default_group, failure
 
@@ -57,8 +57,8 @@ def asked(services: requests_mock.Mocker) -> int:
     return sum("/security-groups" in each.path for each in services.request_history)
 
 
-def test_a_free_one_costs_three_requests(services: requests_mock.Mocker, site: Site, group: Group) -> None:
-    with lease.held(site, lease.look(site, "lab", None)) as held:
+def test_a_free_one_costs_three_requests(services: requests_mock.Mocker, run: CloudRun, group: Group) -> None:
+    with lease.held(run, lease.look(run, "lab", None)) as held:
         assert held.untouched
         held.check()
         assert [each.spec for each in entries(group)] == [digest("lab")]
@@ -67,62 +67,62 @@ def test_a_free_one_costs_three_requests(services: requests_mock.Mocker, site: S
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), LeaseLost("x")])
-def test_it_is_released_after_any_error(site: Site, group: Group, error: Exception) -> None:
-    with pytest.raises(type(error)), lease.held(site, lease.look(site, "lab", None)):
+def test_it_is_released_after_any_error(run: CloudRun, group: Group, error: Exception) -> None:
+    with pytest.raises(type(error)), lease.held(run, lease.look(run, "lab", None)):
         raise error
     assert entries(group) == ()
 
 
-def test_who_leaves_at_once_lets_it_end_by_itself(site: Site, group: Group) -> None:
-    with pytest.raises(KeyboardInterrupt), lease.held(site, lease.look(site, "lab", None)):
+def test_who_leaves_at_once_lets_it_end_by_itself(run: CloudRun, group: Group) -> None:
+    with pytest.raises(KeyboardInterrupt), lease.held(run, lease.look(run, "lab", None)):
         raise KeyboardInterrupt
     assert len(entries(group)) == 1
 
 
-def test_a_held_one_is_named(site: Site, group: Group) -> None:
+def test_a_held_one_is_named(run: CloudRun, group: Group) -> None:
     put_in(group, THEIRS)
     with (
         pytest.raises(LeaseHeld, match=r"ann@laptop \(pid 1\) since 1970.*openstack-prep unlock SPEC"),
-        lease.held(site, lease.look(site, "lab", None), 0.05),
+        lease.held(run, lease.look(run, "lab", None), 0.05),
     ):
         pass
     assert entries(group) == (THEIRS,)
 
 
-def test_two_runs_of_one_process_are_two(site: Site, group: Group) -> None:
-    seen = lease.look(site, "lab", None)
-    with lease.held(site, seen), pytest.raises(LeaseHeld), lease.held(site, seen, 0):
+def test_two_runs_of_one_process_are_two(run: CloudRun, group: Group) -> None:
+    seen = lease.look(run, "lab", None)
+    with lease.held(run, seen), pytest.raises(LeaseHeld), lease.held(run, seen, 0):
         pass
 
 
-def test_another_spec_is_not_in_the_way(site: Site, group: Group) -> None:
+def test_another_spec_is_not_in_the_way(run: CloudRun, group: Group) -> None:
     put_in(group, ANOTHER)
-    with lease.held(site, lease.look(site, "lab", None), 0) as held:
+    with lease.held(run, lease.look(run, "lab", None), 0) as held:
         assert held.untouched
         assert len(entries(group)) == 2
     assert entries(group) == (ANOTHER,)
 
 
-def test_a_change_since_the_look_is_no_untouched_plan(site: Site, group: Group) -> None:
-    seen = lease.look(site, "lab", None)
+def test_a_change_since_the_look_is_no_untouched_plan(run: CloudRun, group: Group) -> None:
+    seen = lease.look(run, "lab", None)
     put_in(group, THEIRS)
     group["description"] = "Default security group"  # taken and released
-    with lease.held(site, seen) as held:
+    with lease.held(run, seen) as held:
         assert not held.untouched
 
 
 def test_a_holder_that_is_seen_not_to_renew_is_followed(
-    site: Site, group: Group, monkeypatch: pytest.MonkeyPatch
+    run: CloudRun, group: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "DURATION", 0.05)
     put_in(group, replace(THEIRS, since=int(time.time()) + 7200))  # its clock is two hours ahead
-    with lease.held(site, lease.look(site, "lab", None), 5) as held:
+    with lease.held(run, lease.look(run, "lab", None), 5) as held:
         assert not held.untouched
         assert [each.run for each in entries(group)] != [THEIRS.run]
 
 
 def test_a_holder_that_renews_is_not_followed(
-    services: requests_mock.Mocker, site: Site, group: Group, monkeypatch: pytest.MonkeyPatch
+    services: requests_mock.Mocker, run: CloudRun, group: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "DURATION", 0.05)
     put_in(group, THEIRS)
@@ -132,30 +132,30 @@ def test_a_holder_that_renews_is_not_followed(
         return {"security_group": dict(group)}
 
     services.get(LEASE, json=renewing)
-    with pytest.raises(LeaseHeld), lease.held(site, lease.look(site, "lab", None), 0.5):
+    with pytest.raises(LeaseHeld), lease.held(run, lease.look(run, "lab", None), 0.5):
         pass
 
 
 def test_a_dead_process_of_this_host_is_followed_at_once(
-    site: Site, group: Group, monkeypatch: pytest.MonkeyPatch
+    run: CloudRun, group: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "place", lambda: "here")
     monkeypatch.setattr(process, "exists", lambda pid: False)
     put_in(group, replace(THEIRS, place=digest("here")))
-    with lease.held(site, lease.look(site, "lab", None), 0) as held:
+    with lease.held(run, lease.look(run, "lab", None), 0) as held:
         assert not held.untouched
 
 
 @pytest.mark.parametrize(("here", "started"), [("elsewhere", "9"), ("here", ""), ("here", "7")])
 def test_a_live_or_foreign_process_is_not(
-    site: Site, group: Group, monkeypatch: pytest.MonkeyPatch, here: str, started: str
+    run: CloudRun, group: Group, monkeypatch: pytest.MonkeyPatch, here: str, started: str
 ) -> None:
     """Of another namespace; hidden by /proc; alive."""
     monkeypatch.setattr(process, "place", lambda: here)
     monkeypatch.setattr(process, "exists", lambda pid: here == "here")
     monkeypatch.setattr(process, "started", lambda pid: started)
     put_in(group, replace(THEIRS, place=digest("here"), start=digest("7", 3)))
-    with pytest.raises(LeaseHeld), lease.held(site, lease.look(site, "lab", None), 0):
+    with pytest.raises(LeaseHeld), lease.held(run, lease.look(run, "lab", None), 0):
         pass
 
 
@@ -174,30 +174,30 @@ def dead_holder(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_group_that_a_killed_destroy_left_without_its_project_is_no_carrier(
-    services: requests_mock.Mocker, site: Site, group: Group, project: Project, monkeypatch: pytest.MonkeyPatch
+    services: requests_mock.Mocker, run: CloudRun, group: Group, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group["description"] = "Default security group [openstack-prep 3]"
     dead_holder(group, monkeypatch)
-    seen = lease.look(site, "lab", project, declared=True)
+    seen = lease.look(run, "lab", project, declared=True)
     services.get(f"{IDENTITY}/projects/p", **failure(404))
     deletion = services.delete(LEASE, status_code=204)
-    with pytest.raises(lease.Vanished), lease.held(site, seen, 0):
+    with pytest.raises(lease.Vanished), lease.held(run, seen, 0):
         pass
     assert deletion.called_once
 
 
 def test_a_dead_holder_in_a_project_that_exists_is_followed(
-    site: Site, group: Group, project: Project, monkeypatch: pytest.MonkeyPatch
+    run: CloudRun, group: Group, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group["description"] = "Default security group [openstack-prep 3]"
     dead_holder(group, monkeypatch)
-    with lease.held(site, lease.look(site, "lab", project, declared=True), 0) as held:
+    with lease.held(run, lease.look(run, "lab", project, declared=True), 0) as held:
         assert not held.untouched
 
 
-def test_a_lost_answer_is_our_lease(services: requests_mock.Mocker, site: Site, group: Group) -> None:
+def test_a_lost_answer_is_our_lease(services: requests_mock.Mocker, run: CloudRun, group: Group) -> None:
     """keystoneauth sends a PUT again; Neutron has done it and answers 412."""
-    seen = lease.look(site, "lab", None)
+    seen = lease.look(run, "lab", None)
 
     def lost(request: Any, _: Any) -> None:
         group["description"] = request.json()["security_group"]["description"]
@@ -208,7 +208,7 @@ def test_a_lost_answer_is_our_lease(services: requests_mock.Mocker, site: Site, 
         raise requests.exceptions.ConnectionError("reset")
 
     broken = services.put(LEASE, text=lost)
-    with lease.held(site, seen, 0):
+    with lease.held(run, seen, 0):
         assert len(entries(group)) == 1
     assert entries(group) == ()
 
@@ -223,51 +223,51 @@ def test_a_lost_answer_is_our_lease(services: requests_mock.Mocker, site: Site, 
     ],
 )
 def test_without_a_carrier_it_says_so_once_and_goes_on(
-    services: requests_mock.Mocker, site: Site, caplog: pytest.LogCaptureFixture, answer: dict[str, Any]
+    services: requests_mock.Mocker, run: CloudRun, caplog: pytest.LogCaptureFixture, answer: dict[str, Any]
 ) -> None:
     services.get(LIST, **answer)
-    with lease.held(site, lease.look(site, "lab", None)) as held:
+    with lease.held(run, lease.look(run, "lab", None)) as held:
         assert held.untouched
         held.check()
     assert [each.levelno for each in caplog.records if "no lease" in each.message] == [logging.WARNING]
 
 
 def test_who_may_not_change_the_group_goes_on_without(
-    services: requests_mock.Mocker, site: Site, group: Group, caplog: pytest.LogCaptureFixture
+    services: requests_mock.Mocker, run: CloudRun, group: Group, caplog: pytest.LogCaptureFixture
 ) -> None:
     services.put(LEASE, **failure(403, "disallowed by policy"))
-    with lease.held(site, lease.look(site, "lab", None)) as held:
+    with lease.held(run, lease.look(run, "lab", None)) as held:
         assert held.lease is None
     assert "disallowed by policy" in caplog.text
 
 
-def test_a_service_in_trouble_is_an_error(services: requests_mock.Mocker, site: Site, group: Group) -> None:
+def test_a_service_in_trouble_is_an_error(services: requests_mock.Mocker, run: CloudRun, group: Group) -> None:
     services.put(LEASE, **failure(500))
-    with pytest.raises(CloudError), lease.held(site, lease.look(site, "lab", None)):
+    with pytest.raises(CloudError), lease.held(run, lease.look(run, "lab", None)):
         pass
 
 
 def test_foreign_text_that_fills_the_description_leaves_no_lease(
-    site: Site, group: Group, caplog: pytest.LogCaptureFixture
+    run: CloudRun, group: Group, caplog: pytest.LogCaptureFixture
 ) -> None:
     group["description"] = "x" * 255
-    with lease.held(site, lease.look(site, "lab", None)):
+    with lease.held(run, lease.look(run, "lab", None)):
         assert group["description"] == "x" * 255
     assert "no room" in caplog.text
 
 
-def test_a_full_description_is_waited_for(site: Site, group: Group) -> None:
+def test_a_full_description_is_waited_for(run: CloudRun, group: Group) -> None:
     put_in(group, *(replace(THEIRS, spec=digest(str(number))) for number in range(21)))
-    with pytest.raises(LeaseHeld, match="21 other specs"), lease.held(site, lease.look(site, "lab", None), 0.05):
+    with pytest.raises(LeaseHeld, match="21 other specs"), lease.held(run, lease.look(run, "lab", None), 0.05):
         pass
 
 
 # --- while it is held ---------------------------------------------------------------------
 
 
-def test_it_is_renewed_and_others_changes_are_met(site: Site, group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_renewed_and_others_changes_are_met(run: CloudRun, group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "RENEWAL", 0.02)
-    with lease.held(site, lease.look(site, "lab", None)) as held:
+    with lease.held(run, lease.look(run, "lab", None)) as held:
         put_in(group, ANOTHER)
         deadline = time.monotonic() + 10
         while max(each.beat for each in entries(group)) < 3:
@@ -278,50 +278,50 @@ def test_it_is_renewed_and_others_changes_are_met(site: Site, group: Group, monk
 
 
 def test_a_lease_that_was_taken_is_lost_and_not_released(
-    site: Site, group: Group, monkeypatch: pytest.MonkeyPatch
+    run: CloudRun, group: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeping, "MARGIN", keeping.DURATION)  # as after a long sleep
-    with lease.held(site, lease.look(site, "lab", None)) as held:
+    with lease.held(run, lease.look(run, "lab", None)) as held:
         put_in(group, THEIRS)
         with pytest.raises(LeaseLost, match="ann@laptop"):
             held.check()
     assert entries(group) == (THEIRS,)
 
 
-def test_who_slept_and_finds_it_untaken_goes_on(site: Site, group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_slept_and_finds_it_untaken_goes_on(run: CloudRun, group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "MARGIN", keeping.DURATION)
-    with lease.held(site, lease.look(site, "lab", None)) as held:
+    with lease.held(run, lease.look(run, "lab", None)) as held:
         put_in(group, ANOTHER)
         held.check()
 
 
 def test_a_release_that_fails_is_no_error(
-    services: requests_mock.Mocker, site: Site, group: Group, caplog: pytest.LogCaptureFixture
+    services: requests_mock.Mocker, run: CloudRun, group: Group, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with lease.held(site, lease.look(site, "lab", None)):
+    with lease.held(run, lease.look(run, "lab", None)):
         services.put(LEASE, **failure(500))
     assert "expires in 30 s" in caplog.text
 
 
 def test_a_release_after_the_group_has_gone_is_silent(
-    services: requests_mock.Mocker, site: Site, group: Group, caplog: pytest.LogCaptureFixture
+    services: requests_mock.Mocker, run: CloudRun, group: Group, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with lease.held(site, lease.look(site, "lab", None)):
+    with lease.held(run, lease.look(run, "lab", None)):
         services.put(LEASE, **failure(404))
     assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
 
 
-def test_unlock_takes_the_run_that_was_seen(site: Site, group: Group) -> None:
+def test_unlock_takes_the_run_that_was_seen(run: CloudRun, group: Group) -> None:
     put_in(group, THEIRS)
-    seen = lease.look(site, "lab", None)
+    seen = lease.look(run, "lab", None)
     put_in(group, ANOTHER, THEIRS.renewed())
     lease.unlock(seen)
     assert entries(group) == (ANOTHER,)
 
 
-def test_unlock_takes_no_other_run(site: Site, group: Group) -> None:
+def test_unlock_takes_no_other_run(run: CloudRun, group: Group) -> None:
     put_in(group, THEIRS)
-    seen = lease.look(site, "lab", None)
+    seen = lease.look(run, "lab", None)
     put_in(group, replace(THEIRS, run="newr"))
     with pytest.raises(LeaseHeld):
         lease.unlock(seen)

@@ -11,7 +11,7 @@ import yaml
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.base.secret import Secret
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Key, Resource
 from openstack_prep.core.plan import Plan
@@ -67,22 +67,22 @@ def make(tmp_path: Path) -> Make:
     )
 
 
-def planned(site: Site, *resources: Resource) -> Plan:
-    completed = [resolved(each, resources, site.admin) for each in resources]
-    observed, mistakes = observing.examine(site.fresh(), completed)
+def planned(run: CloudRun, *resources: Resource) -> Plan:
+    completed = [resolved(each, resources, run.admin) for each in resources]
+    observed, mistakes = observing.examine(run.fresh(), completed)
     return planner.plan_apply("lab", completed, observed, mistakes=mistakes)
 
 
-def applied(site: Site, *resources: Resource, consent: bool = False) -> Plan:
-    plan = planned(site, *resources)
+def applied(run: CloudRun, *resources: Resource, consent: bool = False) -> Plan:
+    plan = planned(run, *resources)
     if not consent:
         plan.raise_for_refusals()
-    executor.run(plan, site.fresh()).raise_for_failures()
+    executor.execute(plan, run.fresh()).raise_for_failures()
     return plan
 
 
-def refusals(site: Site, *resources: Resource) -> list[str]:
-    return [str(each) for each in planned(site, *resources).refusals]
+def refusals(run: CloudRun, *resources: Resource) -> list[str]:
+    return [str(each) for each in planned(run, *resources).refusals]
 
 
 def read(cluster: RkeCluster, name: str = "cluster.yml") -> Any:
@@ -102,77 +102,77 @@ def stack(tmp_path: Path, outputs: Sequence[str] = tuple(NODES), **fields: Any) 
 # --- written, and kept in step ------------------------------------------------------------
 
 
-def test_a_cluster_is_written_from_the_outputs_of_its_stack(heat: Heat, site: Site, make: Make) -> None:
+def test_a_cluster_is_written_from_the_outputs_of_its_stack(heat: Heat, run: CloudRun, make: Make) -> None:
     cluster = make()
-    assert "directory" in str(planned(site, cluster))
-    assert "cluster_cidr 10.42.0.0/16, service_cidr 10.43.0.0/16, nodes of stack/a" in str(planned(site, cluster))
-    applied(site, cluster)
+    assert "directory" in str(planned(run, cluster))
+    assert "cluster_cidr 10.42.0.0/16, service_cidr 10.43.0.0/16, nodes of stack/a" in str(planned(run, cluster))
+    applied(run, cluster)
     written = read(cluster)
     assert [each["address"] for each in written["nodes"]] == ADDRESSES
     assert {each["user"] for each in written["nodes"]} == {"core"}
     assert written["services"]["kube-controller"]["cluster_cidr"] == "10.42.0.0/16"
-    assert not planned(site, cluster)
+    assert not planned(run, cluster)
 
 
-def test_outer_and_inner_addresses(heat: Heat, site: Site, make: Make) -> None:
+def test_outer_and_inner_addresses(heat: Heat, run: CloudRun, make: Make) -> None:
     heat.outputs["node_internal_addresses"] = ["192.168.0.1", "192.168.0.2", "192.168.0.3"]
-    applied(site, make())
+    applied(run, make())
     assert read(make())["nodes"][1]["internal_address"] == "192.168.0.2"
 
 
-def test_nodes_that_come_and_go_and_what_was_changed_by_hand(heat: Heat, site: Site, make: Make) -> None:
-    applied(site, make())
+def test_nodes_that_come_and_go_and_what_was_changed_by_hand(heat: Heat, run: CloudRun, make: Make) -> None:
+    applied(run, make())
     heat.outputs = {**NODES, "node_names": NAMES[:2], "node_addresses": ADDRESSES[:2]}
-    assert "cluster.yml: nodes.a-2 is unexpected" in str(planned(site, make()))
-    applied(site, make(), consent=True)
+    assert "cluster.yml: nodes.a-2 is unexpected" in str(planned(run, make()))
+    applied(run, make(), consent=True)
     assert len(read(make())["nodes"]) == 2
     path = Path(make().directory) / "cluster.yml"
     path.write_text(path.read_text().replace("canal", "flannel"))
     path.chmod(0o644)
-    assert "cluster.yml: mode 0644, cluster.yml: network.plugin flannel -> canal" in str(planned(site, make()))
-    applied(site, make())
-    assert not planned(site, make())
+    assert "cluster.yml: mode 0644, cluster.yml: network.plugin flannel -> canal" in str(planned(run, make()))
+    applied(run, make())
+    assert not planned(run, make())
 
 
-def test_a_stack_under_way_or_without_a_node_is_not_written_from(heat: Heat, site: Site, make: Make) -> None:
-    applied(site, make())
+def test_a_stack_under_way_or_without_a_node_is_not_written_from(heat: Heat, run: CloudRun, make: Make) -> None:
+    applied(run, make())
     heat.outputs = NODES | {"node_addresses": [*ADDRESSES[:2], None]}
-    assert "stack/a has no address of a-2" in str(planned(site, make()))
+    assert "stack/a has no address of a-2" in str(planned(run, make()))
     with pytest.raises(SpecError, match="has no address of a-2"):
-        resolved(make(), [make()], site.admin).render(site.fresh())
+        resolved(make(), [make()], run.admin).render(run.fresh())
     heat.status, heat.outputs = "UPDATE_IN_PROGRESS", {"node_names": None}
-    assert "drift -[stack/a is not complete]" in str(planned(site, make()))
+    assert "drift -[stack/a is not complete]" in str(planned(run, make()))
     with pytest.raises(SpecError, match="stack/a is not complete"):
-        resolved(make(), [make()], site.admin).render(site.fresh())
+        resolved(make(), [make()], run.admin).render(run.fresh())
 
 
-def test_it_follows_its_stack(heat: Heat, site: Site, make: Make, tmp_path: Path) -> None:
+def test_it_follows_its_stack(heat: Heat, run: CloudRun, make: Make, tmp_path: Path) -> None:
     heat.stands = False
     assert list(make().follows()) == [Key("stack", "a")]
     one, cluster = stack(tmp_path), make()
-    cluster = resolved(cluster, [one, cluster], site.admin)
-    assert list(cluster.check(site, None)) == []
+    cluster = resolved(cluster, [one, cluster], run.admin)
+    assert list(cluster.check(run, None)) == []
     assert [str(each.key) for each in planner.plan_apply("lab", [cluster, one], {})] == ["stack/a", "rke_cluster/a"]
 
 
-def test_destroy_removes_ours_and_says_what_stays(heat: Heat, site: Site, make: Make) -> None:
-    applied(site, make())
+def test_destroy_removes_ours_and_says_what_stays(heat: Heat, run: CloudRun, make: Make) -> None:
+    applied(run, make())
     (Path(make().directory) / "cluster.rkestate").write_text("{}")
     told: list[str] = []
-    site.note = lambda key, text: told.append(text)
-    observed = observing.observe(site, [make()])
-    make().delete(site, observed[make().key])
+    run.note = lambda key, text: told.append(text)
+    observed = observing.observe(run, [make()])
+    make().delete(run, observed[make().key])
     assert told == [f"{make().directory} is kept because it contains cluster.rkestate"]
-    assert observing.observe(site, [make()]) == {}
+    assert observing.observe(run, [make()]) == {}
 
 
-def test_what_to_type_next(heat: Heat, site: Site, make: Make) -> None:
+def test_what_to_type_next(heat: Heat, run: CloudRun, make: Make) -> None:
     """Cilium alone is installed at once; in a mesh its commands have an order of their own, in a file."""
 
     def told(*clusters: RkeCluster) -> dict[str, str]:
-        made = resolved(clusters[0], clusters, site.admin)
-        observed = made.create(site.fresh())
-        made.delete(site.fresh(), observed)
+        made = resolved(clusters[0], clusters, run.admin)
+        observed = made.create(run.fresh())
+        made.delete(run.fresh(), observed)
         return dict(observed.outputs)
 
     alone = make(cilium=Cilium(cluster_id=1, mesh="none"))
@@ -186,34 +186,34 @@ def test_what_to_type_next(heat: Heat, site: Site, make: Make) -> None:
     assert "helm" not in said["next"]
 
 
-def test_what_is_not_as_good_as_it_could_be_is_told(heat: Heat, site: Site, make: Make) -> None:
+def test_what_is_not_as_good_as_it_could_be_is_told(heat: Heat, run: CloudRun, make: Make) -> None:
     told: list[str] = []
-    site.note = lambda key, text: told.append(f"{key}: {text}")
+    run.note = lambda key, text: told.append(f"{key}: {text}")
     groups = (
         NodeGroup(nodes="0-1", roles=("controlplane", "etcd", "worker")),
         NodeGroup(nodes="2", roles=("worker",)),
     )
     cluster = make(roles=groups)
-    resolved(cluster, [cluster], site.admin).create(site)
+    resolved(cluster, [cluster], run.admin).create(run)
     assert told == ["rke_cluster/a: 2 etcd nodes tolerate no more failures than 1; use an odd number"]
 
 
-def test_files_of_a_cluster_whose_stack_is_gone_can_be_destroyed(heat: Heat, site: Site, make: Make) -> None:
-    applied(site, make())
+def test_files_of_a_cluster_whose_stack_is_gone_can_be_destroyed(heat: Heat, run: CloudRun, make: Make) -> None:
+    applied(run, make())
     heat.stands = False
-    observed = observing.observe(site.fresh(), [make()])
+    observed = observing.observe(run.fresh(), [make()])
     assert planner.plan_destroy("lab", [make()], observed)
 
 
-def test_secrets_are_in_the_files_and_nowhere_else(heat: Heat, site: Site, make: Make) -> None:
+def test_secrets_are_in_the_files_and_nowhere_else(heat: Heat, run: CloudRun, make: Make) -> None:
     peer = MetalLBPeer(name="r", my_asn=1, peer_asn=2, peer_address="10.1.0.1", password=Secret("of-the-peer"))
     pool = MetalLBPool(name="p", addresses=("10.1.0.200/29",))
     cluster = make(metallb=MetalLB(pools=(pool,), peers=(peer,)))
-    applied(site, cluster)
+    applied(run, cluster)
     file = Path(cluster.directory) / "metallb.yaml"
     assert "of-the-peer" in file.read_text()
     file.write_text(file.read_text().replace("of-the-peer", "of-another"))
-    said = str(planned(site, cluster)) + str(resolved(cluster, [cluster], site.admin).render(site.fresh()))
+    said = str(planned(run, cluster)) + str(resolved(cluster, [cluster], run.admin).render(run.fresh()))
     assert "********" in said
     assert "of-the-peer" not in said
     assert "of-another" not in said
@@ -222,9 +222,9 @@ def test_secrets_are_in_the_files_and_nowhere_else(heat: Heat, site: Site, make:
 # --- what is refused ----------------------------------------------------------------------
 
 
-def test_networks_of_files_that_are_there_change_by_consent_only(heat: Heat, site: Site, make: Make) -> None:
-    applied(site, make())
-    said = refusals(site, make(networks=ClusterNetworks(range="10.64.0.0/12")))
+def test_networks_of_files_that_are_there_change_by_consent_only(heat: Heat, run: CloudRun, make: Make) -> None:
+    applied(run, make())
+    said = refusals(run, make(networks=ClusterNetworks(range="10.64.0.0/12")))
     assert [each.partition(";")[0] for each in said] == [
         "rke_cluster/a: cluster_cidr 10.42.0.0/16 -> 10.64.0.0/16: a running cluster cannot change its networks",
         "rke_cluster/a: service_cidr 10.43.0.0/16 -> 10.65.0.0/16: a running cluster cannot change its networks",
@@ -232,41 +232,41 @@ def test_networks_of_files_that_are_there_change_by_consent_only(heat: Heat, sit
     assert "write cluster_cidr: 10.42.0.0/16 into the spec" in said[0]
 
 
-def test_what_another_wrote_is_not_overwritten(heat: Heat, site: Site, make: Make) -> None:
+def test_what_another_wrote_is_not_overwritten(heat: Heat, run: CloudRun, make: Make) -> None:
     path = Path(make().directory) / "cluster.yml"
     path.parent.mkdir()
     path.write_text("nodes: []\n")
-    assert refusals(site, make()) == [
+    assert refusals(run, make()) == [
         f"rke_cluster/a: {path} exists and is not managed by this spec; "
         "choose a different directory, or remove the file"
     ]
 
 
-def test_outputs_that_do_not_do(heat: Heat, site: Site, make: Make) -> None:
+def test_outputs_that_do_not_do(heat: Heat, run: CloudRun, make: Make) -> None:
     heat.outputs = {"node_names": NAMES}
-    assert refusals(site, make()) == [
+    assert refusals(run, make()) == [
         "rke_cluster/a: stack: stack/a has no output node_addresses; "
         "add it to the outputs of the template, or use shipped:rke-cluster.yaml"
     ]
     heat.outputs = NODES | {"node_addresses": [*ADDRESSES[:2], None]}
-    assert "has no address of a-2" in refusals(site, make())[0]
+    assert "has no address of a-2" in refusals(run, make())[0]
     heat.outputs = NODES | {"node_addresses": ADDRESSES[:2]}
-    assert "not lists of the same length" in refusals(site, make())[0]
+    assert "not lists of the same length" in refusals(run, make())[0]
     heat.outputs = NODES | {"node_addresses": [*ADDRESSES[:2], 3]}
-    assert "are not all strings" in refusals(site, make())[0]
+    assert "are not all strings" in refusals(run, make())[0]
     heat.outputs = NODES | {"login_user": "core; reboot"}
-    assert "login_user is not an address or name" in refusals(site, make())[0]
+    assert "login_user is not an address or name" in refusals(run, make())[0]
     heat.outputs = {"node_names": [], "node_addresses": []}
-    assert "stack/a has no nodes" in "".join(refusals(site, make()))
+    assert "stack/a has no nodes" in "".join(refusals(run, make()))
 
 
 def test_a_template_of_the_spec_is_judged_before_its_stack_stands(
-    heat: Heat, site: Site, make: Make, tmp_path: Path
+    heat: Heat, run: CloudRun, make: Make, tmp_path: Path
 ) -> None:
     heat.stands = False
     one = stack(tmp_path, ("node_names",), parameters={"node_count": 2})
     groups = (NodeGroup(nodes="0-3", roles=("controlplane", "etcd", "worker")), NodeGroup(nodes="5-", roles=("etcd",)))
-    said = [str(each) for each in resolved(make(), [one, make(roles=groups)], site.admin).check(site, None)]
+    said = [str(each) for each in resolved(make(), [one, make(roles=groups)], run.admin).check(run, None)]
     assert "stack/a has no output node_addresses" in said[0]
     assert (
         "roles[0].nodes: 0-3 exceeds the last node (the cluster has nodes 0-1); correct the range, or write 0-"
@@ -275,7 +275,7 @@ def test_a_template_of_the_spec_is_judged_before_its_stack_stands(
     assert "roles[1].nodes: 5- matches no node (the cluster has nodes 0-1)" in said[2]
 
 
-def test_all_that_contradicts_another_is_told_at_once(heat: Heat, site: Site, make: Make) -> None:
+def test_all_that_contradicts_another_is_told_at_once(heat: Heat, run: CloudRun, make: Make) -> None:
     subnet = Subnet(name="nodes", network="nodes", cidr="10.1.0.0/24")
     pool = AddressPool(name="p", subnet="nodes", addresses=("10.1.0.200/29",))
     metallb = MetalLB(pools=(MetalLBPool(pool="p", auto_assign=False),))
@@ -288,8 +288,8 @@ def test_all_that_contradicts_another_is_told_at_once(heat: Heat, site: Site, ma
         cilium=Cilium(cluster_id=1, mesh_address="10.9.0.1"),
         network_plugin="calcio",
     )
-    found = [resolved(cluster, [subnet, pool, one, other], site.admin) for cluster in (one, other)]
-    said = "\n".join(str(each) for cluster in found for each in cluster.check(site, None))
+    found = [resolved(cluster, [subnet, pool, one, other], run.admin) for cluster in (one, other)]
+    said = "\n".join(str(each) for cluster in found for each in cluster.check(run, None))
     for each in (
         "rke_cluster/a: cluster_cidr 10.1.0.0/16 overlaps 10.1.0.0/24 of subnet/nodes",
         f"rke_cluster/b: directory {one.directory} is also used by rke_cluster/a",
@@ -301,18 +301,18 @@ def test_all_that_contradicts_another_is_told_at_once(heat: Heat, site: Site, ma
     ):
         assert each in said
     assert len(said.splitlines()) == 7
-    assert all(each.keys == (cluster.key,) for cluster in found for each in cluster.check(site, None))
+    assert all(each.keys == (cluster.key,) for cluster in found for each in cluster.check(run, None))
 
 
-def test_nodes_that_stay_and_will_do_something_else(heat: Heat, site: Site, make: Make, tmp_path: Path) -> None:
+def test_nodes_that_stay_and_will_do_something_else(heat: Heat, run: CloudRun, make: Make, tmp_path: Path) -> None:
     heat.parameters = {"node_count": "3"}
-    applied(site, make())
+    applied(run, make())
     fewer = stack(tmp_path, parameters={"node_count": 2})
 
     def of_roles(**fields: Any) -> tuple[str, list[str]]:
         """Return what the plan says of it beside its stack, and what is refused."""
-        cluster = resolved(make(**fields), [fewer, make(**fields)], site.admin)
-        plan = planner.plan_apply("lab", [cluster], observing.observe(site.fresh(), [cluster]))
+        cluster = resolved(make(**fields), [fewer, make(**fields)], run.admin)
+        plan = planner.plan_apply("lab", [cluster], observing.observe(run.fresh(), [cluster]))
         return plan.table, list(map(str, plan.refusals))
 
     line, refused = of_roles()
@@ -331,8 +331,8 @@ def test_nodes_that_stay_and_will_do_something_else(heat: Heat, site: Site, make
     for heat.status in ("UPDATE_FAILED", "UPDATE_COMPLETE"):
         assert of_roles()[1] == refused
         heat.outputs = {**NODES, "node_names": NAMES[:2], "node_addresses": ADDRESSES[:2]}
-    applied(site, make(), consent=True)
-    assert not planned(site, make())
+    applied(run, make(), consent=True)
+    assert not planned(run, make())
 
     fewer = stack(tmp_path)  # with three again the second is promoted
     line, refused = of_roles()
@@ -340,30 +340,30 @@ def test_nodes_that_stay_and_will_do_something_else(heat: Heat, site: Site, make
     assert refused == []
 
 
-def test_a_folder_of_two_and_networks_without_room_are_told_once(heat: Heat, site: Site, make: Make) -> None:
-    applied(site, make())
+def test_a_folder_of_two_and_networks_without_room_are_told_once(heat: Heat, run: CloudRun, make: Make) -> None:
+    applied(run, make())
     two = make(), make("b", stack="c", directory=make().directory)
-    said = [str(mistake) for each in two for mistake in resolved(each, two, site.admin).check(site.fresh(), None)]
+    said = [str(mistake) for each in two for mistake in resolved(each, two, run.admin).check(run.fresh(), None)]
     assert said == [
         f"rke_cluster/b: directory {make().directory} is also used by rke_cluster/a; give each cluster its own"
     ]
     narrow = make(networks=ClusterNetworks(range="10.64.0.0/16"))
-    assert "None" not in str(planned(site, narrow))
-    assert refusals(site, narrow) == [
+    assert "None" not in str(planned(run, narrow))
+    assert refusals(run, narrow) == [
         "rke_cluster/a: service_cidr: 10.64.0.0/16 has no free /16 (1 in total; in use: 1 networks of clusters, "
         "0 of other resources); enlarge cluster_networks.range, or use longer prefixes"
     ]
 
 
-def test_a_key_that_is_not_there_is_a_warning(heat: Heat, site: Site, make: Make, tmp_path: Path) -> None:
+def test_a_key_that_is_not_there_is_a_warning(heat: Heat, run: CloudRun, make: Make, tmp_path: Path) -> None:
     path = tmp_path / "id_nope"
-    cluster = resolved(make(ssh_key_path=str(path)), [make(ssh_key_path=str(path))], site.admin)
+    cluster = resolved(make(ssh_key_path=str(path)), [make(ssh_key_path=str(path))], run.admin)
     assert (
-        cluster.create(site).outputs["warning"]
+        cluster.create(run).outputs["warning"]
         == f"ssh_key_path: {path} does not exist on this machine; run rke where it exists"
     )
     path.touch()
-    assert "warning" not in cluster.create(site).outputs
+    assert "warning" not in cluster.create(run).outputs
 
 
 # --- RKE2 ---------------------------------------------------------------------------------
@@ -378,49 +378,51 @@ RKE2 = {
 }
 
 
-def test_a_config_for_each_node_of_rke2(heat: Heat, site: Site, make: Make) -> None:
+def test_a_config_for_each_node_of_rke2(heat: Heat, run: CloudRun, make: Make) -> None:
     heat.outputs, heat.parameters = RKE2, {"tls_san": "a.example,b.example", "cni": "calico", "server_taint": "True"}
     cluster = make(distribution="rke2")
-    applied(site, cluster)
+    applied(run, cluster)
     server, agent = read(cluster, "s-0.yaml"), read(cluster, "g-0.yaml")
     assert server["tls-san"] == ["10.1.0.5", "192.0.2.5", "a.example", "b.example"]
     assert (server["cni"], server["node-taint"]) == (["calico"], ["CriticalAddonsOnly=true:NoExecute"])
     assert agent["server"] == "https://10.1.0.5:9345"
     heat.outputs = RKE2 | {"agent_names": [], "agent_addresses": []}
-    assert "unexpected file g-0.yaml" in str(planned(site, cluster))
-    applied(site, cluster)
+    assert "unexpected file g-0.yaml" in str(planned(run, cluster))
+    applied(run, cluster)
     assert sorted(each.name for each in Path(cluster.directory).iterdir()) == ["s-0.yaml"]
 
 
-def test_what_a_standing_stack_of_rke2_has_otherwise_is_told(heat: Heat, site: Site, make: Make) -> None:
+def test_what_a_standing_stack_of_rke2_has_otherwise_is_told(heat: Heat, run: CloudRun, make: Make) -> None:
     heat.outputs, heat.parameters = RKE2, {"cluster_cidr": "10.99.0.0/16"}
-    (said,) = refusals(site, make(distribution="rke2"))
+    (said,) = refusals(run, make(distribution="rke2"))
     assert "cluster_cidr 10.42.0.0/16 differs from parameter cluster_cidr 10.99.0.0/16 of stack/a; write" in said
 
 
-def test_a_cluster_of_rke2_and_its_stack_tell_one_another(heat: Heat, site: Site, make: Make, tmp_path: Path) -> None:
+def test_a_cluster_of_rke2_and_its_stack_tell_one_another(
+    heat: Heat, run: CloudRun, make: Make, tmp_path: Path
+) -> None:
     cluster, silent = make(distribution="rke2"), stack(tmp_path)
-    told = resolved(silent, [silent, cluster], site.admin)
+    told = resolved(silent, [silent, cluster], run.admin)
     assert told.parameters == {"cluster_cidr": "10.42.0.0/16"}
     telling = stack(tmp_path, parameters={"cluster_cidr": "10.7.0.0/16", "cni": ["multus", "cilium"]})
-    assert resolved(telling, [telling, cluster], site.admin).parameters == telling.parameters
-    known = resolved(cluster, [telling, cluster], site.admin)
+    assert resolved(telling, [telling, cluster], run.admin).parameters == telling.parameters
+    known = resolved(cluster, [telling, cluster], run.admin)
     assert (known.cluster_cidr, known.network_plugin) == ("10.7.0.0/16", "multus,cilium")
     apart, outside = (
         stack(tmp_path, parameters={"external_cloud_provider": "False"}),
         make(distribution="rke2", external_cloud_provider=True),
     )
-    (said,) = map(str, resolved(outside, [apart, outside], site.admin).related.contradictions("a", {}))
+    (said,) = map(str, resolved(outside, [apart, outside], run.admin).related.contradictions("a", {}))
     assert "external_cloud_provider true differs from parameter external_cloud_provider false of stack/a" in said
     other = make(distribution="rke2", cluster_cidr="10.8.0.0/16")
-    said = "".join(map(str, resolved(other, [telling, other], site.admin).check(site, None)))
+    said = "".join(map(str, resolved(other, [telling, other], run.admin).check(run, None)))
     assert (
         "cluster_cidr 10.8.0.0/16 differs from parameter cluster_cidr 10.7.0.0/16 of stack/a; remove cluster_cidr"
         in said
     )
 
 
-def test_stacks_and_pools_of_one_name_in_two_projects_are_told_apart(site: Site, make: Make, tmp_path: Path) -> None:
+def test_stacks_and_pools_of_one_name_in_two_projects_are_told_apart(run: CloudRun, make: Make, tmp_path: Path) -> None:
     """Each cluster takes the parameters of the stack, and the addresses of the pool, of its own project."""
     stacks = [stack(tmp_path, project=each, parameters={"node_count": count}) for each, count in (("p", 1), ("q", 5))]
     pools = [
@@ -429,13 +431,13 @@ def test_stacks_and_pools_of_one_name_in_two_projects_are_told_apart(site: Site,
     ]
     clusters = [make(each, stack="a", project=each) for each in ("p", "q")]
     spec = [*stacks, *pools, *clusters]
-    found = [(each, resolved(each, spec, site.admin).related) for each in clusters]
+    found = [(each, resolved(each, spec, run.admin).related) for each in clusters]
     assert [related.parameters(cluster)["node_count"] for cluster, related in found] == [1, 5]
     assert [related.addresses(cluster) for cluster, related in found] == [{"lb": ("10.1.0.9",)}, {"lb": ("10.2.0.9",)}]
 
 
-def test_a_cluster_needs_a_name_of_its_own_in_all_projects(site: Site, make: Make) -> None:
+def test_a_cluster_needs_a_name_of_its_own_in_all_projects(run: CloudRun, make: Make) -> None:
     spec = [make(project="p"), make(project="q", directory="elsewhere")]
     with pytest.raises(SpecError) as raised:
-        resolved(spec[0], spec, site.admin)
+        resolved(spec[0], spec, run.admin)
     assert [(each.where, "same name" in each.what) for each in raised.value.mistakes] == [("rke_cluster/a", True)]

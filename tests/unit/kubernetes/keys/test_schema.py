@@ -106,7 +106,7 @@ def test_each_key(schema: Raw, steps: Steps, leaf: Raw) -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "remedy"),
+    ("steps", "fix"),
     [
         (("services", "kubeapi"), "did you mean kube-api?"),
         (("nodes", 0, "roles"), "did you mean role?"),
@@ -121,9 +121,9 @@ def test_each_key(schema: Raw, steps: Steps, leaf: Raw) -> None:
         (("quux",), "remove it"),
     ],
 )
-def test_what_to_write_instead(steps: Steps, remedy: str) -> None:
+def test_what_to_write_instead(steps: Steps, fix: str) -> None:
     (fault,) = find_faults(made(steps, "x"), CLUSTER)
-    assert fault.remedy == remedy
+    assert fault.fix == fix
 
 
 def test_all_at_once_by_their_places() -> None:

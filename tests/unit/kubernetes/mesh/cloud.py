@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Sequence
 from typing import Any
 
-from openstack_prep.kubernetes.mesh.scene import MeshCluster, Scene
+from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
 
 MINE = "project-1"
 
@@ -58,7 +58,7 @@ def group(name: str, *rules: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {"id": name, "name": name, "project_id": MINE, "security_group_rules": [*out, *rules]} | fields
 
 
-def scene(
+def visible(
     *,
     subnets: Sequence[dict[str, Any]] = (),
     interfaces: Sequence[dict[str, Any]] = (),
@@ -68,8 +68,8 @@ def scene(
     address_groups: Sequence[dict[str, Any]] = (),
     networks: Sequence[dict[str, Any]] = (),
     sees_all: bool = False,
-) -> Scene:
-    return Scene(
+) -> VisibleNetworks:
+    return VisibleNetworks(
         cloud="mycloud",
         project_id=MINE,
         sees_all=sees_all,

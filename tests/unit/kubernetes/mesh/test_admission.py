@@ -7,7 +7,7 @@ import pytest
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.kubernetes.cilium import Passage
 from openstack_prep.kubernetes.mesh.admission import admission
-from tests.unit.kubernetes.mesh.cloud import cluster, group, port, rule, scene, subnet
+from tests.unit.kubernetes.mesh.cloud import cluster, group, port, rule, subnet, visible
 
 ONE, TWO = subnet("one", "10.1.0.0/24"), subnet("two", "10.2.0.0/24")
 CREATE = "openstack --os-cloud mycloud security group rule create"
@@ -23,7 +23,7 @@ def blocked(*rules: dict[str, Any], asked: Passage | None = None, **given: Any) 
     receivers = given.pop("receivers", None) or [port("two-0", TWO, "10.2.0.10", "two")]
     groups = given.pop("groups", [group("one"), group("two", *rules)])
     one, two = cluster("one", ONE, *senders), cluster("two", TWO, *receivers, **given.pop("two", {}))
-    return list(admission(scene(groups=groups, **given), one, two, asked or passage()))
+    return list(admission(visible(groups=groups, **given), one, two, asked or passage()))
 
 
 @pytest.mark.parametrize(
@@ -112,11 +112,11 @@ def test_the_mesh_address_and_pods() -> None:
     clusters = (cluster("one", ONE, one, pod_networks=("10.65.0.0/16",)),)
     two = cluster("two", TWO, port("two-0", TWO, "10.2.0.10", "two"), pod_networks=("10.66.0.0/16",))
     by_group = group("two", rule(remote_group_id="one"))
-    (found,) = admission(scene(groups=[group("one"), by_group]), *clusters, two, pods)
+    (found,) = admission(visible(groups=[group("one"), by_group]), *clusters, two, pods)
     assert "do not let any protocol in from 10.65.0.0/16" in found.what
     assert "--protocol any --remote-ip 10.65.0.0/16 two" in found.fix
     open_to = group("two", rule(remote_ip_prefix="10.64.0.0/12"))
-    assert list(admission(scene(groups=[group("one"), open_to]), *clusters, two, pods)) == []
+    assert list(admission(visible(groups=[group("one"), open_to]), *clusters, two, pods)) == []
 
 
 def test_ipv6() -> None:
@@ -126,7 +126,7 @@ def test_ipv6() -> None:
 
     def found(*rules: dict[str, Any]) -> list[Diagnostic]:
         others = cluster("two", two, port("two-0", two, "2001:db8:2::10", "two"))
-        return list(admission(scene(groups=[group("one"), group("two", *rules)]), nodes, others, echo))
+        return list(admission(visible(groups=[group("one"), group("two", *rules)]), nodes, others, echo))
 
     assert found(rule(ethertype="IPv6", protocol="ipv6-icmp")) == []
     (missing,) = found(rule())

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from openstack_prep.kubernetes.cilium import Cilium, Member, required
 from openstack_prep.kubernetes.mesh.inside import inside
 from openstack_prep.kubernetes.model import Cluster
-from tests.unit.kubernetes.mesh.cloud import cluster, group, port, rule, scene, subnet
+from tests.unit.kubernetes.mesh.cloud import cluster, group, port, rule, subnet, visible
 
 ONE = subnet("one", "10.1.0.0/24")
 SERVER, AGENT = frozenset({"controlplane", "etcd"}), frozenset({"worker"})
@@ -26,7 +26,7 @@ def found(
     ]
     ports = [port(f"one-{n}", ONE, f"10.1.0.1{n}", "one") for n in range(len(roles))]
     nodes = cluster("one", ONE, *ports, speakers=speakers, roles={f"one-{n}": each for n, each in enumerate(roles)})
-    around = scene(groups=[group("one", *rules)])
+    around = visible(groups=[group("one", *rules)])
     findings = list(inside(around, nodes, members[0], required(members)))
     assert all(each.where == "within one" for each in findings)
     return [each.what.removeprefix("the ports ").replace(" (groups one) do not let", ":") for each in findings]

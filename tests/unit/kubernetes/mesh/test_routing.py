@@ -7,7 +7,7 @@ import pytest
 
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.kubernetes.mesh.routing import routing
-from tests.unit.kubernetes.mesh.cloud import cluster, interface, port, router, scene, subnet
+from tests.unit.kubernetes.mesh.cloud import cluster, interface, port, router, subnet, visible
 
 ONE, TWO = subnet("one", "10.1.0.0/24"), subnet("two", "10.2.0.0/24")
 TRANSIT = subnet("transit", "192.168.0.0/29")
@@ -16,7 +16,7 @@ OPENSTACK = "openstack --os-cloud mycloud"
 
 def broken(one: dict[str, Any] = ONE, two: dict[str, Any] = TWO, **given: Any) -> list[Diagnostic]:
     subnets = [one, two, *given.pop("subnets", [])]
-    return list(routing(scene(subnets=subnets, **given), cluster("one", one), cluster("two", two)))
+    return list(routing(visible(subnets=subnets, **given), cluster("one", one), cluster("two", two)))
 
 
 def test_one_router_for_both() -> None:
@@ -123,7 +123,7 @@ def test_the_order_in_which_neutron_lists_things_does_not_matter() -> None:
     routers = [router("r1", admin_state_up=False), router("r2", ("10.1.0.0/24", "10.2.0.177"))]
     for ways in itertools.permutations(interfaces):
         for listed in itertools.permutations(routers):
-            given = scene(subnets=[TRANSIT, TWO, ONE], interfaces=ways, routers=listed)
+            given = visible(subnets=[TRANSIT, TWO, ONE], interfaces=ways, routers=listed)
             (there,) = routing(given, cluster("one", ONE), cluster("two", TWO))
             (back,) = routing(given, cluster("two", TWO), cluster("one", ONE))
             assert there.what == "router r1 r1 is switched off"

@@ -8,10 +8,10 @@ from typing import Any
 
 import requests_mock
 
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
-from openstack_prep.openshift.check import Diagnostic, Scene
-from openstack_prep.openshift.check.scene import READER
+from openstack_prep.openshift.check import CheckContext, Diagnostic
+from openstack_prep.openshift.check.context import READER
 from openstack_prep.openshift.install_config import Cluster, Contents
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, connection, failure
 
@@ -68,15 +68,15 @@ class Neutron:
     def answer(self, kind: str, query: dict[str, list[str]]) -> dict[str, Any]:
         return {kind.replace("-", "_"): self.chosen(kind, query)}
 
-    def scene(self, **fields: Any) -> Scene:
+    def context(self, **fields: Any) -> CheckContext:
         hosts = self.folder / "hosts"
         hosts.touch()
-        site = Site(Cloud(connection()), READER)
-        return Scene(site=site, cluster=cluster(**fields), contents=Contents(), path=hosts, hosts=hosts)
+        run = CloudRun(Cloud(connection()), READER)
+        return CheckContext(run=run, cluster=cluster(**fields), contents=Contents(), path=hosts, hosts=hosts)
 
-    def found(self, check: Callable[[Scene], Iterator[Diagnostic]], **fields: Any) -> list[str]:
+    def found(self, check: Callable[[CheckContext], Iterator[Diagnostic]], **fields: Any) -> list[str]:
         """Return what one check finds."""
-        return [f"{each.status} {each.where}: {each.what}" for each in check(self.scene(**fields))]
+        return [f"{each.status} {each.where}: {each.what}" for each in check(self.context(**fields))]
 
 
 def cluster(**fields: Any) -> Cluster:

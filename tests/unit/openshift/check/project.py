@@ -9,10 +9,10 @@ from typing import Any
 
 import requests_mock
 
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
-from openstack_prep.openshift.check import Diagnostic, Scene
-from openstack_prep.openshift.check.scene import READER
+from openstack_prep.openshift.check import CheckContext, Diagnostic
+from openstack_prep.openshift.check.context import READER
 from openstack_prep.openshift.install_config import Contents, Machines
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, token
 from tests.unit.openshift.check.neutron import cluster
@@ -70,20 +70,20 @@ class Project:
                 each["region"] = each["region_id"] = region
         self.services.post(f"{IDENTITY}/auth/tokens", json=body, headers={"X-Subject-Token": "t"}, status_code=201)
 
-    def scene(self, *, installer: Path | None = None, **fields: Any) -> Scene:
+    def context(self, *, installer: Path | None = None, **fields: Any) -> CheckContext:
         given = {"machines": MACHINES} | fields
-        return Scene(
-            site=Site(Cloud(connection()), READER),
+        return CheckContext(
+            run=CloudRun(Cloud(connection()), READER),
             cluster=cluster(**given),
             contents=Contents(),
             path=self.folder / "install-config.yaml",
             installer=installer,
         )
 
-    def findings(self, check: Callable[[Scene], Iterator[Diagnostic]], **fields: Any) -> list[Diagnostic]:
-        return list(check(self.scene(**fields)))
+    def findings(self, check: Callable[[CheckContext], Iterator[Diagnostic]], **fields: Any) -> list[Diagnostic]:
+        return list(check(self.context(**fields)))
 
-    def found(self, check: Callable[[Scene], Iterator[Diagnostic]], **fields: Any) -> list[str]:
+    def found(self, check: Callable[[CheckContext], Iterator[Diagnostic]], **fields: Any) -> list[str]:
         """Return what one check finds: level, place, matter."""
         return [f"{each.status} {each.where}: {each.what}" for each in self.findings(check, **fields)]
 

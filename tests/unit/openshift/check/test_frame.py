@@ -8,7 +8,7 @@ import requests_mock
 
 from openstack_prep.base.diagnostic import Diagnostic, Status, by_weight
 from openstack_prep.openshift import check as package
-from openstack_prep.openshift.check import Scene, check
+from openstack_prep.openshift.check import CheckContext, check
 from openstack_prep.openshift.check.network.external_network import external_network
 from openstack_prep.openshift.check.network.ovn import ovn
 from openstack_prep.openshift.check.preflight import preflight
@@ -27,7 +27,7 @@ def test_what_cannot_be_looked_at_is_found_and_the_rest_goes_on(
     neutron: Neutron, services: requests_mock.Mocker, status: int, level: str
 ) -> None:
     services.get(f"{NEUTRON}/ports", **failure(status))
-    found = check(neutron.scene(external_network="no-such"))
+    found = check(neutron.context(external_network="no-such"))
     assert sorted((each.status, each.where) for each in found) == sorted(
         [("error", "platform.openstack.externalNetwork"), (level, "ovn")]
     )
@@ -40,13 +40,13 @@ def test_errors_come_first_and_what_is_found_twice_once(neutron: Neutron) -> Non
 
 
 def test_no_check_hides_what_is_our_own_mistake(neutron: Neutron, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(scene: Scene) -> Iterator[Diagnostic]:
+    def broken(context: CheckContext) -> Iterator[Diagnostic]:
         raise KeyError("ours")
         yield
 
     monkeypatch.setattr(package, "CHECKS", (broken,))
     with pytest.raises(KeyError):
-        check(neutron.scene())
+        check(neutron.context())
 
 
 def test_mistakes_speak_the_words_of_the_file(clouds_yaml: Path, tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_which_address_is_right(
 
 def test_the_remedy_says_the_addresses_that_the_file_does_not(neutron: Neutron) -> None:
     def told(**fields: str) -> str:
-        api, ingress = (each.fix for each in names(neutron.scene(**fields)))
+        api, ingress = (each.fix for each in names(neutron.context(**fields)))
         assert api == ingress
         return api.partition(f"{neutron.folder}/hosts ")[2].partition("--as hosts")[0].strip()
 
@@ -105,7 +105,7 @@ def test_the_remedy_says_the_addresses_that_the_file_does_not(neutron: Neutron) 
 
 
 def test_a_hosts_file_that_is_not_there(neutron: Neutron) -> None:
-    scene = neutron.scene(**BOTH)
-    scene.hosts.unlink()
+    context = neutron.context(**BOTH)
+    context.hosts.unlink()
     with pytest.raises(SpecError, match="cannot be read"):
-        list(names(scene))
+        list(names(context))

@@ -38,7 +38,7 @@ def test_a_pull_secret_that_is_none_is_not_repeated(text: str) -> None:
 def test_no_pull_secret_and_one_for_nobody() -> None:
     (mistake,) = mistakes(RIGHT, Contents())
     assert str(mistake).startswith("pull_secret: is missing")
-    assert NO_LOGIN in mistake.remedy
+    assert NO_LOGIN in mistake.fix
     assert told(pull_secret=Secret(NO_LOGIN)) == []
     assert told(pull_secret=Secret('{"auths": {}}')) == ["pull_secret: has an empty auths"]
 

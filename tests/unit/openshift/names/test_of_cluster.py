@@ -103,10 +103,10 @@ def test_all_that_is_missing() -> None:
 
 def test_what_a_file_lacks_is_said_by_its_line(tmp_path: Path) -> None:
     path = put(tmp_path / "c", {"externalNetwork": "external"})
-    remedy = "or --internal for the address within the cluster"
+    fix = "or --internal for the address within the cluster"
     assert mistakes(path) == [
-        f"{path}:5: platform.openstack.apiFloatingIP: is missing; give --api ADDR, {remedy}",
-        f"{path}:5: platform.openstack.ingressFloatingIP: is missing; give --ingress ADDR, {remedy}",
+        f"{path}:5: platform.openstack.apiFloatingIP: is missing; give --api ADDR, {fix}",
+        f"{path}:5: platform.openstack.ingressFloatingIP: is missing; give --ingress ADDR, {fix}",
     ]
 
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 from openstack_prep.openshift.names.resolver import Answer
 from openstack_prep.openshift.verify.chain import Verification
 from openstack_prep.openshift.verify.links import evaluate
-from openstack_prep.openshift.verify.reading import Scene
+from openstack_prep.openshift.verify.reading import ProjectView
 from openstack_prep.openshift.verify.target import wanted
-from tests.unit.openshift.verify.scene import ID, NAMES, changed, right
+from tests.unit.openshift.verify.view import ID, NAMES, changed, right
 
 
-def seen(scene: Scene) -> Verification:
+def seen(view: ProjectView) -> Verification:
     answers = {name: Answer((address,), "the resolver") for name, address in NAMES.items()}
-    return evaluate(wanted(infra_id=ID, base_domain="example.com"), scene, answers)
+    return evaluate(wanted(infra_id=ID, base_domain="example.com"), view, answers)
 
 
 def test_how_it_is_printed(stored: Callable[[str, str], None]) -> None:

@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from openstack_prep.openshift.verify.reading import Scene
-from tests.unit.openshift.verify.scene import ID, changed, group, links, node, right, rule, wrong
+from openstack_prep.openshift.verify.reading import ProjectView
+from tests.unit.openshift.verify.view import ID, changed, group, links, node, right, rule, wrong
 
 
 def pairs(*addresses: str, mac: str = "fa:16:3e:00:00:01") -> dict[str, Any]:
@@ -27,9 +27,9 @@ def test_port_security_off() -> None:
     assert found.endswith(f"openstack port set --enable-port-security {ID}-worker-0-abcde-0")
 
 
-def with_rules(*rules: dict[str, Any], role: str = "master") -> Scene:
-    scene = right()
-    return replace(scene, groups={**(scene.groups or {}), role: group(role, *rules)})
+def with_rules(*rules: dict[str, Any], role: str = "master") -> ProjectView:
+    view = right()
+    return replace(view, groups={**(view.groups or {}), role: group(role, *rules)})
 
 
 def test_a_rule_is_missing() -> None:
@@ -42,11 +42,11 @@ def test_a_rule_is_missing() -> None:
 
 
 def test_some_sources_only() -> None:
-    scene = with_rules(rule(6443, remote_ip_prefix="203.0.113.0/24"))
-    (found,) = wrong(scene)
+    view = with_rules(rule(6443, remote_ip_prefix="203.0.113.0/24"))
+    (found,) = wrong(view)
     assert "unknown security-group.limited: TCP 6443 is open only from 203.0.113.0/24; to check" in found
-    assert wrong(scene, source="203.0.113.7") == []
-    (found,) = wrong(scene, source="198.51.100.0/28")
+    assert wrong(view, source="203.0.113.7") == []
+    (found,) = wrong(view, source="198.51.100.0/28")
     assert "error security-group.blocks: TCP 6443 from 198.51.100.0/28 does not reach" in found
     assert "--remote-ip 198.51.100.0/28 dev-x7k2p-master" in found
 
@@ -57,8 +57,8 @@ def test_an_address_group_is_not_looked_into() -> None:
 
 
 def test_without_workers_the_masters_hold_ingress() -> None:
-    scene = right()
-    compact = replace(scene, ports=[each for each in scene.ports if "-worker-" not in each["name"]])
+    view = right()
+    compact = replace(view, ports=[each for each in view.ports if "-worker-" not in each["name"]])
     found = wrong(compact)
     assert [each.split(":")[0] for each in found] == ["ingress, security groups, error security-group.blocks"] * 2
     schedulable = replace(compact, groups=with_rules(rule(6443), rule(80), rule(443)).groups)
@@ -66,10 +66,10 @@ def test_without_workers_the_masters_hold_ingress() -> None:
 
 
 def test_machines() -> None:
-    scene = right()
-    servers = {**(scene.servers or {}), "server-master-0-0": {"name": f"{ID}-master-0", "status": "SHUTOFF"}}
+    view = right()
+    servers = {**(view.servers or {}), "server-master-0-0": {"name": f"{ID}-master-0", "status": "SHUTOFF"}}
     del servers["server-master-1-0"]
-    assert wrong(replace(scene, servers=servers)) == [
+    assert wrong(replace(view, servers=servers)) == [
         "api, machines, error machine.missing: no server of this project has the port "
         f"{ID}-master-1-0; openstack server list",
         f"api, machines, error machine.not-active: {ID}-master-0 is SHUTOFF; openstack server start {ID}-master-0",
@@ -80,24 +80,24 @@ def test_machines() -> None:
 
 
 def test_no_machines_yet() -> None:
-    scene = right()
-    found = wrong(replace(scene, ports=list(scene.ports[:2])))
+    view = right()
+    found = wrong(replace(view, ports=list(view.ports[:2])))
     assert [each.split(",")[0] for each in found] == ["api", "ingress"]
     assert "no port of a master or bootstrap carries the tag" in found[0]
 
 
 def test_the_bootstrap_machine_counts_while_it_is_there() -> None:
-    scene = right()
+    view = right()
     bootstrap = {**node("bootstrap-0", "10.0.1.9", "master"), **pairs()}
-    servers = {**(scene.servers or {}), "server-bootstrap-0": {"name": f"{ID}-bootstrap", "status": "ACTIVE"}}
-    (found,) = wrong(replace(scene, ports=[*scene.ports, bootstrap], servers=servers))
+    servers = {**(view.servers or {}), "server-bootstrap-0": {"name": f"{ID}-bootstrap", "status": "ACTIVE"}}
+    (found,) = wrong(replace(view, ports=[*view.ports, bootstrap], servers=servers))
     assert f"10.0.0.5 is not allowed on {ID}-bootstrap-0" in found
 
 
 def test_many_ports_are_counted() -> None:
-    scene = right()
+    view = right()
     more = [{**node(f"master-{number}-0", f"10.0.3.{number}", "master"), **pairs()} for number in range(3, 9)]
-    found = wrong(replace(scene, ports=[*scene.ports, *more]))
+    found = wrong(replace(view, ports=[*view.ports, *more]))
     assert "master-3-0, dev-x7k2p-master-4-0, dev-x7k2p-master-5-0, dev-x7k2p-master-6-0 and 2 more" in found[0]
 
 
@@ -105,8 +105,8 @@ def test_somebody_elses_load_balancer(tmp_path: Path) -> None:
     file = tmp_path / "install-config.yaml"
     balancer = "loadBalancer: {type: UserManaged}"
     file.write_text(f"baseDomain: example.com\nmetadata: {{name: dev}}\nplatform: {{openstack: {{{balancer}}}}}\n")
-    scene = right()
-    found = links(replace(scene, ports=scene.ports[2:], floating_ips=[]), install_config=file)
+    view = right()
+    found = links(replace(view, ports=view.ports[2:], floating_ips=[]), install_config=file)
     assert [link.status for link in found["api"]] == ["ok"] * 4
     assert "leaves load balancing to you" in found["api"][1].what
 

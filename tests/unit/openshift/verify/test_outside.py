@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.openshift.verify.scene import API, APPS, ID, INGRESS, NAMES, TAG, changed, floating, port, right, wrong
+from tests.unit.openshift.verify.view import API, APPS, ID, INGRESS, NAMES, TAG, changed, floating, port, right, wrong
 
 WRITE = (
     "correct the DNS, or openstack-prep names --cluster-name dev --base-domain example.com "
@@ -22,16 +22,16 @@ def test_nothing_is_wrong() -> None:
 @pytest.mark.parametrize("given", [{}, {"ingress_floating_ip": INGRESS}, {"ingress_floating_ip": f"fip-{INGRESS}"}])
 def test_a_floating_ip_that_serves_nothing(given: dict[str, Any]) -> None:
     free = floating(INGRESS, "ingress-port", port_id=None, router_id=None, status="DOWN")
-    scene = replace(right(), floating_ips=[floating(API, "api-port"), free])
+    view = replace(right(), floating_ips=[floating(API, "api-port"), free])
     fix = f"{REPAIR} --ingress-ip {INGRESS}"
-    assert wrong(scene, **given) == [
+    assert wrong(view, **given) == [
         f"ingress, floating IP, error floating-ip.detached: {INGRESS} serves no port; {fix}"
     ]
 
 
 def test_no_floating_ip_and_no_name() -> None:
-    scene = replace(right(), floating_ips=[floating(API, "api-port")])
-    assert wrong(scene, base_domain=None)[1:] == [
+    view = replace(right(), floating_ips=[floating(API, "api-port")])
+    assert wrong(view, base_domain=None)[1:] == [
         "ingress, name, unknown dns.domain-unknown: the cluster's domain is not known; give "
         "--base-domain DOMAIN or --install-config FILE",
         f"ingress, floating IP, error floating-ip.detached: none serves the port {ID}-ingress-port; "
@@ -40,9 +40,9 @@ def test_no_floating_ip_and_no_name() -> None:
 
 
 def test_a_floating_ip_elsewhere() -> None:
-    scene = replace(right(), floating_ips=[floating(API, "api-port"), floating(INGRESS, "master-0-0")])
+    view = replace(right(), floating_ips=[floating(API, "api-port"), floating(INGRESS, "master-0-0")])
     said = f"{INGRESS} serves another port: {ID}-master-0-0 id-of-master-0-0; {REPAIR} --ingress-ip {INGRESS} --move"
-    assert wrong(scene) == [f"ingress, floating IP, error floating-ip.in-use: {said}"]
+    assert wrong(view) == [f"ingress, floating IP, error floating-ip.in-use: {said}"]
 
 
 def test_not_the_floating_ip_that_is_expected() -> None:
@@ -57,8 +57,8 @@ def test_not_the_floating_ip_that_is_expected() -> None:
     ("status", "state"), [("ERROR", "error floating-ip.error"), ("DOWN", "unknown floating-ip.not-active")]
 )
 def test_a_floating_ip_that_is_not_active(status: str, state: str) -> None:
-    scene = replace(right(), floating_ips=[floating(API, "api-port", status=status), floating(INGRESS, "ingress-port")])
-    (found,) = wrong(scene)
+    view = replace(right(), floating_ips=[floating(API, "api-port", status=status), floating(INGRESS, "ingress-port")])
+    (found,) = wrong(view)
     assert found.startswith(f"api, floating IP, {state}: {API} is ")
 
 
@@ -102,8 +102,8 @@ def test_the_port(values: dict[str, Any], said: str) -> None:
 
 
 def test_two_ports_of_the_name() -> None:
-    scene = replace(right(), ports=[*right().ports, port("api-port", "10.0.0.9", id="second")])
-    port_link, *unknown = wrong(scene)  # the floating IP's is right: it serves one of the two
+    view = replace(right(), ports=[*right().ports, port("api-port", "10.0.0.9", id="second")])
+    port_link, *unknown = wrong(view)  # the floating IP's is right: it serves one of the two
     assert port_link.startswith(
         "api, port, error port.ambiguous: 2 ports are named dev-x7k2p-api-port: id-of-api-port, second; "
     )
@@ -112,20 +112,20 @@ def test_two_ports_of_the_name() -> None:
         "api, router, unknown port.missing",
         "api, address pairs, unknown port.missing",
     }
-    nobody = replace(scene, floating_ips=[floating(INGRESS, "ingress-port")])
+    nobody = replace(view, floating_ips=[floating(INGRESS, "ingress-port")])
     assert "api, floating IP, error floating-ip.detached: none serves the port" in wrong(nobody, names={})[1]
 
 
 def test_ports_of_two_stacks_are_known_by_install_config(tmp_path: Path) -> None:
     """Users make them, with names of their own."""
-    scene = right()
+    view = right()
     tags = [f"{ID}-dual-stack-vips-port"]
-    ports = [{**each, "name": f"mine-{n}", "tags": tags} if n < 2 else each for n, each in enumerate(scene.ports)]
+    ports = [{**each, "name": f"mine-{n}", "tags": tags} if n < 2 else each for n, each in enumerate(view.ports)]
     file = tmp_path / "install-config.yaml"
     vips = "apiVIPs: [10.0.0.5]\n    ingressVIPs: [10.0.0.7]"
     file.write_text(f"baseDomain: example.com\nmetadata: {{name: dev}}\nplatform:\n  openstack:\n    {vips}\n")
-    assert wrong(replace(scene, ports=ports), install_config=file) == []
-    assert "give --install-config FILE" in wrong(replace(scene, ports=ports))[0]
+    assert wrong(replace(view, ports=ports), install_config=file) == []
+    assert "give --install-config FILE" in wrong(replace(view, ports=ports))[0]
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_ports_of_two_stacks_are_known_by_install_config(tmp_path: Path) -> None
     ],
 )
 def test_the_router(router: dict[str, Any], said: str) -> None:
-    scene = right()
-    routers = {"router": {**(scene.routers or {})["router"], **router}}
-    found = wrong(replace(scene, routers=routers))
+    view = right()
+    routers = {"router": {**(view.routers or {})["router"], **router}}
+    found = wrong(replace(view, routers=routers))
     assert [each.partition(",")[0] for each in found] == ["api", "ingress"]
     assert all(said in each for each in found)
 
@@ -168,8 +168,8 @@ def test_no_router_or_one_that_nobody_shows_us() -> None:
 
 
 def test_what_may_not_be_read_is_unknown() -> None:
-    scene = replace(right(), floating_ips=None, servers=None, groups=None, interfaces=None, routers=None, subnets=None)
-    found = wrong(scene)
+    view = replace(right(), floating_ips=None, servers=None, groups=None, interfaces=None, routers=None, subnets=None)
+    found = wrong(view)
     assert {each.split(", ")[1] for each in found} == {"floating IP", "router", "security groups", "machines"}
     assert {each.split(", ")[2].partition(":")[0] for each in found} == {
         "unknown access.denied",

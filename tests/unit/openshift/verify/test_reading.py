@@ -8,7 +8,7 @@ import requests_mock
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.verify import reading
 from tests.unit.conftest import ENDPOINTS, connection, failure, sent
-from tests.unit.openshift.verify.scene import ID, node, port
+from tests.unit.openshift.verify.view import ID, node, port
 
 NEUTRON, NOVA = ENDPOINTS["network"] + "/v2.0", ENDPOINTS["compute"]
 INTERFACE = {"device_id": "router", "device_owner": "network:router_interface"}

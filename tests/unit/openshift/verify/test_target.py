@@ -7,7 +7,7 @@ import pytest
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.openshift.verify.target import wanted
-from tests.unit.openshift.verify.scene import APPS, ID
+from tests.unit.openshift.verify.view import APPS, ID
 
 OLD = """
 baseDomain: example.com.

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import pytest
 import requests_mock
 
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Observed
 from openstack_prep.core.plan import Plan
@@ -103,23 +103,23 @@ def neutron(services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> 
     return Neutron(services)
 
 
-def plan(site: Site, wanted: AddressPairs = VIPS) -> Plan:
-    observed, mistakes = observing.examine(site, [wanted])
+def plan(run: CloudRun, wanted: AddressPairs = VIPS) -> Plan:
+    observed, mistakes = observing.examine(run, [wanted])
     return planner.plan_apply("lab", [wanted], observed, mistakes=mistakes)
 
 
-def apply(site: Site, wanted: AddressPairs = VIPS) -> None:
-    made = plan(site, wanted)
+def apply(run: CloudRun, wanted: AddressPairs = VIPS) -> None:
+    made = plan(run, wanted)
     made.raise_for_refusals()
-    executor.run(made, site).raise_for_failures()
-    assert not plan(site.fresh(), wanted)
+    executor.execute(made, run).raise_for_failures()
+    assert not plan(run.fresh(), wanted)
 
 
-def refusals(site: Site, wanted: AddressPairs = VIPS) -> list[str]:
-    return [str(each) for each in plan(site, wanted).refusals]
+def refusals(run: CloudRun, wanted: AddressPairs = VIPS) -> list[str]:
+    return [str(each) for each in plan(run, wanted).refusals]
 
 
-def test_every_node_gets_them_and_keeps_those_of_others(site: Site, neutron: Neutron) -> None:
+def test_every_node_gets_them_and_keeps_those_of_others(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports += [
         port("master-0-0", "10.0.0.5", "10.0.0.7"),
         port("worker-0-abcde", "10.9.9.9", number=1),
@@ -129,9 +129,9 @@ def test_every_node_gets_them_and_keeps_those_of_others(site: Site, neutron: Neu
         port("master-0-1", network_id="n2"),
         port("master-9", tags=["openshiftClusterID=dev2-q9m4t"]),
     ]
-    made = plan(site)
+    made = plan(run)
     assert made.table.splitlines()[0] == "  ~ address_pairs/vips  addresses +[10.0.0.5, 10.0.0.7]"
-    apply(site.fresh())
+    apply(run.fresh())
     assert neutron.pairs("worker-0-abcde") == ["10.9.9.9", "10.0.0.5", "10.0.0.7"]
     assert neutron.pairs("bootstrap-0") == ["10.0.0.5", "10.0.0.7"]
     changed = {each["name"] for each in neutron.ports if each["revision_number"] > 1}
@@ -147,89 +147,93 @@ def test_every_node_gets_them_and_keeps_those_of_others(site: Site, neutron: Neu
         ({"ports": (f"{ID}-other",)}, {"other"}),
     ],
 )
-def test_which_ports(site: Site, neutron: Neutron, wanted: dict[str, Any], names: set[str]) -> None:
+def test_which_ports(run: CloudRun, neutron: Neutron, wanted: dict[str, Any], names: set[str]) -> None:
     neutron.ports += [port("master-0"), port("worker-0-abcde"), port("other", tags=[])]
-    apply(site, AddressPairs(name="some", addresses=("10.0.0.5",), **wanted))
+    apply(run, AddressPairs(name="some", addresses=("10.0.0.5",), **wanted))
     assert {each["id"][2:] for each in neutron.ports if each["allowed_address_pairs"]} == names
 
 
-def test_forms_of_one_address_are_one(site: Site, neutron: Neutron) -> None:
+def test_forms_of_one_address_are_one(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports.append(port("master-0", "10.0.0.5/32", "2001:DB8:0::5", "10.128.0.0/14"))
     assert not plan(
-        site, AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.5", "2001:db8::5/128", "10.128.0.0/14"))
+        run, AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.5", "2001:db8::5/128", "10.128.0.0/14"))
     )
 
 
-def test_a_given_mac_is_another_pair(site: Site, neutron: Neutron) -> None:
+def test_a_given_mac_is_another_pair(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports.append(port("master-0", "10.0.0.5"))
-    apply(site, AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.5",), mac_address="00:00:5e:00:01:01"))
+    apply(run, AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.5",), mac_address="00:00:5e:00:01:01"))
     assert [each["mac_address"] for each in neutron.ports[0]["allowed_address_pairs"]] == [
         "fa:16:3e:00:00:00",
         "00:00:5e:00:01:01",
     ]
 
 
-def test_destroy_takes_what_we_put_there_and_leaves_what_was_there_before(site: Site, neutron: Neutron) -> None:
+def test_destroy_takes_what_we_put_there_and_leaves_what_was_there_before(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports += [port("master-0", "10.0.0.5", "10.9.9.9"), port("master-1", "10.0.0.5", "10.0.0.7", number=1)]
-    apply(site)
+    apply(run)
     assert neutron.ports[0]["tags"] == [f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.7"]
     assert neutron.ports[1]["tags"] == [f"openshiftClusterID={ID}"]
-    destroy(site.fresh())
+    destroy(run.fresh())
     assert neutron.pairs("master-0") == ["10.0.0.5", "10.9.9.9"]
     assert neutron.pairs("master-1") == ["10.0.0.5", "10.0.0.7"]
     assert neutron.ports[0]["tags"] == [f"openshiftClusterID={ID}"]
-    (step,) = planner.plan_destroy("lab", [VIPS], observing.observe(site.fresh(), [VIPS]))
+    (step,) = planner.plan_destroy("lab", [VIPS], observing.observe(run.fresh(), [VIPS]))
     assert (step.action, step.reason) == (Action.KEEP, "not managed by this spec")
 
 
-def test_destroy_of_a_port_that_is_gone_is_well(site: Site, neutron: Neutron, services: requests_mock.Mocker) -> None:
+def test_destroy_of_a_port_that_is_gone_is_well(
+    run: CloudRun, neutron: Neutron, services: requests_mock.Mocker
+) -> None:
     neutron.ports.append(port("master-0", "10.0.0.5", tags=[f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.5"]))
-    made = planner.plan_destroy("lab", [VIPS], observing.observe(site, [VIPS]))
+    made = planner.plan_destroy("lab", [VIPS], observing.observe(run, [VIPS]))
     services.put(re.compile(f"{NEUTRON}/ports/.*"), **failure(404))
-    executor.run(made, site).raise_for_failures()
+    executor.execute(made, run).raise_for_failures()
 
 
-def destroy(site: Site, wanted: AddressPairs = VIPS) -> None:
-    executor.run(planner.plan_destroy("lab", [wanted], observing.observe(site, [wanted])), site).raise_for_failures()
+def destroy(run: CloudRun, wanted: AddressPairs = VIPS) -> None:
+    executor.execute(planner.plan_destroy("lab", [wanted], observing.observe(run, [wanted])), run).raise_for_failures()
 
 
-def test_what_is_no_longer_declared_goes_by_its_record(site: Site, neutron: Neutron) -> None:
+def test_what_is_no_longer_declared_goes_by_its_record(run: CloudRun, neutron: Neutron) -> None:
     """From ports that are no longer meant, too; networks are recorded without a slash; others' stay."""
     neutron.ports += [port("master-0", "10.9.9.9"), port("worker-0-abcde", number=1)]
-    apply(site, AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.5", "10.8.0.0/16")))
+    apply(run, AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.5", "10.8.0.0/16")))
     assert neutron.ports[1]["tags"][1:] == ["openstack-prep:lab~10.0.0.5", "openstack-prep:lab~10.8.0.0_16"]
     fewer = AddressPairs(name="x", infra_id=ID, roles=("master",), addresses=("10.0.0.6", "10.8.0.0/16"))
-    assert "addresses +[10.0.0.6] -[10.0.0.5]" in plan(site.fresh(), fewer).table
-    apply(site.fresh(), fewer)
+    assert "addresses +[10.0.0.6] -[10.0.0.5]" in plan(run.fresh(), fewer).table
+    apply(run.fresh(), fewer)
     assert neutron.pairs("master-0") == ["10.9.9.9", "10.8.0.0/16", "10.0.0.6"]
     assert neutron.pairs("worker-0-abcde") == []
     assert neutron.ports[1]["tags"] == [f"openshiftClusterID={ID}"]
-    apply(site.fresh(), AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.7",), prune=False))
+    apply(run.fresh(), AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.7",), prune=False))
     assert neutron.pairs("master-0") == ["10.9.9.9", "10.8.0.0/16", "10.0.0.6", "10.0.0.7"]
     none = AddressPairs(name="x", infra_id=ID, addresses=())
-    apply(site.fresh(), none)
+    apply(run.fresh(), none)
     assert neutron.pairs("master-0") == ["10.9.9.9"]
 
 
-def test_pairs_of_one_spec_leave_each_others_records_alone(site: Site, neutron: Neutron) -> None:
+def test_pairs_of_one_spec_leave_each_others_records_alone(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports += [port("master-0"), port("worker-0-abcde", number=1)]
     declared = [
         AddressPairs(name="all", infra_id=ID, addresses=("10.0.0.5",)),
         AddressPairs(name="masters", infra_id=ID, roles=("master",), addresses=("10.0.0.6",)),
     ]
     for wanted in (declared, declared[:1]):
-        now, together = site.fresh(), [each.resolve_with(wanted) for each in wanted]
-        executor.run(planner.plan_apply("lab", together, observing.observe(now, together)), now).raise_for_failures()
-        assert not planner.plan_apply("lab", together, observing.observe(site.fresh(), together))
+        now, together = run.fresh(), [each.resolve_with(wanted) for each in wanted]
+        executor.execute(
+            planner.plan_apply("lab", together, observing.observe(now, together)), now
+        ).raise_for_failures()
+        assert not planner.plan_apply("lab", together, observing.observe(run.fresh(), together))
         assert neutron.pairs("worker-0-abcde") == ["10.0.0.5"]
         assert sorted(neutron.pairs("master-0")) == ["10.0.0.5", "10.0.0.6"][: len(wanted)]
 
 
-def test_a_run_killed_between_record_and_pair_is_gone_on_with(site: Site, neutron: Neutron) -> None:
+def test_a_run_killed_between_record_and_pair_is_gone_on_with(run: CloudRun, neutron: Neutron) -> None:
     """The tag comes first and goes last; one without its pair is put right either way."""
     tags = [f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.5", "openstack-prep:lab~10.0.0.9"]
     neutron.ports.append(port("master-0", tags=tags))
-    apply(site)
+    apply(run)
     assert neutron.pairs("master-0") == ["10.0.0.5", "10.0.0.7"]
     assert sorted(neutron.ports[0]["tags"]) == [
         f"openshiftClusterID={ID}",
@@ -238,9 +242,9 @@ def test_a_run_killed_between_record_and_pair_is_gone_on_with(site: Site, neutro
     ]
 
 
-def test_ranges_become_the_fewest_networks(site: Site, neutron: Neutron) -> None:
+def test_ranges_become_the_fewest_networks(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports.append(port("master-0"))
-    apply(site, AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.200-10.0.0.219", "10.0.0.5", "10.0.0.4")))
+    apply(run, AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.200-10.0.0.219", "10.0.0.5", "10.0.0.4")))
     assert set(neutron.pairs("master-0")) == {
         "10.0.0.200/29",
         "10.0.0.208/29",
@@ -250,7 +254,7 @@ def test_ranges_become_the_fewest_networks(site: Site, neutron: Neutron) -> None
     }
 
 
-def test_what_another_writer_puts_in_between_stays(site: Site, neutron: Neutron) -> None:
+def test_what_another_writer_puts_in_between_stays(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports.append(port("master-0"))
 
     def write() -> None:
@@ -258,14 +262,14 @@ def test_what_another_writer_puts_in_between_stays(site: Site, neutron: Neutron)
         neutron.ports[0]["revision_number"] += 1
 
     neutron.before_put = [write]
-    apply(site)
+    apply(run)
     assert neutron.pairs("master-0") == ["10.9.9.9", "10.0.0.5", "10.0.0.7"]
 
 
-def test_a_pair_that_a_run_of_another_mind_puts_back_keeps_its_record(site: Site, neutron: Neutron) -> None:
+def test_a_pair_that_a_run_of_another_mind_puts_back_keeps_its_record(run: CloudRun, neutron: Neutron) -> None:
     """It saw the record still there, and relied on it; without one the pair would stay for ever."""
     neutron.ports.append(port("master-0"))
-    apply(site)
+    apply(run)
 
     def write() -> None:
         back = {"ip_address": "10.0.0.5", "mac_address": "fa:16:3e:00:00:00"}
@@ -273,18 +277,18 @@ def test_a_pair_that_a_run_of_another_mind_puts_back_keeps_its_record(site: Site
         neutron.ports[0]["revision_number"] += 1
 
     neutron.before_delete = [write]
-    now, fewer = site.fresh(), AddressPairs(name="vips", infra_id=ID, addresses=("10.0.0.7",))
-    executor.run(planner.plan_apply("lab", [fewer], observing.observe(now, [fewer])), now).raise_for_failures()
+    now, fewer = run.fresh(), AddressPairs(name="vips", infra_id=ID, addresses=("10.0.0.7",))
+    executor.execute(planner.plan_apply("lab", [fewer], observing.observe(now, [fewer])), now).raise_for_failures()
     assert neutron.pairs("master-0") == ["10.0.0.7", "10.0.0.5"]
-    apply(site.fresh(), fewer)
+    apply(run.fresh(), fewer)
     assert neutron.pairs("master-0") == ["10.0.0.7"]
     assert neutron.ports[0]["tags"] == [f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.7"]
 
 
-def test_one_failure_does_not_stop_the_others(site: Site, neutron: Neutron, services: requests_mock.Mocker) -> None:
+def test_one_failure_does_not_stop_the_others(run: CloudRun, neutron: Neutron, services: requests_mock.Mocker) -> None:
     neutron.ports += [port(f"master-{number}") for number in range(3)]
     services.put(f"{NEUTRON}/ports/p-master-1", **failure(400, "allowed_address_pair exceeds the maximum 10"))
-    report = executor.run(plan(site), site)
+    report = executor.execute(plan(run), run)
     said = str(report.failed[0].error)
     assert "exceeds the maximum 10" in said
     assert "the port would have 2 pairs, for 10.0.0.5, 10.0.0.7; align ranges with networks" in said
@@ -292,10 +296,10 @@ def test_one_failure_does_not_stop_the_others(site: Site, neutron: Neutron, serv
 
 
 def test_500_ports_with_nothing_to_do_are_one_request(
-    site: Site, neutron: Neutron, services: requests_mock.Mocker
+    run: CloudRun, neutron: Neutron, services: requests_mock.Mocker
 ) -> None:
     neutron.ports += [port(f"worker-{number}", "10.0.0.5", "10.0.0.7") for number in range(500)]
-    (step,) = plan(site)
+    (step,) = plan(run)
     assert step.action is Action.KEEP
     assert step.observed is not None
     assert step.observed.id == "500 ports"
@@ -305,46 +309,46 @@ def test_500_ports_with_nothing_to_do_are_one_request(
 # --- refusals -----------------------------------------------------------------------------
 
 
-def test_port_security_off(site: Site, neutron: Neutron) -> None:
+def test_port_security_off(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports.append(port("master-0", port_security_enabled=False))
-    (said,) = refusals(site)
+    (said,) = refusals(run)
     assert said.startswith(f"address_pairs/vips: port security is off on port {ID}-master-0 p-master-0")
 
 
-def test_an_address_of_a_distributed_port(site: Site, neutron: Neutron) -> None:
+def test_an_address_of_a_distributed_port(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports.append(port("master-0"))
     neutron.distributed.append({"id": "meta", "fixed_ips": [{"ip_address": "10.0.0.7"}]})
-    assert refusals(site) == [
+    assert refusals(run) == [
         "address_pairs/vips: 10.0.0.7 belongs to port meta (network:distributed), and Neutron allows it on no other "
         "port; choose another address"
     ]
 
 
-def test_no_such_ports(site: Site, neutron: Neutron) -> None:
+def test_no_such_ports(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports.append(port("api-port"))
-    assert "no node port in the project has the tag openshiftClusterID=dev-x7k2p" in refusals(site)[0]
+    assert "no node port in the project has the tag openshiftClusterID=dev-x7k2p" in refusals(run)[0]
     by_name = AddressPairs(name="x", ports=(f"{ID}-api-port", "b", "a"), addresses=("10.0.0.5",))
-    assert [each.partition(";")[0] for each in refusals(site.fresh(), by_name)] == [
+    assert [each.partition(";")[0] for each in refusals(run.fresh(), by_name)] == [
         "address_pairs/x: port a does not exist in the project",
         "address_pairs/x: port b does not exist in the project",
     ]
 
 
-def test_which_ports_must_be_said_once(site: Site, neutron: Neutron) -> None:
+def test_which_ports_must_be_said_once(run: CloudRun, neutron: Neutron) -> None:
     for wrong in ({}, {"tag": "a", "infra_id": ID}):
-        (said,) = refusals(site, AddressPairs(name="x", addresses=("10.0.0.5",), **wrong))
+        (said,) = refusals(run, AddressPairs(name="x", addresses=("10.0.0.5",), **wrong))
         assert said == "address_pairs/x: no ports selected; set one of ports, infra_id, tag, stack, security_group"
 
 
 @pytest.mark.parametrize("groups", [[], [{"id": "g2", "name": "other"}]])
 def test_a_group_to_come_in_a_named_project_is_expected(
-    groups: list[dict[str, str]], site: Site, neutron: Neutron, services: requests_mock.Mocker
+    groups: list[dict[str, str]], run: CloudRun, neutron: Neutron, services: requests_mock.Mocker
 ) -> None:
     services.get(f"{NEUTRON}/security-groups", json={"security_groups": groups})
     lab = Project(name="lab")
-    site.known[lab.key] = Observed(id=ADMIN_PROJECT)
+    run.known[lab.key] = Observed(id=ADMIN_PROJECT)
     group = SecurityGroup(name="nodes", project="lab")
     pairs = AddressPairs(name="vips", security_group="nodes", addresses=("10.0.0.5",), project="lab")
-    assert list(resolved(pairs, [group, pairs], site.admin).check(site, None)) == []
-    (refused,) = resolved(pairs, [pairs], site.admin).check(site, None)
+    assert list(resolved(pairs, [group, pairs], run.admin).check(run, None)) == []
+    (refused,) = resolved(pairs, [pairs], run.admin).check(run, None)
     assert refused.what == "security group nodes does not exist in the project"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.addresses.address_pool import AddressPool
@@ -61,20 +61,20 @@ def neutron(services: requests_mock.Mocker) -> Neutron:
     return Neutron(services)
 
 
-def plan(site: Site, wanted: AddressPool = POOL) -> Plan:
-    observed, mistakes = observing.examine(site, [wanted])
+def plan(run: CloudRun, wanted: AddressPool = POOL) -> Plan:
+    observed, mistakes = observing.examine(run, [wanted])
     return planner.plan_apply("lab", [wanted], observed, mistakes=mistakes)
 
 
-def apply(site: Site, wanted: AddressPool = POOL) -> Report:
-    made = plan(site, wanted)
+def apply(run: CloudRun, wanted: AddressPool = POOL) -> Report:
+    made = plan(run, wanted)
     made.raise_for_refusals()
-    return executor.run(made, site)
+    return executor.execute(made, run)
 
 
-def test_ports_are_made_some_at_a_time_with_all_that_tells_whose_they_are(site: Site, neutron: Neutron) -> None:
+def test_ports_are_made_some_at_a_time_with_all_that_tells_whose_they_are(run: CloudRun, neutron: Neutron) -> None:
     """The quota is not shown to us: then Neutron's own word stands."""
-    apply(site).raise_for_failures()
+    apply(run).raise_for_failures()
     assert neutron.bulks == [50, 50, 20]
     assert neutron.ports[0] == {
         "id": "p0",
@@ -88,18 +88,18 @@ def test_ports_are_made_some_at_a_time_with_all_that_tells_whose_they_are(site: 
         "security_groups": [],
         "device_owner": "openstack-prep:reserved",
     }
-    assert not plan(site.fresh())
+    assert not plan(run.fresh())
 
 
-def test_a_subnet_found_by_its_name_alone_does_not_do_for_a_pool(site: Site, neutron: Neutron) -> None:
+def test_a_subnet_found_by_its_name_alone_does_not_do_for_a_pool(run: CloudRun, neutron: Neutron) -> None:
     """A stack looks for the subnet of its parameter first."""
-    assert site.look(Existing(of="subnet", name=POOL.subnet)) is not None
-    apply(site).raise_for_failures()
+    assert run.look(Existing(of="subnet", name=POOL.subnet)) is not None
+    apply(run).raise_for_failures()
     assert len(neutron.ports) == 120
 
 
 def test_a_pool_is_made_beside_a_stack_whose_parameter_names_its_subnet(
-    site: Site, services: requests_mock.Mocker, neutron: Neutron, tmp_path: Path
+    run: CloudRun, services: requests_mock.Mocker, neutron: Neutron, tmp_path: Path
 ) -> None:
     template = tmp_path / "stack.yaml"
     parameter = "{type: string, constraints: [{custom_constraint: neutron.subnet}]}"
@@ -108,22 +108,22 @@ def test_a_pool_is_made_beside_a_stack_whose_parameter_names_its_subnet(
     services.post(f"{HEAT}/stacks/preview", json={"stack": {"resources": []}})
     services.get(re.compile("http://nova/v2.1/flavors.*"), json={"flavors": []})
     stack = Stack(name="s", template=str(template), parameters={"subnet": POOL.subnet})
-    observed, mistakes = observing.examine(site, [POOL, stack])
-    site.known.update(observed)
+    observed, mistakes = observing.examine(run, [POOL, stack])
+    run.known.update(observed)
     assert not mistakes
-    executor.run(planner.plan_apply("lab", [POOL], observed), site).raise_for_failures()
+    executor.execute(planner.plan_apply("lab", [POOL], observed), run).raise_for_failures()
     assert len(neutron.ports) == 120
 
 
 def test_a_pool_that_is_too_big_is_not_counted_for_its_neighbour(
-    site: Site, neutron: Neutron, services: requests_mock.Mocker
+    run: CloudRun, neutron: Neutron, services: requests_mock.Mocker
 ) -> None:
     """Counting 2^64 addresses one by one would never end."""
     free = {"limit": 500, "used": 499, "reserved": 0}
     services.get(re.compile(f"{NEUTRON}/quotas/.*"), json={"quota": {"port": free}})
     big = AddressPool(name="big", subnet="none", addresses=("10.0.0.0/16",))
-    both = [resolved(each, [POOL, big], site.admin) for each in (POOL, big)]
-    _, mistakes = observing.examine(site, both)
+    both = [resolved(each, [POOL, big], run.admin) for each in (POOL, big)]
+    _, mistakes = observing.examine(run, both)
     assert [mistake.what for mistake in mistakes] == [
         "120 more ports are needed, but only 1 of 500 are left in the quota",
         "65536 addresses are too many to reserve with one port each (at most 1024)",
@@ -131,7 +131,7 @@ def test_a_pool_that_is_too_big_is_not_counted_for_its_neighbour(
 
 
 def test_a_bulk_that_fails_leaves_the_rest_to_be_made(
-    site: Site, neutron: Neutron, services: requests_mock.Mocker
+    run: CloudRun, neutron: Neutron, services: requests_mock.Mocker
 ) -> None:
     """A 503 is looked at again, and only what is missing is asked for."""
     answers = iter([{"json": neutron.make}, failure(503), failure(503)])
@@ -142,26 +142,26 @@ def test_a_bulk_that_fails_leaves_the_rest_to_be_made(
         return given["json"](request, context) if callable(given["json"]) else given["json"]
 
     services.post(f"{NEUTRON}/ports", json=answer)
-    apply(site).raise_for_failures()
+    apply(run).raise_for_failures()
     assert neutron.bulks == [50, 50, 20]
     assert len({port["name"] for port in neutron.ports}) == len(neutron.ports) == 120
 
 
 def test_who_may_not_choose_addresses_is_told_what_else_there_is(
-    site: Site, neutron: Neutron, services: requests_mock.Mocker
+    run: CloudRun, neutron: Neutron, services: requests_mock.Mocker
 ) -> None:
     services.post(f"{NEUTRON}/ports", **failure(403, "rule:create_port:fixed_ips is disallowed by policy"))
-    (failed,) = apply(site).failed
+    (failed,) = apply(run).failed
     assert str(failed.error).endswith(
         "you may not choose addresses on a network of another project; set reserve: outside"
     )
 
 
-def test_who_took_a_port_meanwhile_keeps_it(site: Site, neutron: Neutron, services: requests_mock.Mocker) -> None:
+def test_who_took_a_port_meanwhile_keeps_it(run: CloudRun, neutron: Neutron, services: requests_mock.Mocker) -> None:
     """It is deleted only as it was when we looked: after a 412 we look again."""
     one = AddressPool(name="lb", subnet="nodes", addresses=("10.0.0.100",))
-    apply(site, one).raise_for_failures()
-    now = site.fresh()
+    apply(run, one).raise_for_failures()
+    now = run.fresh()
     made = planner.plan_destroy("lab", [one], observing.observe(now, [one]))
 
     def refuse(request: Any, context: Any) -> Any:
@@ -172,5 +172,5 @@ def test_who_took_a_port_meanwhile_keeps_it(site: Site, neutron: Neutron, servic
     services.delete(f"{NEUTRON}/ports/p0", json=refuse, status_code=412)
     services.get(f"{NEUTRON}/floatingips", json={"floatingips": []})
     services.get(f"{NEUTRON}/ports/p0", json=lambda *_: {"port": port_row(**neutron.ports[0])})
-    (failed,) = executor.run(made, now).failed
+    (failed,) = executor.execute(made, now).failed
     assert "port lb-10.0.0.100 p0 is attached to server (compute:nova); release it there first" in str(failed.error)

@@ -9,7 +9,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Key
 from openstack_prep.core.plan import Plan
@@ -55,8 +55,8 @@ def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
     return found
 
 
-def plan(site: Site, *wanted: FloatingIP) -> Plan:
-    observed, mistakes = observing.examine(site, wanted)
+def plan(run: CloudRun, *wanted: FloatingIP) -> Plan:
+    observed, mistakes = observing.examine(run, wanted)
     return planner.plan_apply("lab", wanted, observed, mistakes=mistakes)
 
 
@@ -71,19 +71,19 @@ def plan(site: Site, *wanted: FloatingIP) -> Plan:
     ],
 )
 def test_another_specs_is_known_by_either_and_not_taken_over(
-    site: Site, listed: list[Any], fields: dict[str, Any], owner: str
+    run: CloudRun, listed: list[Any], fields: dict[str, Any], owner: str
 ) -> None:
     listed.append(answer(**fields))
-    made = plan(site, replace(API, adopt="permanently"))
+    made = plan(run, replace(API, adopt="permanently"))
     assert [step.observed.managed_by for step in made if step.observed] == [owner]
     assert [each.keys for each in made.refusals] == ([(API.key,)] if owner else [])
 
 
 def test_the_request_that_allocates_it_carries_our_mark(
-    site: Site, services: requests_mock.Mocker, listed: list[Any], ports: list[Any]
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any], ports: list[Any]
 ) -> None:
     made = services.post(f"{NEUTRON}/floatingips", json={"floatingip": answer()}, status_code=201)
-    report = executor.run(plan(site, API), site)
+    report = executor.execute(plan(run, API), run)
     assert made.last_request.json() == {
         "floatingip": {
             "floating_network_id": "n1",
@@ -95,7 +95,7 @@ def test_the_request_that_allocates_it_carries_our_mark(
 
 
 def test_an_answer_that_was_lost_leaks_nothing(
-    site: Site, services: requests_mock.Mocker, listed: list[Any], monkeypatch: pytest.MonkeyPatch
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def work_and_hang_up(request: Any, context: Any) -> dict[str, Any]:
         listed.append(answer(description=request.json()["floatingip"]["description"]))
@@ -103,24 +103,24 @@ def test_an_answer_that_was_lost_leaks_nothing(
         return {}
 
     made = services.post(f"{NEUTRON}/floatingips", json=work_and_hang_up)
-    report = executor.run(plan(site, ANY), site)
+    report = executor.execute(plan(run, ANY), run)
     report.raise_for_failures()
     assert made.call_count == 1
     assert report.outputs == {"floating_ip/any": "192.0.2.10"}
 
 
-def test_one_of_ours_is_found_by_its_mark(site: Site, listed: list[Any]) -> None:
+def test_one_of_ours_is_found_by_its_mark(run: CloudRun, listed: list[Any]) -> None:
     listed += [
         answer(id="f0", description="[openstack-prep:other/any]"),
         answer(description="[openstack-prep:lab/any]"),
     ]
-    (step,) = plan(site, ANY)
+    (step,) = plan(run, ANY)
     assert (step.action, step.observed and step.observed.id) == (Action.KEEP, "f1")
 
 
-def test_the_address_wanted_is_adopted_and_stays_theirs(site: Site, listed: list[Any]) -> None:
+def test_the_address_wanted_is_adopted_and_stays_theirs(run: CloudRun, listed: list[Any]) -> None:
     listed.append(answer(description="by hand"))
-    (step,) = plan(site, API)
+    (step,) = plan(run, API)
     assert step.action is Action.KEEP
     assert step.observed is not None
     assert not step.observed.ours
@@ -128,19 +128,19 @@ def test_the_address_wanted_is_adopted_and_stays_theirs(site: Site, listed: list
 
 @pytest.mark.parametrize("spec", ["lab", "other"])
 def test_one_that_carries_the_note_of_an_attachment_is_managed_by_no_spec(
-    site: Site, listed: list[Any], spec: str
+    run: CloudRun, listed: list[Any], spec: str
 ) -> None:
     listed.append(answer(description=f"[openstack-prep:{spec}~attached/web]"))
-    (step,) = plan(site, API)
+    (step,) = plan(run, API)
     assert step.observed is not None
     assert step.observed.managed_by == ""
-    ((found, observed),) = FloatingIP.scan(site, None)
+    ((found, observed),) = FloatingIP.scan(run, None)
     assert (found.name, observed.managed_by) == ("192.0.2.10", "")
 
 
 @pytest.mark.parametrize("given", ["api", "192.0.2.10"])
 def test_one_that_serves_a_port_is_refused_when_the_installer_would_take_it(
-    site: Site, listed: list[Any], tmp_path: Path, given: str
+    run: CloudRun, listed: list[Any], tmp_path: Path, given: str
 ) -> None:
     listed.append(answer(description="by hand", port_id="p9"))
     config = InstallConfig(
@@ -153,22 +153,22 @@ def test_one_that_serves_a_port_is_refused_when_the_installer_would_take_it(
         pull_secret_file="pull-secret.json",
         api_floating_ip=given,
     )
-    (mistake,) = plan(site, resolved(API, [API, config], site.admin)).refusals
+    (mistake,) = plan(run, resolved(API, [API, config], run.admin)).refusals
     assert "is attached to port p9" in mistake.what
     config.kept.write_text("")
     (tmp_path / "metadata.json").write_text("{}")  # it is installed
-    assert not plan(site, resolved(API, [API, config], site.admin)).refusals
+    assert not plan(run, resolved(API, [API, config], run.admin)).refusals
 
 
 @pytest.mark.parametrize("adopt", [False, "permanently"])
-def test_one_that_serves_a_port_of_others_keeps_it(site: Site, listed: list[Any], adopt: Any) -> None:
+def test_one_that_serves_a_port_of_others_keeps_it(run: CloudRun, listed: list[Any], adopt: Any) -> None:
     listed.append(answer(description="by hand", port_id="p9"))
-    assert not plan(site, resolved(replace(API, adopt=adopt), [API], site.admin)).refusals
+    assert not plan(run, resolved(replace(API, adopt=adopt), [API], run.admin)).refusals
 
 
-def test_ours_may_serve_a_port(site: Site, listed: list[Any]) -> None:
+def test_ours_may_serve_a_port(run: CloudRun, listed: list[Any]) -> None:
     listed.append(answer(port_id="p9"))
-    assert not plan(site, API).refusals
+    assert not plan(run, API).refusals
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_ours_may_serve_a_port(site: Site, listed: list[Any]) -> None:
     ],
 )
 def test_an_address_that_others_have_is_refused(
-    site: Site,
+    run: CloudRun,
     services: requests_mock.Mocker,
     listed: list[Any],
     ports: list[Any],
@@ -196,13 +196,13 @@ def test_an_address_that_others_have_is_refused(
     refused = [
         f"floating_ip/api: 192.0.2.10 already belongs to {holder}; choose another address, or have this one released"
     ]
-    assert list(map(str, plan(site, API).refusals)) == refused * bool(holder)
+    assert list(map(str, plan(run, API).refusals)) == refused * bool(holder)
 
 
-def test_an_address_that_has_just_been_released_is_free(site: Site, listed: list[Any], ports: list[Any]) -> None:
+def test_an_address_that_has_just_been_released_is_free(run: CloudRun, listed: list[Any], ports: list[Any]) -> None:
     ports[0] |= {"fixed_ips": [{"subnet_id": "s1", "ip_address": "192.0.2.10"}]}
     ports[0] |= {"device_owner": "network:floatingip", "device_id": "f9"}
-    assert not plan(site, API).refusals
+    assert not plan(run, API).refusals
 
 
 def test_who_takes_any_address_comes_after_those_that_ask_for_one() -> None:
@@ -214,28 +214,28 @@ def test_who_takes_any_address_comes_after_those_that_ask_for_one() -> None:
     assert not any(planner.dependencies((*takers, *others, gateway, API), creating=False).values())
 
 
-def test_an_address_outside_every_subnet_is_refused(site: Site, listed: list[Any], ports: list[Any]) -> None:
+def test_an_address_outside_every_subnet_is_refused(run: CloudRun, listed: list[Any], ports: list[Any]) -> None:
     wanted = FloatingIP(name="api", external_network="external", address="198.51.100.1")
-    assert [str(each) for each in plan(site, wanted).refusals] == [
+    assert [str(each) for each in plan(run, wanted).refusals] == [
         "floating_ip/api: 198.51.100.1 is not in any subnet of external; choose an address of that network"
     ]
 
 
-def test_an_external_network_that_does_not_exist_is_refused(site: Site, listed: list[Any]) -> None:
+def test_an_external_network_that_does_not_exist_is_refused(run: CloudRun, listed: list[Any]) -> None:
     wanted = FloatingIP(name="api", external_network="extern", address="192.0.2.10")
-    assert "external_network/extern does not exist" in str(plan(site, wanted).refusals[0])
+    assert "external_network/extern does not exist" in str(plan(run, wanted).refusals[0])
 
 
-def test_another_address_of_ours_is_a_replacement(site: Site, listed: list[Any]) -> None:
+def test_another_address_of_ours_is_a_replacement(run: CloudRun, listed: list[Any]) -> None:
     listed.append(answer(floating_ip_address="192.0.2.11"))
-    result = plan(site, API)
+    result = plan(run, API)
     assert result.steps[0].action is Action.REPLACE
     assert "192.0.2.11" in str(result.refusals[0])
 
 
-def test_many_are_read_by_one_list(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+def test_many_are_read_by_one_list(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:
     many = [FloatingIP(name=f"a{number}", external_network="external") for number in range(50)]
-    assert len(plan(site, *many).pending) == 50
+    assert len(plan(run, *many).pending) == 50
     assert sorted(sent(services)) == [
         "GET /v2.0/floatingips?project_id=admin-project",
         "GET /v2.0/networks?router%3aexternal=true",
@@ -243,12 +243,12 @@ def test_many_are_read_by_one_list(site: Site, services: requests_mock.Mocker, l
 
 
 def test_who_holds_the_addresses_is_asked_at_once(
-    site: Site, services: requests_mock.Mocker, listed: list[Any], ports: list[Any]
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any], ports: list[Any]
 ) -> None:
     given = [
         FloatingIP(name=f"a{number}", external_network="external", address=f"192.0.2.{number}") for number in (7, 8)
     ]
-    assert len(plan(site, *given).pending) == 2
+    assert len(plan(run, *given).pending) == 2
     assert sorted(sent(services)) == [
         "GET /v2.0/floatingips?project_id=admin-project",
         "GET /v2.0/networks?router%3aexternal=true",
@@ -257,9 +257,9 @@ def test_who_holds_the_addresses_is_asked_at_once(
     ]
 
 
-def test_a_used_up_quota_is_said_at_once(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+def test_a_used_up_quota_is_said_at_once(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:
     services.post(f"{NEUTRON}/floatingips", **failure(409, "Quota exceeded for resources: ['floatingip']."))
-    report = executor.run(plan(site, ANY), site)
+    report = executor.execute(plan(run, ANY), run)
     assert "Quota exceeded" in str(report.failed[0].error)
     assert sent(services).count("POST /v2.0/floatingips") == 1
 
@@ -268,18 +268,18 @@ def test_key() -> None:
     assert API.key == Key("floating_ip", "api")
 
 
-def test_two_may_not_want_one_address(site: Site) -> None:
+def test_two_may_not_want_one_address(run: CloudRun) -> None:
     twin = FloatingIP(name="ingress", external_network="external", address=API.address)
-    assert resolved(API, [API, twin], site.admin).key == API.key
+    assert resolved(API, [API, twin], run.admin).key == API.key
     with pytest.raises(SpecError, match=r"floating_ip/ingress: 192\.0\.2\.10 is also declared by floating_ip/api"):
-        resolved(twin, [API, twin], site.admin)
+        resolved(twin, [API, twin], run.admin)
 
 
-def going(site: Site, *wanted: FloatingIP | FloatingIPAttachment) -> Plan:
+def going(run: CloudRun, *wanted: FloatingIP | FloatingIPAttachment) -> Plan:
     """Return a plan to destroy, with what forbids it."""
-    resources = [resolved(each, wanted, site.admin) for each in wanted]
-    made = planner.plan_destroy("lab", resources, observing.observe(site, resources))
-    return replace(made, refusals=tuple(observing.examine_deletes(site, made)))
+    resources = [resolved(each, wanted, run.admin) for each in wanted]
+    made = planner.plan_destroy("lab", resources, observing.observe(run, resources))
+    return replace(made, refusals=tuple(observing.examine_deletes(run, made)))
 
 
 @pytest.fixture
@@ -289,59 +289,59 @@ def ports(services: requests_mock.Mocker) -> list[dict[str, Any]]:
     return found
 
 
-def test_one_that_serves_a_port_is_not_deleted(site: Site, listed: list[Any], ports: list[Any]) -> None:
+def test_one_that_serves_a_port_is_not_deleted(run: CloudRun, listed: list[Any], ports: list[Any]) -> None:
     listed.append(answer(port_id="p1"))
-    (mistake,) = going(site, API).refusals
+    (mistake,) = going(run, API).refusals
     assert mistake.keys == (API.key,)
     assert "192.0.2.10 is attached to port web p1" in mistake.what
-    assert mistake.remedy.endswith("openstack floating ip unset --port 192.0.2.10")
+    assert mistake.fix.endswith("openstack floating ip unset --port 192.0.2.10")
 
 
 @pytest.mark.parametrize("gone", ["p1", "server1"])
-def test_one_goes_with_the_port_that_it_serves(site: Site, listed: list[Any], ports: list[Any], gone: str) -> None:
+def test_one_goes_with_the_port_that_it_serves(run: CloudRun, listed: list[Any], ports: list[Any], gone: str) -> None:
     listed.append(answer(port_id="p1"))
-    observed = observing.observe(site, [API])[API.key]
-    assert list(API.check_delete(site, observed, frozenset({"f1", gone}))) == []
-    assert list(API.check_delete(site, observed, frozenset({"f1"}))) != []
+    observed = observing.observe(run, [API])[API.key]
+    assert list(API.check_delete(run, observed, frozenset({"f1", gone}))) == []
+    assert list(API.check_delete(run, observed, frozenset({"f1"}))) != []
 
 
 @pytest.mark.parametrize(("port", "refused"), [("web", 0), ("other", 1)])
 def test_one_goes_with_its_own_attachment_and_no_other(
-    site: Site, listed: list[Any], ports: list[Any], port: str, refused: int
+    run: CloudRun, listed: list[Any], ports: list[Any], port: str, refused: int
 ) -> None:
     listed.append(answer(port_id="p1"))
-    made = going(site, API, FloatingIPAttachment(port=port, floating_ip="api"))
+    made = going(run, API, FloatingIPAttachment(port=port, floating_ip="api"))
     assert len(made.refusals) == refused
 
 
 def test_an_attachment_by_address_is_deleted_before_the_floating_ip(
-    site: Site, listed: list[Any], ports: list[Any]
+    run: CloudRun, listed: list[Any], ports: list[Any]
 ) -> None:
     listed.append(answer(port_id="p1"))
     attachment = FloatingIPAttachment(port="web", address=API.address)
-    made = going(site, API, attachment)
+    made = going(run, API, attachment)
     assert not made.refusals
     assert {step.key: step.needs for step in made}[API.key] == {attachment.key}
 
 
 def test_one_that_was_attached_after_the_plan_stays(
-    site: Site, services: requests_mock.Mocker, listed: list[Any], ports: list[Any]
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any], ports: list[Any]
 ) -> None:
     listed.append(answer())
-    made = going(site, API)
+    made = going(run, API)
     assert not made.refusals
     services.get(f"{NEUTRON}/floatingips/f1", json={"floatingip": answer(port_id="p1")})
     deleted = services.delete(f"{NEUTRON}/floatingips/f1", status_code=204)
-    (failed,) = executor.run(made, site).failed
+    (failed,) = executor.execute(made, run).failed
     assert "is attached to port p1" in str(failed.error)
     assert not deleted.called
 
 
 def test_one_that_is_attached_while_it_is_deleted_stays(
-    site: Site, services: requests_mock.Mocker, listed: list[Any], ports: list[Any]
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any], ports: list[Any]
 ) -> None:
     listed.append(answer())
-    made = going(site, API)
+    made = going(run, API)
 
     def attached_meanwhile(request: Any, context: Any) -> dict[str, Any]:
         assert request.headers["If-Match"] == "revision_number=1"
@@ -351,14 +351,14 @@ def test_one_that_is_attached_while_it_is_deleted_stays(
 
     services.get(f"{NEUTRON}/floatingips/f1", json=lambda *_: {"floatingip": listed[0]})
     deleted = services.delete(f"{NEUTRON}/floatingips/f1", json=attached_meanwhile)
-    (failed,) = executor.run(made, site).failed
+    (failed,) = executor.execute(made, run).failed
     assert "is attached to port web p1" in str(failed.error)
     assert deleted.call_count == 1
 
 
-def test_a_deletion_shows_the_address(site: Site, listed: list[Any], ports: list[Any]) -> None:
+def test_a_deletion_shows_the_address(run: CloudRun, listed: list[Any], ports: list[Any]) -> None:
     listed.append(answer())
-    made = going(site, API)
+    made = going(run, API)
     assert "address 192.0.2.10" in made.table
     assert made.data()[0]["address"] == "192.0.2.10"
     left = [(step.resource, step.observed) for step in made if step.observed]

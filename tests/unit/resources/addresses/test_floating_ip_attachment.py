@@ -6,8 +6,8 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.errors import PlanRefused, SpecError
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
@@ -57,50 +57,50 @@ def neutron(services: requests_mock.Mocker) -> Neutron:
     return Neutron(services)
 
 
-def plan(site: Site, wanted: FloatingIPAttachment = INGRESS) -> Plan:
-    observed, mistakes = observing.examine(site, [wanted])
+def plan(run: CloudRun, wanted: FloatingIPAttachment = INGRESS) -> Plan:
+    observed, mistakes = observing.examine(run, [wanted])
     return planner.plan_apply("lab", [wanted], observed, mistakes=mistakes)
 
 
-def refusals(site: Site, wanted: FloatingIPAttachment = INGRESS) -> str:
-    return "\n".join(map(str, plan(site, wanted).refusals))
+def refusals(run: CloudRun, wanted: FloatingIPAttachment = INGRESS) -> str:
+    return "\n".join(map(str, plan(run, wanted).refusals))
 
 
-def test_it_attaches_and_says_so_in_one_request(site: Site, neutron: Neutron) -> None:
-    executor.run(plan(site), site).raise_for_failures()
+def test_it_attaches_and_says_so_in_one_request(run: CloudRun, neutron: Neutron) -> None:
+    executor.execute(plan(run), run).raise_for_failures()
     assert neutron.put.last_request.json() == {
         "floatingip": {"port_id": "p1", "description": f"Ingress [openstack-prep:lab~attached/{PORT}]"}
     }
     assert neutron.put.last_request.headers["If-Match"] == "revision_number=3"
-    assert not plan(site.fresh())
+    assert not plan(run.fresh())
 
 
-def test_what_is_right_is_left(site: Site, neutron: Neutron) -> None:
+def test_what_is_right_is_left(run: CloudRun, neutron: Neutron) -> None:
     neutron.ips[0]["port_id"] = "p1"
-    (step,) = plan(site)
+    (step,) = plan(run)
     assert (step.action, step.observed and step.observed.ours) == (Action.KEEP, False)
 
 
-def test_nobodys_address_is_stolen(site: Site, neutron: Neutron) -> None:
+def test_nobodys_address_is_stolen(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports.append({"id": "p9", "name": "dev2-q9m4t-ingress-port", "tags": []})
     neutron.ips[0]["port_id"] = "p9"
-    assert "192.0.2.5 is attached to another port: dev2-q9m4t-ingress-port p9; detach it there" in refusals(site)
+    assert "192.0.2.5 is attached to another port: dev2-q9m4t-ingress-port p9; detach it there" in refusals(run)
     moving = FloatingIPAttachment(port=PORT, address="192.0.2.5", move=True)
-    made = plan(site, moving)
+    made = plan(run, moving)
     assert [step.action for step in made] == [Action.UPDATE]
-    executor.run(made, site).raise_for_failures()
+    executor.execute(made, run).raise_for_failures()
     assert neutron.ips[0]["port_id"] == "p1"
 
 
-def test_nor_when_it_was_free_while_planning(site: Site, neutron: Neutron) -> None:
-    made = plan(site)
+def test_nor_when_it_was_free_while_planning(run: CloudRun, neutron: Neutron) -> None:
+    made = plan(run)
     neutron.ips[0] |= {"port_id": "p9", "revision_number": 4}
-    report = executor.run(made, site)
+    report = executor.execute(made, run)
     assert "is attached to another port: p9" in str(report.failed[0].error)
     assert not neutron.put.called
 
 
-def test_412_looks_again(site: Site, neutron: Neutron, services: requests_mock.Mocker) -> None:
+def test_412_looks_again(run: CloudRun, neutron: Neutron, services: requests_mock.Mocker) -> None:
     seen = []
 
     def somebody_else_first(request: Any, context: Any) -> dict[str, Any]:
@@ -110,67 +110,67 @@ def test_412_looks_again(site: Site, neutron: Neutron, services: requests_mock.M
         return neutron.change(request, context)
 
     services.put(f"{NEUTRON}/floatingips/f1", json=somebody_else_first)
-    executor.run(plan(site), site).raise_for_failures()
+    executor.execute(plan(run), run).raise_for_failures()
     assert seen == ["revision_number=3", "revision_number=4"]
     assert neutron.ips[0]["description"].startswith("theirs [")
 
 
-def test_ours_is_known_by_its_tag_when_somebody_edited_its_description(site: Site, neutron: Neutron) -> None:
+def test_ours_is_known_by_its_tag_when_somebody_edited_its_description(run: CloudRun, neutron: Neutron) -> None:
     neutron.ips[0] |= {"description": "edited", "tags": ["openstack-prep:lab~ingress"]}
     wanted = FloatingIPAttachment(port=PORT, floating_ip="ingress")
-    executor.run(plan(site, wanted), site).raise_for_failures()
+    executor.execute(plan(run, wanted), run).raise_for_failures()
     assert (neutron.ips[0]["port_id"], neutron.ips[0]["description"]) == ("p1", "edited")
-    (step,) = plan(site.fresh(), wanted)
+    (step,) = plan(run.fresh(), wanted)
     assert (step.action, step.observed and step.observed.ours) == (Action.KEEP, True)
 
 
-def test_a_floating_ip_tagged_with_another_name_is_not_taken(site: Site, neutron: Neutron) -> None:
+def test_a_floating_ip_tagged_with_another_name_is_not_taken(run: CloudRun, neutron: Neutron) -> None:
     neutron.ips[0] |= {"description": "edited", "tags": ["openstack-prep:lab~api"]}
-    report = executor.run(plan(site, FloatingIPAttachment(port=PORT, floating_ip="ingress")), site)
+    report = executor.execute(plan(run, FloatingIPAttachment(port=PORT, floating_ip="ingress")), run)
     assert "the floating IP no longer exists" in str(report.failed[0].error)
 
 
-def test_no_port_of_a_like_name_will_do(site: Site, neutron: Neutron) -> None:
+def test_no_port_of_a_like_name_will_do(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports[0]["name"] = f"{PORT}-2"
-    assert "no port in the project has exactly this name" in refusals(site)
+    assert "no port in the project has exactly this name" in refusals(run)
 
 
-def test_the_tag_may_come_later(site: Site, neutron: Neutron) -> None:
+def test_the_tag_may_come_later(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports[0]["tags"] = []
-    assert not refusals(site)
+    assert not refusals(run)
 
 
-def test_a_port_of_another_cluster_is_refused(site: Site, neutron: Neutron) -> None:
+def test_a_port_of_another_cluster_is_refused(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports[0]["tags"] = ["openshiftClusterID=other-aaaaa"]
-    assert "p1 has the tag openshiftClusterID=other-aaaaa of another cluster" in refusals(site)
+    assert "p1 has the tag openshiftClusterID=other-aaaaa of another cluster" in refusals(run)
 
 
-def test_two_ports_of_the_name(site: Site, neutron: Neutron) -> None:
+def test_two_ports_of_the_name(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports.append({"id": "p2", "name": PORT, "tags": []})
     with pytest.raises(PlanRefused, match=r"2 resources have this name \(p1, p2\)"):
-        plan(site)
+        plan(run)
 
 
-def test_a_port_that_has_another_floating_ip(site: Site, neutron: Neutron) -> None:
+def test_a_port_that_has_another_floating_ip(run: CloudRun, neutron: Neutron) -> None:
     neutron.ips.append(neutron.ip(id="f2", floating_ip_address="192.0.2.6", port_id="p1"))
-    assert "floating IP 192.0.2.6 is already attached to the port" in refusals(site)
+    assert "floating IP 192.0.2.6 is already attached to the port" in refusals(run)
 
 
-def test_a_floating_ip_that_is_not_there(site: Site, neutron: Neutron) -> None:
+def test_a_floating_ip_that_is_not_there(run: CloudRun, neutron: Neutron) -> None:
     assert "floating IP f7 does not exist in the project" in refusals(
-        site, FloatingIPAttachment(port=PORT, floating_ip_id="f7")
+        run, FloatingIPAttachment(port=PORT, floating_ip_id="f7")
     )
 
 
-def test_a_long_description_is_left_alone(site: Site, neutron: Neutron) -> None:
+def test_a_long_description_is_left_alone(run: CloudRun, neutron: Neutron) -> None:
     neutron.ips[0]["description"] = "x" * 230
-    executor.run(plan(site), site).raise_for_failures()
+    executor.execute(plan(run), run).raise_for_failures()
     assert neutron.ips[0]["description"] == "x" * 230
 
 
-def test_the_mark_of_another_spec_stays(site: Site, neutron: Neutron) -> None:
+def test_the_mark_of_another_spec_stays(run: CloudRun, neutron: Neutron) -> None:
     neutron.ips[0]["description"] = "[openstack-prep:ocp4/ingress]"
-    executor.run(plan(site), site).raise_for_failures()
+    executor.execute(plan(run), run).raise_for_failures()
     assert neutron.ips[0]["description"] == "[openstack-prep:ocp4/ingress]"
 
 
@@ -232,7 +232,7 @@ def test_which_floating_ip_must_be_said_once(cloud: Cloud) -> None:
         api.plan(cloud, [BY_NAME], name="lab")
 
 
-def test_nothing_to_do_is_two_lists(site: Site, neutron: Neutron, services: requests_mock.Mocker) -> None:
+def test_nothing_to_do_is_two_lists(run: CloudRun, neutron: Neutron, services: requests_mock.Mocker) -> None:
     neutron.ips[0]["port_id"] = "p1"
-    assert not plan(site)
+    assert not plan(run)
     assert [each.partition("?")[0] for each in sorted(sent(services))] == ["GET /v2.0/floatingips", "GET /v2.0/ports"]

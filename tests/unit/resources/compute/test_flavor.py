@@ -7,7 +7,7 @@ import pytest
 import requests_mock
 from pydantic import TypeAdapter, ValidationError
 
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Key
 from openstack_prep.resources.compute.flavor import Flavor
@@ -44,18 +44,18 @@ def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
     return flavors
 
 
-def plan(site: Site, flavor: Flavor) -> Any:
-    observed, mistakes = observing.examine(site, [flavor])
+def plan(run: CloudRun, flavor: Flavor) -> Any:
+    observed, mistakes = observing.examine(run, [flavor])
     return planner.plan_apply("lab", [flavor], observed, mistakes=mistakes)
 
 
-def apply(site: Site, flavor: Flavor) -> Any:
-    return executor.run(plan(site, flavor), site)
+def apply(run: CloudRun, flavor: Flavor) -> Any:
+    return executor.execute(plan(run, flavor), run)
 
 
-def test_it_is_made_by_one_request(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+def test_it_is_made_by_one_request(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:
     made = services.post(f"{NOVA}/flavors", json={"flavor": answer()})
-    apply(site, MASTER).raise_for_failures()
+    apply(run, MASTER).raise_for_failures()
     assert made.last_request.json()["flavor"] == {
         "name": "master",
         "vcpus": 4,
@@ -67,22 +67,22 @@ def test_it_is_made_by_one_request(site: Site, services: requests_mock.Mocker, l
     assert sent(services) == ["GET /v2.1/flavors/detail?is_public=none", "POST /v2.1/flavors"]
 
 
-def test_it_is_kept(site: Site, listed: list[Any]) -> None:
+def test_it_is_kept(run: CloudRun, listed: list[Any]) -> None:
     listed.append(answer(extra_specs={"hw:cpu_policy": "dedicated", "theirs": "stays"}))
-    (step,) = plan(site, Flavor(name="master", ram=16384, swap=0, extra_specs={"hw:cpu_policy": "dedicated"}))
+    (step,) = plan(run, Flavor(name="master", ram=16384, swap=0, extra_specs={"hw:cpu_policy": "dedicated"}))
     assert step.action is Action.KEEP
     assert step.observed.ours
 
 
 def test_killed_before_its_extra_specs_and_access(
-    site: Site, services: requests_mock.Mocker, listed: list[Any]
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
 ) -> None:
     listed.append(answer(**{"os-flavor-access:is_public": False}))
     services.get(f"{NOVA}/flavors/f1/os-flavor-access", json={"flavor_access": []})
     specs = services.post(f"{NOVA}/flavors/f1/os-extra_specs", json={})
     access = services.post(f"{NOVA}/flavors/f1/action", json={})
     flavor = Flavor(name="master", is_public=False, extra_specs={"a": "1"}, access=("lab",))
-    report = apply(site, flavor)
+    report = apply(run, flavor)
     report.raise_for_failures()
     assert [change.field for change in report.results[0].step.changes] == ["extra_specs", "access"]
     assert specs.last_request.json() == {"extra_specs": {"a": "1"}}
@@ -90,9 +90,9 @@ def test_killed_before_its_extra_specs_and_access(
     assert planner.diff(flavor, report.results[0].observed) == ()
 
 
-def test_another_size_is_refused_and_shown(site: Site, listed: list[Any]) -> None:
+def test_another_size_is_refused_and_shown(run: CloudRun, listed: list[Any]) -> None:
     listed.append(answer(vcpus=2, disk=10))
-    made = plan(site, MASTER)
+    made = plan(run, MASTER)
     assert [step.action for step in made] == [Action.REPLACE]
     assert "vcpus 2 -> 4, disk 10 -> 25" in str(made.refusals[0])
 
@@ -102,38 +102,38 @@ def test_another_size_is_refused_and_shown(site: Site, listed: list[Any]) -> Non
     [("[openstack-prep:lab/master]", "big [openstack-prep:lab/master]"), ("theirs", "big")],
 )
 def test_a_foreign_flavor_gets_no_mark(
-    site: Site, services: requests_mock.Mocker, listed: list[Any], before: str, after: str
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any], before: str, after: str
 ) -> None:
     listed.append(answer(description=before))
     changed = services.put(f"{NOVA}/flavors/f1", json={"flavor": answer()})
-    apply(site, Flavor(name="master", description="big")).raise_for_failures()
+    apply(run, Flavor(name="master", description="big")).raise_for_failures()
     assert changed.last_request.json() == {"flavor": {"description": after}}
 
 
-def test_a_lost_answer_makes_no_second_one(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+def test_a_lost_answer_makes_no_second_one(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:
     def make(request: Any, context: Any) -> Any:
         listed.append(answer())
         context.status_code = 502
         return {}
 
     services.post(f"{NOVA}/flavors", json=make)
-    apply(site, MASTER).raise_for_failures()
+    apply(run, MASTER).raise_for_failures()
     assert sent(services).count("POST /v2.1/flavors") == 1
 
 
-def test_without_sizes_it_must_exist(site: Site, listed: list[Any]) -> None:
-    assert "without vcpus and ram; set both" in str(plan(site, Flavor(name="master")).refusals[0])
+def test_without_sizes_it_must_exist(run: CloudRun, listed: list[Any]) -> None:
+    assert "without vcpus and ram; set both" in str(plan(run, Flavor(name="master")).refusals[0])
 
 
 @pytest.mark.parametrize("is_public", [None, True])
-def test_access_to_a_public_flavor_is_a_mistake(site: Site, listed: list[Any], is_public: bool | None) -> None:
-    (refusal,) = plan(site, Flavor(name="new", vcpus=1, ram=1, access=("lab",), is_public=is_public)).refusals
+def test_access_to_a_public_flavor_is_a_mistake(run: CloudRun, listed: list[Any], is_public: bool | None) -> None:
+    (refusal,) = plan(run, Flavor(name="new", vcpus=1, ram=1, access=("lab",), is_public=is_public)).refusals
     assert "set is_public: false, or remove access" in str(refusal)
 
 
-def test_a_refused_request_says_why(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+def test_a_refused_request_says_why(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:
     services.post(f"{NOVA}/flavors", **failure(403, "Policy doesn't allow"))
-    (result,) = apply(site, MASTER).failed
+    (result,) = apply(run, MASTER).failed
     assert "Policy doesn't allow" in str(result.error)
 
 

@@ -8,7 +8,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.secret import Secret
-from openstack_prep.cloud.site import Actor, Site
+from openstack_prep.cloud.cloud_run import Actor, CloudRun
 from openstack_prep.core import executor, planner
 from openstack_prep.core.model import Action
 from openstack_prep.resources.compute.keypair import Keypair
@@ -28,25 +28,25 @@ def listed(name: str, text: str) -> dict[str, Any]:
     return {"keypair": {"name": name, "public_key": text, "fingerprint": "aa:bb", "type": "ssh"}}
 
 
-def test_a_key_of_ours_is_kept_whatever_its_comment(site: Site, services: requests_mock.Mocker) -> None:
+def test_a_key_of_ours_is_kept_whatever_its_comment(run: CloudRun, services: requests_mock.Mocker) -> None:
     stands = [listed("k", f"{key(1)} me@home openstack-prep:lab"), listed("theirs", f"{key(1)} me@home")]
     services.get(KEYPAIRS, json={"keypairs": stands})
     wanted = [Keypair(name="k", public_key=f"{key(1)} other@there"), Keypair(name="theirs", public_key=key(1))]
-    found = Keypair.find(site, wanted)
+    found = Keypair.find(run, wanted)
     assert [planner.diff(each, found[each.key]) for each in wanted] == [(), ()]
     assert [found[each.key].ours for each in wanted] == [True, False]
     assert sent(services) == [f"GET /v2.1/os-keypairs?user_id={ADMIN_USER}"]
 
 
-def test_another_key_is_a_replacement(site: Site, services: requests_mock.Mocker) -> None:
+def test_another_key_is_a_replacement(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(KEYPAIRS, json={"keypairs": [listed("k", f"{key(1)} openstack-prep:lab")]})
     services.delete(f"{KEYPAIRS}/k", status_code=202)
     services.post(KEYPAIRS, json=listed("k", f"{key(2)} me@here openstack-prep:lab"))
     keypair = Keypair(name="k", public_key=f"{key(2)} me@here")
-    plan = planner.plan_apply("lab", [keypair], Keypair.find(site, [keypair]))
+    plan = planner.plan_apply("lab", [keypair], Keypair.find(run, [keypair]))
     assert [step.action for step in plan] == [Action.REPLACE]
     assert plan.refusals
-    executor.run(plan, site).raise_for_failures()
+    executor.execute(plan, run).raise_for_failures()
     assert services.last_request.json()["keypair"] == {
         "name": "k",
         "public_key": f"{key(2)} me@here openstack-prep:lab",
@@ -54,13 +54,13 @@ def test_another_key_is_a_replacement(site: Site, services: requests_mock.Mocker
     }
 
 
-def test_who_makes_users_makes_their_keys_before_they_can_log_in(site: Site, services: requests_mock.Mocker) -> None:
+def test_who_makes_users_makes_their_keys_before_they_can_log_in(run: CloudRun, services: requests_mock.Mocker) -> None:
     user = {"id": "u1", "enabled": True, "description": ""}
     services.get(f"{IDENTITY}/users", json={"users": [user]})
     services.get(KEYPAIRS, json={"keypairs": []})
     services.post(KEYPAIRS, json=listed("k", key(1)))
     actor = Actor(User(name="ocp"), Secret("x"), "Default", Project(name="lab"))
-    acting = Site(site.admin, site.mark, actors={Project(name="lab").key: actor})
+    acting = CloudRun(run.admin, run.ownership, actors={Project(name="lab").key: actor})
     for keypair in (
         Keypair(name="k", public_key=key(1), project="lab"),
         Keypair(name="k", public_key=key(1), user="ocp"),
@@ -70,9 +70,9 @@ def test_who_makes_users_makes_their_keys_before_they_can_log_in(site: Site, ser
         assert services.last_request.json()["keypair"]["user_id"] == "u1"
 
 
-def test_the_keys_of_a_user_yet_to_be_made_are_not_asked_for(site: Site, services: requests_mock.Mocker) -> None:
+def test_the_keys_of_a_user_yet_to_be_made_are_not_asked_for(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(f"{IDENTITY}/users", json={"users": []})
-    assert not Keypair.find(site, [Keypair(name="k", public_key=key(1), user="new")])
+    assert not Keypair.find(run, [Keypair(name="k", public_key=key(1), user="new")])
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_the_keys_of_a_user_yet_to_be_made_are_not_asked_for(site: Site, service
         (f"{key(1)}\n{key(2)}", "is not an SSH public key"),
     ],
 )
-def test_what_is_no_public_key_is_a_mistake(site: Site, text: str, said: str) -> None:
-    (mistake,) = Keypair(name="k", public_key=text).check(site, None)
+def test_what_is_no_public_key_is_a_mistake(run: CloudRun, text: str, said: str) -> None:
+    (mistake,) = Keypair(name="k", public_key=text).check(run, None)
     assert said in mistake.what
     assert "abc" not in str(mistake)

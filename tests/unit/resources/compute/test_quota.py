@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
@@ -35,8 +35,8 @@ def limits(services: requests_mock.Mocker) -> requests_mock.Mocker:
     return services
 
 
-def plan(site: Site, quota: Quota) -> Plan:
-    observed, mistakes = observing.examine(site, [quota])
+def plan(run: CloudRun, quota: Quota) -> Plan:
+    observed, mistakes = observing.examine(run, [quota])
     return planner.plan_apply("lab", [quota], observed, mistakes=mistakes)
 
 
@@ -44,9 +44,9 @@ def written(services: requests_mock.Mocker) -> list[Any]:
     return [request.json() for request in services.request_history if request.method == "PUT"]
 
 
-def test_one_request_a_service_and_only_what_differs(site: Site, limits: requests_mock.Mocker) -> None:
+def test_one_request_a_service_and_only_what_differs(run: CloudRun, limits: requests_mock.Mocker) -> None:
     quota = Quota(cores=40, ram=51200, security_groups=40, volumes=-1)
-    executor.run(plan(site, quota), site).raise_for_failures()
+    executor.execute(plan(run, quota), run).raise_for_failures()
     assert written(limits) == [
         {"quota_set": {"cores": 40}},
         {"quota": {"security_group": 40}},
@@ -54,41 +54,41 @@ def test_one_request_a_service_and_only_what_differs(site: Site, limits: request
     ]
 
 
-def test_services_without_a_declared_key_are_not_asked(site: Site, limits: requests_mock.Mocker) -> None:
-    plan(site, Quota(networks=5))
+def test_services_without_a_declared_key_are_not_asked(run: CloudRun, limits: requests_mock.Mocker) -> None:
+    plan(run, Quota(networks=5))
     assert sent(limits) == [f"GET /v2.0/quotas/{PROJECT}/details.json"]
 
 
-def test_limits_of_a_volume_type(site: Site, limits: requests_mock.Mocker) -> None:
+def test_limits_of_a_volume_type(run: CloudRun, limits: requests_mock.Mocker) -> None:
     quota = Quota(volume_types={"ssd": VolumeTypeQuota(gigabytes=100)})
-    executor.run(plan(site, quota), site).raise_for_failures()
+    executor.execute(plan(run, quota), run).raise_for_failures()
     assert written(limits) == [{"quota_set": {"gigabytes_ssd": 100}}]
 
 
-def test_a_limit_below_what_is_in_use_is_refused(site: Site, limits: requests_mock.Mocker) -> None:
-    refusals = plan(site, Quota(cores=7, networks=3)).refusals
+def test_a_limit_below_what_is_in_use_is_refused(run: CloudRun, limits: requests_mock.Mocker) -> None:
+    refusals = plan(run, Quota(cores=7, networks=3)).refusals
     assert [str(each) for each in refusals] == [
         "quota/(current project): cores: 7 is below the current usage of 8; free some of it, or raise the value"
     ]
 
 
-def test_unlimited_is_never_below_usage(site: Site, limits: requests_mock.Mocker) -> None:
-    assert not plan(site, Quota(cores=-1)).refusals
+def test_unlimited_is_never_below_usage(run: CloudRun, limits: requests_mock.Mocker) -> None:
+    assert not plan(run, Quota(cores=-1)).refusals
 
 
-def test_a_quota_nobody_has_is_refused(site: Site, limits: requests_mock.Mocker) -> None:
+def test_a_quota_nobody_has_is_refused(run: CloudRun, limits: requests_mock.Mocker) -> None:
     quota = Quota(volume_types={"no-such": VolumeTypeQuota(volumes=1)})
-    assert "no service has a quota volumes_no-such" in str(plan(site, quota).refusals[0])
+    assert "no service has a quota volumes_no-such" in str(plan(run, quota).refusals[0])
 
 
-def test_equal_limits_are_kept(site: Site, limits: requests_mock.Mocker) -> None:
-    assert [step.action for step in plan(site, Quota(cores=20, networks=10))] == [Action.KEEP]
+def test_equal_limits_are_kept(run: CloudRun, limits: requests_mock.Mocker) -> None:
+    assert [step.action for step in plan(run, Quota(cores=20, networks=10))] == [Action.KEEP]
 
 
 def test_a_service_that_is_busy_is_asked_again(
-    site: Site, limits: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
+    run: CloudRun, limits: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     limits.put(f"{NOVA}/os-quota-sets/{PROJECT}", [failure(503), {"json": {}}])
-    executor.run(plan(site, Quota(cores=40)), site).raise_for_failures()
+    executor.execute(plan(run, Quota(cores=40)), run).raise_for_failures()
     assert len(written(limits)) == 2

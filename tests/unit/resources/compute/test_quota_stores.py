@@ -2,24 +2,24 @@ from __future__ import annotations
 
 import pytest
 
-from openstack_prep.resources.compute.quota_stores import Quotum, quotum, set_command, store_of, unit
+from openstack_prep.resources.compute.quota_stores import QuotaUsage, quota_usage, set_command, store_of, unit
 
 
 def test_what_is_left_is_without_what_is_used_and_reserved() -> None:
-    assert quotum("cores", {"cores": {"limit": 9, "in_use": 4, "reserved": 2}}) == Quotum(9, 6)
-    assert quotum("ports", {"port": {"limit": 9, "used": 4, "reserved": 0}}) == Quotum(9, 4)
-    assert quotum("server_group_members", {"server_group_members": {"limit": 9, "in_use": 4}}) == Quotum(9, 0)
-    assert quotum("security_groups", {"security_group": {"limit": 9, "used": 0}}) == Quotum(9, 1)
-    assert quotum("cores", {"id": "p", "cores": 20}) is None
+    assert quota_usage("cores", {"cores": {"limit": 9, "in_use": 4, "reserved": 2}}) == QuotaUsage(9, 6)
+    assert quota_usage("ports", {"port": {"limit": 9, "used": 4, "reserved": 0}}) == QuotaUsage(9, 4)
+    assert quota_usage("server_group_members", {"server_group_members": {"limit": 9, "in_use": 4}}) == QuotaUsage(9, 0)
+    assert quota_usage("security_groups", {"security_group": {"limit": 9, "used": 0}}) == QuotaUsage(9, 1)
+    assert quota_usage("cores", {"id": "p", "cores": 20}) is None
 
 
 @pytest.mark.parametrize(("limit", "used", "number", "allowed"), [(-1, 9, 99, True), (9, 4, 5, True), (9, 4, 6, False)])
 def test_limits(limit: int, used: int, number: int, allowed: bool) -> None:
-    assert Quotum(limit, used).allows(number) is allowed
+    assert QuotaUsage(limit, used).allows(number) is allowed
 
 
 def test_more_in_use_than_allowed_is_nothing_left() -> None:
-    assert Quotum(3, 5).left == 0
+    assert QuotaUsage(3, 5).left == 0
 
 
 def test_names() -> None:

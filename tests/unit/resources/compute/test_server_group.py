@@ -6,7 +6,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.errors import PlanRefused
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Observed
 from openstack_prep.core.plan import Plan
@@ -42,36 +42,36 @@ def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
     return found
 
 
-def plan(site: Site, *wanted: ServerGroup) -> Plan:
-    observed, mistakes = observing.examine(site, wanted)
+def plan(run: CloudRun, *wanted: ServerGroup) -> Plan:
+    observed, mistakes = observing.examine(run, wanted)
     return planner.plan_apply("lab", wanted, observed, mistakes=mistakes)
 
 
-def test_it_is_made(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+def test_it_is_made(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:
     made = services.post(f"{NOVA}/os-server-groups", json={"server_group": answer()})
     group = ServerGroup(name="masters", policy="anti-affinity", max_server_per_host=2)
-    executor.run(plan(site, group), site).raise_for_failures()
+    executor.execute(plan(run, group), run).raise_for_failures()
     assert made.last_request.json() == {
         "server_group": {"name": "masters", "policy": "anti-affinity", "rules": {"max_server_per_host": 2}}
     }
     assert made.last_request.headers["X-OpenStack-Nova-API-Version"] == "2.64"
 
 
-def test_it_is_kept(site: Site, listed: list[Any]) -> None:
+def test_it_is_kept(run: CloudRun, listed: list[Any]) -> None:
     listed.append(answer())
-    assert not plan(site, GROUP)
+    assert not plan(run, GROUP)
 
 
-def test_another_policy_is_refused(site: Site, listed: list[Any]) -> None:
+def test_another_policy_is_refused(run: CloudRun, listed: list[Any]) -> None:
     listed.append(answer(policy="affinity"))
     with pytest.raises(PlanRefused, match="policy 'affinity' -> 'soft-anti-affinity'"):
-        plan(site, GROUP).raise_for_refusals()
+        plan(run, GROUP).raise_for_refusals()
 
 
-def test_two_of_one_name(site: Site, listed: list[Any]) -> None:
+def test_two_of_one_name(run: CloudRun, listed: list[Any]) -> None:
     listed += [answer(), answer(id="g2", policy="affinity")]
     with pytest.raises(PlanRefused, match="g1, g2"):
-        plan(site, GROUP)
+        plan(run, GROUP)
 
 
 @pytest.fixture
@@ -83,35 +83,35 @@ def in_our_project(services: requests_mock.Mocker, listed: list[Any]) -> ServerG
     return ServerGroup(name="masters", policy="soft-anti-affinity", project="lab")
 
 
-def test_of_two_alike_none_is_deleted(site: Site, in_our_project: ServerGroup) -> None:
+def test_of_two_alike_none_is_deleted(run: CloudRun, in_our_project: ServerGroup) -> None:
     """Somebody else may have created one of them: neither apply nor destroy takes it, and both name it."""
-    made = plan(site, in_our_project)
-    destruction = planner.plan_destroy("lab", [in_our_project], observing.observe(site, [in_our_project]))
+    made = plan(run, in_our_project)
+    destruction = planner.plan_destroy("lab", [in_our_project], observing.observe(run, [in_our_project]))
     for each in (made, destruction):
         assert {step.action for step in each} == {Action.KEEP}
         assert "duplicate g2" in str(each)
     assert "delete it manually" in str(made)
 
 
-def test_one_that_appears_at_the_end_of_a_run_is_left_alone(site: Site, in_our_project: ServerGroup) -> None:
+def test_one_that_appears_at_the_end_of_a_run_is_left_alone(run: CloudRun, in_our_project: ServerGroup) -> None:
     """This run has created g2; the other one is somebody's."""
-    site.known[in_our_project.key] = Observed(id="g2", ours=True)
-    assert late_twins(site, [in_our_project]) == []
+    run.known[in_our_project.key] = Observed(id="g2", ours=True)
+    assert late_twins(run, [in_our_project]) == []
 
 
-def test_a_number_a_host_goes_with_anti_affinity(site: Site, listed: list[Any]) -> None:
-    (refusal,) = plan(site, ServerGroup(name="masters", policy="affinity", max_server_per_host=2)).refusals
+def test_a_number_a_host_goes_with_anti_affinity(run: CloudRun, listed: list[Any]) -> None:
+    (refusal,) = plan(run, ServerGroup(name="masters", policy="affinity", max_server_per_host=2)).refusals
     assert "only applies to policy anti-affinity" in str(refusal)
 
 
 @pytest.mark.parametrize(("tags", "ours"), [([], False), (["openstack-prep:lab"], True)])
 def test_it_is_ours_when_its_project_is(
-    site: Site, services: requests_mock.Mocker, listed: list[Any], tags: list[str], ours: bool
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any], tags: list[str], ours: bool
 ) -> None:
     services.get(f"{IDENTITY}/projects", json={"projects": [{"id": "p1", "enabled": True, "tags": tags}]})
     listed += [answer(id="g2", project_id="p2"), answer(id="g3", project_id="p3"), answer(project_id="p1")]
     group = ServerGroup(name="masters", policy="soft-anti-affinity", project="lab")
-    (observed,) = observing.observe(site, [group]).values()
+    (observed,) = observing.observe(run, [group]).values()
     assert (observed.id, observed.ours) == ("g1", ours)
     assert [each for each in sent(services) if "server-groups" in each] == [
         f"GET /v2.1/os-server-groups?all_projects=true&offset={offset}" for offset in (0, 2, 3)

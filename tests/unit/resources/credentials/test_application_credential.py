@@ -12,8 +12,8 @@ import yaml
 
 from openstack_prep.base.errors import PrepError
 from openstack_prep.cloud import clouds_yaml
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
@@ -76,22 +76,22 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "clouds.yaml"
 
 
-def credential(site: Site, path: Path, **more: Any) -> ApplicationCredential:
+def credential(run: CloudRun, path: Path, **more: Any) -> ApplicationCredential:
     wanted = ApplicationCredential(name="app", clouds_yaml=str(path), cloud="lab", **more)
-    return resolved(wanted, [], site.admin)
+    return resolved(wanted, [], run.admin)
 
 
-def plan(site: Site, wanted: ApplicationCredential, consent: bool = False) -> Plan:
-    site = site.fresh()
-    observed, mistakes = observing.examine(site, [wanted])
+def plan(run: CloudRun, wanted: ApplicationCredential, consent: bool = False) -> Plan:
+    run = run.fresh()
+    observed, mistakes = observing.examine(run, [wanted])
     return planner.plan_apply("lab", [wanted], observed, mistakes=mistakes, allow_replace=consent)
 
 
-def apply(site: Site, wanted: ApplicationCredential, consent: bool = False) -> None:
-    made = plan(site, wanted, consent)
+def apply(run: CloudRun, wanted: ApplicationCredential, consent: bool = False) -> None:
+    made = plan(run, wanted, consent)
     made.raise_for_refusals()
-    executor.run(made, site).raise_for_failures()
-    assert not plan(site, wanted), str(plan(site, wanted))
+    executor.execute(made, run).raise_for_failures()
+    assert not plan(run, wanted), str(plan(run, wanted))
 
 
 def auth(path: Path) -> dict[str, str]:
@@ -99,13 +99,13 @@ def auth(path: Path) -> dict[str, str]:
 
 
 def test_the_secret_goes_into_clouds_yaml_and_nowhere_else(
-    site: Site, keystone: Keystone, path: Path, caplog: pytest.LogCaptureFixture
+    run: CloudRun, keystone: Keystone, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     rules = (AccessRule(method="GET", service="compute", path="/v2.1/servers"),)
-    wanted = credential(site, path, roles=("member",), description="for the cluster", access_rules=rules)
-    made = plan(site, wanted)
-    report = executor.run(made, site)
+    wanted = credential(run, path, roles=("member",), description="for the cluster", access_rules=rules)
+    made = plan(run, wanted)
+    report = executor.execute(made, run)
     report.raise_for_failures()
     assert yaml.safe_load(path.read_text())["clouds"]["lab"] == {
         "auth_type": "v3applicationcredential",
@@ -127,121 +127,121 @@ def test_the_secret_goes_into_clouds_yaml_and_nowhere_else(
         "roles": [{"name": "member"}],
         "access_rules": [{"method": "GET", "service": "compute", "path": "/v2.1/servers"}],
     }
-    assert not plan(site, wanted)
+    assert not plan(run, wanted)
     assert "s3cret" not in "".join((caplog.text, str(made), str(report), str(report.data()), str(report.results)))
 
 
 @pytest.mark.parametrize("change", [{"roles": ("admin",)}, {"unrestricted": True}, {"description": "x"}])
 def test_what_keystone_cannot_change_is_renewed(
-    site: Site, keystone: Keystone, path: Path, change: dict[str, Any]
+    run: CloudRun, keystone: Keystone, path: Path, change: dict[str, Any]
 ) -> None:
-    apply(site, credential(site, path, roles=("member",)))
-    wanted = credential(site, path, **{"roles": ("member",)} | change)
-    (step,) = plan(site, wanted)
+    apply(run, credential(run, path, roles=("member",)))
+    wanted = credential(run, path, **{"roles": ("member",)} | change)
+    (step,) = plan(run, wanted)
     assert step.action is Action.UPDATE
-    (refusal,) = plan(site, wanted).refusals
+    (refusal,) = plan(run, wanted).refusals
     field = next(iter(change))
     assert f"app (c1) would be deleted because it differs in {field}" in refusal.what
     assert refusal.what.endswith(", and a running cluster may depend on it")
-    assert "openstack-prep credential rotate SPEC --name app --keep-old" in refusal.remedy
-    apply(site, wanted, consent=True)
+    assert "openstack-prep credential rotate SPEC --name app --keep-old" in refusal.fix
+    apply(run, wanted, consent=True)
     assert (auth(path)["application_credential_id"], keystone.names) == ("c2", ["app-new"])
-    apply(site, credential(site, path, roles=("reader",)), consent=True)
+    apply(run, credential(run, path, roles=("reader",)), consent=True)
     assert (auth(path)["application_credential_id"], keystone.names) == ("c3", ["app"])
 
 
-def test_a_role_too_many_is_no_implied_one(site: Site, keystone: Keystone, path: Path) -> None:
-    apply(site, credential(site, path, roles=("member", "admin")))
-    (step,) = plan(site, credential(site, path, roles=("member",)))
+def test_a_role_too_many_is_no_implied_one(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    apply(run, credential(run, path, roles=("member", "admin")))
+    (step,) = plan(run, credential(run, path, roles=("member",)))
     assert [(change.field, change.before) for change in step.changes] == [("roles", {"member", "admin"})]
 
 
-def test_roles_count_as_implied_when_one_may_not_ask(site: Site, keystone: Keystone, path: Path) -> None:
+def test_roles_count_as_implied_when_one_may_not_ask(run: CloudRun, keystone: Keystone, path: Path) -> None:
     keystone.services.get(f"{IDENTITY}/role_inferences", **failure(403))
-    apply(site, credential(site, path, roles=("member",)))
+    apply(run, credential(run, path, roles=("member",)))
 
 
-def test_a_lost_secret_is_renewed_in_one_apply(site: Site, keystone: Keystone, path: Path) -> None:
+def test_a_lost_secret_is_renewed_in_one_apply(run: CloudRun, keystone: Keystone, path: Path) -> None:
     keystone.lose_answers = 1
-    apply(site, credential(site, path))
+    apply(run, credential(run, path))
     assert (auth(path)["application_credential_secret"], keystone.names) == ("s3cret-2", ["app"])
 
 
 def test_one_whose_secret_is_elsewhere_is_deleted_by_consent_only(
-    site: Site, keystone: Keystone, path: Path, tmp_path: Path
+    run: CloudRun, keystone: Keystone, path: Path, tmp_path: Path
 ) -> None:
-    apply(site, credential(site, path))
+    apply(run, credential(run, path))
     other = tmp_path / "other" / "clouds.yaml"
-    elsewhere = credential(site, other)
-    (refusal,) = plan(site, elsewhere).refusals
+    elsewhere = credential(run, other)
+    (refusal,) = plan(run, elsewhere).refusals
     assert str(refusal) == (
         f"application_credential/app: app (c1) would be deleted because its secret is missing from {other}, "
         "and a running cluster may depend on it; "
         "copy the entry lab from where the spec was applied, or allow the deletion (--allow-replace)"
     )
-    apply(site, elsewhere, consent=True)
+    apply(run, elsewhere, consent=True)
     assert (auth(other)["application_credential_secret"], keystone.names) == ("s3cret-2", ["app"])
-    (refusal,) = plan(site, credential(site, path)).refusals
+    (refusal,) = plan(run, credential(run, path)).refusals
     assert f"its secret is missing from {path}" in str(refusal)
 
 
-def test_killed_before_the_first_secret_is_written_it_goes_on(site: Site, keystone: Keystone, path: Path) -> None:
+def test_killed_before_the_first_secret_is_written_it_goes_on(run: CloudRun, keystone: Keystone, path: Path) -> None:
     def die(*given: Any) -> None:
         keystone.create(*given)
         raise KeyboardInterrupt
 
-    wanted = credential(site, path)
+    wanted = credential(run, path)
     keystone.services.post(CREDENTIALS, json=die)
     with pytest.raises(KeyboardInterrupt):
-        executor.run(plan(site, wanted), site)
-    assert "secret (not written)" in str(plan(site, wanted))
+        executor.execute(plan(run, wanted), run)
+    assert "secret (not written)" in str(plan(run, wanted))
     keystone.services.post(CREDENTIALS, json=keystone.create)
-    apply(site, wanted)
+    apply(run, wanted)
     assert (auth(path)["application_credential_secret"], keystone.names) == ("s3cret-2", ["app"])
 
 
-def test_what_was_begun_is_taken_back(site: Site, keystone: Keystone, path: Path) -> None:
-    wanted = credential(site, path)
-    apply(site, wanted)
+def test_what_was_begun_is_taken_back(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    wanted = credential(run, path)
+    apply(run, wanted)
     wanted._write({"application_credential_name": "app"})
-    destroy = planner.plan_destroy("lab", [wanted], observing.observe(site.fresh(), [wanted]))
-    executor.run(destroy, site).raise_for_failures()
+    destroy = planner.plan_destroy("lab", [wanted], observing.observe(run.fresh(), [wanted]))
+    executor.execute(destroy, run).raise_for_failures()
     assert not path.exists()
     assert not keystone.held
 
 
-def test_one_that_is_refused_leaves_no_entry(site: Site, keystone: Keystone, path: Path) -> None:
+def test_one_that_is_refused_leaves_no_entry(run: CloudRun, keystone: Keystone, path: Path) -> None:
     keystone.services.post(CREDENTIALS, **failure(403))
-    assert executor.run(plan(site, credential(site, path)), site).failed
+    assert executor.execute(plan(run, credential(run, path)), run).failed
     assert not path.exists()
 
 
 def test_one_that_has_ended_serves_nobody_and_is_renewed(
-    site: Site, keystone: Keystone, path: Path, tmp_path: Path
+    run: CloudRun, keystone: Keystone, path: Path, tmp_path: Path
 ) -> None:
-    apply(site, credential(site, path, expires_at="2036-01-01T00:00:00Z"))
+    apply(run, credential(run, path, expires_at="2036-01-01T00:00:00Z"))
     keystone.held[0]["expires_at"] = "2026-01-01T00:00:00.000000"
-    wanted = credential(site, path)
-    assert "secret (ended 2026-01-01T00:00:00Z) -> ********" in str(plan(site, wanted))
-    assert not plan(site, credential(site, tmp_path / "other.yaml")).refusals
-    apply(site, wanted)
+    wanted = credential(run, path)
+    assert "secret (ended 2026-01-01T00:00:00Z) -> ********" in str(plan(run, wanted))
+    assert not plan(run, credential(run, tmp_path / "other.yaml")).refusals
+    apply(run, wanted)
     assert (auth(path)["application_credential_secret"], keystone.names) == ("s3cret-2", ["app-new"])
 
 
-def test_keystone_may_learn_of_roles_a_moment_late(site: Site, keystone: Keystone, path: Path) -> None:
+def test_keystone_may_learn_of_roles_a_moment_late(run: CloudRun, keystone: Keystone, path: Path) -> None:
     late = failure(400, "Invalid application credential: Could not find role assignment with role: r1")
     keystone.services.post(CREDENTIALS, [late, {"json": keystone.create, "status_code": 201}])
-    apply(site, credential(site, path))
+    apply(run, credential(run, path))
     assert keystone.names == ["app"]
 
 
 @pytest.mark.parametrize("dies", ["put", "drop"])
 def test_killed_between_its_writes_it_converges(
-    site: Site, keystone: Keystone, path: Path, monkeypatch: pytest.MonkeyPatch, dies: str
+    run: CloudRun, keystone: Keystone, path: Path, monkeypatch: pytest.MonkeyPatch, dies: str
 ) -> None:
     """In a renewal: after the new one is made, and after the entry is switched."""
-    apply(site, credential(site, path))
-    wanted = credential(site, path, unrestricted=True)
+    apply(run, credential(run, path))
+    wanted = credential(run, path, unrestricted=True)
 
     def die(*_: Any) -> None:
         raise PrepError("killed")
@@ -251,48 +251,48 @@ def test_killed_between_its_writes_it_converges(
             patch.setattr(clouds_yaml, "put", die)
         else:
             keystone.services.delete(f"{CREDENTIALS}/c1", **failure(400))
-        assert executor.run(plan(site, wanted, consent=True), site).failed
+        assert executor.execute(plan(run, wanted, consent=True), run).failed
     assert keystone.names == ["app", "app-new"]
     assert auth(path)["application_credential_id"] == ("c1" if dies == "put" else "c2")
     keystone.services.delete(f"{CREDENTIALS}/c1", status_code=204, json=keystone.remove)
-    apply(site, wanted, consent=dies == "put")
+    apply(run, wanted, consent=dies == "put")
     assert keystone.names == ["app-new"]
     assert auth(path)["application_credential_id"] == keystone.held[0]["id"]
 
 
-def test_one_that_somebody_deleted_is_made_again(site: Site, keystone: Keystone, path: Path) -> None:
-    apply(site, credential(site, path))
+def test_one_that_somebody_deleted_is_made_again(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    apply(run, credential(run, path))
     keystone.held.clear()
-    apply(site, credential(site, path))
+    apply(run, credential(run, path))
     assert auth(path)["application_credential_secret"] == "s3cret-2"
 
 
-def test_settings_are_mended_without_a_renewal(site: Site, keystone: Keystone, path: Path) -> None:
-    apply(site, credential(site, path))
+def test_settings_are_mended_without_a_renewal(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    apply(run, credential(run, path))
     path.chmod(0o640)
-    apply(site, credential(site, path, region="two"))
+    apply(run, credential(run, path, region="two"))
     assert auth(path)["application_credential_secret"] == "s3cret-1"
     assert yaml.safe_load(path.read_text())["clouds"]["lab"]["region_name"] == "two"
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_it_ends_and_is_renewed_in_time(site: Site, keystone: Keystone, path: Path) -> None:
-    wanted = credential(site, path, lifetime=90, renew_before=14)
-    apply(site, wanted)
+def test_it_ends_and_is_renewed_in_time(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    wanted = credential(run, path, lifetime=90, renew_before=14)
+    apply(run, wanted)
     ends = datetime.fromisoformat(keystone.held[0]["expires_at"])
     assert timedelta(days=89, hours=23) < ends - datetime.now(UTC) <= timedelta(days=90)
     keystone.held[0]["expires_at"] = (datetime.now(UTC) + timedelta(days=15)).strftime("%Y-%m-%dT%H:%M:%S.000000")
-    assert not plan(site, wanted)
+    assert not plan(run, wanted)
     keystone.held[0]["expires_at"] = (datetime.now(UTC) + timedelta(days=13)).strftime("%Y-%m-%dT%H:%M:%S.000000")
-    assert "lifetime ends 2" in str(plan(site, wanted))
-    apply(site, wanted)
+    assert "lifetime ends 2" in str(plan(run, wanted))
+    apply(run, wanted)
     assert keystone.names == ["app-new"]
 
 
-def test_a_given_end_is_compared_as_a_moment(site: Site, keystone: Keystone, path: Path) -> None:
-    apply(site, credential(site, path, expires_at="2036-01-01T02:00:00+02:00"))
+def test_a_given_end_is_compared_as_a_moment(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    apply(run, credential(run, path, expires_at="2036-01-01T02:00:00+02:00"))
     keystone.held[0]["expires_at"] = "2036-01-01T00:00:00.000000"
-    assert not plan(site, credential(site, path, expires_at="2036-01-01T00:00:00Z"))
+    assert not plan(run, credential(run, path, expires_at="2036-01-01T00:00:00Z"))
 
 
 @pytest.mark.parametrize(
@@ -304,135 +304,135 @@ def test_a_given_end_is_compared_as_a_moment(site: Site, keystone: Keystone, pat
         ({"expires_at": "2020-01-01T00:00:00Z"}, "is in the past"),
     ],
 )
-def test_times_that_cannot_be(site: Site, keystone: Keystone, path: Path, fields: dict[str, Any], said: str) -> None:
-    assert said in str(plan(site, credential(site, path, **fields)).refusals)
+def test_times_that_cannot_be(run: CloudRun, keystone: Keystone, path: Path, fields: dict[str, Any], said: str) -> None:
+    assert said in str(plan(run, credential(run, path, **fields)).refusals)
 
 
 @pytest.mark.parametrize(
     "theirs", [{"auth": {"username": "me"}}, {"auth": {"application_credential_id": "x"}}, "nonsense"]
 )
-def test_somebody_elses_entry_is_not_overwritten(site: Site, keystone: Keystone, path: Path, theirs: Any) -> None:
+def test_somebody_elses_entry_is_not_overwritten(run: CloudRun, keystone: Keystone, path: Path, theirs: Any) -> None:
     path.write_text(yaml.safe_dump({"clouds": {"lab": theirs}}))
-    assert "with different credentials" in str(plan(site, credential(site, path)).refusals)
+    assert "with different credentials" in str(plan(run, credential(run, path)).refusals)
 
 
-def test_somebody_elses_credential_is_not_taken(site: Site, keystone: Keystone, path: Path) -> None:
+def test_somebody_elses_credential_is_not_taken(run: CloudRun, keystone: Keystone, path: Path) -> None:
     theirs = {"id": "x", "name": "app", "description": None, "project_id": ADMIN_PROJECT, "roles": []}
     keystone.held.append(theirs | {"expires_at": None, "unrestricted": False, "user_id": ADMIN_USER})
-    assert "(x) already exists and is not managed by this spec" in str(plan(site, credential(site, path)).refusals)
+    assert "(x) already exists and is not managed by this spec" in str(plan(run, credential(run, path)).refusals)
     auth = {"application_credential_id": "x", "auth_url": IDENTITY}
-    clouds_yaml.put(path, "lab", {"auth": auth} | credential(site, path).settings())
-    assert not plan(site, credential(site, path)).refusals
-    assert "differs in unrestricted" in str(plan(site, credential(site, path, unrestricted=True)).refusals)
+    clouds_yaml.put(path, "lab", {"auth": auth} | credential(run, path).settings())
+    assert not plan(run, credential(run, path)).refusals
+    assert "differs in unrestricted" in str(plan(run, credential(run, path, unrestricted=True)).refusals)
     keystone.held[0]["expires_at"] = "2026-01-01T00:00:00.000000"
-    assert "is not managed by this spec, and expired at 2026-01-01" in str(plan(site, credential(site, path)).refusals)
-    wanted = credential(site, path)
-    (step,) = planner.plan_destroy("lab", [wanted], observing.observe(site.fresh(), [wanted]))
+    assert "is not managed by this spec, and expired at 2026-01-01" in str(plan(run, credential(run, path)).refusals)
+    wanted = credential(run, path)
+    (step,) = planner.plan_destroy("lab", [wanted], observing.observe(run.fresh(), [wanted]))
     assert step.action is Action.KEEP
 
 
-def test_destroy_takes_entry_and_credentials(site: Site, keystone: Keystone, path: Path) -> None:
-    wanted = credential(site, path)
-    apply(site, wanted)
-    destroy = planner.plan_destroy("lab", [wanted], observing.observe(site.fresh(), [wanted]))
-    executor.run(destroy, site).raise_for_failures()
+def test_destroy_takes_entry_and_credentials(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    wanted = credential(run, path)
+    apply(run, wanted)
+    destroy = planner.plan_destroy("lab", [wanted], observing.observe(run.fresh(), [wanted]))
+    executor.execute(destroy, run).raise_for_failures()
     assert not path.exists()
     assert not keystone.held
 
 
-def test_a_second_plan_is_one_request(site: Site, keystone: Keystone, path: Path) -> None:
-    wanted = credential(site, path)
-    apply(site, wanted)
+def test_a_second_plan_is_one_request(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    wanted = credential(run, path)
+    apply(run, wanted)
     before = len(sent(keystone.services))
-    plan(site, wanted)
+    plan(run, wanted)
     assert len(sent(keystone.services)) == before + 1
 
 
 # --- roles and rotation ---------------------------------------------------------------------
 
 
-def logged_in_with(site: Site, keystone: Keystone, *roles: str) -> Site:
-    """Return a site whose own token carries these roles."""
+def logged_in_with(run: CloudRun, keystone: Keystone, *roles: str) -> CloudRun:
+    """Return a run whose own token carries these roles."""
     body = token()
     body["token"]["roles"] = [{"id": role, "name": role} for role in roles]
     keystone.services.post(
         f"{IDENTITY}/auth/tokens", json=body, headers={"X-Subject-Token": "-".join(roles)}, status_code=201
     )
-    return Site(Cloud(connection()), site.mark)
+    return CloudRun(Cloud(connection()), run.ownership)
 
 
-def test_all_roles_are_those_of_the_login(site: Site, keystone: Keystone, path: Path) -> None:
-    apply(logged_in_with(site, keystone, "admin"), credential(site, path))
-    more = logged_in_with(site, keystone, "admin", "member")
+def test_all_roles_are_those_of_the_login(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    apply(logged_in_with(run, keystone, "admin"), credential(run, path))
+    more = logged_in_with(run, keystone, "admin", "member")
     before = len(sent(keystone.services))
     (step,) = plan(more, credential(more, path))
     assert [(change.field, change.before) for change in step.changes] == [("roles", {"admin"})]
     assert len(sent(keystone.services)) == before + 1
     (refusal,) = plan(more, credential(more, path)).refusals
     assert "differs in roles (new: member)" in refusal.what
-    less = logged_in_with(site, keystone, "member")
+    less = logged_in_with(run, keystone, "member")
     (refusal,) = plan(less, credential(less, path)).refusals
     assert "differs in roles (new: member; no longer: admin)" in refusal.what
     for keep_old in (False, True):
         assert not plan(more, rotated(more, credential(more, path), keep_old)).refusals
 
 
-def test_a_lifetime_is_consent_to_a_renewal(site: Site, keystone: Keystone, path: Path) -> None:
-    apply(site, credential(site, path))
-    (step,) = (made := plan(site, credential(site, path, lifetime=30)))
+def test_a_lifetime_is_consent_to_a_renewal(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    apply(run, credential(run, path))
+    (step,) = (made := plan(run, credential(run, path, lifetime=30)))
     assert (step.action, made.refusals) == (Action.UPDATE, ())
 
 
-def test_a_role_that_the_user_does_not_have_is_a_mistake(site: Site, keystone: Keystone, path: Path) -> None:
-    own = logged_in_with(site, keystone, "member", "reader")
+def test_a_role_that_the_user_does_not_have_is_a_mistake(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    own = logged_in_with(run, keystone, "member", "reader")
     assert not plan(own, credential(own, path, roles=("reader",))).refusals
     (refusal,) = plan(own, credential(own, path, roles=("reader", "admin"))).refusals
     assert "does not have the role admin in the project (has: member, reader)" in str(refusal)
 
 
-def rotated(site: Site, wanted: ApplicationCredential, keep_old: bool = False) -> ApplicationCredential:
-    return RotatedCredential.of(wanted, observing.observe(site.fresh(), [wanted])[wanted.key], keep_old)
+def rotated(run: CloudRun, wanted: ApplicationCredential, keep_old: bool = False) -> ApplicationCredential:
+    return RotatedCredential.of(wanted, observing.observe(run.fresh(), [wanted])[wanted.key], keep_old)
 
 
-def test_a_rotation_needs_no_drift_and_happens_once(site: Site, keystone: Keystone, path: Path) -> None:
-    wanted = credential(site, path)
-    apply(site, wanted)
-    new = rotated(site, wanted)
-    (step,) = plan(site, new)
+def test_a_rotation_needs_no_drift_and_happens_once(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    wanted = credential(run, path)
+    apply(run, wanted)
+    new = rotated(run, wanted)
+    (step,) = plan(run, new)
     assert [change.field for change in step.changes] == ["rotated"]
-    apply(site, new)
+    apply(run, new)
     assert (auth(path)["application_credential_secret"], keystone.names) == ("s3cret-2", ["app-new"])
-    assert not plan(site, wanted)
+    assert not plan(run, wanted)
 
 
-def test_who_switched_the_entry_meanwhile_is_not_undone(site: Site, keystone: Keystone, path: Path) -> None:
-    wanted = credential(site, path)
-    apply(site, wanted)
-    plans = [plan(site, rotated(site, wanted)) for _ in range(2)]
+def test_who_switched_the_entry_meanwhile_is_not_undone(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    wanted = credential(run, path)
+    apply(run, wanted)
+    plans = [plan(run, rotated(run, wanted)) for _ in range(2)]
     for made in plans:
-        executor.run(made, site).raise_for_failures()
+        executor.execute(made, run).raise_for_failures()
     assert (auth(path)["application_credential_id"], keystone.names) == ("c2", ["app-new"])
 
 
-def test_what_is_kept_goes_with_its_entry(site: Site, keystone: Keystone, path: Path) -> None:
-    wanted = credential(site, path)
-    apply(site, wanted)
-    apply(site, rotated(site, wanted, keep_old=True))
+def test_what_is_kept_goes_with_its_entry(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    wanted = credential(run, path)
+    apply(run, wanted)
+    apply(run, rotated(run, wanted, keep_old=True))
     assert keystone.names == ["app", "app-new"]
     assert clouds_yaml.read(path)["lab-old"]["auth"]["application_credential_secret"] == "s3cret-1"
-    assert not plan(site, wanted)
-    (refusal,) = plan(site, credential(site, path, unrestricted=True)).refusals
+    assert not plan(run, wanted)
+    (refusal,) = plan(run, credential(run, path, unrestricted=True)).refusals
     assert "is still kept in the entry lab-old" in str(refusal)
     clouds_yaml.drop(path, "lab-old")
-    apply(site, wanted)
+    apply(run, wanted)
     assert keystone.names == ["app-new"]
 
 
-def test_destroy_takes_the_kept_one_too(site: Site, keystone: Keystone, path: Path) -> None:
-    wanted = credential(site, path)
-    apply(site, wanted)
-    apply(site, rotated(site, wanted, keep_old=True))
-    destroy = planner.plan_destroy("lab", [wanted], observing.observe(site.fresh(), [wanted]))
-    executor.run(destroy, site).raise_for_failures()
+def test_destroy_takes_the_kept_one_too(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    wanted = credential(run, path)
+    apply(run, wanted)
+    apply(run, rotated(run, wanted, keep_old=True))
+    destroy = planner.plan_destroy("lab", [wanted], observing.observe(run.fresh(), [wanted]))
+    executor.execute(destroy, run).raise_for_failures()
     assert not path.exists()
     assert not keystone.held

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action
 from openstack_prep.resources.files.clouds_entry import CloudsEntry
@@ -25,12 +25,12 @@ def sourced(path: Path) -> dict[str, str]:
     return {name: value for name, _, value in pairs if name not in ("PWD", "SHLVL", "_", "OLDPWD")}
 
 
-def test_a_shell_reads_what_is_wanted(site: Site, path: Path, tmp_path: Path) -> None:
+def test_a_shell_reads_what_is_wanted(run: CloudRun, path: Path, tmp_path: Path) -> None:
     odd = 'it\'s $HOME `x` "q" # \\ \n end'
     entry = CloudsEntry(path=str(tmp_path / "clouds.yaml"), cloud="lab", user="ocp")
     file = EnvFile(path=str(path), cloud="lab", kubeconfig=str(tmp_path / "auth/kubeconfig"), variables={"ODD": odd})
-    file = resolved(file, [entry], site.admin)
-    file.create(site)
+    file = resolved(file, [entry], run.admin)
+    file.create(run)
     assert sourced(path) == {
         "OS_CLOUD": "lab",
         "OS_CLIENT_CONFIG_FILE": str(tmp_path / "clouds.yaml"),
@@ -38,46 +38,46 @@ def test_a_shell_reads_what_is_wanted(site: Site, path: Path, tmp_path: Path) ->
         "ODD": odd,
     }
     assert path.stat().st_mode & 0o777 == 0o600
-    observed = observing.observe(site, [file])[file.key]
+    observed = observing.observe(run, [file])[file.key]
     assert observed.ours
     assert not planner.diff(file, observed)
     assert set(file.needs()) < set(entry.provides())
 
 
-def test_drift_is_mended_and_destroy_removes_it(site: Site, path: Path) -> None:
-    EnvFile(path=str(path), cloud="lab", variables={"OLD": "1"}).create(site)
+def test_drift_is_mended_and_destroy_removes_it(run: CloudRun, path: Path) -> None:
+    EnvFile(path=str(path), cloud="lab", variables={"OLD": "1"}).create(run)
     path.chmod(0o644)
     file = EnvFile(path=str(path), cloud="other")
-    plan = planner.plan_apply("lab", [file], observing.observe(site, [file]))
+    plan = planner.plan_apply("lab", [file], observing.observe(run, [file]))
     assert [each.field for step in plan for each in step.changes] == ["variables", "mode"]
-    executor.run(plan, site).raise_for_failures()
+    executor.execute(plan, run).raise_for_failures()
     assert sourced(path) == {"OS_CLOUD": "other"}
-    executor.run(planner.plan_destroy("lab", [file], observing.observe(site, [file])), site).raise_for_failures()
+    executor.execute(planner.plan_destroy("lab", [file], observing.observe(run, [file])), run).raise_for_failures()
     assert not path.exists()
 
 
 @pytest.mark.parametrize("text", ["", "export OS_CLOUD=mine\n", "it's\n", "# [openstack-prep:other/lab.env]\n"])
-def test_somebody_elses_file_is_left_alone(site: Site, path: Path, text: str) -> None:
+def test_somebody_elses_file_is_left_alone(run: CloudRun, path: Path, text: str) -> None:
     path.write_text(text)
     file = EnvFile(path=str(path), cloud="lab")
-    _, (mistake,) = observing.examine(site, [file])
+    _, (mistake,) = observing.examine(run, [file])
     assert "is not managed by this spec" in mistake.what
-    (step,) = planner.plan_destroy("lab", [file], observing.observe(site, [file]))
+    (step,) = planner.plan_destroy("lab", [file], observing.observe(run, [file]))
     assert step.action is Action.KEEP
     assert path.read_text() == text
 
 
 @pytest.mark.parametrize("head", ["", "# [openstack-prep:lab/lab.env]\n"])
-def test_what_stands_in_a_file_is_not_shown_when_it_may_be_a_secret(site: Site, path: Path, head: str) -> None:
+def test_what_stands_in_a_file_is_not_shown_when_it_may_be_a_secret(run: CloudRun, path: Path, head: str) -> None:
     path.write_text(f"{head}export OS_PASSWORD=hunter2\nexport OS_CLOUD=lab\n")
     file = EnvFile(path=str(path), cloud="lab")
-    observed, mistakes = observing.examine(site, [file])
+    observed, mistakes = observing.examine(run, [file])
     plan = planner.plan_apply("lab", [file], observed, mistakes=mistakes)
     assert "variables.OS_PASSWORD ******** -> (unset)" in str(plan)
     assert "OS_CLOUD" not in str(plan)
     assert "hunter2" not in str(plan) + str(plan.data()) + repr(observed)
 
 
-def test_a_name_that_is_none_is_a_mistake(site: Site, path: Path) -> None:
-    _, (mistake,) = observing.examine(site, [EnvFile(path=str(path), variables={"A B": "x"})])
+def test_a_name_that_is_none_is_a_mistake(run: CloudRun, path: Path) -> None:
+    _, (mistake,) = observing.examine(run, [EnvFile(path=str(path), variables={"A B": "x"})])
     assert "is not a valid variable name" in mistake.what

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.resources.heat.heat import HeatStack
 
 PATH = "http://heat/v1/admin-project/stacks/s/root"
@@ -29,7 +29,7 @@ def resource(name: str, kind: str, physical: str) -> dict[str, Any]:
 )
 def test_a_server_is_cut_off_when_its_only_port_is_gone(
     services: requests_mock.Mocker,
-    site: Site,
+    run: CloudRun,
     server: dict[str, Any],
     beside: list[Any],
     template: str,
@@ -41,6 +41,6 @@ def test_a_server_is_cut_off_when_its_only_port_is_gone(
     services.get(f"{PATH}/template", text=template, headers={"Content-Type": "application/json"})
     services.get(f"{PATH}/files", json={})
     services.get(f"{PATH}/environment", json={})
-    stack = HeatStack(site.admin, "s", "root")
+    stack = HeatStack(run.admin, "s", "root")
     stack.__dict__["servers"] = [{"id": "s1", **server}]  # as it keeps what Nova listed
     assert stack.cut_off().keys() == found

@@ -7,7 +7,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.errors import ResourceFailed, WaitTimeout
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.resources.heat import heat_events
 from openstack_prep.resources.heat.heat_events import Waiting
 from tests.unit.conftest import failure
@@ -50,11 +50,13 @@ def stack(status: str) -> dict[str, Any]:
     return {"json": {"stack": {"stack_name": "s", "id": "root", "stack_status": status, "stack_status_reason": "why"}}}
 
 
-def test_a_heat_that_fails_is_waited_for_and_the_one_at_fault_named(services: requests_mock.Mocker, site: Site) -> None:
+def test_a_heat_that_fails_is_waited_for_and_the_one_at_fault_named(
+    services: requests_mock.Mocker, run: CloudRun
+) -> None:
     services.get(STACK, [failure(500), stack("UPDATE_IN_PROGRESS"), failure(500), stack("UPDATE_FAILED")])
     services.get(f"{STACK}/events", json={"events": EVENTS[::-1]})
     told: list[str] = []
-    waiting = Waiting(site.admin.orchestration, "/stacks/s/root", told.append)
+    waiting = Waiting(run.admin.orchestration, "/stacks/s/root", told.append)
     found = waiting.end()
     with pytest.raises(
         ResourceFailed, match=r"stack s \(root\) is UPDATE_FAILED: nodes\.0: No valid host; fix the cause"
@@ -68,7 +70,7 @@ def test_a_heat_that_fails_is_waited_for_and_the_one_at_fault_named(services: re
     ]
 
 
-def test_a_rollback_does_not_hide_why(services: requests_mock.Mocker, site: Site) -> None:
+def test_a_rollback_does_not_hide_why(services: requests_mock.Mocker, run: CloudRun) -> None:
     """What Heat stopped, cleaned up and did again is not at fault."""
     before = [
         event(1, "s/root", "s", "root", "UPDATE_IN_PROGRESS"),
@@ -85,12 +87,12 @@ def test_a_rollback_does_not_hide_why(services: requests_mock.Mocker, site: Site
     services.get(STACK, [stack("UPDATE_IN_PROGRESS"), stack("ROLLBACK_COMPLETE")])
     answers = ({"json": {"events": each[::-1]}} for each in (before, before + after))
     services.get(f"{STACK}/events", list(answers))
-    waiting = Waiting(site.admin.orchestration, "/stacks/s/root", print)
+    waiting = Waiting(run.admin.orchestration, "/stacks/s/root", print)
     with pytest.raises(ResourceFailed, match=r"is ROLLBACK_COMPLETE: nodes\.0: no host; port: no address left; fix"):
         waiting.raise_for_failure(waiting.end())
 
 
-def test_a_failed_resource_that_is_made_again_is_no_fault(services: requests_mock.Mocker, site: Site) -> None:
+def test_a_failed_resource_that_is_made_again_is_no_fault(services: requests_mock.Mocker, run: CloudRun) -> None:
     events = [
         event(1, "s/root", "s", "root", "CREATE_IN_PROGRESS"),
         event(2, "s/root", "server", "x1", "CREATE_FAILED", "busy"),
@@ -99,33 +101,33 @@ def test_a_failed_resource_that_is_made_again_is_no_fault(services: requests_moc
     ]
     services.get(STACK, [stack("CREATE_FAILED")])
     services.get(f"{STACK}/events", json={"events": events[::-1]})
-    waiting = Waiting(site.admin.orchestration, "/stacks/s/root", print)
+    waiting = Waiting(run.admin.orchestration, "/stacks/s/root", print)
     with pytest.raises(ResourceFailed, match="is CREATE_FAILED: why"):
         waiting.raise_for_failure(waiting.end())
 
 
-def test_without_events_the_stack_says_why(services: requests_mock.Mocker, site: Site) -> None:
+def test_without_events_the_stack_says_why(services: requests_mock.Mocker, run: CloudRun) -> None:
     services.get(STACK, [stack("ROLLBACK_COMPLETE")])
     services.get(f"{STACK}/events", json={"events": []})
-    waiting = Waiting(site.admin.orchestration, "/stacks/s/root", print)
+    waiting = Waiting(run.admin.orchestration, "/stacks/s/root", print)
     with pytest.raises(ResourceFailed, match="is ROLLBACK_COMPLETE: why"):
         waiting.raise_for_failure(waiting.end())
 
 
 @pytest.mark.parametrize("answer", [failure(404), stack("DELETE_COMPLETE")])
-def test_what_is_gone(services: requests_mock.Mocker, site: Site, answer: dict[str, Any]) -> None:
+def test_what_is_gone(services: requests_mock.Mocker, run: CloudRun, answer: dict[str, Any]) -> None:
     services.get(STACK, [answer])
-    waiting = Waiting(site.admin.orchestration, "/stacks/s/root", print)
+    waiting = Waiting(run.admin.orchestration, "/stacks/s/root", print)
     assert waiting.end() is None
     waiting.raise_for_failure(None)
 
 
-def test_the_wait_ends(services: requests_mock.Mocker, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wait_ends(services: requests_mock.Mocker, run: CloudRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heat_events, "GRACE", -59.99)
     services.get(STACK, [stack("CREATE_IN_PROGRESS")])
     services.get(f"{STACK}/events", json={"events": []})
     with pytest.raises(WaitTimeout, match="it is still in progress"):
-        Waiting(site.admin.orchestration, "/stacks/s/root", print).end(1)
+        Waiting(run.admin.orchestration, "/stacks/s/root", print).end(1)
 
 
 @pytest.mark.parametrize(
@@ -137,11 +139,11 @@ def test_the_wait_ends(services: requests_mock.Mocker, site: Site, monkeypatch: 
     ],
 )
 def test_how_long_it_is_waited_for_is_told_once(
-    services: requests_mock.Mocker, site: Site, status: str, give_up: str
+    services: requests_mock.Mocker, run: CloudRun, status: str, give_up: str
 ) -> None:
     services.get(STACK, [stack(status), stack(status), stack("CREATE_COMPLETE")])
     services.get(f"{STACK}/events", json={"events": []})
     told: list[str] = []
-    Waiting(site.admin.orchestration, "/stacks/s/root", told.append, patience=0).end()
+    Waiting(run.admin.orchestration, "/stacks/s/root", told.append, patience=0).end()
     (said,) = told
     assert re.fullmatch(rf"is {status}, waiting until \d\d:\d\d at most{give_up}", said)

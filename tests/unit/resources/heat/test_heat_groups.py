@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.resources.heat.heat import HeatStack
 from openstack_prep.resources.heat.heat_groups import (
     GROUP,
@@ -36,7 +36,7 @@ def resource(stack: str, name: str, kind: str, nested: str = "") -> dict[str, An
 
 
 @pytest.fixture
-def stack(services: requests_mock.Mocker, site: Site) -> HeatStack:
+def stack(services: requests_mock.Mocker, run: CloudRun) -> HeatStack:
     """A group of three servers, 0, 2 and 3, since 1 was removed; and one of two nested templates with a server each."""
     listed = [resource("s", "nodes", GROUP, "s-nodes"), resource("s", "agents", GROUP, "s-agents")]
     listed += [resource("s-nodes", name, SERVER) for name in ("0", "2", "3")]
@@ -44,7 +44,7 @@ def stack(services: requests_mock.Mocker, site: Site) -> HeatStack:
         listed.append(resource("s-agents", name, "node.yaml", f"s-agents-{name}"))
         listed.append(resource(f"s-agents-{name}", "server", SERVER))
     services.get(f"{STACK}/resources", json={"resources": listed})
-    return HeatStack(site.admin, "s", "root")
+    return HeatStack(run.admin, "s", "root")
 
 
 def group(count: Any, *removed: Any, mode: Any = "append") -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.resources.heat.heat import HeatStack
 from openstack_prep.resources.heat.heat_preview import Refused, preview_update
 from tests.unit.conftest import failure
@@ -31,7 +31,7 @@ def changes(**verbs: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def stack(services: requests_mock.Mocker, site: Site) -> HeatStack:
+def stack(services: requests_mock.Mocker, run: CloudRun) -> HeatStack:
     listed = [
         {
             "resource_name": name,
@@ -43,7 +43,7 @@ def stack(services: requests_mock.Mocker, site: Site) -> HeatStack:
         for within, name, nested in RESOURCES
     ]
     services.get(f"{STACK}/resources", json={"resources": listed})
-    return HeatStack(site.admin, "s", "root")
+    return HeatStack(run.admin, "s", "root")
 
 
 def test_places_in_the_tree_whatever_heat_calls_the_nested_stacks(services: Any, stack: HeatStack) -> None:

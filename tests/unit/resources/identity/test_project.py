@@ -7,9 +7,9 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.errors import PlanRefused
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
-from openstack_prep.core.model import Action, Mark
+from openstack_prep.core.model import Action, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project
@@ -20,7 +20,7 @@ LAB = Project(name="lab", description="a lab", tags=("blue",))
 
 def answer(**fields: Any) -> dict[str, Any]:
     """Return a project as Keystone tells it."""
-    tags = ["blue", "green", Mark("lab").tag]
+    tags = ["blue", "green", OwnershipTag("lab").tag]
     return {"id": "p1", "name": "lab", "description": "a lab", "enabled": True, "tags": tags} | fields
 
 
@@ -31,14 +31,16 @@ def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
     return found
 
 
-def plan(site: Site, project: Project) -> Plan:
-    observed, mistakes = observing.examine(site, [project])
+def plan(run: CloudRun, project: Project) -> Plan:
+    observed, mistakes = observing.examine(run, [project])
     return planner.plan_apply("lab", [project], observed, mistakes=mistakes)
 
 
-def test_it_is_made_by_one_request_with_our_mark(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+def test_it_is_made_by_one_request_with_our_mark(
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
+) -> None:
     made = services.post(f"{IDENTITY}/projects", json={"project": answer()}, status_code=201)
-    executor.run(plan(site, LAB), site).raise_for_failures()
+    executor.execute(plan(run, LAB), run).raise_for_failures()
     assert made.last_request.json()["project"] == {
         "name": "lab",
         "domain_id": "default",
@@ -49,34 +51,34 @@ def test_it_is_made_by_one_request_with_our_mark(site: Site, services: requests_
 
 
 def test_a_tag_is_added_alone_so_that_others_stay(
-    site: Site, services: requests_mock.Mocker, listed: list[Any]
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
 ) -> None:
     listed.append(answer(tags=["green"]))
-    wanted = plan(site, LAB)
+    wanted = plan(run, LAB)
     services.get(f"{IDENTITY}/projects/p1", json={"project": answer(tags=["green", "meanwhile"])})
     added = services.put(f"{IDENTITY}/projects/p1/tags/blue", status_code=201)
-    executor.run(wanted, site).raise_for_failures()
+    executor.execute(wanted, run).raise_for_failures()
     assert added.called_once
     assert not [each for each in services.request_history if each.method == "PATCH"]
 
 
 def test_other_fields_are_changed_without_the_tags(
-    site: Site, services: requests_mock.Mocker, listed: list[Any]
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
 ) -> None:
     listed.append(answer(tags=["openstack-prep:lab"], description="old"))
     changed = services.patch(f"{IDENTITY}/projects/p1", json={"project": answer(tags=["openstack-prep:lab"])})
     added = services.put(f"{IDENTITY}/projects/p1/tags/blue", status_code=201)
-    executor.run(plan(site, LAB), site).raise_for_failures()
+    executor.execute(plan(run, LAB), run).raise_for_failures()
     assert changed.last_request.json() == {"project": {"description": "a lab"}}
     assert added.called_once
 
 
-def test_the_ownership_tags_are_added_alone(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+def test_the_ownership_tags_are_added_alone(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:
     services.get(f"{IDENTITY}/projects?name=home", json={"projects": [answer(id="p0", name="home")]})
     listed.append(answer(tags=["green"]))
     services.get(f"{IDENTITY}/projects/p1", json={"project": answer(tags=["green", "meanwhile"])})
     put = services.put(re.compile(f"^{IDENTITY}/projects/p1/tags/"), status_code=201)
-    beside = Site(site.admin, site.mark, homes=[Project(name="home"), LAB])
+    beside = CloudRun(run.admin, run.ownership, homes=[Project(name="home"), LAB])
     taken = LAB.take_over(beside, observing.observe(beside, [LAB])[LAB.key])
     assert taken.ours
     assert taken.home == "p0"
@@ -84,28 +86,28 @@ def test_the_ownership_tags_are_added_alone(site: Site, services: requests_mock.
     assert sent == ["openstack-prep%3alab~p0", "openstack-prep%3alab"]
 
 
-def test_what_is_not_declared_is_left_alone(site: Site, listed: list[Any]) -> None:
+def test_what_is_not_declared_is_left_alone(run: CloudRun, listed: list[Any]) -> None:
     listed.append(answer(enabled=False, description="other"))
-    assert [step.action for step in plan(site, Project(name="lab"))] == [Action.KEEP]
+    assert [step.action for step in plan(run, Project(name="lab"))] == [Action.KEEP]
 
 
-def test_it_is_ours_by_the_tag_alone(site: Site, listed: list[Any]) -> None:
-    for tags, ours in (([Mark("lab").tag], True), ([Mark("other").tag], False), ([], False)):
+def test_it_is_ours_by_the_tag_alone(run: CloudRun, listed: list[Any]) -> None:
+    for tags, ours in (([OwnershipTag("lab").tag], True), ([OwnershipTag("other").tag], False), ([], False)):
         listed[:] = [answer(tags=tags)]
-        assert observing.observe(site.fresh(), [LAB])[LAB.key].ours is ours
+        assert observing.observe(run.fresh(), [LAB])[LAB.key].ours is ours
 
 
-def test_two_of_a_name_are_an_error_that_names_both(site: Site, listed: list[Any]) -> None:
+def test_two_of_a_name_are_an_error_that_names_both(run: CloudRun, listed: list[Any]) -> None:
     listed += [answer(), answer(id="p2")]
     with pytest.raises(PlanRefused, match="p1, p2"):
-        plan(site, LAB)
+        plan(run, LAB)
 
 
-def test_somebody_else_made_it_meanwhile(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
-    wanted = plan(site, LAB)
+def test_somebody_else_made_it_meanwhile(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:
+    wanted = plan(run, LAB)
     listed.append(answer(tags=["blue"]))
     services.post(f"{IDENTITY}/projects", **failure(409, "Duplicate entry"))
-    (result,) = executor.run(wanted, site).results
+    (result,) = executor.execute(wanted, run).results
     assert result.error is None
     assert result.observed is not None
     assert not result.observed.ours
@@ -130,96 +132,98 @@ def _version(number: str, address: str) -> dict[str, Any]:
     return {"id": number, "status": "CURRENT", "links": [{"rel": "self", "href": address}]}
 
 
-def test_destroy_takes_the_default_group_along(site: Site, empty: requests_mock.Mocker, listed: list[Any]) -> None:
+def test_destroy_takes_the_default_group_along(run: CloudRun, empty: requests_mock.Mocker, listed: list[Any]) -> None:
     listed.append(answer())
     asked = [
         empty.put("http://neutron/v2.0/security-groups/g1/tags/openstack-prep%3Alab~default"),
         empty.delete(f"{IDENTITY}/projects/p1"),
         empty.delete("http://neutron/v2.0/security-groups/g1"),
     ]
-    observed = observing.observe(site, [LAB])
-    executor.run(planner.plan_destroy("lab", [LAB], observed), site).raise_for_failures()
+    observed = observing.observe(run, [LAB])
+    executor.execute(planner.plan_destroy("lab", [LAB], observed), run).raise_for_failures()
     assert all(each.called_once for each in asked)
     writes = [each for each in empty.request_history if each.method in ("PUT", "DELETE")]
     assert [each.path.split("/")[2] for each in writes] == ["security-groups", "projects", "security-groups"]
 
 
 def test_a_group_that_a_killed_destroy_left_behind_is_found_once_its_project_is_gone(
-    site: Site, services: requests_mock.Mocker
+    run: CloudRun, services: requests_mock.Mocker
 ) -> None:
     groups = [{"id": f"g{n}", "name": "default", "project_id": f"p{n}"} for n in (1, 2)]
     listed = services.get("http://neutron/v2.0/security-groups", json={"security_groups": groups})
     services.get(f"{IDENTITY}/projects/p1", status_code=404)
     services.get(f"{IDENTITY}/projects/p2", json={"project": {"id": "p2"}})
-    left = dict(LeftGroup.scan(site, None))
+    left = dict(LeftGroup.scan(run, None))
     assert listed.last_request.qs["tags"] == ["openstack-prep:lab~default"]
     assert [each.name for each in left] == ["g1"]
     observed = {each.key: found for each, found in left.items()}
     deleted = services.delete("http://neutron/v2.0/security-groups/g1")
-    executor.run(planner.plan_destroy("lab", list(left), observed), site).raise_for_failures()
+    executor.execute(planner.plan_destroy("lab", list(left), observed), run).raise_for_failures()
     assert deleted.called_once
 
 
-def test_destroy_refuses_to_orphan_what_others_made(site: Site, empty: requests_mock.Mocker, listed: list[Any]) -> None:
+def test_destroy_refuses_to_orphan_what_others_made(
+    run: CloudRun, empty: requests_mock.Mocker, listed: list[Any]
+) -> None:
     listed.append(answer())
     empty.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "theirs"}]})
-    observed = observing.observe(site, [LAB])
+    observed = observing.observe(run, [LAB])
     doomed = planner.plan_destroy("lab", [LAB], observed)
-    (mistake,) = observing.examine_deletes(site, doomed)
+    (mistake,) = observing.examine_deletes(run, doomed)
     assert "servers theirs s1" in str(mistake)
 
 
 def test_a_server_that_came_after_the_plan_keeps_the_project(
-    site: Site, empty: requests_mock.Mocker, listed: list[Any]
+    run: CloudRun, empty: requests_mock.Mocker, listed: list[Any]
 ) -> None:
     listed.append(answer())
     deleted = empty.delete(f"{IDENTITY}/projects/p1")
-    doomed = planner.plan_destroy("lab", [LAB], observing.observe(site, [LAB]))
-    assert observing.examine_deletes(site, doomed) == []
+    doomed = planner.plan_destroy("lab", [LAB], observing.observe(run, [LAB]))
+    assert observing.examine_deletes(run, doomed) == []
     empty.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "theirs"}]})
-    (result,) = executor.run(doomed, site).results
+    (result,) = executor.execute(doomed, run).results
     assert isinstance(result.error, PlanRefused)
     assert "servers theirs s1" in str(result.error)
     assert not deleted.called
 
 
 def test_a_project_beside_the_home_project_names_it(
-    services: requests_mock.Mocker, site: Site, listed: list[Any]
+    services: requests_mock.Mocker, run: CloudRun, listed: list[Any]
 ) -> None:
     services.get(f"{IDENTITY}/projects?name=home", json={"projects": [answer(id="p0", name="home")]})
     made = services.post(f"{IDENTITY}/projects", json={"project": answer()}, status_code=201)
-    LAB.create(Site(site.admin, site.mark, homes=[Project(name="home"), Project(name="lab")]))
+    LAB.create(CloudRun(run.admin, run.ownership, homes=[Project(name="home"), Project(name="lab")]))
     assert made.last_request.json()["project"]["tags"] == ["openstack-prep:lab~p0", "openstack-prep:lab", "blue"]
 
 
 @pytest.mark.parametrize(("named", "ours"), [("p0", True), ("gone", True), ("their", False)])
 def test_a_project_beside_the_home_project_is_managed_unless_it_names_another(
-    services: requests_mock.Mocker, site: Site, listed: list[Any], named: str, ours: bool
+    services: requests_mock.Mocker, run: CloudRun, listed: list[Any], named: str, ours: bool
 ) -> None:
     services.get(f"{IDENTITY}/projects?name=home", json={"projects": [answer(id="p0", name="home")]})
     services.get(f"{IDENTITY}/projects/gone", status_code=404)
     services.get(f"{IDENTITY}/projects/their", json={"project": answer(id="their")})
     listed.append(answer(tags=[f"openstack-prep:lab~{named}", "openstack-prep:lab"]))
     home = Project(name="home")
-    found = observing.observe(Site(site.admin, site.mark, homes=[home, LAB]), [home, LAB])
+    found = observing.observe(CloudRun(run.admin, run.ownership, homes=[home, LAB]), [home, LAB])
     assert found[home.key].ours
     assert (found[LAB.key].ours, found[LAB.key].managed_by) == (ours, "" if ours else "lab")
 
 
 def test_a_clusters_machines_have_a_way_of_their_own(
-    site: Site, empty: requests_mock.Mocker, listed: list[Any]
+    run: CloudRun, empty: requests_mock.Mocker, listed: list[Any]
 ) -> None:
     listed.append(answer())
     empty.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "dev-x7k2p-master-0"}]})
-    doomed = planner.plan_destroy("lab", [LAB], observing.observe(site, [LAB]))
-    (mistake,) = observing.examine_deletes(site, doomed)
-    assert "openstack-prep cleanup --infra-id dev-x7k2p " in mistake.remedy
+    doomed = planner.plan_destroy("lab", [LAB], observing.observe(run, [LAB]))
+    (mistake,) = observing.examine_deletes(run, doomed)
+    assert "openstack-prep cleanup --infra-id dev-x7k2p " in mistake.fix
 
 
 def test_nobody_destroys_the_project_that_he_works_in(
-    site: Site, empty: requests_mock.Mocker, listed: list[Any]
+    run: CloudRun, empty: requests_mock.Mocker, listed: list[Any]
 ) -> None:
     listed.append(answer(id=ADMIN_PROJECT))
-    doomed = planner.plan_destroy("lab", [LAB], observing.observe(site, [LAB]))
-    (mistake,) = observing.examine_deletes(site, doomed)
+    doomed = planner.plan_destroy("lab", [LAB], observing.observe(run, [LAB]))
+    (mistake,) = observing.examine_deletes(run, doomed)
     assert "is scoped to this project; run destroy with another entry of clouds.yaml" in str(mistake)

@@ -8,7 +8,7 @@ import requests_mock
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.base.key import labels
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import observing
 from openstack_prep.resources.identity.in_project import access
 from openstack_prep.resources.identity.project import Project
@@ -42,7 +42,7 @@ def cloud(services: requests_mock.Mocker) -> None:
     services.get(f"{IDENTITY}/roles", json={"roles": [{"id": "r1", "name": "member"}, {"id": "r2", "name": "reader"}]})
 
 
-def test_one_list_a_project_tells_all(site: Site, services: requests_mock.Mocker) -> None:
+def test_one_list_a_project_tells_all(run: CloudRun, services: requests_mock.Mocker) -> None:
     listed = [given("u1", "r1", project="p1"), given("u2", "r2", project="p1", inherited=True)]
     services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": listed})
     wanted = [
@@ -51,7 +51,7 @@ def test_one_list_a_project_tells_all(site: Site, services: requests_mock.Mocker
         RoleAssignment(role="reader", user="person", project="lab"),
         RoleAssignment(role="reader", user="person", project="lab", inherited=True),
     ]
-    found = RoleAssignment.find(site, wanted)
+    found = RoleAssignment.find(run, wanted)
     assert {str(key): (each.id, each.ours) for key, each in found.items()} == {
         "role_assignment/user:ocp@project:lab/member": ("r1", True),
         "role_assignment/user:person@project:lab/reader (inherited)": ("r2", False),
@@ -73,32 +73,34 @@ def test_one_list_a_project_tells_all(site: Site, services: requests_mock.Mocker
         ),
     ],
 )
-def test_it_is_put_and_deleted(site: Site, services: requests_mock.Mocker, fields: dict[str, Any], path: str) -> None:
+def test_it_is_put_and_deleted(
+    run: CloudRun, services: requests_mock.Mocker, fields: dict[str, Any], path: str
+) -> None:
     services.put(IDENTITY + path, status_code=204)
     services.delete(IDENTITY + path, status_code=204)
     role = RoleAssignment(role="member", **fields)
-    role.delete(site, role.create(site))
+    role.delete(run, role.create(run))
     assert [each.method for each in services.request_history][-2:] == ["PUT", "DELETE"]
 
 
-def test_nothing_is_asked_of_a_project_yet_to_be_made(site: Site, services: requests_mock.Mocker) -> None:
+def test_nothing_is_asked_of_a_project_yet_to_be_made(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(f"{IDENTITY}/projects", json={"projects": []})
-    assert not RoleAssignment.find(site, [RoleAssignment(role="member", user="ocp", project="lab")])
+    assert not RoleAssignment.find(run, [RoleAssignment(role="member", user="ocp", project="lab")])
     assert not [each for each in sent(services) if "role_assignments" in each]
 
 
-def test_an_unknown_role_is_a_mistake_that_names_the_nearest(site: Site, services: requests_mock.Mocker) -> None:
+def test_an_unknown_role_is_a_mistake_that_names_the_nearest(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": []})
     role = RoleAssignment(role="membr", user="ocp", project="lab")
-    _, (mistake,) = observing.examine(site, [role])
+    _, (mistake,) = observing.examine(run, [role])
     assert str(mistake) == (
         "role_assignment/user:ocp@project:lab/membr: role membr does not exist; did you mean member?"
     )
 
 
-def test_an_unknown_user_is_a_mistake(site: Site, services: requests_mock.Mocker) -> None:
+def test_an_unknown_user_is_a_mistake(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": []})
-    _, (mistake,) = observing.examine(site, [RoleAssignment(role="member", user="nobody", project="lab")])
+    _, (mistake,) = observing.examine(run, [RoleAssignment(role="member", user="nobody", project="lab")])
     assert "user/nobody does not exist" in str(mistake)
 
 
@@ -119,7 +121,7 @@ def test_it_opens_its_project() -> None:
     assert place_in(RoleAssignment(role="member", user="a"), project) == replace(in_domain, domain=None, project="lab")
 
 
-def test_the_user_of_the_other_domain_gets_the_role(site: Site, services: requests_mock.Mocker) -> None:
+def test_the_user_of_the_other_domain_gets_the_role(run: CloudRun, services: requests_mock.Mocker) -> None:
     ids = {"default": "u-default", "corp-id": "u-corp"}
     services.get(f"{IDENTITY}/domains", json={"domains": [{"id": "corp-id", "name": "corp"}]})
     services.get(
@@ -132,8 +134,8 @@ def test_the_user_of_the_other_domain_gets_the_role(site: Site, services: reques
     default, corp = User(name="ops"), User(name="ops", domain="corp")
     role = RoleAssignment(role="member", user="ops", user_domain="corp", project="lab")
     assert len({default.key, corp.key, role.holder.key}) == 2
-    site.known.update(observing.observe(site, [default, corp]))
-    role.create(site)
+    run.known.update(observing.observe(run, [default, corp]))
+    role.create(run)
     assert sent(services)[-1] == "PUT /v3/projects/p1/users/u-corp/roles/r1"
 
 

@@ -9,7 +9,7 @@ import requests_mock
 
 from openstack_prep.base.errors import NotAllowed, NotUnique
 from openstack_prep.base.secret import HIDDEN, Secret, from_spec
-from openstack_prep.cloud.site import Actor, Site
+from openstack_prep.cloud.cloud_run import Actor, CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import DIFFERS, Action, Observed
 from openstack_prep.resources.identity.project import Project
@@ -24,8 +24,8 @@ def raw(**more: Any) -> dict[str, Any]:
     return {"id": "u1", "name": "ocp", "enabled": True, "description": "[openstack-prep:lab/ocp]"} | more
 
 
-def found(site: Site, user: User) -> Observed | None:
-    return User.find(site, [user]).get(user.key)
+def found(run: CloudRun, user: User) -> Observed | None:
+    return User.find(run, [user]).get(user.key)
 
 
 def logins(services: requests_mock.Mocker) -> list[dict[str, Any]]:
@@ -43,12 +43,12 @@ def play_login(services: requests_mock.Mocker, accepted: str) -> None:
     services.post(TOKENS, json=answer)
 
 
-def test_a_new_user_is_made_with_our_mark(site: Site, services: requests_mock.Mocker) -> None:
+def test_a_new_user_is_made_with_our_mark(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(USERS, json={"users": []})
     services.post(USERS, json={"user": raw()}, status_code=201)
     user = User(name="ocp", password=Secret("s3cret"), email="a@b")
-    assert found(site, user) is None
-    made = user.create(site)
+    assert found(run, user) is None
+    made = user.create(run)
     assert services.last_request.json()["user"] == {
         "name": "ocp",
         "domain_id": "default",
@@ -61,12 +61,14 @@ def test_a_new_user_is_made_with_our_mark(site: Site, services: requests_mock.Mo
 
 
 @pytest.mark.parametrize(("known", "changes"), [("s3cret", []), ("other", ["password"])])
-def test_a_password_is_tried_once(site: Site, services: requests_mock.Mocker, known: str, changes: list[str]) -> None:
+def test_a_password_is_tried_once(
+    run: CloudRun, services: requests_mock.Mocker, known: str, changes: list[str]
+) -> None:
     services.get(USERS, json={"users": [raw()]})
     play_login(services, "s3cret")
     user = User(name="ocp", password=Secret(known))
     for _ in range(2):
-        observed = found(site, user)
+        observed = found(run, user)
         assert observed is not None
         assert [each.field for each in planner.diff(user, observed)] == changes
     assert len(logins(services)) == 1
@@ -75,7 +77,7 @@ def test_a_password_is_tried_once(site: Site, services: requests_mock.Mocker, kn
 
 @pytest.mark.parametrize("known", ["s3cret", "other"])
 def test_the_login_of_the_projects_own_user_tells_of_its_password(
-    site: Site, services: requests_mock.Mocker, known: str
+    run: CloudRun, services: requests_mock.Mocker, known: str
 ) -> None:
     services.get(USERS, json={"users": [raw()]})
     services.get(f"{IDENTITY}/projects", json={"projects": [{"id": "p1", "name": "lab", "enabled": True}]})
@@ -85,14 +87,16 @@ def test_the_login_of_the_projects_own_user_tells_of_its_password(
     play_login(services, "s3cret")
     user, project = User(name="ocp", password=Secret(known)), Project(name="lab")
     role = RoleAssignment(role="member", user="ocp", project="lab")
-    acting = Site(site.admin, site.mark, actors={project.key: Actor(user, Secret(known), "Default", project, (role,))})
+    acting = CloudRun(
+        run.admin, run.ownership, actors={project.key: Actor(user, Secret(known), "Default", project, (role,))}
+    )
     observed = found(acting, user)
     assert observed is not None
     assert (acting.find_tenant(project) is not None) == (observed.values["password"] != DIFFERS) == (known == "s3cret")
     assert [each["scope"] for each in logins(services)] == [{"project": {"id": "p1"}}]
 
 
-def test_nobody_logs_in_before_all_roles_are_there(site: Site, services: requests_mock.Mocker) -> None:
+def test_nobody_logs_in_before_all_roles_are_there(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(USERS, json={"users": [raw()]})
     services.get(f"{IDENTITY}/projects", json={"projects": [{"id": "p1", "name": "lab", "enabled": True}]})
     services.get(f"{IDENTITY}/roles", json={"roles": [{"id": "r1", "name": "member"}, {"id": "r2", "name": "other"}]})
@@ -102,8 +106,8 @@ def test_nobody_logs_in_before_all_roles_are_there(site: Site, services: request
     play_login(services, "s3cret")
     user, project = User(name="ocp", password=Secret("s3cret")), Project(name="lab")
     roles = [RoleAssignment(role=role, user="ocp", project="lab") for role in ("member", "other")]
-    acting = Site(
-        site.admin, site.mark, actors={project.key: Actor(user, Secret("s3cret"), "Default", project, tuple(roles))}
+    acting = CloudRun(
+        run.admin, run.ownership, actors={project.key: Actor(user, Secret("s3cret"), "Default", project, tuple(roles))}
     )
     assert acting.find_tenant(project) is None
     assert not logins(services)
@@ -111,30 +115,30 @@ def test_nobody_logs_in_before_all_roles_are_there(site: Site, services: request
     assert acting.find_tenant(project) is not None
 
 
-def test_a_disabled_user_is_not_logged_in(site: Site, services: requests_mock.Mocker) -> None:
+def test_a_disabled_user_is_not_logged_in(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(USERS, json={"users": [raw(enabled=False)]})
     user = User(name="ocp", password=Secret("s3cret"))
-    observed = found(site, user)
+    observed = found(run, user)
     assert observed is not None
     assert not planner.diff(user, observed)
     assert not logins(services)
 
 
-def test_a_password_that_is_yet_to_be_generated_differs(site: Site, services: requests_mock.Mocker) -> None:
+def test_a_password_that_is_yet_to_be_generated_differs(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(USERS, json={"users": [raw()]})
-    observed = found(site, User(name="ocp", password=Secret(fetch=lambda: "new", path="/no/such.password")))
+    observed = found(run, User(name="ocp", password=Secret(fetch=lambda: "new", path="/no/such.password")))
     assert observed is not None
     assert observed.values["password"] == DIFFERS
     assert not logins(services)
 
 
 def test_a_password_is_not_generated_a_second_time_unasked(
-    site: Site, services: requests_mock.Mocker, tmp_path: Path
+    run: CloudRun, services: requests_mock.Mocker, tmp_path: Path
 ) -> None:
     services.get(USERS, json={"users": [raw()]})
     play_login(services, "s3cret")
     user = User(name="ocp", password=from_spec({"generate": "ocp.password"}, base=tmp_path))
-    observed = observing.observe(site, [user])
+    observed = observing.observe(run, [user])
     (refusal,) = planner.plan_apply("lab", [user], observed).refusals
     file = tmp_path / "ocp.password"
     assert str(refusal) == (
@@ -144,82 +148,82 @@ def test_a_password_is_not_generated_a_second_time_unasked(
     assert not planner.plan_apply("lab", [user], observed, allow_replace=True).refusals
     assert not file.exists()
     file.write_text("another\n")
-    changed = planner.plan_apply("lab", [user], observing.observe(site, [user]))
+    changed = planner.plan_apply("lab", [user], observing.observe(run, [user]))
     assert [step.action for step in changed] == [Action.UPDATE]
     assert not changed.refusals
 
 
 def test_a_password_is_mended_without_a_trace(
-    site: Site, services: requests_mock.Mocker, caplog: pytest.LogCaptureFixture
+    run: CloudRun, services: requests_mock.Mocker, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     services.get(USERS, json={"users": [raw()]})
     services.patch(f"{USERS}/u1", json={"user": raw()})
     play_login(services, "old")
     user = User(name="ocp", password=Secret("s3cret"))
-    plan = planner.plan_apply("lab", [user], observing.observe(site, [user]))
+    plan = planner.plan_apply("lab", [user], observing.observe(run, [user]))
     assert f"password (differs) -> {HIDDEN}" in str(plan)
-    report = executor.run(plan, site)
+    report = executor.execute(plan, run)
     report.raise_for_failures()
     assert services.last_request.json() == {"user": {"password": "s3cret"}}
     play_login(services, "s3cret")
-    assert site.logs_in(Actor(user, Secret("s3cret"), "Default"))
+    assert run.logs_in(Actor(user, Secret("s3cret"), "Default"))
     assert "s3cret" not in "\n".join((caplog.text, str(plan), str(plan.data()), str(report), str(report.data())))
 
 
 @pytest.mark.parametrize("status", [400, 403, 409])
 def test_a_password_that_keystone_refuses_ends_the_step(
-    site: Site, services: requests_mock.Mocker, status: int
+    run: CloudRun, services: requests_mock.Mocker, status: int
 ) -> None:
     said = "The password does not match: s3cret must be longer."
     services.patch(f"{USERS}/u1", **failure(status, said))
     user = User(name="ocp", password=Secret("s3cret"))
     observed = Observed(id="u1", ours=True, values={"password": DIFFERS})
     with pytest.raises(NotAllowed, match="choose another password") as caught:
-        user.update(site, observed, planner.diff(user, observed))
+        user.update(run, observed, planner.diff(user, observed))
     assert not caught.value.retryable
     assert "s3cret" not in str(caught.value)
 
 
-def test_somebody_elses_password_is_not_touched(site: Site, services: requests_mock.Mocker) -> None:
+def test_somebody_elses_password_is_not_touched(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(USERS, json={"users": [raw(description="a person")]})
     play_login(services, "theirs")
     user = User(name="ocp", password=Secret("s3cret"))
-    _, mistakes = observing.examine(site, [user])
+    _, mistakes = observing.examine(run, [user])
     assert "is not managed by this spec" in str(mistakes[0])
 
 
-def test_fields_are_compared_and_mended(site: Site, services: requests_mock.Mocker) -> None:
+def test_fields_are_compared_and_mended(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(USERS, json={"users": [raw(email="x@y", default_project_id="p1")]})
     services.get(f"{IDENTITY}/projects", json={"projects": [{"id": "p1", "name": "lab", "enabled": True}]})
     services.patch(f"{USERS}/u1", json={"user": raw()})
     user = User(name="ocp", email="a@b", default_project="lab", description="robot", enabled=True)
-    observed = found(site, user)
+    observed = found(run, user)
     assert observed is not None
     step = planner.decide(user, observed)
     assert [each.field for each in step.changes] == ["description", "email"]
-    user.update(site, observed, step.changes)
+    user.update(run, observed, step.changes)
     assert services.last_request.json()["user"] == {"description": "robot [openstack-prep:lab/ocp]", "email": "a@b"}
 
 
-def test_a_lost_answer_is_found_again(site: Site, services: requests_mock.Mocker) -> None:
+def test_a_lost_answer_is_found_again(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(USERS, json={"users": [raw()]})
     services.post(USERS, status_code=504)
     play_login(services, "s3cret")
     user = User(name="ocp", password=Secret("s3cret"))
-    report = executor.run(planner.plan_apply("lab", [user], {}), site)
+    report = executor.execute(planner.plan_apply("lab", [user], {}), run)
     report.raise_for_failures()
     assert report.results[0].observed is not None
     assert [each for each in sent(services) if each.startswith("POST")] == ["POST /v3/users"]
 
 
-def test_two_of_a_name_are_named(site: Site, services: requests_mock.Mocker) -> None:
+def test_two_of_a_name_are_named(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(USERS, json={"users": [raw(), raw(id="u2")]})
     with pytest.raises(NotUnique, match="u1, u2"):
-        found(site, User(name="ocp"))
+        found(run, User(name="ocp"))
 
 
-def test_destroy_takes_only_what_is_ours(site: Site, services: requests_mock.Mocker) -> None:
+def test_destroy_takes_only_what_is_ours(run: CloudRun, services: requests_mock.Mocker) -> None:
     user, person = User(name="ocp"), User(name="person")
     observed = {user.key: Observed(id="u1", ours=True), person.key: Observed(id="u2")}
     services.delete(f"{USERS}/u1", status_code=204)
@@ -228,20 +232,20 @@ def test_destroy_takes_only_what_is_ours(site: Site, services: requests_mock.Moc
         "user/person": Action.KEEP,
         "user/ocp": Action.DELETE,
     }
-    executor.run(plan, site).raise_for_failures()
+    executor.execute(plan, run).raise_for_failures()
     assert sent(services) == ["DELETE /v3/users/u1"]
 
 
-def test_our_own_user_is_known_from_our_token(site: Site, services: requests_mock.Mocker) -> None:
+def test_our_own_user_is_known_from_our_token(run: CloudRun, services: requests_mock.Mocker) -> None:
     me = User(name="admin-user")
-    assert observing.observe(site, [me])[me.key].id == "admin-user"
+    assert observing.observe(run, [me])[me.key].id == "admin-user"
     assert sent(services) == []
 
 
-def test_nobody_destroys_the_user_that_he_is(site: Site, services: requests_mock.Mocker) -> None:
+def test_nobody_destroys_the_user_that_he_is(run: CloudRun, services: requests_mock.Mocker) -> None:
     user = User(name="ocp")
-    assert list(user.check_delete(site, Observed(id="u1"), frozenset())) == []
-    (mistake,) = user.check_delete(site, Observed(id=ADMIN_USER), frozenset())
+    assert list(user.check_delete(run, Observed(id="u1"), frozenset())) == []
+    (mistake,) = user.check_delete(run, Observed(id=ADMIN_USER), frozenset())
     assert (
         "logs in as this user, so destroy cannot delete it; run destroy with another user's entry of clouds.yaml"
         in str(mistake)

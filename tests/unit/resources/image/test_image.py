@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from openstack_prep import Rhcos
 from openstack_prep.base.errors import DownloadError, NotUnique, PlanRefused, ResourceFailed
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action
 from openstack_prep.resources.image.image import Image
@@ -22,12 +22,12 @@ from tests.unit.resources.glance import GLANCE, NEW, OLD, SEAL, Glance, apply, p
 NOVA = ENDPOINTS["compute"]
 
 
-def test_it_is_uploaded_verified_and_sealed(site: Site, glance: Glance, disk: Path) -> None:
+def test_it_is_uploaded_verified_and_sealed(run: CloudRun, glance: Glance, disk: Path) -> None:
     progress: list[Any] = []
-    site.progress = lambda key, *numbers: progress.append((str(key), *numbers))
+    run.progress = lambda key, *numbers: progress.append((str(key), *numbers))
     checksum = f"sha256:{sha256(NEW)}"
     extra = {"properties": {"hw_disk_bus": "scsi"}, "tags": ("a",), "min_disk": 16, "protected": True}
-    settle(site, glance, Image(name="rhcos", source=str(disk), checksum=checksum, **extra))  # type: ignore[arg-type]
+    settle(run, glance, Image(name="rhcos", source=str(disk), checksum=checksum, **extra))  # type: ignore[arg-type]
     assert glance.asked == ["create rhcos", "upload rhcos", f"patch rhcos {SEAL} protected"]
     assert progress == [("image/rhcos", len(NEW), len(NEW), None)]
     (made,) = glance.images.values()
@@ -36,81 +36,81 @@ def test_it_is_uploaded_verified_and_sealed(site: Site, glance: Glance, disk: Pa
 
 
 @pytest.mark.parametrize("algorithm", ["sha256", "sha512", "md5"])
-def test_any_sum_will_do(site: Site, glance: Glance, disk: Path, algorithm: str) -> None:
+def test_any_sum_will_do(run: CloudRun, glance: Glance, disk: Path, algorithm: str) -> None:
     checksum = f"{algorithm}:{hashlib.new(algorithm, NEW).hexdigest()}"
-    settle(site, glance, Image(name="rhcos", source=str(disk), checksum=checksum))
+    settle(run, glance, Image(name="rhcos", source=str(disk), checksum=checksum))
 
 
-def test_a_wrong_sum_leaves_nothing(site: Site, glance: Glance, disk: Path) -> None:
-    report = apply(site, Image(name="rhcos", source=str(disk), checksum=f"sha256:{sha256(OLD)}"))
+def test_a_wrong_sum_leaves_nothing(run: CloudRun, glance: Glance, disk: Path) -> None:
+    report = apply(run, Image(name="rhcos", source=str(disk), checksum=f"sha256:{sha256(OLD)}"))
     (result,) = report.failed
     assert isinstance(result.error, DownloadError)
     assert not glance.images
     assert glance.asked == ["create rhcos", "upload rhcos", "delete i1"]
 
 
-def test_what_glance_damaged_is_not_left(site: Site, glance: Glance, image: Image) -> None:
+def test_what_glance_damaged_is_not_left(run: CloudRun, glance: Glance, image: Image) -> None:
     glance.damage = b"!"
-    (result,) = apply(site, image).failed
+    (result,) = apply(run, image).failed
     assert isinstance(result.error, ResourceFailed)
     assert not glance.images
 
 
 @pytest.mark.parametrize("status", ["queued", "saving", "active"])
-def test_what_a_killed_run_left_is_made_anew(site: Site, glance: Glance, image: Image, status: str) -> None:
+def test_what_a_killed_run_left_is_made_anew(run: CloudRun, glance: Glance, image: Image, status: str) -> None:
     glance.ours("rhcos", status=status)
-    (step,) = plan(site, image)
+    (step,) = plan(run, image)
     assert [str(change.before) for change in step.changes] == ["incomplete"]
-    settle(site, glance, image)
+    settle(run, glance, image)
     assert glance.asked.index("delete i1") > glance.asked.index(f"patch rhcos {SEAL}")  # it may be alive till then
 
 
 @pytest.mark.parametrize("status", ["queued", "saving"])
 def test_a_finished_image_comes_before_an_older_unfinished_one(
-    site: Site, glance: Glance, image: Image, status: str
+    run: CloudRun, glance: Glance, image: Image, status: str
 ) -> None:
     """Another run's upload began in the meantime: it has not finished, so it goes."""
-    made = plan(site, image)
+    made = plan(run, image)
     glance.ours("rhcos", status=status)
-    executor.run(made, site).raise_for_failures()
+    executor.execute(made, run).raise_for_failures()
     assert list(glance.images) == ["i2"]
-    assert not plan(site, image)
+    assert not plan(run, image)
 
 
-def test_of_two_finished_images_the_older_stays(site: Site, services: Any, glance: Glance, image: Image) -> None:
+def test_of_two_finished_images_the_older_stays(run: CloudRun, services: Any, glance: Glance, image: Image) -> None:
     services.get(f"{NOVA}/servers", json={"servers": []})
-    made = plan(site, image)
+    made = plan(run, image)
     glance.ours("rhcos", NEW, created_at="2026-11-21T00:00:00Z")
     glance.created_at = "2026-11-21T00:00:01Z"
-    executor.run(made, site).raise_for_failures()
+    executor.execute(made, run).raise_for_failures()
     assert list(glance.images) == ["i1"]
 
 
 def test_a_twin_is_deleted_and_one_that_servers_use_is_kept(
-    site: Site, services: Any, glance: Glance, image: Image
+    run: CloudRun, services: Any, glance: Glance, image: Image
 ) -> None:
     used: list[Any] = []
     services.get(f"{NOVA}/servers", json=lambda asked, _: {"servers": used if asked.qs["image"] == ["i2"] else []})
     glance.ours("rhcos", NEW, created_at="2026-11-21T00:00:00Z")
     glance.ours("rhcos", NEW, created_at="2026-11-21T00:00:01Z")
-    assert next((step.action, step.duplicate_of) for step in plan(site.fresh(), image)) == (Action.DELETE, "i1")
+    assert next((step.action, step.duplicate_of) for step in plan(run.fresh(), image)) == (Action.DELETE, "i1")
     used.append({"id": "s1", "name": "master-0"})
-    assert next((step.action, step.duplicate_of) for step in plan(site.fresh(), image)) == (Action.DELETE, "i2")
-    executor.run(plan(site.fresh(), image), site).raise_for_failures()
+    assert next((step.action, step.duplicate_of) for step in plan(run.fresh(), image)) == (Action.DELETE, "i2")
+    executor.execute(plan(run.fresh(), image), run).raise_for_failures()
     assert list(glance.images) == ["i2"]
 
 
-def test_an_upload_without_an_answer_is_made_anew(site: Site, services: Any, glance: Glance, image: Image) -> None:
+def test_an_upload_without_an_answer_is_made_anew(run: CloudRun, services: Any, glance: Glance, image: Image) -> None:
     lost = services.put(f"{GLANCE}/images/i1/file", status_code=502)
-    settle(site, glance, image)
+    settle(run, glance, image)
     assert lost.call_count == 1
 
 
-def test_another_content_takes_the_name_when_it_is_verified(site: Site, glance: Glance, image: Image) -> None:
+def test_another_content_takes_the_name_when_it_is_verified(run: CloudRun, glance: Glance, image: Image) -> None:
     glance.ours("rhcos", OLD, protected=True)
-    (step,) = plan(site, image)
+    (step,) = plan(run, image)
     assert step.action is Action.UPDATE
-    settle(site, glance, image)
+    settle(run, glance, image)
     assert glance.asked == [
         "create rhcos-new",
         "upload rhcos-new",
@@ -132,18 +132,18 @@ def test_another_content_takes_the_name_when_it_is_verified(site: Site, glance: 
     ],
 )
 def test_killed_in_the_middle_of_a_swap(
-    site: Site, glance: Glance, image: Image, names: dict[str, bytes | None], asked: str
+    run: CloudRun, glance: Glance, image: Image, names: dict[str, bytes | None], asked: str
 ) -> None:
     for name, content in names.items():
         glance.ours(name, content, status="queued")
-    settle(site, glance, image)
+    settle(run, glance, image)
     assert glance.asked[0] == asked
 
 
-def test_the_right_sum_is_kept_whoever_made_it(site: Site, glance: Glance, disk: Path) -> None:
+def test_the_right_sum_is_kept_whoever_made_it(run: CloudRun, glance: Glance, disk: Path) -> None:
     glance.image("rhcos", NEW)
     checksum = f"sha512:{hashlib.sha512(NEW).hexdigest()}"
-    (step,) = plan(site, Image(name="rhcos", source=str(disk), checksum=checksum))
+    (step,) = plan(run, Image(name="rhcos", source=str(disk), checksum=checksum))
     assert step.action is Action.KEEP
     assert step.observed is not None
     assert not step.observed.ours
@@ -159,79 +159,79 @@ def test_the_right_sum_is_kept_whoever_made_it(site: Site, glance: Glance, disk:
     ],
 )
 def test_foreign_images_are_left_alone(
-    site: Site, glance: Glance, image: Image, fields: dict[str, Any], message: str
+    run: CloudRun, glance: Glance, image: Image, fields: dict[str, Any], message: str
 ) -> None:
     status = fields.pop("status", "active")
     glance.image("rhcos", **fields)["status"] = status
     with pytest.raises(PlanRefused, match=message):
-        apply(site, image)
+        apply(run, image)
     assert not glance.asked
 
 
-def test_those_of_other_projects_and_specs_do_not_count(site: Site, glance: Glance, image: Image) -> None:
+def test_those_of_other_projects_and_specs_do_not_count(run: CloudRun, glance: Glance, image: Image) -> None:
     glance.ours("rhcos", NEW, owner="others")
     glance.image("rhcos", NEW, owner="others", visibility="public")
     glance.ours("rhcos", NEW, of="another-name", owner="others")
-    (step,) = plan(site, image)
+    (step,) = plan(run, image)
     assert step.action is Action.CREATE
 
 
-def test_two_of_one_name(site: Site, glance: Glance, image: Image) -> None:
+def test_two_of_one_name(run: CloudRun, glance: Glance, image: Image) -> None:
     glance.image("rhcos", NEW)
     glance.image("rhcos", NEW)
     with pytest.raises(PlanRefused, match="i1, i2"):
-        plan(site, image)
+        plan(run, image)
     with pytest.raises(NotUnique):
-        Image.find(site, [image])
+        Image.find(run, [image])
 
 
-def test_ours_is_the_one_beside_a_foreign_one_of_its_name(site: Site, glance: Glance, image: Image) -> None:
+def test_ours_is_the_one_beside_a_foreign_one_of_its_name(run: CloudRun, glance: Glance, image: Image) -> None:
     glance.image("rhcos", OLD)
     glance.ours("rhcos", NEW)
-    assert [(step.action, step.observed and step.observed.id) for step in plan(site, image)] == [(Action.KEEP, "i2")]
+    assert [(step.action, step.observed and step.observed.id) for step in plan(run, image)] == [(Action.KEEP, "i2")]
 
 
-def test_without_a_source_a_public_one_will_do(site: Site, glance: Glance) -> None:
+def test_without_a_source_a_public_one_will_do(run: CloudRun, glance: Glance) -> None:
     glance.image("cirros", NEW, owner="others", visibility="public")
-    assert not plan(site, Image(name="cirros"))
+    assert not plan(run, Image(name="cirros"))
     with pytest.raises(PlanRefused, match="without a source"):
-        apply(site, Image(name="cirrus"))
+        apply(run, Image(name="cirrus"))
 
 
-def test_a_missing_file_is_a_mistake(site: Site, glance: Glance) -> None:
+def test_a_missing_file_is_a_mistake(run: CloudRun, glance: Glance) -> None:
     with pytest.raises(PlanRefused, match="/nowhere/disk cannot be read"):
-        apply(site, Image(name="rhcos", source="/nowhere/disk"))
+        apply(run, Image(name="rhcos", source="/nowhere/disk"))
 
 
-def test_metadata_is_changed_in_place(site: Site, glance: Glance, disk: Path) -> None:
+def test_metadata_is_changed_in_place(run: CloudRun, glance: Glance, disk: Path) -> None:
     glance.ours("rhcos", NEW, tags=["theirs"], hw_disk_bus="ide", hw_other="stays")
     image = Image(name="rhcos", min_ram=1024, visibility="public", properties={"hw_disk_bus": "scsi"}, tags=("a",))
-    settle(site, glance, image)
+    settle(run, glance, image)
     assert glance.asked == ["patch rhcos visibility min_ram tags hw_disk_bus"]
     assert glance.images["i1"]["tags"] == ["a", "theirs"]
     assert glance.images["i1"]["hw_other"] == "stays"
 
 
-def test_another_format_is_a_replacement(site: Site, glance: Glance) -> None:
+def test_another_format_is_a_replacement(run: CloudRun, glance: Glance) -> None:
     glance.ours("rhcos", NEW)
     with pytest.raises(PlanRefused, match="disk_format 'qcow2' -> 'raw'"):
-        apply(site, Image(name="rhcos", disk_format="raw"))
+        apply(run, Image(name="rhcos", disk_format="raw"))
 
 
-def test_destroy_takes_all_of_ours(site: Site, glance: Glance, image: Image) -> None:
+def test_destroy_takes_all_of_ours(run: CloudRun, glance: Glance, image: Image) -> None:
     glance.ours("rhcos", OLD, protected=True)
     glance.ours("rhcos-new", status="queued")
-    made = planner.plan_destroy("lab", [image], observing.observe(site, [image]))
-    executor.run(made, site).raise_for_failures()
+    made = planner.plan_destroy("lab", [image], observing.observe(run, [image]))
+    executor.execute(made, run).raise_for_failures()
     assert not glance.images
 
 
 # --- the spec -----------------------------------------------------------------------------
 
 
-def test_names_that_stand_in_no_list(site: Site, glance: Glance, disk: Path, services: requests_mock.Mocker) -> None:
+def test_names_that_stand_in_no_list(run: CloudRun, glance: Glance, disk: Path, services: requests_mock.Mocker) -> None:
     checksum = f"sha256:{sha256(NEW)}"
-    settle(site, glance, Image(name='a "b", c', source=str(disk), checksum=checksum))
+    settle(run, glance, Image(name='a "b", c', source=str(disk), checksum=checksum))
     asked = [each.qs["name"] for each in services.request_history if each.path == "/v2/images" and "name" in each.qs]
     assert asked[:3] == [[f'eq:a "b", c{suffix}'] for suffix in ("", "-new", "-old")]
 
@@ -283,26 +283,26 @@ def test_mistakes(tmp_path: Path, fields: dict[str, Any]) -> None:
         read(tmp_path, **fields)
 
 
-def test_it_is_taken_over_permanently_with_its_content(site: Site, glance: Glance) -> None:
+def test_it_is_taken_over_permanently_with_its_content(run: CloudRun, glance: Glance) -> None:
     made = glance.image("rhcos", OLD, theirs="x")
     image = Image(name="rhcos", min_disk=10, adopt="permanently")
-    apply(site, image).raise_for_failures()
+    apply(run, image).raise_for_failures()
     assert made.items() >= {SPEC: "lab", NAME: "rhcos", "theirs": "x", "min_disk": 10}.items()
-    assert not plan(site, image)
-    found, _ = observing.examine(site.fresh(), [image])
+    assert not plan(run, image)
+    found, _ = observing.examine(run.fresh(), [image])
     assert found[image.key].ours
     assert not any(asked.startswith(("create", "upload", "delete")) for asked in glance.asked)
-    executor.run(planner.plan_destroy("lab", [image], found), site).raise_for_failures()
+    executor.execute(planner.plan_destroy("lab", [image], found), run).raise_for_failures()
     assert not glance.images
 
 
-def test_what_another_spec_manages_is_not_taken_over(site: Site, glance: Glance) -> None:
+def test_what_another_spec_manages_is_not_taken_over(run: CloudRun, glance: Glance) -> None:
     glance.image("rhcos", OLD, **{SPEC: "theirs", NAME: "rhcos"})
-    made = plan(site, Image(name="rhcos", min_disk=10, adopt="permanently"))
+    made = plan(run, Image(name="rhcos", min_disk=10, adopt="permanently"))
     assert [step.observed.managed_by for step in made.steps if step.observed] == ["theirs"]
     with pytest.raises(PlanRefused, match="managed by spec theirs"):
         made.raise_for_refusals()
-    assert not plan(site, Image(name="rhcos", min_disk=10, adopt=True)).refusals
+    assert not plan(run, Image(name="rhcos", min_disk=10, adopt=True)).refusals
 
 
 @pytest.mark.parametrize(
@@ -310,9 +310,9 @@ def test_what_another_spec_manages_is_not_taken_over(site: Site, glance: Glance)
     [({"owner": "elsewhere", "visibility": "public", "checksum": "0" * 32}, "another project"), ({}, "no checksum")],
 )
 def test_what_could_not_be_known_again_is_not_taken_over(
-    site: Site, glance: Glance, fields: dict[str, str], what: str
+    run: CloudRun, glance: Glance, fields: dict[str, str], what: str
 ) -> None:
     glance.image("rhcos", **fields)
     with pytest.raises(PlanRefused, match=what):
-        apply(site, Image(name="rhcos", min_disk=10, adopt="permanently"))
+        apply(run, Image(name="rhcos", min_disk=10, adopt="permanently"))
     assert not glance.asked

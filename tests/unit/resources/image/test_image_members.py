@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Action
 from openstack_prep.resources.image.image import Image
 from tests.unit.conftest import IDENTITY
@@ -23,17 +23,17 @@ def shared(services: requests_mock.Mocker, image: Image) -> Image:
     return replace(image, shared_with=("b", "c"))
 
 
-def test_a_new_one_is_shared_and_accepted(site: Site, glance: Glance, shared: Image) -> None:
-    settle(site, glance, shared)
+def test_a_new_one_is_shared_and_accepted(run: CloudRun, glance: Glance, shared: Image) -> None:
+    settle(run, glance, shared)
     assert glance.images["i1"]["visibility"] == "shared"
     assert glance.asked[3:] == ["share id-b", "accepted id-b", "share id-c", "accepted id-c"]
 
 
-def test_a_private_one_is_shared_first(site: Site, glance: Glance, shared: Image) -> None:
+def test_a_private_one_is_shared_first(run: CloudRun, glance: Glance, shared: Image) -> None:
     glance.ours("rhcos", NEW)
-    (step,) = plan(site, shared)
+    (step,) = plan(run, shared)
     assert [change.field for change in step.changes] == ["shared_with", "visibility"]
-    settle(site, glance, shared)
+    settle(run, glance, shared)
     assert glance.asked[0] == "patch rhcos visibility"
 
 
@@ -46,30 +46,30 @@ def test_a_private_one_is_shared_first(site: Site, glance: Glance, shared: Image
     ],
 )
 def test_what_members_said_and_other_members_stay(
-    site: Site, glance: Glance, shared: Image, members: dict[str, str], asked: list[str]
+    run: CloudRun, glance: Glance, shared: Image, members: dict[str, str], asked: list[str]
 ) -> None:
     glance.ours("rhcos", NEW, visibility="shared")
     glance.members |= members
-    settle(site, glance, shared)
+    settle(run, glance, shared)
     assert glance.asked == asked
     assert glance.members.items() >= {name: said for name, said in members.items() if said != "pending"}.items()
 
 
-def test_the_next_release_is_shared_before_it_has_the_name(site: Site, glance: Glance, shared: Image) -> None:
+def test_the_next_release_is_shared_before_it_has_the_name(run: CloudRun, glance: Glance, shared: Image) -> None:
     glance.ours("rhcos", OLD, visibility="shared")
-    settle(site, glance, shared)
+    settle(run, glance, shared)
     assert glance.asked.index("accepted id-c") < glance.asked.index("patch rhcos-new name")
 
 
-def test_one_that_is_not_ours(site: Site, glance: Glance, shared: Image) -> None:
+def test_one_that_is_not_ours(run: CloudRun, glance: Glance, shared: Image) -> None:
     glance.image("rhcos", visibility="shared")
     wanted = replace(shared, source=None, checksum=None, adopt=True)
-    apply(site, wanted).raise_for_failures()
-    (step,) = plan(site, wanted)
+    apply(run, wanted).raise_for_failures()
+    (step,) = plan(run, wanted)
     assert step.action is Action.KEEP
     assert set(glance.members) == {"id-b", "id-c"}
 
 
-def test_an_empty_list_shares_with_nobody(site: Site, glance: Glance, shared: Image) -> None:
+def test_an_empty_list_shares_with_nobody(run: CloudRun, glance: Glance, shared: Image) -> None:
     glance.ours("rhcos", NEW)
-    assert not plan(site, replace(shared, shared_with=()))
+    assert not plan(run, replace(shared, shared_with=()))

@@ -13,7 +13,7 @@ import requests
 import requests_mock
 
 from openstack_prep.base.errors import DownloadError, PlanRefused
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.image.image_seal import CONVERTED, PACKED
 from tests.unit.conftest import failure
@@ -23,28 +23,28 @@ from tests.unit.stand_in_qemu_img import stand_in
 # --- compressed sources -------------------------------------------------------------------
 
 
-def test_it_is_unpacked_on_the_way(site: Site, glance: Glance, disk: Path) -> None:
+def test_it_is_unpacked_on_the_way(run: CloudRun, glance: Glance, disk: Path) -> None:
     packed = gzip.compress(NEW)
     disk.write_bytes(packed)
     sums = {"checksum": f"sha256:{sha256(NEW)}", "compressed_checksum": f"sha256:{sha256(packed)}"}
-    settle(site, glance, Image(name="rhcos", source=str(disk), **sums))  # type: ignore[arg-type]
+    settle(run, glance, Image(name="rhcos", source=str(disk), **sums))  # type: ignore[arg-type]
     (made,) = glance.images.values()
     assert (made["disk_format"], made["size"], made[PACKED]) == ("qcow2", len(NEW), f"sha256:{sha256(packed)}")
     disk.unlink()  # the right content is kept, whatever the file it came in
-    assert not plan(site, Image(name="rhcos", source=str(disk), **(sums | {"compressed_checksum": "md5:" + "0" * 32})))  # type: ignore[arg-type]
+    assert not plan(run, Image(name="rhcos", source=str(disk), **(sums | {"compressed_checksum": "md5:" + "0" * 32})))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["checksum", "compressed_checksum"])
-def test_a_wrong_sum_of_either_kind_leaves_nothing(site: Site, glance: Glance, disk: Path, name: str) -> None:
+def test_a_wrong_sum_of_either_kind_leaves_nothing(run: CloudRun, glance: Glance, disk: Path, name: str) -> None:
     packed = gzip.compress(NEW)
     disk.write_bytes(packed)
     sums = {"checksum": f"sha256:{sha256(NEW)}", "compressed_checksum": f"sha256:{sha256(packed)}"}
-    (result,) = apply(site, Image(name="rhcos", source=str(disk), **(sums | {name: f"sha256:{sha256(OLD)}"}))).failed  # type: ignore[arg-type]
+    (result,) = apply(run, Image(name="rhcos", source=str(disk), **(sums | {name: f"sha256:{sha256(OLD)}"}))).failed  # type: ignore[arg-type]
     assert isinstance(result.error, DownloadError)
     assert not glance.images
 
 
-def test_the_sum_of_the_file_alone_tells_a_new_release(site: Site, glance: Glance, disk: Path) -> None:
+def test_the_sum_of_the_file_alone_tells_a_new_release(run: CloudRun, glance: Glance, disk: Path) -> None:
     for content in (OLD, NEW):
         disk.write_bytes(gzip.compress(content))
         image = Image(
@@ -52,40 +52,40 @@ def test_the_sum_of_the_file_alone_tells_a_new_release(site: Site, glance: Glanc
             source=str(disk),
             compressed_checksum=f"sha512:{hashlib.sha512(disk.read_bytes()).hexdigest()}",
         )
-        apply(site, image).raise_for_failures()
-        assert not plan(site, image)
-    settle(site, glance, image)
+        apply(run, image).raise_for_failures()
+        assert not plan(run, image)
+    settle(run, glance, image)
     assert glance.asked.count("upload rhcos-new") == 1
     glance.images.clear()
     glance.image("rhcos", NEW)
     with pytest.raises(PlanRefused, match="unknown sha512"):
-        apply(site, image)
+        apply(run, image)
 
 
 @pytest.mark.parametrize("fields", [{"container_format": "compressed"}, {"compression": "none"}])
-def test_what_shall_stay_compressed(site: Site, glance: Glance, disk: Path, fields: dict[str, Any]) -> None:
+def test_what_shall_stay_compressed(run: CloudRun, glance: Glance, disk: Path, fields: dict[str, Any]) -> None:
     disk.write_bytes(gzip.compress(NEW))
     checksum = f"sha256:{sha256(disk.read_bytes())}"
-    apply(site, Image(name="rhcos", source=str(disk), disk_format="qcow2", checksum=checksum, **fields))
+    apply(run, Image(name="rhcos", source=str(disk), disk_format="qcow2", checksum=checksum, **fields))
     (made,) = glance.images.values()
     assert made[SEAL] == sha256(disk.read_bytes())
 
 
 def test_a_format_that_glance_does_not_find(
-    site: Site, glance: Glance, services: requests_mock.Mocker, image: Image
+    run: CloudRun, glance: Glance, services: requests_mock.Mocker, image: Image
 ) -> None:
     services.put(f"{GLANCE}/images/i1/file", **failure(415, "The request media type is not supported"))
-    (result,) = apply(site, image).failed
+    (result,) = apply(run, image).failed
     assert "not supported: Glance found no valid qcow2 image in it; correct disk_format, or use" in str(result.error)
     assert not glance.images
 
 
 def test_one_that_cannot_be_taken_away_hides_no_error(
-    site: Site, glance: Glance, services: requests_mock.Mocker, disk: Path
+    run: CloudRun, glance: Glance, services: requests_mock.Mocker, disk: Path
 ) -> None:
     services.delete(f"{GLANCE}/images/i1", **failure(409, "image i1 is in use"))
     wrong = Image(name="rhcos", source=str(disk), checksum=f"sha256:{sha256(OLD)}")
-    (result,) = apply(site, wrong).failed
+    (result,) = apply(run, wrong).failed
     said = r"disk has sha256 \w+ instead of .*; image i1 could not be deleted: .*is in use.*; run the command again"
     assert re.search(said, str(result.error))
     assert glance.asked == ["create rhcos", "upload rhcos"]
@@ -95,7 +95,7 @@ def test_one_that_cannot_be_taken_away_hides_no_error(
 
 
 def test_an_upload_fills_the_cache(
-    site: Site, glance: Glance, services: requests_mock.Mocker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: CloudRun, glance: Glance, services: requests_mock.Mocker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     served = services.get("http://web.test/a.qcow2.gz", content=gzip.compress(NEW))
@@ -106,21 +106,21 @@ def test_an_upload_fills_the_cache(
         checksum=f"sha256:{sha256(NEW)}",
     )
     services.put(f"{GLANCE}/images/i1/file", exc=requests.ConnectTimeout)  # before anything was read
-    settle(site, glance, image)
+    settle(run, glance, image)
     folder = tmp_path / "openshift-installer" / "image_cache"
     assert len(list(folder.iterdir())) == 2
     assert (folder / "b.qcow2").read_bytes() == NEW
     asked = served.call_count
     glance.images.clear()
-    settle(site, glance, image)
+    settle(run, glance, image)
     assert served.call_count == asked
 
 
 def test_a_local_file_gets_there_too(
-    site: Site, glance: Glance, image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: CloudRun, glance: Glance, image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    settle(site, glance, replace(image, cached_as="https://rhcos.test/b.qcow2.gz"))
+    settle(run, glance, replace(image, cached_as="https://rhcos.test/b.qcow2.gz"))
     assert (tmp_path / "openshift-installer" / "image_cache" / "b.qcow2").read_bytes() == NEW
 
 
@@ -137,36 +137,36 @@ def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, image: Image) -> Image:
     return replace(image, output_format="raw")
 
 
-def test_it_is_made_raw(site: Site, glance: Glance, raw: Image, disk: Path, tmp_path: Path) -> None:
-    apply(site, raw).raise_for_failures()
+def test_it_is_made_raw(run: CloudRun, glance: Glance, raw: Image, disk: Path, tmp_path: Path) -> None:
+    apply(run, raw).raise_for_failures()
     (made,) = glance.images.values()
     assert (made["disk_format"], made["size"], made[CONVERTED]) == ("raw", len(RAW), "qcow2")
     assert made[SEAL] == sha256(NEW)
-    assert not plan(site, raw)
+    assert not plan(run, raw)
     assert not list((tmp_path / "temporary").iterdir())
 
 
 @pytest.mark.parametrize("algorithm", ["sha512", "md5"])
-def test_the_seal_is_of_what_came(site: Site, glance: Glance, raw: Image, algorithm: str) -> None:
+def test_the_seal_is_of_what_came(run: CloudRun, glance: Glance, raw: Image, algorithm: str) -> None:
     declared = f"{algorithm}:{hashlib.new(algorithm, NEW).hexdigest()}"
-    apply(site, replace(raw, checksum=declared)).raise_for_failures()
-    assert not plan(site, replace(raw, checksum=declared))
+    apply(run, replace(raw, checksum=declared)).raise_for_failures()
+    assert not plan(run, replace(raw, checksum=declared))
     of_raw = f"{algorithm}:{hashlib.new(algorithm, RAW).hexdigest()}"
-    assert plan(site, replace(raw, checksum=of_raw))
+    assert plan(run, replace(raw, checksum=of_raw))
 
 
-def test_what_is_raw_is_sent_as_it_is(site: Site, glance: Glance, raw: Image, disk: Path, tmp_path: Path) -> None:
+def test_what_is_raw_is_sent_as_it_is(run: CloudRun, glance: Glance, raw: Image, disk: Path, tmp_path: Path) -> None:
     disk.write_bytes(RAW * 2)
-    apply(site, replace(raw, checksum=None)).raise_for_failures()
+    apply(run, replace(raw, checksum=None)).raise_for_failures()
     assert glance.images["i1"]["size"] == 2 * len(RAW)
     assert not (tmp_path / "bin" / "called").exists()
 
 
-def test_what_is_wrong_is_not_converted(site: Site, glance: Glance, raw: Image, disk: Path, tmp_path: Path) -> None:
-    (result,) = apply(site, replace(raw, checksum=f"sha256:{sha256(OLD)}")).failed
+def test_what_is_wrong_is_not_converted(run: CloudRun, glance: Glance, raw: Image, disk: Path, tmp_path: Path) -> None:
+    (result,) = apply(run, replace(raw, checksum=f"sha256:{sha256(OLD)}")).failed
     assert isinstance(result.error, DownloadError)
     disk.write_bytes(b"KDMV")
-    (result,) = apply(site, replace(raw, checksum=None)).failed
+    (result,) = apply(run, replace(raw, checksum=None)).failed
     assert "image/rhcos: converting vmdk is not supported; use a qcow2" in str(result.error)
     assert not glance.asked
     assert not (tmp_path / "bin" / "called").exists()
@@ -174,16 +174,16 @@ def test_what_is_wrong_is_not_converted(site: Site, glance: Glance, raw: Image, 
 
 
 def test_what_it_takes_is_looked_for_first(
-    site: Site, glance: Glance, raw: Image, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: CloudRun, glance: Glance, raw: Image, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    refusals = [str(each) for each in plan(site, replace(raw, size=2**60)).refusals]
+    refusals = [str(each) for each in plan(run, replace(raw, size=2**60)).refusals]
     assert "qemu-img, which does the conversion, is not on PATH; install it (package qemu-utils" in refusals[0]
     assert "MiB free, but" in refusals[1]
     assert len(refusals) == 2
 
 
-def test_one_that_is_qcow2_already_is_a_replacement(site: Site, glance: Glance, raw: Image) -> None:
+def test_one_that_is_qcow2_already_is_a_replacement(run: CloudRun, glance: Glance, raw: Image) -> None:
     glance.ours("rhcos", NEW)
     with pytest.raises(PlanRefused, match="disk_format 'qcow2' -> 'raw'"):
-        apply(site, raw)
+        apply(run, raw)

@@ -10,8 +10,8 @@ import requests_mock
 import openstack_prep as prep
 from openstack_prep import Rhcos
 from openstack_prep.base.errors import PlanRefused
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core.model import Action
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.image.image_seal import PACKED, SPEC
@@ -46,8 +46,8 @@ def releases(services: requests_mock.Mocker, tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.fixture
-def cloud(site: Site) -> Cloud:
-    return site.admin
+def cloud(run: CloudRun) -> Cloud:
+    return run.admin
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.network.router import INTERFACES, Router
@@ -33,7 +33,7 @@ class Neutron:
             {
                 "id": f"{name}-id",
                 "name": name,
-                "description": mark,
+                "description": ownership,
                 "network_id": "n",
                 "cidr": "10.0.0.0/24",
                 "gateway_ip": None,
@@ -41,7 +41,7 @@ class Neutron:
                 "dns_nameservers": [],
                 "host_routes": [],
             }
-            for name, mark in marks.items()
+            for name, ownership in marks.items()
         ]
         services.get(f"{NEUTRON}/subnets", json={"subnets": subnets})
         services.get(f"{NEUTRON}/networks", json={"networks": [{"id": "e1", "name": "external"}]})
@@ -90,15 +90,15 @@ def neutron(services: requests_mock.Mocker) -> Neutron:
     return Neutron(services)
 
 
-def plan(site: Site, router: Router) -> Plan:
-    observed, mistakes = observing.examine(site.fresh(), [router])
+def plan(run: CloudRun, router: Router) -> Plan:
+    observed, mistakes = observing.examine(run.fresh(), [router])
     return planner.plan_apply("lab", [router], observed, mistakes=mistakes)
 
 
-def apply(site: Site, router: Router) -> Report:
-    made = plan(site, router)
+def apply(run: CloudRun, router: Router) -> Report:
+    made = plan(run, router)
     made.raise_for_refusals()
-    report = executor.run(made, site)
+    report = executor.execute(made, run)
     report.raise_for_failures()
     return report
 
@@ -107,9 +107,9 @@ def writes(services: requests_mock.Mocker) -> list[str]:
     return [each.replace("/v2.0/routers", "") for each in sent(services) if not each.startswith("GET")]
 
 
-def test_it_is_made_then_joined_then_routed(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+def test_it_is_made_then_joined_then_routed(run: CloudRun, services: requests_mock.Mocker, neutron: Neutron) -> None:
     routes = (Route(destination="10.9.0.0/16", nexthop="10.0.0.9"),)
-    report = apply(site, Router(name="r", external_network="external", interfaces=("a", "b"), routes=routes))
+    report = apply(run, Router(name="r", external_network="external", interfaces=("a", "b"), routes=routes))
     assert neutron.made.last_request.json()["router"] == {
         "name": "r",
         "external_gateway_info": {"network_id": "e1"},
@@ -122,24 +122,24 @@ def test_it_is_made_then_joined_then_routed(site: Site, services: requests_mock.
         "router": {"routes": [{"destination": "10.9.0.0/16", "nexthop": "10.0.0.9"}]}
     }
     assert report.outputs == {"router/r": "192.0.2.9"}
-    assert not plan(site, ROUTER)
+    assert not plan(run, ROUTER)
 
 
-def test_killed_between_two_interfaces(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+def test_killed_between_two_interfaces(run: CloudRun, services: requests_mock.Mocker, neutron: Neutron) -> None:
     neutron.router("a-id")
-    (step,) = plan(site, ROUTER)
+    (step,) = plan(run, ROUTER)
     assert [(change.before, change.after) for change in step.changes] == [({"a"}, {"a", "b"})]
-    apply(site, ROUTER)
+    apply(run, ROUTER)
     assert writes(services) == ["PUT /r1/add_router_interface"]
-    assert not plan(site, ROUTER)
+    assert not plan(run, ROUTER)
 
 
-def test_interfaces_of_others_stay(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+def test_interfaces_of_others_stay(run: CloudRun, services: requests_mock.Mocker, neutron: Neutron) -> None:
     neutron.router("a-id", "b-id", "theirs-id")
-    assert not plan(site, ROUTER)
+    assert not plan(run, ROUTER)
 
 
-def test_a_lost_answer_joins_nothing_twice(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+def test_a_lost_answer_joins_nothing_twice(run: CloudRun, services: requests_mock.Mocker, neutron: Neutron) -> None:
     neutron.router("a-id")
 
     def lose(request: Any, context: Any) -> Any:
@@ -148,45 +148,45 @@ def test_a_lost_answer_joins_nothing_twice(site: Site, services: requests_mock.M
         return {}
 
     lost = services.put(f"{NEUTRON}/routers/r1/add_router_interface", json=lose)
-    apply(site, ROUTER)
+    apply(run, ROUTER)
     assert lost.call_count == 1
 
 
-def test_the_gateway_is_changed_as_a_whole(site: Site, neutron: Neutron) -> None:
+def test_the_gateway_is_changed_as_a_whole(run: CloudRun, neutron: Neutron) -> None:
     neutron.router("a-id", "b-id")
     router = Router(name="r", external_network="external", enable_snat=False, external_fixed_ips=("192.0.2.7",))
-    apply(site, router)
+    apply(run, router)
     gateway = {"network_id": "e1", "enable_snat": False, "external_fixed_ips": [{"ip_address": "192.0.2.7"}]}
     assert neutron.changed.last_request.json() == {"router": {"external_gateway_info": gateway}}
     assert neutron.changed.last_request.headers["If-Match"] == "revision_number=2"
 
 
-def test_snat_without_a_gateway_is_a_mistake(site: Site, neutron: Neutron) -> None:
-    assert "set external_network" in str(plan(site, Router(name="r", enable_snat=True)).refusals[0])
+def test_snat_without_a_gateway_is_a_mistake(run: CloudRun, neutron: Neutron) -> None:
+    assert "set external_network" in str(plan(run, Router(name="r", enable_snat=True)).refusals[0])
 
 
-def test_a_subnet_that_nobody_has_is_a_mistake(site: Site, neutron: Neutron) -> None:
-    assert "subnet/c does not exist" in str(plan(site, Router(name="r", interfaces=("c",))).refusals[0])
+def test_a_subnet_that_nobody_has_is_a_mistake(run: CloudRun, neutron: Neutron) -> None:
+    assert "subnet/c does not exist" in str(plan(run, Router(name="r", interfaces=("c",))).refusals[0])
 
 
 # --- destroy ------------------------------------------------------------------------------
 
 
-def test_what_is_ours_goes_first(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+def test_what_is_ours_goes_first(run: CloudRun, services: requests_mock.Mocker, neutron: Neutron) -> None:
     neutron.router("a-id", "b-id", routes=[{"destination": "10.9.0.0/16", "nexthop": "10.0.0.9"}])
     router = Router(name="r", interfaces=("a",))  # b was declared in an earlier spec
-    made = planner.plan_destroy("lab", [router], observing.observe(site, [router]))
-    assert not observing.examine_deletes(site, made)
-    executor.run(made, site).raise_for_failures()
+    made = planner.plan_destroy("lab", [router], observing.observe(run, [router]))
+    assert not observing.examine_deletes(run, made)
+    executor.execute(made, run).raise_for_failures()
     remove = "PUT /r1/remove_router_interface"
     assert writes(services) == ["PUT /r1", remove, remove, "DELETE /r1"]
     assert neutron.changed.last_request.json() == {"router": {"routes": []}}
 
 
-def test_interfaces_of_others_keep_it(site: Site, neutron: Neutron) -> None:
+def test_interfaces_of_others_keep_it(run: CloudRun, neutron: Neutron) -> None:
     neutron.router("a-id", "theirs-id")
-    made = planner.plan_destroy("lab", [ROUTER], observing.observe(site, [ROUTER]))
-    (mistake,) = observing.examine_deletes(site, made)
+    made = planner.plan_destroy("lab", [ROUTER], observing.observe(run, [ROUTER]))
+    (mistake,) = observing.examine_deletes(run, made)
     assert str(mistake) == (
         "router/r: has interfaces in subnets that this spec does not manage: theirs-id; remove them first"
     )

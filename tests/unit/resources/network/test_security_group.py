@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import requests_mock
 
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
 from openstack_prep.core import executor, observing, planner
-from openstack_prep.core.model import Context, Mark, Resource, Step
+from openstack_prep.core.model import Context, OwnershipTag, Resource, Step
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule as Rule
@@ -79,39 +79,41 @@ def neutron(services: requests_mock.Mocker) -> Neutron:
     return Neutron(services)
 
 
-def apart(site: Site, *groups: SecurityGroup) -> list[Resource]:
-    context = Context(resources=groups, cloud=site.admin)
+def apart(run: CloudRun, *groups: SecurityGroup) -> list[Resource]:
+    context = Context(resources=groups, cloud=run.admin)
     return [part for group in groups for part in group.resolve(context)]
 
 
-def plan(site: Site, *groups: SecurityGroup) -> Plan:
-    resources = apart(site, *groups)
-    observed, mistakes = observing.examine(site, resources)
-    site.known.update(observed)
+def plan(run: CloudRun, *groups: SecurityGroup) -> Plan:
+    resources = apart(run, *groups)
+    observed, mistakes = observing.examine(run, resources)
+    run.known.update(observed)
     return planner.plan_apply("lab", resources, observed, mistakes=mistakes)
 
 
-def apply(site: Site, *groups: SecurityGroup) -> Report:
-    made = plan(site, *groups)
+def apply(run: CloudRun, *groups: SecurityGroup) -> Report:
+    made = plan(run, *groups)
     made.raise_for_refusals()
-    report = executor.run(made, site)
+    report = executor.execute(made, run)
     report.raise_for_failures()
     return report
 
 
 def pending(*groups: SecurityGroup) -> dict[str, Step]:
     """Return what another run would do."""
-    return {str(step.key): step for step in plan(Site(Cloud(connection()), Mark("lab")), *groups).pending}
+    return {str(step.key): step for step in plan(CloudRun(Cloud(connection()), OwnershipTag("lab")), *groups).pending}
 
 
-def destroy(site: Site, group: SecurityGroup) -> None:
-    resources = apart(site, group)
-    executor.run(planner.plan_destroy("lab", resources, observing.observe(site, resources)), site).raise_for_failures()
+def destroy(run: CloudRun, group: SecurityGroup) -> None:
+    resources = apart(run, group)
+    executor.execute(
+        planner.plan_destroy("lab", resources, observing.observe(run, resources)), run
+    ).raise_for_failures()
 
 
-def test_it_is_made_by_two_requests(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+def test_it_is_made_by_two_requests(run: CloudRun, services: requests_mock.Mocker, neutron: Neutron) -> None:
     group = SecurityGroup(name="web", rules=(HTTP, WITHIN, Rule(direction="egress")))
-    apply(site, group)
+    apply(run, group)
     assert neutron.group_posts.last_request.json() == {"security_group": {"name": "web", "description": OURS}}
     http, within = neutron.rule_posts.last_request.json()["security_group_rules"]  # Neutron made the egress rule
     assert (http["protocol"], http["port_range_min"], http["port_range_max"]) == ("tcp", 80, 80)
@@ -124,31 +126,33 @@ def test_it_is_made_by_two_requests(site: Site, services: requests_mock.Mocker, 
     assert not pending(group)
 
 
-def test_what_is_missing_is_added_and_foreign_rules_stay(site: Site, neutron: Neutron) -> None:
+def test_what_is_missing_is_added_and_foreign_rules_stay(run: CloudRun, neutron: Neutron) -> None:
     neutron.group(rules=[neutron.rule(THEIRS, protocol="udp"), neutron.rule(OURS)])
     group = SecurityGroup(name="web", rules=(HTTP, Rule(), Rule(protocol="udp")))
     (change,) = pending(group)["security_group_rules/web"].changes
     assert change.after - change.before == {"ingress IPv4 tcp 80 from anywhere"}
-    apply(site, group)
+    apply(run, group)
     (rule,) = neutron.rule_posts.last_request.json()["security_group_rules"]
     assert rule["protocol"] == "tcp"
     assert not pending(group)
 
 
-def test_ours_goes_when_it_is_no_longer_declared(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+def test_ours_goes_when_it_is_no_longer_declared(
+    run: CloudRun, services: requests_mock.Mocker, neutron: Neutron
+) -> None:
     neutron.group(rules=[neutron.rule(THEIRS, protocol="udp"), neutron.rule(OURS, protocol="tcp")])
     services.delete(f"{NEUTRON}/security-group-rules/rule-2", status_code=204)
-    apply(site, SecurityGroup(name="web", rules=()))
+    apply(run, SecurityGroup(name="web", rules=()))
     assert sent(services)[-1] == "DELETE /v2.0/security-group-rules/rule-2"
     assert not neutron.rule_posts.called
 
 
-def test_rules_unset_are_left_alone(site: Site, neutron: Neutron) -> None:
+def test_rules_unset_are_left_alone(run: CloudRun, neutron: Neutron) -> None:
     neutron.group(rules=[neutron.rule(OURS, protocol="tcp")])
     assert not pending(SecurityGroup(name="web"))
 
 
-def test_a_rule_that_is_there_by_now_counts(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+def test_a_rule_that_is_there_by_now_counts(run: CloudRun, services: requests_mock.Mocker, neutron: Neutron) -> None:
     """Somebody adds the very rule between our look and our request: 409, and looking again settles it."""
     group = neutron.group()
 
@@ -158,11 +162,11 @@ def test_a_rule_that_is_there_by_now_counts(site: Site, services: requests_mock.
         return {"NeutronError": {"type": "SecurityGroupRuleExists", "message": "already exists", "detail": ""}}
 
     refused = services.post(f"{NEUTRON}/security-group-rules", json=refuse)
-    apply(site, SecurityGroup(name="web", rules=(HTTP,)))
+    apply(run, SecurityGroup(name="web", rules=(HTTP,)))
     assert refused.call_count == 1
 
 
-def test_a_lost_answer_adds_no_rule_twice(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+def test_a_lost_answer_adds_no_rule_twice(run: CloudRun, services: requests_mock.Mocker, neutron: Neutron) -> None:
     neutron.group()
 
     def lose(request: Any, context: Any) -> Any:
@@ -171,27 +175,27 @@ def test_a_lost_answer_adds_no_rule_twice(site: Site, services: requests_mock.Mo
         return {}
 
     lost = services.post(f"{NEUTRON}/security-group-rules", json=lose)
-    apply(site, SecurityGroup(name="web", rules=(HTTP,)))
+    apply(run, SecurityGroup(name="web", rules=(HTTP,)))
     assert lost.call_count == 1
 
 
-def test_a_rule_of_another_group(site: Site, neutron: Neutron) -> None:
+def test_a_rule_of_another_group(run: CloudRun, neutron: Neutron) -> None:
     balancer = SecurityGroup(name="lb")
     web = SecurityGroup(name="web", rules=(Rule(remote_group="lb"),))
-    apply(site, web, balancer)
+    apply(run, web, balancer)
     assert neutron.rule_posts.last_request.json()["security_group_rules"][0]["remote_group_id"] == "lb-id"
     assert not pending(web, balancer)
 
 
-def test_a_rule_of_a_group_that_nobody_has_is_a_mistake(site: Site, neutron: Neutron) -> None:
-    (refusal,) = plan(site, SecurityGroup(name="web", rules=(Rule(remote_group="lb"),))).refusals
+def test_a_rule_of_a_group_that_nobody_has_is_a_mistake(run: CloudRun, neutron: Neutron) -> None:
+    (refusal,) = plan(run, SecurityGroup(name="web", rules=(Rule(remote_group="lb"),))).refusals
     assert "security_group/lb does not exist" in str(refusal)
 
 
-def test_groups_may_name_each_other(site: Site, neutron: Neutron) -> None:
+def test_groups_may_name_each_other(run: CloudRun, neutron: Neutron) -> None:
     one = SecurityGroup(name="one", rules=(Rule(remote_group="two"),))
     two = SecurityGroup(name="two", rules=(Rule(remote_group="one"),))
-    apply(site, one, two)
+    apply(run, one, two)
     sent_rules = [request.json()["security_group_rules"][0] for request in neutron.rule_posts.request_history]
     pairs = {(rule["security_group_id"], rule["remote_group_id"]) for rule in sent_rules}
     assert pairs == {("one-id", "two-id"), ("two-id", "one-id")}
@@ -199,28 +203,28 @@ def test_groups_may_name_each_other(site: Site, neutron: Neutron) -> None:
 
 
 def test_a_foreign_group_gives_back_only_our_rules(
-    site: Site, services: requests_mock.Mocker, neutron: Neutron
+    run: CloudRun, services: requests_mock.Mocker, neutron: Neutron
 ) -> None:
     neutron.group("default", "Default security group", rules=[neutron.rule(OURS), neutron.rule(THEIRS, protocol="tcp")])
     services.delete(f"{NEUTRON}/security-group-rules/rule-1", status_code=204)
-    destroy(site, SecurityGroup(name="default", rules=(Rule(),)))
+    destroy(run, SecurityGroup(name="default", rules=(Rule(),)))
     assert [each for each in sent(services) if each.startswith("DELETE")] == [
         "DELETE /v2.0/security-group-rules/rule-1"
     ]
 
 
 def test_a_foreign_group_with_our_rules_gets_no_mark(
-    site: Site, services: requests_mock.Mocker, neutron: Neutron
+    run: CloudRun, services: requests_mock.Mocker, neutron: Neutron
 ) -> None:
     group = neutron.group("default", "Default security group", rules=[neutron.rule(OURS)])
     changed = services.put(f"{NEUTRON}/security-groups/default-id", json={"security_group": group})
-    apply(site, SecurityGroup(name="default", description="ours now", rules=(Rule(),), adopt=True))
+    apply(run, SecurityGroup(name="default", description="ours now", rules=(Rule(),), adopt=True))
     assert changed.last_request.json() == {"security_group": {"description": "ours now"}}
     assert changed.last_request.headers["If-Match"] == "revision_number=1"
 
 
-def test_our_own_group_goes_with_its_rules(site: Site, services: requests_mock.Mocker, neutron: Neutron) -> None:
+def test_our_own_group_goes_with_its_rules(run: CloudRun, services: requests_mock.Mocker, neutron: Neutron) -> None:
     neutron.group(rules=[neutron.rule(OURS)])
     services.delete(f"{NEUTRON}/security-groups/web-id", status_code=204)
-    destroy(site, SecurityGroup(name="web", rules=(Rule(),)))
+    destroy(run, SecurityGroup(name="web", rules=(Rule(),)))
     assert [each for each in sent(services) if each.startswith("DELETE")] == ["DELETE /v2.0/security-groups/web-id"]

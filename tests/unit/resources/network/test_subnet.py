@@ -7,7 +7,7 @@ import pytest
 import requests_mock
 from pydantic import TypeAdapter, ValidationError
 
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
@@ -47,22 +47,22 @@ def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
     return found
 
 
-def plan(site: Site, *wanted: Subnet) -> Plan:
-    observed, mistakes = observing.examine(site, wanted)
+def plan(run: CloudRun, *wanted: Subnet) -> Plan:
+    observed, mistakes = observing.examine(run, wanted)
     return planner.plan_apply("lab", wanted, observed, mistakes=mistakes)
 
 
-def apply(site: Site, *wanted: Subnet) -> None:
-    made = plan(site, *wanted)
+def apply(run: CloudRun, *wanted: Subnet) -> None:
+    made = plan(run, *wanted)
     made.raise_for_refusals()
-    executor.run(made, site).raise_for_failures()
+    executor.execute(made, run).raise_for_failures()
 
 
-def test_it_is_made(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+def test_it_is_made(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:
     made = services.post(f"{NEUTRON}/subnets", json={"subnet": answer()})
     fields = {"gateway_ip": False, "allocation_pools": ("10.0.0.20-10.0.0.29", "10.0.0.10-10.0.0.19")}
     routes = (Route(destination="10.9.0.0/16", nexthop="10.0.0.9"),)
-    apply(site, Subnet(name="nodes", network="net", cidr="10.0.0.0/24", host_routes=routes, **fields))  # type: ignore[arg-type]
+    apply(run, Subnet(name="nodes", network="net", cidr="10.0.0.0/24", host_routes=routes, **fields))  # type: ignore[arg-type]
     assert made.last_request.json()["subnet"] == {
         "name": "nodes",
         "network_id": "n1",
@@ -75,13 +75,13 @@ def test_it_is_made(site: Site, services: requests_mock.Mocker, listed: list[Any
     }
 
 
-def test_an_ipv6_subnet(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+def test_an_ipv6_subnet(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:
     made = services.post(f"{NEUTRON}/subnets", json={"subnet": answer()})
-    apply(site, Subnet(name="six", network="net", cidr="2001:db8::/64", ipv6_ra_mode="slaac"))
+    apply(run, Subnet(name="six", network="net", cidr="2001:db8::/64", ipv6_ra_mode="slaac"))
     assert made.last_request.json()["subnet"]["ip_version"] == 6
 
 
-def test_order_does_not_matter_but_for_name_servers(site: Site, listed: list[Any]) -> None:
+def test_order_does_not_matter_but_for_name_servers(run: CloudRun, listed: list[Any]) -> None:
     pools = [{"start": "10.0.0.30", "end": "10.0.0.39"}, {"start": "10.0.0.10", "end": "10.0.0.19"}]
     routes = [
         {"destination": "10.9.0.0/16", "nexthop": "10.0.0.9"},
@@ -94,27 +94,27 @@ def test_order_does_not_matter_but_for_name_servers(site: Site, listed: list[Any
         allocation_pools=("10.0.0.10-10.0.0.19", "10.0.0.30-10.0.0.39"),
         host_routes=tuple(Route(**route) for route in reversed(routes)),
     )
-    assert not plan(site, same)
-    (step,) = plan(site, Subnet(name="nodes", dns_nameservers=("1.1.1.1", "8.8.8.8")))
+    assert not plan(run, same)
+    (step,) = plan(run, Subnet(name="nodes", dns_nameservers=("1.1.1.1", "8.8.8.8")))
     assert step.action is Action.UPDATE
 
 
-def test_a_change_insists_on_what_was_seen(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+def test_a_change_insists_on_what_was_seen(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:
     listed.append(answer(host_routes=[{"destination": "10.9.0.0/16", "nexthop": "10.0.0.9"}]))
     changed = services.put(f"{NEUTRON}/subnets/s1", json={"subnet": answer()})
-    apply(site, Subnet(name="nodes", enable_dhcp=False, gateway_ip=False, host_routes=()))
+    apply(run, Subnet(name="nodes", enable_dhcp=False, gateway_ip=False, host_routes=()))
     assert changed.last_request.headers["If-Match"] == "revision_number=3"
     assert changed.last_request.json() == {"subnet": {"enable_dhcp": False, "gateway_ip": None, "host_routes": []}}
 
 
-def test_another_range_is_a_replacement(site: Site, listed: list[Any]) -> None:
+def test_another_range_is_a_replacement(run: CloudRun, listed: list[Any]) -> None:
     listed.append(answer(cidr="10.1.0.0/24"))
-    made = plan(site, NODES)
+    made = plan(run, NODES)
     assert "cidr '10.1.0.0/24' -> '10.0.0.0/24'" in str(made.refusals[0])
 
 
-def test_a_name_alone_must_exist(site: Site, listed: list[Any]) -> None:
-    assert "set both" in str(plan(site, Subnet(name="nodes")).refusals[0])
+def test_a_name_alone_must_exist(run: CloudRun, listed: list[Any]) -> None:
+    assert "set both" in str(plan(run, Subnet(name="nodes")).refusals[0])
 
 
 @pytest.mark.parametrize(
@@ -126,14 +126,14 @@ def test_a_name_alone_must_exist(site: Site, listed: list[Any]) -> None:
         ({"allocation_pools": ("10.0.0.1-10.0.0.20",), "gateway_ip": "10.0.0.1"}, "is in an allocation pool"),
     ],
 )
-def test_ranges_that_cannot_be(site: Site, listed: list[Any], fields: dict[str, Any], message: str) -> None:
-    (refusal,) = plan(site, Subnet(name="nodes", network="net", cidr="10.0.0.0/24", **fields)).refusals
+def test_ranges_that_cannot_be(run: CloudRun, listed: list[Any], fields: dict[str, Any], message: str) -> None:
+    (refusal,) = plan(run, Subnet(name="nodes", network="net", cidr="10.0.0.0/24", **fields)).refusals
     assert message in str(refusal)
 
 
-def test_another_subnet_has_those_addresses(site: Site, services: requests_mock.Mocker, listed: list[Any]) -> None:
+def test_another_subnet_has_those_addresses(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:
     listed += [answer(id="s2", name="theirs", cidr="10.0.0.128/25"), answer(id="s3", name="far", network_id="n2")]
-    (refusal,) = plan(site, NODES).refusals
+    (refusal,) = plan(run, NODES).refusals
     assert "overlaps 10.0.0.128/25 of subnet theirs s2" in str(refusal)
     assert len([each for each in sent(services) if "subnets" in each]) == 1
 

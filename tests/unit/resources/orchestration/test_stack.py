@@ -9,7 +9,7 @@ import requests_mock
 
 from openstack_prep.base.errors import NotAllowed, PlanRefused
 from openstack_prep.base.secret import Secret
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import MANAGED, Key
 from openstack_prep.resources.network.network import Network
@@ -33,28 +33,28 @@ def template(tmp_path: Path) -> str:
 
 
 def test_what_its_parameters_name_must_exist_or_be_declared(
-    services: requests_mock.Mocker, site: Site, template: str
+    services: requests_mock.Mocker, run: CloudRun, template: str
 ) -> None:
     services.get(f"{HEAT}/stacks", json={"stacks": []})
     services.get("http://neutron/v2.0/networks", json={"networks": []})
     services.get("http://neutron/", json={"versions": []})
     stack = Stack(name="s", template=template, parameters={"network": "nodes"})
-    _, mistakes = observing.examine(site, [stack])
+    _, mistakes = observing.examine(run, [stack])
     assert [str(each) for each in mistakes] == [
         "stack/s: network/nodes does not exist; declare it in the spec, or correct the name"
     ]
-    _, mistakes = observing.examine(site, [Network(name="nodes"), stack])
+    _, mistakes = observing.examine(run, [Network(name="nodes"), stack])
     assert mistakes == []
 
 
-def test_it_comes_after_all_else_of_its_project(site: Site, template: str) -> None:
+def test_it_comes_after_all_else_of_its_project(run: CloudRun, template: str) -> None:
     stack = Stack(name="s", template=template, parameters={"network": "other"})
-    completed = resolved(stack, [Network(name="nodes"), stack], site.admin)
+    completed = resolved(stack, [Network(name="nodes"), stack], run.admin)
     assert {Key("network", "nodes"), Key("network", "other")} <= set(completed.needs())
     assert stack.key not in completed.needs()
 
 
-def test_hidden_parameters_have_a_place_of_their_own(site: Site, template: str) -> None:
+def test_hidden_parameters_have_a_place_of_their_own(run: CloudRun, template: str) -> None:
     open_ = Stack(name="s", template=template, parameters={"network": "n", "password": "seen"})
     shown = Stack(name="s", template=template, secret_parameters={"network": Secret("n")})
     said = [str(each) for stack in (open_, shown) for each in stack.mistakes()]
@@ -66,10 +66,10 @@ def test_hidden_parameters_have_a_place_of_their_own(site: Site, template: str) 
     assert body["tags"] == "mine"
 
 
-def test_what_nobody_can_look_at_is_not_taken_for_absent(services: Any, site: Site, template: str) -> None:
+def test_what_nobody_can_look_at_is_not_taken_for_absent(services: Any, run: CloudRun, template: str) -> None:
     services.get(f"{IDENTITY}/projects", json={"projects": [{"id": "p1", "enabled": True, "tags": []}]})
     with pytest.raises(NotAllowed, match="no user can log in to project/lab"):
-        Stack.find(site, [Stack(name="s", template=template, project="lab")])
+        Stack.find(run, [Stack(name="s", template=template, project="lab")])
 
 
 def standing(services: requests_mock.Mocker, folder: Path, tag: str) -> str:
@@ -98,11 +98,11 @@ def standing(services: requests_mock.Mocker, folder: Path, tag: str) -> str:
     ],
 )
 def test_taking_over_is_a_change_of_its_own_and_no_status(
-    services: requests_mock.Mocker, site: Site, tmp_path: Path, tag: str, adopt: Any, action: str
+    services: requests_mock.Mocker, run: CloudRun, tmp_path: Path, tag: str, adopt: Any, action: str
 ) -> None:
     template = standing(services, tmp_path, tag)
     stack = Stack(name="s", template=template, adopt=adopt)
-    observed, mistakes = observing.examine(site, [stack])
+    observed, mistakes = observing.examine(run, [stack])
     (step,) = planner.plan_apply("lab", [stack], observed, mistakes=mistakes).steps
     assert (step.action, observed[stack.key].values["status"]) == (action, "complete")
     assert [each.field for each in step.changes] == ([MANAGED] if action == "adopt" else [])
@@ -110,25 +110,25 @@ def test_taking_over_is_a_change_of_its_own_and_no_status(
 
 @pytest.mark.parametrize(("adopt", "refused"), [("permanently", True), (True, False), (False, False)])
 def test_what_another_spec_manages_is_not_taken_over(
-    services: requests_mock.Mocker, site: Site, tmp_path: Path, adopt: Any, refused: bool
+    services: requests_mock.Mocker, run: CloudRun, tmp_path: Path, adopt: Any, refused: bool
 ) -> None:
     stack = Stack(name="s", template=standing(services, tmp_path, "openstack-prep:theirs"), adopt=adopt)
-    observed, mistakes = observing.examine(site, [stack])
+    observed, mistakes = observing.examine(run, [stack])
     assert not mistakes
     planned = planner.plan_apply("lab", [stack], observed)
     assert [each.keys for each in planned.refusals] == ([(stack.key,)] if refused else [])
     assert observed[stack.key].managed_by == "theirs"
-    assert [found.managed_by for _, found in Stack.scan(site, None)] == ["theirs"]
+    assert [found.managed_by for _, found in Stack.scan(run, None)] == ["theirs"]
 
 
 @pytest.mark.parametrize(
     ("adopt", "tags"), [(True, {"a", "theirs"}), ("permanently", {"a", "theirs", "openstack-prep:lab"})]
 )
 def test_one_update_changes_it_and_only_taking_over_adds_the_ownership_tag(
-    services: requests_mock.Mocker, site: Site, tmp_path: Path, adopt: Any, tags: set[str]
+    services: requests_mock.Mocker, run: CloudRun, tmp_path: Path, adopt: Any, tags: set[str]
 ) -> None:
     stack = Stack(name="s", template=standing(services, tmp_path, "theirs"), tags=("a",), adopt=adopt)
-    planned = planner.plan_apply("lab", [stack], observing.observe(site, [stack]))
+    planned = planner.plan_apply("lab", [stack], observing.observe(run, [stack]))
     assert not planned.refusals
 
     def put(request: Any, context: Any) -> str:
@@ -138,18 +138,18 @@ def test_one_update_changes_it_and_only_taking_over_adds_the_ownership_tag(
 
     put_ = services.put(f"{HEAT}/stacks/s/i1", text=put)
     services.get(re.compile(f"{HEAT}/stacks/s/i1/events"), json={"events": []})
-    executor.run(planned, site.fresh()).raise_for_failures()
+    executor.execute(planned, run.fresh()).raise_for_failures()
     assert [set(each.json()["tags"].split(",")) for each in put_.request_history] == [tags]
 
 
 def test_what_another_spec_has_marked_since_the_plan_is_not_taken_over(
-    services: requests_mock.Mocker, site: Site, tmp_path: Path
+    services: requests_mock.Mocker, run: CloudRun, tmp_path: Path
 ) -> None:
     stack = Stack(name="s", template=standing(services, tmp_path, ""), adopt="permanently")
-    planned = planner.plan_apply("lab", [stack], observing.observe(site, [stack]))
+    planned = planner.plan_apply("lab", [stack], observing.observe(run, [stack]))
     standing(services, tmp_path, "openstack-prep:theirs")
     put = services.put(f"{HEAT}/stacks/s/i1")
-    (failed,) = executor.run(planned, site.fresh()).failed
+    (failed,) = executor.execute(planned, run.fresh()).failed
     assert isinstance(failed.error, PlanRefused)
     assert "theirs" in str(failed.error)
     assert not put.called

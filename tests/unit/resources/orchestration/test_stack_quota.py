@@ -6,7 +6,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.errors import QuotaExceeded
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.resources.orchestration.stack_quota import QuotaCheck
@@ -28,39 +28,39 @@ def stacks(services: requests_mock.Mocker, tmp_path: Path) -> list[Stack]:
     return [Stack(name=name, template=str(tmp_path / "t.yaml")) for name in ("s", "t")]
 
 
-def ledger(site: Site, *stacks: Stack) -> QuotaCheck:
-    made = QuotaCheck.of(site, None)
+def ledger(run: CloudRun, *stacks: Stack) -> QuotaCheck:
+    made = QuotaCheck.of(run, None)
     made.register((each, None) for each in stacks)
     return made
 
 
 def test_one_speaks_for_those_counted_together_and_each_is_counted_once(
-    services: requests_mock.Mocker, site: Site, stacks: list[Stack]
+    services: requests_mock.Mocker, run: CloudRun, stacks: list[Stack]
 ) -> None:
-    made = ledger(site, *stacks)
-    (said,) = made.shortages(site, stacks[0])
+    made = ledger(run, *stacks)
+    (said,) = made.shortages(run, stacks[0])
     assert str(said) == (
         "stack/s, stack/t: need together 2 ports, 1 are left of 3; "
         "raise the quota: openstack quota set --ports 4 admin-project"
     )
-    assert made.shortages(site, stacks[1]) == []
+    assert made.shortages(run, stacks[1]) == []
     for each in stacks:
         with pytest.raises(QuotaExceeded, match="nothing was created: need together 2 ports"):
-            made.ensure_quota(site, each, None)
+            made.ensure_quota(run, each, None)
     assert len([each for each in services.request_history if each.url == PREVIEW]) == 2
 
 
-def test_enough_for_one(site: Site, stacks: list[Stack]) -> None:
-    made = ledger(site, stacks[0])
-    assert made.shortages(site, stacks[0]) == []
-    made.ensure_quota(site, stacks[0], None)
+def test_enough_for_one(run: CloudRun, stacks: list[Stack]) -> None:
+    made = ledger(run, stacks[0])
+    assert made.shortages(run, stacks[0]) == []
+    made.ensure_quota(run, stacks[0], None)
 
 
-def test_what_the_spec_declares_counts_before_it_is_set(site: Site, stacks: list[Stack]) -> None:
+def test_what_the_spec_declares_counts_before_it_is_set(run: CloudRun, stacks: list[Stack]) -> None:
     quota = Quota(ports=2)
-    stack = resolved(stacks[0], [quota, *stacks], site.admin)
-    (said,) = ledger(site, stack).shortages(site, stack)
-    assert said.remedy == "raise quota.ports in the spec to 3"
+    stack = resolved(stacks[0], [quota, *stacks], run.admin)
+    (said,) = ledger(run, stack).shortages(run, stack)
+    assert said.fix == "raise quota.ports in the spec to 3"
 
 
 @pytest.mark.parametrize(
@@ -68,21 +68,21 @@ def test_what_the_spec_declares_counts_before_it_is_set(site: Site, stacks: list
     [(QUOTAS, "ports: not checked, because"), (PREVIEW, "not checked against the quotas: ")],
 )
 def test_what_may_not_be_read_is_said_and_stops_nothing(
-    services: requests_mock.Mocker, site: Site, stacks: list[Stack], url: str, told: str
+    services: requests_mock.Mocker, run: CloudRun, stacks: list[Stack], url: str, told: str
 ) -> None:
     services.register_uri(requests_mock.ANY, url, **failure(403))
     notes: list[str] = []
-    site.note = lambda key, text: notes.append(text)
-    made = ledger(site)
-    made.ensure_quota(site, stacks[0], None)
+    run.note = lambda key, text: notes.append(text)
+    made = ledger(run)
+    made.ensure_quota(run, stacks[0], None)
     (note,) = notes
     assert note.startswith(told)
 
 
 def test_resources_of_nested_stacks_are_found_at_any_depth(
-    services: requests_mock.Mocker, site: Site, stacks: list[Stack]
+    services: requests_mock.Mocker, run: CloudRun, stacks: list[Stack]
 ) -> None:
     port = {"resource_name": "p", "resource_type": "OS::Neutron::Port", "stack_name": "s-a-0", "properties": {}}
     services.post(PREVIEW, json={"stack": {"resources": [port, [[port], [[port]]]]}})
-    (said,) = ledger(site, stacks[0]).shortages(site, stacks[0])
+    (said,) = ledger(run, stacks[0]).shortages(run, stacks[0])
     assert said.what == "needs 3 ports, 1 are left of 3"

@@ -8,7 +8,7 @@ import requests_mock
 
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.secret import Secret
-from openstack_prep.cloud.site import Site
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import DIFFERS, Action, Observed
 from openstack_prep.resources.identity.project import Project
@@ -20,8 +20,8 @@ OURS = {"X-Account-Meta-Openstack-Prep": "lab"}
 RESERVED_HEADERS = ("X-Account-Meta-Temp-URL-Key", "X-Account-Meta-Temp-URL-Key-2")
 
 
-def found(site: Site, store: ObjectStore) -> Observed | None:
-    return ObjectStore.find(site, [store]).get(store.key)
+def found(run: CloudRun, store: ObjectStore) -> Observed | None:
+    return ObjectStore.find(run, [store]).get(store.key)
 
 
 def key(value: str = "k1", **more: Any) -> ObjectStore:
@@ -30,13 +30,13 @@ def key(value: str = "k1", **more: Any) -> ObjectStore:
 
 @pytest.mark.parametrize("answer", [{"status_code": 404}, {"headers": {"X-Account-Object-Count": "3"}}])
 def test_an_account_without_what_we_set_counts_as_absent(
-    site: Site, services: requests_mock.Mocker, answer: dict[str, Any]
+    run: CloudRun, services: requests_mock.Mocker, answer: dict[str, Any]
 ) -> None:
     services.head(ACCOUNT, **answer)
     services.post(ACCOUNT, status_code=204)
     store = key(metadata={"Owner": "me"})
-    assert found(site, store) is None
-    made = store.create(site)
+    assert found(run, store) is None
+    made = store.create(run)
     assert (made.id, made.ours) == (f"AUTH_{ADMIN_PROJECT}", True)
     headers = {name: value for name, value in services.last_request.headers.items() if name.startswith("X-Account")}
     assert headers == {
@@ -50,16 +50,16 @@ def test_an_account_without_what_we_set_counts_as_absent(
 
 
 def test_keys_are_compared_and_mended_unseen(
-    site: Site, services: requests_mock.Mocker, caplog: pytest.LogCaptureFixture
+    run: CloudRun, services: requests_mock.Mocker, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     stands = {"X-Account-Meta-Temp-URL-Key": "k1", "x-account-meta-temp-url-key-2": "old", "X-Account-Meta-OWNER": "me"}
     services.head(ACCOUNT, headers=OURS | stands)
     services.post(ACCOUNT, status_code=204)
     store = key(temp_url_key_2=Secret("k2"), metadata={"owner": "me"})
-    plan = planner.plan_apply("lab", [store], observing.observe(site, [store]))
+    plan = planner.plan_apply("lab", [store], observing.observe(run, [store]))
     assert [(change.field, change.before) for step in plan for change in step.changes] == [("temp_url_key_2", DIFFERS)]
-    report = executor.run(plan, site)
+    report = executor.execute(plan, run)
     report.raise_for_failures()
     assert services.last_request.headers["X-Account-Meta-Temp-Url-Key-2"] == "k2"
     assert "X-Account-Meta-Temp-Url-Key" not in services.last_request.headers
@@ -71,11 +71,11 @@ def test_keys_are_compared_and_mended_unseen(
     "name", ["Temp-URL-Key", "TEMP-URL-KEY-2", "temp_url_key", " Temp-Url-Key", "X-Account-Meta-Temp-URL-Key"]
 )
 def test_reserved_metadata_is_refused_and_its_value_seen_by_nobody(
-    site: Site, services: requests_mock.Mocker, name: str
+    run: CloudRun, services: requests_mock.Mocker, name: str
 ) -> None:
     services.head(ACCOUNT, headers=OURS | dict.fromkeys(RESERVED_HEADERS, "the-current-key"))
     store = ObjectStore(metadata={name: "the-wanted-key", "owner": "me"})
-    observed, mistakes = observing.examine(site, [store])
+    observed, mistakes = observing.examine(run, [store])
     (mistake,) = [each for each in mistakes if each.where == str(store.key)]
     assert name in mistake.what
     assert observed[store.key].values == {"metadata": {}}
@@ -85,71 +85,71 @@ def test_reserved_metadata_is_refused_and_its_value_seen_by_nobody(
         assert "wanted-key" not in seen
 
 
-def test_current_metadata_with_the_name_of_a_secret_is_not_shown(site: Site, services: requests_mock.Mocker) -> None:
+def test_current_metadata_with_the_name_of_a_secret_is_not_shown(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.head(ACCOUNT, headers=OURS | {"X-Account-Meta-Db-Password": "hunter2", "X-Account-Meta-Owner": "me"})
     store = ObjectStore(metadata={"Db-Password": "new", "Owner": "you"})
-    plan = planner.plan_apply("lab", [store], observing.observe(site, [store]))
+    plan = planner.plan_apply("lab", [store], observing.observe(run, [store]))
     assert "metadata.db-password ******** -> new, metadata.owner me -> you" in str(plan)
     assert "hunter2" not in str(plan.data())
 
 
-def test_somebody_elses_settings_are_compared_and_stay_theirs(site: Site, services: requests_mock.Mocker) -> None:
+def test_somebody_elses_settings_are_compared_and_stay_theirs(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.head(ACCOUNT, headers={"X-Account-Meta-Temp-Url-Key": "theirs"})
     services.post(ACCOUNT, status_code=204)
     store = key()
-    observed = found(site, store)
+    observed = found(run, store)
     assert observed is not None
     step = planner.decide(store, observed)
     assert step.action is Action.UPDATE
-    assert not store.update(site, observed, step.changes).ours
+    assert not store.update(run, observed, step.changes).ours
     assert "X-Account-Meta-Openstack-Prep" not in services.last_request.headers
 
 
-def test_delete_takes_back_what_we_set(site: Site, services: requests_mock.Mocker) -> None:
+def test_delete_takes_back_what_we_set(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.head(ACCOUNT, headers=OURS | {"X-Account-Meta-Temp-Url-Key": "k1"})
     services.post(ACCOUNT, status_code=204)
     store = key()
-    plan = planner.plan_destroy("lab", [store], observing.observe(site, [store]))
-    executor.run(plan, site).raise_for_failures()
+    plan = planner.plan_destroy("lab", [store], observing.observe(run, [store]))
+    executor.execute(plan, run).raise_for_failures()
     headers = {name: value for name, value in services.last_request.headers.items() if name.startswith("X-Account")}
     assert headers == {"X-Account-Meta-Temp-Url-Key": "", "X-Account-Meta-Openstack-Prep": ""}
 
 
-def test_a_refused_quota_says_who_may(site: Site, services: requests_mock.Mocker) -> None:
+def test_a_refused_quota_says_who_may(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.post(ACCOUNT, status_code=403)
     with pytest.raises(NotAllowed, match="have an administrator with role ResellerAdmin"):
-        ObjectStore(quota_bytes=10).create(site)
+        ObjectStore(quota_bytes=10).create(run)
     services.head(ACCOUNT, headers=OURS | {"X-Account-Meta-Quota-Bytes": "10"})
-    observed = found(site, ObjectStore(quota_bytes=10))
+    observed = found(run, ObjectStore(quota_bytes=10))
     assert observed is not None
     assert observed.values == {"quota_bytes": 10}
 
 
-def test_a_user_without_a_role_there_is_a_mistake_of_the_plan(site: Site, services: requests_mock.Mocker) -> None:
+def test_a_user_without_a_role_there_is_a_mistake_of_the_plan(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.head(ACCOUNT, status_code=403)
-    observed, (mistake,) = observing.examine(site, [key()])
+    observed, (mistake,) = observing.examine(run, [key()])
     assert observed == {}
     assert mistake.keys == (key().key,)
     assert "user admin-user may not use the object store" in mistake.what
-    assert "swiftoperator" in mistake.remedy
+    assert "swiftoperator" in mistake.fix
     assert not planner.plan_destroy("lab", [key()], observed).steps
     assert [each.split("?")[0] for each in sent(services)] == [f"HEAD /v1/auth_{ADMIN_PROJECT}/"]
 
 
-def test_headers_that_cannot_be_are_mistakes(site: Site, services: requests_mock.Mocker) -> None:
+def test_headers_that_cannot_be_are_mistakes(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.head(ACCOUNT, status_code=404)
     store = ObjectStore(metadata={"a b": "x", "good": "y\nz", "fine": "a b"})
-    assert len(list(store.check(site, None))) == 2
+    assert len(list(store.check(run, None))) == 2
 
 
-def test_an_export_holds_no_key(site: Site, services: requests_mock.Mocker) -> None:
+def test_an_export_holds_no_key(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(f"{IDENTITY}/projects", json={"projects": []})
-    assert list(ObjectStore.scan(site, Project(name="of-others"))) == []
+    assert list(ObjectStore.scan(run, Project(name="of-others"))) == []
     stands = {"X-Account-Meta-Temp-URL-Key": "k1", "X-Account-Meta-Quota-Bytes": "10", "X-Account-Meta-Owner": "me"}
     services.head(ACCOUNT, headers=OURS | stands | {"X-Account-Meta-Db-Password": "p"})
-    ((declared, observed),) = ObjectStore.scan(site, None)
+    ((declared, observed),) = ObjectStore.scan(run, None)
     assert declared == ObjectStore(quota_bytes=10, metadata={"owner": "me"})
     assert observed.ours
     assert planner.diff(declared, observed) == ()
     services.head(ACCOUNT, headers={"X-Account-Object-Count": "3"})
-    assert list(ObjectStore.scan(site.fresh(), None)) == []
+    assert list(ObjectStore.scan(run.fresh(), None)) == []

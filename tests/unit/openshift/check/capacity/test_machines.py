@@ -21,7 +21,9 @@ def test_bootstrap_is_one_more_like_the_control_plane() -> None:
 
 
 def test_where_it_stands(project: Project) -> None:
-    scene = project.scene(machines=Machines(flavor="m", root_volume=VOLUME), compute=Pool(flavor="w"))
-    assert said_in(scene, "compute", "flavor") == "compute.platform.openstack.type"
-    assert said_in(scene, "control_plane", "flavor") == "platform.openstack.defaultMachinePlatform.type"
-    assert said_in(scene, "compute", "root_volume.size") == "platform.openstack.defaultMachinePlatform.rootVolume.size"
+    context = project.context(machines=Machines(flavor="m", root_volume=VOLUME), compute=Pool(flavor="w"))
+    assert said_in(context, "compute", "flavor") == "compute.platform.openstack.type"
+    assert said_in(context, "control_plane", "flavor") == "platform.openstack.defaultMachinePlatform.type"
+    assert (
+        said_in(context, "compute", "root_volume.size") == "platform.openstack.defaultMachinePlatform.rootVolume.size"
+    )

@@ -13,7 +13,7 @@ VOLUME = RootVolume(size=100, types=("fast",))
 
 
 def numbers(project: Project, **fields: Any) -> dict[str, int]:
-    return {name: need.number for name, need in needs(project.scene(**fields)).items()}
+    return {name: need.number for name, need in needs(project.context(**fields)).items()}
 
 
 def test_a_cluster_of_three_and_two_at_its_peak(project: Project) -> None:

@@ -30,7 +30,7 @@ def test_it_is_for_those_with_the_role_alone(project: Project) -> None:
 
 def test_one_that_refuses_is_asked_once(project: Project) -> None:
     asked = project.services.head(f"{SWIFT}/", **failure(403))
-    scene = project.scene()
-    assert why_unusable(scene).startswith("it refuses this user: HEAD object-store: 403")
-    assert why_unusable(scene)
+    context = project.context()
+    assert why_unusable(context).startswith("it refuses this user: HEAD object-store: 403")
+    assert why_unusable(context)
     assert asked.call_count == 1

@@ -55,7 +55,7 @@ def test_a_cloud_that_fails_is_not_taken_for_a_full_one(neutron: Neutron, servic
 
 def test_two_of_one_name_of_which_one_is_external(neutron: Neutron) -> None:
     neutron.add("networks", NETWORK, id="n9", name="external", project_id="theirs")
-    (finding,) = external_network(neutron.scene())
+    (finding,) = external_network(neutron.context())
     assert finding.what == "2 networks are called 'external': x1 of project admin-project, n9 of project theirs"
     assert finding.status == "warning"
     assert "skips all its checks" in finding.why
@@ -64,7 +64,7 @@ def test_two_of_one_name_of_which_one_is_external(neutron: Neutron) -> None:
 
 def test_two_external_ones_of_one_name(neutron: Neutron) -> None:
     neutron.add("networks", NETWORK, id="x2", name="external", **{"router:external": True})
-    (finding,) = external_network(neutron.scene())
+    (finding,) = external_network(neutron.context())
     assert finding.status == "error"
     assert finding.why.endswith("then it uses any of them")
 

@@ -63,7 +63,7 @@ def test_what_is_no_address_is_not_looked_for(neutron: Neutron) -> None:
 
 
 def test_before_4_6_the_installer_attaches_none_to_ingress(neutron: Neutron) -> None:
-    said = list(floating_ips(neutron.scene(release="4.5", api_floating_ip=API)))
+    said = list(floating_ips(neutron.context(release="4.5", api_floating_ip=API)))
     assert [(each.status, each.where, each.code) for each in said] == [
         ("warning", "ingress", "floating-ip.ingress-unset")
     ]

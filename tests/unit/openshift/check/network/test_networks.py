@@ -84,7 +84,7 @@ def test_what_is_just_enough(neutron: Neutron, fields: dict[str, Any], found: in
 
 def test_subnets_that_are_not_shown(neutron: Neutron) -> None:
     neutron.kept["subnets"].clear()
-    (found,) = networks(neutron.scene())
+    (found,) = networks(neutron.context())
     assert (found.code, found.status) == ("access.denied", "unknown")
     assert found.where == "platform.openstack.externalNetwork"
     assert "'external'" in found.what

@@ -19,7 +19,7 @@ def neutron(services: requests_mock.Mocker, tmp_path: Path) -> Neutron:
 
 
 def test_a_cloud_that_does_not_tell(neutron: Neutron) -> None:
-    (finding,) = ovn(neutron.scene())
+    (finding,) = ovn(neutron.context())
     assert finding.status == "warning"
     assert finding.why.startswith("if this cloud runs OVN")
     assert finding.fix == (

@@ -77,7 +77,7 @@ def test_what_the_file_alone_tells_is_not_said_twice(neutron: Neutron) -> None:
 def test_one_command_takes_them_all_out_of_the_pools(neutron: Neutron) -> None:
     own = neutron.kept["subnets"][-1]
     own["allocation_pools"] = [{"start": "10.0.0.5", "end": "10.0.0.7"}, {"start": "10.0.0.20", "end": "10.0.0.90"}]
-    remedies = {each.fix for each in vips(neutron.scene(ingress_vips=("10.0.0.30",), **OWN))}
+    remedies = {each.fix for each in vips(neutron.context(ingress_vips=("10.0.0.30",), **OWN))}
     assert remedies == {
         "openstack --os-cloud defaults subnet set --no-allocation-pool --allocation-pool start=10.0.0.6,end=10.0.0.7"
         " --allocation-pool start=10.0.0.20,end=10.0.0.29 --allocation-pool start=10.0.0.31,end=10.0.0.90 s1"
@@ -114,7 +114,7 @@ def test_two_stacks(neutron: Neutron) -> None:
     neutron.add("subnets", SUBNET, id="s6", name="v6", cidr="fd2e::/64", ip_version=6, gateway_ip="fd2e::1", **pools)
     api = neutron.port("a", "10.0.0.5", "fd2e::5", name="api")
     ingress = neutron.port("b", "10.0.0.7", name="ingress")
-    (finding,) = vips(neutron.scene(**TWO))
+    (finding,) = vips(neutron.context(**TWO))
     assert finding.what == "no port has 10.0.0.7 and fd2e::7; port ingress b has a part"
     assert finding.fix == (
         "openstack --os-cloud defaults port create --network n1 --fixed-ip subnet=s1,ip-address=10.0.0.7"

@@ -8,7 +8,7 @@ from typing import Any
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.openshift.names.resolver import Answer
 from openstack_prep.openshift.verify.links import evaluate
-from openstack_prep.openshift.verify.reading import Scene
+from openstack_prep.openshift.verify.reading import ProjectView
 from openstack_prep.openshift.verify.target import wanted
 
 ID = "dev-x7k2p"
@@ -65,14 +65,14 @@ def group(role: str, *rules: dict[str, Any]) -> dict[str, Any]:
     return {"id": role, "name": f"{ID}-{role}", "security_group_rules": list(rules)}
 
 
-def right() -> Scene:
+def right() -> ProjectView:
     """Return a cluster with nothing wrong."""
     nodes = [node(f"master-{number}-0", f"10.0.1.{number}", "master") for number in range(3)]
     nodes += [node(f"worker-0-{end}-0", f"10.0.2.{number}", "worker") for number, end in enumerate(("abcde", "fghij"))]
     servers = {each["device_id"]: {"name": each["name"].removesuffix("-0"), "status": "ACTIVE"} for each in nodes}
     gateway = {"network_id": "ext"}
     router = {"id": "router", "name": f"{ID}-router", "status": "ACTIVE", "admin_state_up": True}
-    return Scene(
+    return ProjectView(
         infra_id=ID,
         ports=[port("api-port", "10.0.0.5"), port("ingress-port", "10.0.0.7"), *nodes],
         floating_ips=[floating(API, "api-port"), floating(INGRESS, "ingress-port")],
@@ -84,7 +84,7 @@ def right() -> Scene:
     )
 
 
-def changed(name: str, **values: Any) -> Scene:
+def changed(name: str, **values: Any) -> ProjectView:
     """Return the cluster with one port changed; ``gone`` takes it away."""
     found = right()
     if values.pop("gone", False):
@@ -94,21 +94,21 @@ def changed(name: str, **values: Any) -> Scene:
     )
 
 
-def links(scene: Scene, *, names: dict[str, str] | None = None, **given: Any) -> dict[str, list[Diagnostic]]:
+def links(view: ProjectView, *, names: dict[str, str] | None = None, **given: Any) -> dict[str, list[Diagnostic]]:
     """Return the links of both paths, by name of the path."""
     what = wanted(**{"infra_id": ID, "base_domain": "example.com"} | given)
     told = NAMES if names is None else names
     answers = {
         host: Answer((told[host],) if host in told else (), "hosts") for target in what.targets for host in target.hosts
     }
-    return {chain.name: list(chain.links) for chain in evaluate(what, scene, answers).chains}
+    return {chain.name: list(chain.links) for chain in evaluate(what, view, answers).chains}
 
 
-def wrong(scene: Scene, **given: Any) -> list[str]:
+def wrong(view: ProjectView, **given: Any) -> list[str]:
     """Return what is not right as "path, place, status code: what; fix"."""
     return [
         f"{path}, {link.where}, {link.status} {link.code}: {link.what}; {link.fix}"
-        for path, found in links(scene, **given).items()
+        for path, found in links(view, **given).items()
         for link in found
         if link.status != "ok"
     ]

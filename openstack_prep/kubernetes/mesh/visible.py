@@ -48,7 +48,7 @@ class MeshCluster:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scene:
+class VisibleNetworks:
     """What these credentials see of networks, routers and groups around the clusters."""
 
     cloud: str

@@ -11,7 +11,7 @@ from openstack_prep.base.errors import NotAllowed, NotUnique
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.model import Key, Mark, Resource
+from openstack_prep.core.model import Key, OwnershipTag, Resource
 from openstack_prep.core.run import Run
 
 
@@ -29,7 +29,7 @@ class Actor:
     roles: tuple[Resource, ...] = ()
 
 
-class Site(Run):
+class CloudRun(Run):
     """A cloud during one run.
 
     ``admin`` is the given connection. ``tenant`` is a connection scoped to the project itself: an entry of clouds.yaml,
@@ -39,21 +39,21 @@ class Site(Run):
     def __init__(
         self,
         admin: Cloud,
-        mark: Mark,
+        ownership: OwnershipTag,
         *,
         tenant: Cloud | None = None,
         actors: Mapping[Key | None, Actor] | None = None,
         homes: Sequence[Resource | None] = (),
         progress: Callable[[Key, int, int | None, int | None], None] = lambda key, done, total, unpacked: None,
     ) -> None:
-        super().__init__(mark, homes=homes, progress=progress)
+        super().__init__(ownership, homes=homes, progress=progress)
         self.admin = admin
         self._tenant = tenant
         self._actors = actors or {}
         self._logins: dict[tuple[Key, str], Future[Cloud]] = {}
 
     def _again(self) -> Self:
-        other = type(self)(self.admin, self.mark, tenant=self._tenant, actors=self._actors, homes=self.homes)
+        other = type(self)(self.admin, self.ownership, tenant=self._tenant, actors=self._actors, homes=self.homes)
         other._logins = self._logins
         return other
 
@@ -93,7 +93,7 @@ class Site(Run):
             )
         return found
 
-    def worker(self, project: Resource | None) -> tuple[Cloud, dict[str, str]]:
+    def creator_of(self, project: Resource | None) -> tuple[Cloud, dict[str, str]]:
         """Return the connection that creates network resources in a project, and the owner fields for their body."""
         tenant = self.find_tenant(project)
         if tenant is not None:

@@ -8,26 +8,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.site import Site
-from openstack_prep.core.model import Mark
+from openstack_prep.core.model import OwnershipTag
 from openstack_prep.openshift.install_config import Cluster, Contents
 from openstack_prep.openshift.install_config.releases import FIELDS
 
 T = TypeVar("T")
 
-READER = Mark("check")
+READER = OwnershipTag("check")
 """A check creates nothing, so nothing ever carries this ownership tag."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scene:
+class CheckContext:
     """An install-config, the cloud as its cluster will see it, and what was read of both.
 
-    Several checks need the same list: ``once`` reads it for all of them.
+    Several checks need the same list: ``read_once`` reads it for all of them.
     """
 
-    site: Site
+    run: CloudRun
     """The cloud by the entry of clouds.yaml that the installer will use, and what was read of it."""
     cluster: Cluster
     """What install-config.yaml says, in the names of the newest release."""
@@ -42,16 +42,16 @@ class Scene:
 
     @property
     def cloud(self) -> Cloud:
-        return self.site.admin
+        return self.run.admin
 
     @property
     def release(self) -> int:
         """The minor number: 18 for OpenShift 4.18."""
         return int(self.cluster.release.partition(".")[2])
 
-    def once(self, name: Hashable, read: Callable[[], T]) -> T:
+    def read_once(self, name: Hashable, read: Callable[[], T]) -> T:
         """Return what ``read`` returns; it is called once, whichever check comes first."""
-        return self.site.once(name, read)
+        return self.run.read_once(name, read)
 
     def place(self, of: str) -> str:
         """Return the path in install-config.yaml that this release uses for one of our fields."""
