@@ -19,7 +19,9 @@ def keystone(layout: Layout) -> Config:
             "credential": {"key_repository": keys / "credential"},
             # the fewest rounds that bcrypt takes: a password check costs 2 ms, not 200
             "identity": {"password_hash_rounds": 4, "max_password_length": 72},
-            "cache": {"enabled": True, "backend": "oslo_cache.dict"},
+            # each reader gets a copy: with oslo_cache.dict a request that changes its answer changes everybody's, and
+            # a value that expires while another thread stores one ends that thread's request with a KeyError
+            "cache": {"enabled": True, "backend": "dogpile.cache.memory_pickle"},
             # a read beside a write may keep what was before it: not for the stock ten minutes
             "role": {"cache_time": 1},
         },
