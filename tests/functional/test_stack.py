@@ -469,7 +469,7 @@ def test_a_killed_run_goes_on_with_the_same_stack(prep: Prep, folder: Path, devc
     assert prep.plan() == {f"stack/{name}": "update"}
     said = prep.run("apply", "--yes", prep.spec.name).stdout
     assert "delay CREATE_COMPLETE" in said
-    assert f"at most; to abort: openstack stack delete {found.id}" in " ".join(said.split())
+    assert f"); to abort: openstack stack delete {found.id}" in " ".join(said.split())
     after = heat.find_stack(name)
     assert (after.id, after.status) == (found.id, "CREATE_COMPLETE")
     assert prep.changes() == set()

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.resources.heat.heat_events import DEPTH
+from openstack_prep.resources.heat.heat_list import DEPTH
 
 PORT, SERVER = "OS::Neutron::Port", "OS::Nova::Server"
 

@@ -13,14 +13,15 @@ import tenacity
 from openstack_prep.base.errors import NotFound, ResourceFailed, WaitTimeout, is_transient
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.service import Service
+from openstack_prep.resources.heat.heat_list import DEPTH
+from openstack_prep.resources.heat.heat_signals import Awaited, Signals
 
 PAUSE, LONGEST = 0.3, 5.0  # seconds between two polls
 SHARE = 0.03  # share of the time waited so far by which a poll may be late
 EVENTS = 0.75  # minimum seconds between two reads of events: nested events cost Heat more than a poll
-DEPTH = 5  # levels of nested stacks: Heat's default maximum
 GRACE = 120.0  # seconds beyond the stack's own timeout, at which Heat itself gives up
 TIMEOUT_MINS = 60  # Heat's default
-PATIENCE = 60.0  # seconds after which the end of the waiting and the command to abort it are reported
+PATIENCE = 60.0  # seconds after which the end of the waiting, what it is for and how to abort it are reported
 GIVE_UP = {"CREATE": "openstack stack delete", "UPDATE": "openstack stack cancel --no-rollback"}
 CANCELLED = "(user triggered cancel)"
 """The end of Heat's text about resources that it stopped because another one failed."""
@@ -29,13 +30,24 @@ CANCELLED = "(user triggered cancel)"
 class Waiting:
     """Wait for a stack; ``tell`` is called with each resource that changes.
 
-    After ``patience`` seconds it is also called with the time at which waiting ends.
+    After ``patience`` seconds it is also called with the time at which waiting ends and, with ``signals``, with the
+    number of signals that are outstanding; with the latter again whenever it changes.
     """
 
-    def __init__(self, heat: Service, path: str, tell: Callable[[str], None], patience: float | None = None) -> None:
-        self.heat, self.path, self.tell = heat, path, tell
+    def __init__(
+        self,
+        heat: Service,
+        path: str,
+        tell: Callable[[str], None],
+        patience: float | None = None,
+        signals: Signals | None = None,
+    ) -> None:
+        self.heat, self.path, self.tell, self.signals = heat, path, tell, signals
         self.until = 0.0  # since the epoch
-        self.silent_until: float | None = time.monotonic() + (PATIENCE if patience is None else patience)
+        self.silent_until = time.monotonic() + (PATIENCE if patience is None else patience)
+        self.reported_wait = False
+        self.awaited: Awaited | None = None  # as reported
+        self.events: list[Raw] = []  # oldest first
         self.reported: set[str] = set()
         self.faults: dict[str, tuple[str, str]] = {}  # action and reason, by place
         self.rolling_back = False
@@ -67,16 +79,26 @@ class Waiting:
                 self._read_events()
         except NotFound:
             return None
-        if in_progress(stack) and self.silent_until is not None and time.monotonic() >= self.silent_until:
-            self.silent_until = None
-            self._tell_how_long(stack)
+        if in_progress(stack) and time.monotonic() >= self.silent_until:
+            self._tell_what_for(stack)
         return dict(stack)
 
-    def _tell_how_long(self, stack: Raw) -> None:
-        until = time.strftime("%H:%M", time.localtime(self.until))
-        command = GIVE_UP.get(str(stack["stack_status"]).partition("_")[0])
-        give_up = f"; to abort: {command} {stack['id']}" if command else ""
-        self.tell(f"is {stack['stack_status']}, waiting until {until} at most{give_up}")
+    def _tell_what_for(self, stack: Raw) -> None:
+        """Report until when the stack is waited for, and for what; again only when the number of signals changes."""
+        abort = GIVE_UP.get(str(stack["stack_status"]).partition("_")[0])
+        awaited = None
+        if self.signals is not None and abort:
+            self.signals.read(self.events)
+            if not self.signals.complete:
+                return
+            awaited = self.signals.awaited
+        if self.reported_wait and awaited in (None, self.awaited):
+            return
+        self.reported_wait, self.awaited = True, awaited
+        what_for = f", waiting for {awaited.text}" if awaited else ""
+        until = time.strftime("%H:%M", time.localtime(min(self.until, awaited.until) if awaited else self.until))
+        give_up = f"; to abort: {abort} {stack['id']}" if abort else ""
+        self.tell(f"is {stack['stack_status']}{what_for} (timeout {until}){give_up}")
 
     def raise_for_failure(self, stack: Raw | None) -> None:
         """Raise ResourceFailed if the work failed, with the reason of each resource that caused it."""
@@ -97,6 +119,7 @@ class Waiting:
         listed = self.heat.get(f"{self.path}/events", nested_depth=DEPTH)["events"]
         self.read = time.monotonic()
         listed.reverse()  # the newest events came first, and times are whole seconds
+        self.events = listed
         root = self.path.rpartition("/")[2]
         begun = [each["event_time"] for each in listed if _begins(each, root)]
         events = [each for each in listed if each["event_time"] >= max(begun, default="")]

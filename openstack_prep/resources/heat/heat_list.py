@@ -13,6 +13,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
 from openstack_prep.core.run import query
 
+DEPTH = 5  # levels of nested stacks: Heat's default maximum
 GONE = "DELETE_COMPLETE"  # Heat still lists a deleted stack for a moment
 
 

@@ -62,6 +62,11 @@ class Package:
         """Parameters whose values are hidden."""
         return frozenset(name for name, each in self.parameters.items() if each.get("hidden") in (True, "true"))
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether the template, or a file of it, may have a wait condition."""
+        return any("::WaitCondition" in str(each) for each in (self.template, *self.files.values()))
+
     def visible(self, parameters: Raw) -> Values:
         """Return the parameters without those that Heat hides."""
         return {name: value for name, value in sorted(parameters.items()) if name not in self.hidden}

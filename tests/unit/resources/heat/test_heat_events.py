@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import re
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from openstack_prep.base.errors import ResourceFailed, WaitTimeout
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.resources.heat import heat_events
 from openstack_prep.resources.heat.heat_events import Waiting
+from openstack_prep.resources.heat.heat_signals import Signals
 from tests.unit.conftest import failure
 
 HEAT = "http://heat/v1/admin-project"
@@ -146,4 +149,119 @@ def test_how_long_it_is_waited_for_is_told_once(
     told: list[str] = []
     Waiting(run.admin.orchestration, "/stacks/s/root", told.append, patience=0).end()
     (said,) = told
-    assert re.fullmatch(rf"is {status}, waiting until \d\d:\d\d at most{give_up}", said)
+    assert re.fullmatch(rf"is {status} \(timeout \d\d:\d\d\){give_up}", said)
+
+
+STACKS = f"{HEAT}/stacks"
+
+
+def resource(name: str, kind: str, path: str = "s/root") -> dict[str, Any]:
+    return {
+        "resource_name": name,
+        "resource_type": kind,
+        "links": [{"rel": "stack", "href": f"http://heat/v1/p/stacks/{path}"}],
+    }
+
+
+def shown_event(**properties: object) -> dict[str, Any]:
+    return {"json": {"event": {"resource_properties": properties}}}
+
+
+def data(*signals: int) -> dict[str, Any]:
+    return {"json": {"resource": {"attributes": {"data": json.dumps({str(each): None for each in signals})}}}}
+
+
+def wait_for_signals(run: CloudRun) -> list[str]:
+    """Wait for the stack; return what was told of the waiting, without the place and the status."""
+    told: list[str] = []
+    heat = run.admin.orchestration
+    Waiting(heat, "/stacks/s/root", told.append, 0, Signals(heat, "/stacks/s/root")).end()
+    return [each.partition("_IN_PROGRESS")[2].partition("; to abort")[0] for each in told if each.startswith("is ")]
+
+
+BEGUN = [
+    event(1, "s/root", "s", "root", "CREATE_IN_PROGRESS"),
+    event(2, "s/root", "handle", "h", "CREATE_COMPLETE"),
+    event(3, "s/root", "ready", "w", "CREATE_IN_PROGRESS"),
+]
+DONE = [*BEGUN, event(9, "s/root", "ready", "w", "CREATE_COMPLETE")]
+TIMEOUT = 30.0 * 60
+ENDS = datetime.fromisoformat("2026-11-21T00:30:03Z").astimezone().strftime(r" (timeout %H:%M)")
+
+
+def given(services: requests_mock.Mocker, events: list[list[dict[str, Any]]]) -> None:
+    """Let Heat have a wait condition, and answer one list of events after the other."""
+    answers = [{"json": {"events": each[::-1]}} for each in events]
+    services.get(f"{STACK}/events", answers)
+    services.get(STACK, [stack("CREATE_IN_PROGRESS")] * (len(events) - 1) + [stack("CREATE_COMPLETE")])
+    listed = [resource("handle", "OS::Heat::WaitConditionHandle"), resource("ready", "OS::Heat::WaitCondition")]
+    services.get(f"{STACK}/resources", json={"resources": listed})
+
+
+@pytest.fixture
+def all_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heat_events, "EVENTS", 0.0)
+    monkeypatch.setattr(heat_events, "GRACE", 10 * 365 * 24 * 3600.0)  # the stack's timeout is the later one
+
+
+@pytest.mark.usefixtures("all_events")
+def test_the_outstanding_signals_are_reported(services: requests_mock.Mocker, run: CloudRun) -> None:
+    """The number of signals needs one request per poll at most, and none while no signal arrives."""
+    one = [*BEGUN, event(4, "s/root", "handle", "h", "SIGNAL_COMPLETE")]
+    given(services, [BEGUN[:2], *[BEGUN] * 5, *[one] * 3, DONE])
+    services.get(f"{STACK}/resources/ready/events/{BEGUN[2]['id']}", [shown_event(count="8", timeout=TIMEOUT)])
+    services.get(f"{STACK}/resources/ready", [data(), data(1)])
+    assert wait_for_signals(run)[1:] == [
+        f", waiting for 8 of 8 cloud-init signals{ENDS}",
+        f", waiting for 7 of 8 cloud-init signals{ENDS}",
+    ]
+    paths = [each.path for each in services.request_history if "/stacks/" in each.path]
+    polls = "".join("p" if each.endswith("/s/root") else "e" if each.endswith("root/events") else "r" for each in paths)
+    assert polls == "per" + "per" * 2 + "pe" * 3 + "per" + "pe" * 2 + "pe"
+
+
+@pytest.mark.usefixtures("all_events")
+def test_wait_conditions_of_nested_stacks_are_counted_together(services: requests_mock.Mocker, run: CloudRun) -> None:
+    events = [*BEGUN, event(3, "s-0/n0", "Ready", "w0", "CREATE_IN_PROGRESS")]
+    given(services, [*[events] * 7, DONE])
+    listed = [
+        resource("ready", "OS::Heat::WaitCondition"),
+        resource("Ready", "AWS::CloudFormation::WaitCondition", "s-0/n0"),
+    ]
+    services.get(f"{STACK}/resources", json={"resources": listed})
+    services.get(f"{STACK}/resources/ready/events/{BEGUN[2]['id']}", [shown_event(count=2, timeout=2 * TIMEOUT)])
+    services.get(f"{STACKS}/s-0/n0/resources/Ready/events/{events[-1]['id']}", [shown_event(Timeout=str(TIMEOUT))])
+    services.get(f"{STACK}/resources/ready", [data(1, 2, 3)])
+    services.get(f"{STACKS}/s-0/n0/resources/Ready", json={"resource": {"attributes": {"Data": "{}"}}})
+    assert wait_for_signals(run) == [f", waiting for 1 of 3 cloud-init signals{ENDS}"]
+
+
+@pytest.mark.usefixtures("all_events")
+@pytest.mark.parametrize("answer", [failure(403), failure(404)])
+def test_a_wait_condition_that_heat_does_not_show_stops_nothing(
+    services: requests_mock.Mocker, run: CloudRun, answer: dict[str, Any]
+) -> None:
+    given(services, [*[BEGUN] * 4, DONE])
+    asked = services.get(f"{STACK}/resources/ready/events/{BEGUN[2]['id']}", [answer])
+    (told,) = wait_for_signals(run)
+    assert re.fullmatch(r" \(timeout \d\d:\d\d\)", told)
+    assert asked.call_count == 1
+
+
+@pytest.mark.usefixtures("all_events")
+def test_signals_are_read_again_after_a_transient_error(services: requests_mock.Mocker, run: CloudRun) -> None:
+    given(services, [*[BEGUN] * 9, DONE])
+    services.get(
+        f"{STACK}/resources/ready/events/{BEGUN[2]['id']}",
+        [failure(503), failure(503), failure(503), shown_event(count=1, timeout=TIMEOUT)],
+    )
+    services.get(f"{STACK}/resources/ready", [data()])
+    assert wait_for_signals(run) == [f", waiting for 1 of 1 cloud-init signal{ENDS}"]
+
+
+@pytest.mark.usefixtures("all_events")
+def test_nothing_is_awaited_when_all_signals_are_there(services: requests_mock.Mocker, run: CloudRun) -> None:
+    given(services, [*[BEGUN] * 5, DONE])
+    services.get(f"{STACK}/resources/ready/events/{BEGUN[2]['id']}", [shown_event(count=1, timeout=TIMEOUT)])
+    services.get(f"{STACK}/resources/ready", [data(1)])
+    assert [each.partition(" (timeout")[0] for each in wait_for_signals(run)] == [""]

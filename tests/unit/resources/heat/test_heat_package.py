@@ -43,6 +43,13 @@ def test_files_are_called_as_seen_from_the_template(folder: Path) -> None:
     assert str(folder) not in repr(package)
 
 
+def test_a_template_or_a_file_of_it_may_have_a_wait_condition(folder: Path) -> None:
+    assert not read(str(folder / "cluster.yaml"), ()).may_wait
+    (folder / "node.yaml").write_text(NODE + "  ready: {type: OS::Heat::WaitCondition}\n")
+    assert read(str(folder / "cluster.yaml"), ()).may_wait
+    assert read("shipped:rke2-cluster.yaml", ()).may_wait
+
+
 def test_another_place_is_no_change_and_another_content_is(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "there")
     here, there = (read(str(tmp_path / each / "cluster.yaml"), ()) for each in ("here", "there"))

@@ -1,0 +1,120 @@
+"""How many signals the wait conditions of a stack still need.
+
+A template may compute a condition's count, so it is read from the event with which Heat began to wait: one event alone
+has the resolved properties. The attribute ``data`` has one entry per signal; a second signal with the same id replaces
+the first one.
+
+Source: Orchestration API v1, "Show event details", "Show resource data"; Heat 26.0.0,
+heat/engine/resources/wait_condition.py, heat/engine/resources/openstack/heat/wait_condition.py and
+heat/engine/resources/aws/cfn/wait_condition.py (names of properties and attributes).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from urllib.parse import quote
+
+from openstack_prep.base.errors import CloudError, is_transient
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.service import Service
+from openstack_prep.resources.heat.heat_list import DEPTH
+
+WAIT_CONDITIONS = ("OS::Heat::WaitCondition", "AWS::CloudFormation::WaitCondition")
+NEVER = -1
+BEGINS = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
+
+
+@dataclass(frozen=True)
+class Awaited:
+    """The signals that one or more wait conditions need."""
+
+    count: int
+    received: int
+    until: float
+    """When Heat gives up, in seconds since the epoch."""
+
+    @property
+    def text(self) -> str:
+        return f"{self.count - self.received} of {self.count} cloud-init signal{'s' if self.count > 1 else ''}"
+
+
+class Signals:
+    """The signals that a stack waits for; each reading sends one request at most."""
+
+    def __init__(self, heat: Service, path: str) -> None:
+        self.heat, self.path = heat, path
+        self._conditions: frozenset[tuple[str, str]] | None = None  # path of the stack and name of the resource
+        self._read: dict[str, tuple[int, Awaited]] = {}  # how many signals there were when, by event
+        self.complete = False
+        """Whether everything was read that decides what is awaited."""
+        self.awaited: Awaited | None = None
+
+    def read(self, events: Sequence[Raw]) -> None:
+        """Read more of what is awaited; ``events`` are the stack's, oldest first.
+
+        What Heat does not show is not reported: waiting does not depend on it.
+        """
+        try:
+            if request := self._next(events):
+                request()
+            self.complete = self._next(events) is None
+        except CloudError as error:
+            if not is_transient(error):
+                self._conditions, self.complete = frozenset(), True
+        waiting = [self._read[each["id"]][1] for each in self._begun(events) if each["id"] in self._read]
+        self.awaited = None
+        if waiting and self.complete:
+            counts, received = sum(each.count for each in waiting), sum(each.received for each in waiting)
+            found = Awaited(counts, received, min(each.until for each in waiting))
+            self.awaited = found if received < counts else None
+
+    def _next(self, events: Sequence[Raw]) -> Callable[[], None] | None:
+        """Return what reads the next missing piece; None if nothing is missing."""
+        if self._conditions is None:
+            return self._read_conditions
+        signals = sum(str(each["resource_status"]).startswith("SIGNAL_") for each in events)
+        for event in self._begun(events):
+            if event["id"] not in self._read:
+                return partial(self._read_needed, event)
+            if self._read[event["id"]][0] != signals:
+                return partial(self._read_received, event, signals)
+        return None
+
+    def _read_conditions(self) -> None:
+        listed = self.heat.get(f"{self.path}/resources", nested_depth=DEPTH)["resources"]
+        conditions = (each for each in listed if each["resource_type"] in WAIT_CONDITIONS)
+        self._conditions = frozenset((_stack_path(each), each["resource_name"]) for each in conditions)
+
+    def _begun(self, events: Sequence[Raw]) -> Iterator[Raw]:
+        """Yield, per condition that waits, the event with which its waiting began."""
+        last = {(_stack_path(each), each["resource_name"]): each for each in events}
+        for place in sorted(self._conditions or ()):
+            if place in last and last[place]["resource_status"] in BEGINS:
+                yield last[place]
+
+    def _read_needed(self, event: Raw) -> None:
+        properties = self._show(event, f"/events/{event['id']}")["event"].get("resource_properties") or {}
+        values = {name.lower(): value for name, value in properties.items()}
+        begun = datetime.fromisoformat(event["event_time"]).timestamp()
+        awaited = Awaited(int(values.get("count") or 1), 0, begun + float(values["timeout"]))
+        self._read[event["id"]] = NEVER, awaited
+
+    def _read_received(self, event: Raw, signals: int) -> None:
+        attributes = self._show(event, "")["resource"].get("attributes") or {}
+        received = len(json.loads(attributes.get("data") or attributes.get("Data") or "{}"))
+        _, awaited = self._read[event["id"]]
+        self._read[event["id"]] = signals, replace(awaited, received=min(awaited.count, received))
+
+    def _show(self, event: Raw, what: str) -> Values:
+        """Return a resource or its event; signed URLs and data of signals are not logged."""
+        path = f"/stacks/{_stack_path(event)}/resources/{quote(event['resource_name'], safe='')}{what}"
+        return dict(self.heat.request("GET", path, log=False).json())
+
+
+def _stack_path(record: Raw) -> str:
+    """Return name and id of the stack of a resource or an event, as in a URL."""
+    return next(str(link["href"]) for link in record["links"] if link["rel"] == "stack").partition("/stacks/")[2]
