@@ -10,19 +10,24 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
+from typing import Any
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.neutron.addresses import Block
+from openstack_prep.neutron.addresses import Block, covers
 
 
 def allows(port: Raw, wanted: Block) -> bool:
-    """Whether a port may send from addresses of a network with its own MAC address.
+    """Whether a port may send from every address of a network with its own MAC address."""
+    return wanted in allowed_parts(port, wanted)
 
-    A part of the network is enough: the pods of one node have a part of their cluster's network.
-    """
+
+def allowed_parts(port: Raw, wanted: Block) -> list[Block]:
+    """Return the parts of a network from which a port may send with its own MAC address; perhaps the whole network."""
     if not port.get("port_security_enabled", True):
-        return True
-    return any(each.version == wanted.version and each.overlaps(wanted) for each in _allowed(port))
+        return [wanted]
+    pairs: list[Any] = [each for each in _allowed(port) if each.version == wanted.version and each.overlaps(wanted)]
+    merged: list[Block] = list(ipaddress.collapse_addresses(pairs))
+    return [wanted if covers(each, wanted) else each for each in merged]
 
 
 def _allowed(port: Raw) -> Iterator[Block]:

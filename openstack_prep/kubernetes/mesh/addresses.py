@@ -6,14 +6,15 @@ Source: Networking API v2.0, "Allowed address pairs" and "Routers" (routes).
 from __future__ import annotations
 
 import ipaddress
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.mesh.routing import longest
 from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks, block_of
-from openstack_prep.neutron.addresses import Block, addresses_of
-from openstack_prep.neutron.pairs import allows
+from openstack_prep.neutron.addresses import Block, addresses_of, covers
+from openstack_prep.neutron.pairs import allowed_parts, allows
 
 FOR_ALL = "  # or declare address_pairs in the spec, which also covers nodes added later"
 
@@ -37,22 +38,73 @@ def own_addresses(visible: VisibleNetworks, cluster: MeshCluster) -> Iterator[Di
                 else f"choose an address in {cidrs}",
                 status=Status.WARNING if cluster.by_bgp else Status.ERROR,
             )
-        yield from _pairs(visible, cluster, ipaddress.ip_network(address), "the mesh address")
+        block = ipaddress.ip_network(address)
+        missing = [port for port in _of_version(cluster, block) if not allows(port, block)]
+        yield from _without_pair(visible, cluster, missing, block, "the mesh address")
     for each in map(ipaddress.ip_network, cluster.pod_networks):
-        yield from _pairs(visible, cluster, each, "the pods'")
+        yield from _pods(visible, cluster, each)
 
 
-def _pairs(visible: VisibleNetworks, cluster: MeshCluster, wanted: Block, whose: str) -> Iterator[Diagnostic]:
-    """Yield the ports that may not send from any address of a network."""
-    of_version = (port for port in cluster.ports if any(each.version == wanted.version for each in addresses_of(port)))
-    missing = [port for port in of_version if not allows(port, wanted)]
-    if missing:
+def _of_version(cluster: MeshCluster, block: Block) -> list[Raw]:
+    return [port for port in cluster.ports if any(each.version == block.version for each in addresses_of(port))]
+
+
+def _pods(visible: VisibleNetworks, cluster: MeshCluster, pods: Block) -> Iterator[Diagnostic]:
+    """Yield the ports that may not send from their pods' addresses.
+
+    Each node has a part of the pods' network, which Kubernetes chooses; OpenStack knows it only by routes to the node.
+    """
+    missing, undecided = defaultdict[Block, list[Raw]](list), list[Raw]()
+    for port in _of_version(cluster, pods):
+        parts = allowed_parts(port, pods)
+        if pods in parts:
+            continue
+        routed = list(_routed_parts(visible, port, pods))
+        for block in [each for each in routed if not allows(port, each)] if parts else [pods]:
+            missing[block].append(port)
+        if parts and not routed:
+            undecided.append(port)
+    for block, ports in missing.items():
+        yield from _without_pair(visible, cluster, ports, block, "the pods'")
+    if undecided:
+        yield _partly(visible, cluster, undecided, pods)
+
+
+def _routed_parts(visible: VisibleNetworks, port: Raw, pods: Block) -> Iterator[Block]:
+    """Yield the parts of the pods' network that routers on the port's network send to the port."""
+    routers = {each["device_id"] for each in visible.interfaces if each["network_id"] == port["network_id"]}
+    for router_id in sorted(routers & visible.routers.keys()):
+        for route in visible.routers[router_id]["routes"]:
+            block = ipaddress.ip_network(route["destination"])
+            if covers(pods, block) and block != pods and ipaddress.ip_address(route["nexthop"]) in addresses_of(port):
+                yield block
+
+
+def _partly(visible: VisibleNetworks, cluster: MeshCluster, ports: Sequence[Raw], pods: Block) -> Diagnostic:
+    commands = [
+        visible.openstack("port", "set", "--allowed-address", f"ip-address={pods}", each["id"]) for each in ports
+    ]
+    return Diagnostic(
+        code="pairs.partial",
+        status=Status.UNKNOWN,
+        where=cluster.name,
+        what=f"the ports {cluster.port_names(port['id'] for port in ports)} have allowed address pairs for a part of "
+        f"the pods' {pods} only",
+        why="Neutron drops what the pods of a node send from the rest; no route shows which part belongs to which node",
+        fix=" && ".join(commands) + "  # unless kubectl get node NAME -o yaml shows their pairs as podCIDRs",
+    )
+
+
+def _without_pair(
+    visible: VisibleNetworks, cluster: MeshCluster, ports: Sequence[Raw], wanted: Block, whose: str
+) -> Iterator[Diagnostic]:
+    if ports:
         pair = f"ip-address={wanted[0] if wanted.num_addresses == 1 else wanted}"
-        commands = [visible.openstack("port", "set", "--allowed-address", pair, port["id"]) for port in missing]
+        commands = [visible.openstack("port", "set", "--allowed-address", pair, port["id"]) for port in ports]
         yield Diagnostic(
             code="pairs.missing",
             where=cluster.name,
-            what=f"the ports {cluster.port_names(port['id'] for port in missing)} have no allowed address pair for "
+            what=f"the ports {cluster.port_names(port['id'] for port in ports)} have no allowed address pair for "
             f"{whose} {pair.removeprefix('ip-address=')}",
             why="Neutron drops what a node sends, with its own MAC address, from an address that its port may not use",
             fix=" && ".join(commands) + FOR_ALL,

@@ -78,5 +78,5 @@ def fixed_by_spec(found: Iterable[Diagnostic], left: Iterable[Diagnostic], path:
         if (each.code, each.where, each.what) in remaining:
             yield each
         else:
-            verb = "address-pairs sync" if each.code == "pairs.missing" else "apply"
+            verb = "address-pairs sync" if each.code in ("pairs.missing", "pairs.partial") else "apply"
             yield replace(each, fix=f"openstack-prep {verb} {shlex.quote(path)}")

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from openstack_prep.kubernetes.mesh.addresses import own_addresses, pod_routes
+from openstack_prep.kubernetes.mesh.visible import VisibleNetworks
 from tests.unit.kubernetes.mesh.cloud import cluster, interface, port, router, subnet, visible
 
 ONE, TWO = subnet("one", "10.1.0.0/24"), subnet("two", "10.2.0.0/24")
@@ -34,10 +35,36 @@ def test_the_mesh_address_is_among_the_nodes() -> None:
 
 
 def test_every_node_may_send_as_its_pods() -> None:
-    assert list(own_addresses(visible(), cluster("two", TWO, node(0, "10.66.3.0/24"), pod_networks=PODS))) == []
-    (found,) = own_addresses(visible(), cluster("two", TWO, node(0), pod_networks=PODS))
-    assert found.what == "the ports two-0 have no allowed address pair for the pods' 10.66.0.0/16"
-    assert found.fix.startswith(f"{OPENSTACK} port set --allowed-address ip-address=10.66.0.0/16 two-0  # ")
+    whole = [node(0, "10.66.0.0/16"), node(1, "10.66.0.0/17", "10.66.128.0/17"), node(2, port_security_enabled=False)]
+    assert list(own_addresses(visible(), cluster("two", TWO, *whole, pod_networks=PODS))) == []
+    (found,) = own_addresses(visible(), cluster("two", TWO, *whole, node(3), pod_networks=PODS))
+    assert found.code == "pairs.missing"
+    assert found.what == "the ports two-3 have no allowed address pair for the pods' 10.66.0.0/16"
+    assert found.fix.startswith(f"{OPENSTACK} port set --allowed-address ip-address=10.66.0.0/16 two-3  # ")
+
+
+def around_nodes(*routes: tuple[str, str]) -> VisibleNetworks:
+    return visible(subnets=[TWO], interfaces=[interface("r1", TWO)], routers=[router("r1", *routes)])
+
+
+def test_a_node_may_send_from_the_part_that_is_routed_to_it() -> None:
+    nodes = cluster("two", TWO, node(0, "10.66.0.0/24"), node(1, "10.66.1.0/24"), pod_networks=PODS)
+    right, swapped = (("10.66.0.0/24", "10.66.1.0/24"), ("10.66.1.0/24", "10.66.0.0/24"))
+    assert list(own_addresses(around_nodes((right[0], "10.2.0.10"), (right[1], "10.2.0.11")), nodes)) == []
+    found = list(own_addresses(around_nodes((swapped[0], "10.2.0.10"), (swapped[1], "10.2.0.11")), nodes))
+    assert [(each.code, each.status, each.fix.partition("  # ")[0]) for each in found] == [
+        ("pairs.missing", "error", f"{OPENSTACK} port set --allowed-address ip-address=10.66.1.0/24 two-0"),
+        ("pairs.missing", "error", f"{OPENSTACK} port set --allowed-address ip-address=10.66.0.0/24 two-1"),
+    ]
+
+
+def test_without_a_route_nobody_knows_which_part_is_the_nodes() -> None:
+    nodes = [node(n, f"10.66.{n}.0/24") for n in range(4)]
+    elsewhere = around_nodes(("10.66.0.0/16", "10.2.0.10"), ("10.66.0.0/24", "10.2.0.200"))  # to none of their parts
+    (found,) = own_addresses(elsewhere, cluster("two", TWO, *nodes, pod_networks=PODS))
+    assert (found.code, found.status, found.where) == ("pairs.partial", "unknown", "two")
+    assert "two-0, two-1, two-2 and 1 more" in found.what
+    assert found.fix.count(f"{OPENSTACK} port set --allowed-address ip-address=10.66.0.0/16 two-") == 4
 
 
 def routes(*routers: dict[str, Any]) -> list[tuple[str, str]]:

@@ -42,12 +42,13 @@ def test_rules_are_added_to_the_groups_of_the_project() -> None:
 
 
 def test_what_is_left_keeps_its_command() -> None:
-    rule, pair, route = (
+    rule, pair, part, route = (
         Diagnostic(code=code, where="one", what="x", why="w", fix="openstack x")
-        for code in ("security-group.blocks", "pairs.missing", "route.missing")
+        for code in ("security-group.blocks", "pairs.missing", "pairs.partial", "route.missing")
     )
-    assert [each.fix for each in fixed_by_spec([rule, pair, route], [route], "a b.yaml")] == [
+    assert [each.fix for each in fixed_by_spec([rule, pair, part, route], [route], "a b.yaml")] == [
         "openstack-prep apply 'a b.yaml'",
+        "openstack-prep address-pairs sync 'a b.yaml'",
         "openstack-prep address-pairs sync 'a b.yaml'",
         "openstack x",
     ]
