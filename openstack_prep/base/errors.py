@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 from openstack_prep.base.diagnostic import Diagnostic
@@ -29,19 +29,20 @@ class Mistake:
     """One error in the user's input.
 
     ``where`` names the place (``file:line: field``), ``what`` the value and the problem, ``fix`` the fix. ``keys``
-    are the affected resources, whose lines a spec knows.
+    are the affected resources, and ``parameter`` is the parameter of a stack, whose lines a spec knows.
     """
 
     where: str
     what: str
     fix: str = ""
     keys: tuple[Key, ...] = ()
+    parameter: str = field(default="", kw_only=True)
 
     @classmethod
-    def about(cls, key: Key | Sequence[Key], what: str, fix: str = "") -> Self:
+    def about(cls, key: Key | Sequence[Key], what: str, fix: str = "", *, parameter: str = "") -> Self:
         """Return a mistake in a resource, or in several together."""
         keys = (key,) if isinstance(key, Key) else tuple(key)
-        return cls(", ".join(map(str, keys)), what, fix, keys)
+        return cls(", ".join(map(str, keys)), what, fix, keys, parameter=parameter)
 
     def __str__(self) -> str:
         return printable(f"{self.where}: {self.what}" + (f"; {self.fix}" if self.fix else ""), "\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,8 +21,6 @@ from openstack_prep.spec.sections import Clouds, Sections, read
 if TYPE_CHECKING:
     from openstack_prep.kubernetes.networks import ClusterNetworks
     from openstack_prep.resources.orchestration.stack import Stack
-
-_PARAMETER = re.compile(r"parameters: (?:the template has no parameter )?(\w+)")
 
 
 @dataclass(frozen=True)
@@ -80,9 +77,7 @@ class Spec:
         if not mistake.keys:
             return mistake
         first = mistake.keys[0]
-        parameter = _PARAMETER.match(mistake.what)
-        line = self.parameter_places.get((first, parameter[1])) if parameter else None
-        line = line or self.places.get(first)
+        line = self.parameter_places.get((first, mistake.parameter)) or self.places.get(first)
         where = ", ".join(names.get(key, str(key)) for key in mistake.keys)
         return replace(mistake, where=f"{line}: {where}" if line else where)
 
@@ -149,8 +144,9 @@ def _assemble(
             mistakes.append(Mistake(place, what, "choose distinct names"))
         places.setdefault(resource.key, place)
         if resource.kind == "stack":
-            for name in cast("Stack", resource).parameters or ():
-                parameters[resource.key, name] = document.place((*where, "parameters", name))
+            stack = cast("Stack", resource)
+            for section, given in (("secret_parameters", stack.secret_parameters), ("parameters", stack.parameters)):
+                parameters |= {(resource.key, name): document.place((*where, section, name)) for name in given or ()}
         resources.append(resource)
     if mistakes:
         raise SpecError(mistakes)

@@ -9,7 +9,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
@@ -18,7 +18,14 @@ from openstack_prep.core.text import show
 Kind = Literal["flavor", "image", "keypair", "network", "subnet", "router", "security_group", "stack"]
 """What a parameter may refer to."""
 
-Found = tuple[str, str]  # what is wrong, and the fix
+
+class Found(NamedTuple):
+    """What is wrong with a parameter."""
+
+    parameter: str
+    what: str
+    fix: str
+
 
 KINDS: dict[str, Kind] = {
     "glance.image": "image",
@@ -37,7 +44,8 @@ def mistakes(declared: Mapping[str, Raw], given: Raw) -> Iterator[Found]:
     for name in sorted(given.keys() - declared.keys()):
         close = difflib.get_close_matches(name, declared, n=1)
         hint = f"the template has {', '.join(sorted(declared)) or 'none'}"
-        yield f"parameters: the template has no parameter {name}", f"did you mean {close[0]}?" if close else hint
+        fix = f"did you mean {close[0]}?" if close else hint
+        yield Found(name, f"parameters: the template has no parameter {name}", fix)
     for name, schema in declared.items():
         if name in given:
             hidden = schema.get("hidden") in (True, "true")
@@ -48,9 +56,9 @@ def mistakes(declared: Mapping[str, Raw], given: Raw) -> Iterator[Found]:
                     continue
                 value = value.reveal()
             for what in _against(schema, value):
-                yield f"parameters: {name}: {shown} {what}", "correct the value"
+                yield Found(name, f"parameters: {name}: {shown} {what}", "correct the value")
         elif "default" not in schema:
-            yield f"parameters: {name} is missing", schema.get("description", "").strip() or "add it"
+            yield Found(name, f"parameters: {name} is missing", schema.get("description", "").strip() or "add it")
 
 
 def named(template: Raw, given: Raw) -> Iterator[tuple[Kind, str]]:

@@ -30,8 +30,8 @@ def against(stack: Inputs, run: CloudRun, observed: Observed | None) -> Iterator
         )
     if isinstance(stack.package, PrepError):
         yield stack.mistake(str(stack.package), "")
-    for what, fix in stack.mistakes():
-        yield stack.mistake(what, fix)
+    for found in stack.mistakes():
+        yield Mistake.about(stack.key, found.what, found.fix, parameter=found.parameter)
     what, refused = "the update", ""
     if observed is not None:
         refused = observed.record_as(StackRecord).refused

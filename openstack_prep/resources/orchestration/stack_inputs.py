@@ -22,6 +22,7 @@ from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.heat import heat_package, heat_parameters
 from openstack_prep.resources.heat.heat_package import Package, Template, digest
+from openstack_prep.resources.heat.heat_parameters import Found
 from openstack_prep.resources.identity.in_project import ByProjectUser, InProject
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.orchestration.existing import Existing
@@ -167,19 +168,17 @@ class Inputs(ByProjectUser, Adoptable):
     def hidden(self) -> frozenset[str]:
         return frozenset(self.secret_parameters or ())
 
-    def mistakes(self) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong with its parameters, and the fix."""
+    def mistakes(self) -> Iterator[Found]:
+        """Yield what is wrong with its parameters."""
         package = self.package
         if isinstance(package, PrepError):
             return
         yield from heat_parameters.mistakes(package.parameters, self.given | dict(self.secret_parameters or {}))
         for name in sorted(package.hidden & (self.parameters or {}).keys()):
-            yield f"parameters: {name} is hidden in the template", "move it to secret_parameters"
+            yield Found(name, f"parameters: {name} is hidden in the template", "move it to secret_parameters")
         for name in sorted(self.hidden & package.parameters.keys() - package.hidden):
-            yield (
-                f"secret_parameters: {name} is not hidden in the template, so Heat would show its value",
-                "add hidden: true to the template",
-            )
+            what = f"secret_parameters: {name} is not hidden in the template, so Heat would show its value"
+            yield Found(name, what, "add hidden: true to the template")
 
     def awaits(self, run: CloudRun) -> bool:
         """Whether a resource of the spec that it may refer to, as only Heat knows, does not exist yet."""

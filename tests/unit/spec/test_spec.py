@@ -329,6 +329,8 @@ stacks:
     parameters: &same
       image: jammy
       node_cuont: 3
+    secret_parameters:
+      token: {env: HOME}
   - name: b
     template: shipped:rke-cluster.yaml
     parameters: *same
@@ -336,9 +338,11 @@ stacks:
     found = load_spec(tmp_path / "spec.yaml").placed(
         [
             Mistake.about([Key("stack", "a"), Key("stack", "b")], "flavor/x does not exist"),
-            Mistake.about(Key("stack", "b"), "parameters: the template has no parameter node_cuont"),
-            Mistake.about(Key("stack", "a"), "parameters: image: it is no image"),
-            Mistake.about(Key("stack", "b"), "parameters: flavor is missing"),
+            Mistake.about(Key("stack", "b"), "there is none", parameter="node_cuont"),
+            Mistake.about(Key("stack", "a"), "it is no image", parameter="image"),
+            Mistake.about(Key("stack", "a"), "it is not hidden", parameter="token"),
+            Mistake.about(Key("stack", "b"), "is missing", parameter="flavor"),
+            Mistake.about(Key("stack", "a"), "parameters: image: says its text alone"),
             Mistake.about(Key("network", "y"), "does not exist"),
         ]
     )
@@ -347,7 +351,9 @@ stacks:
         f"{path}:3: stack/a, stack/b",
         f"{path}:7: stack/b",
         f"{path}:6: stack/a",
-        f"{path}:8: stack/b",
+        f"{path}:9: stack/a",
+        f"{path}:10: stack/b",
+        f"{path}:3: stack/a",
         "network/y",
     ]
 

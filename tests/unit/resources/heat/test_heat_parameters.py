@@ -24,7 +24,7 @@ DECLARED: dict[str, Any] = {
 
 
 def said(**given: Any) -> list[str]:
-    return [what for what, _ in mistakes(DECLARED, {"count": 3} | given)]
+    return [each.what for each in mistakes(DECLARED, {"count": 3} | given)]
 
 
 def test_what_is_right_is_no_mistake() -> None:
@@ -55,11 +55,13 @@ def test_each_mistake_is_told_with_its_value(given: dict[str, Any], what: str) -
 
 
 def test_all_are_told_at_once_and_what_is_missing() -> None:
-    assert [what for what, _ in mistakes(DECLARED, {"policy": "no", "flag": 7})] == [
+    found = list(mistakes(DECLARED, {"policy": "no", "flag": 7}))
+    assert [each.what for each in found] == [
         "parameters: count is missing",
         "parameters: policy: no violates the constraint {allowed_values: [soft, hard]}",
         "parameters: flag: 7 is not true or false",
     ]
+    assert [each.parameter for each in found] == ["count", "policy", "flag"]
 
 
 def test_a_hidden_value_is_held_against_its_rules_and_not_repeated() -> None:

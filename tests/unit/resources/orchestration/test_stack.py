@@ -57,9 +57,10 @@ def test_it_comes_after_all_else_of_its_project(run: CloudRun, template: str) ->
 def test_hidden_parameters_have_a_place_of_their_own(run: CloudRun, template: str) -> None:
     open_ = Stack(name="s", template=template, parameters={"network": "n", "password": "seen"})
     shown = Stack(name="s", template=template, secret_parameters={"network": Secret("n")})
-    said = [str(each) for stack in (open_, shown) for each in stack.mistakes()]
-    assert "password is hidden in the template" in said[0]
-    assert "network is not hidden in the template" in said[1]
+    found = [each for stack in (open_, shown) for each in stack.mistakes()]
+    assert [each.parameter for each in found] == ["password", "network"]
+    assert "is hidden in the template" in found[0].what
+    assert "is not hidden in the template" in found[1].what
     assert "seen" not in str(open_.desired())
     body, secrets = Stack(name="s", template=template, secret_parameters={"password": Secret("x")}).body(("mine",))
     assert (body["environment"]["parameters"], [each.reveal() for each in secrets]) == ({"password": "x"}, ["x"])
