@@ -10,7 +10,8 @@ INTRODUCTION = """\
 # Codes of diagnostics
 
 `check`, `verify` and `rke mesh` print a code in brackets with each problem, such as `[quota.short]`; in JSON it is the
-field `code`. Codes are stable: scripts can rely on them. `openstack-prep explain CODE` prints the same as this page.
+field `code`. Refusals of a plan and errors of a spec have their codes in JSON. Codes are stable: scripts can rely on
+them. `openstack-prep explain CODE` prints the same as this page.
 
 In JSON each diagnostic has the fields `code`, `status` (`ok`, `warning`, `error` or `unknown`), `where`, `what`, `why`
 and `fix`.

@@ -56,7 +56,7 @@ class Diagnostic:
 
     def data(self) -> Values:
         """Return it as plain data for JSON."""
-        return asdict(self) | {"status": self.status.value}
+        return asdict(self) | {"code": str(self.code), "status": self.status.value}
 
 
 def by_weight(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

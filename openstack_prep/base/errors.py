@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.key import Key
 from openstack_prep.base.style import printable
@@ -29,7 +30,8 @@ class Mistake:
     """One error in the user's input.
 
     ``where`` names the place (``file:line: field``), ``what`` the value and the problem, ``fix`` the fix. ``keys``
-    are the affected resources, and ``parameter`` is the parameter of a stack, whose lines a spec knows.
+    are the affected resources, and ``parameter`` is the parameter of a stack, whose lines a spec knows. ``code`` is for
+    ``openstack-prep explain``; without one, that of the error applies.
     """
 
     where: str
@@ -37,18 +39,20 @@ class Mistake:
     fix: str = ""
     keys: tuple[Key, ...] = ()
     parameter: str = field(default="", kw_only=True)
+    code: str = field(default="", kw_only=True)
 
     @classmethod
-    def about(cls, key: Key | Sequence[Key], what: str, fix: str = "", *, parameter: str = "") -> Self:
-        """Return a mistake in a resource, or in several together."""
+    def about(cls, key: Key | Sequence[Key], what: str, fix: str = "", **more: str) -> Self:
+        """Return a mistake in a resource, or in several together; ``more`` are parameter and code."""
         keys = (key,) if isinstance(key, Key) else tuple(key)
-        return cls(", ".join(map(str, keys)), what, fix, keys, parameter=parameter)
+        return cls(", ".join(map(str, keys)), what, fix, keys, **more)
 
     def __str__(self) -> str:
         return printable(f"{self.where}: {self.what}" + (f"; {self.fix}" if self.fix else ""), "\n")
 
     def diagnostic(self, code: str) -> Diagnostic:
-        return Diagnostic(code=code, where=self.where, what=self.what, fix=self.fix)
+        """Return it with its own code, or with that of the error that contains it."""
+        return Diagnostic(code=self.code or code, where=self.where, what=self.what, fix=self.fix)
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class Loss(Mistake):
     """
 
     lost: tuple[str, ...] = ()
+    code: str = field(default=Code.PLAN_LOSES, kw_only=True)
 
     @property
     def things(self) -> frozenset[str]:
@@ -142,6 +147,12 @@ class NotFound(CloudError):
     """No resource has this name or id."""
 
     code = "cloud.not-found"
+
+
+class Unreachable(CloudError):
+    """A service did not answer: no connection, or none to its list of versions."""
+
+    code = "cloud.unreachable"
 
 
 class NotUnique(CloudError):

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Self
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
 
@@ -13,9 +14,9 @@ from openstack_prep.base.raw import Raw
 class InvalidValue(ValueError):
     """Raised by whoever reads a value: ``what`` is wrong with it, without the value, and ``fix``, what to do."""
 
-    def __init__(self, what: str, fix: str = "") -> None:
+    def __init__(self, what: str, fix: str = "", code: str = Code.SPEC_INVALID_VALUE) -> None:
         super().__init__(f"{what}; {fix}" if fix else what)
-        self.what, self.fix = what, fix
+        self.what, self.fix, self.code = what, fix, code
 
     @classmethod
     def of(cls, finding: Raw) -> Self:
@@ -26,7 +27,7 @@ class InvalidValue(ValueError):
         return cls(re.sub(r"^(Input|String|Value|List|Tuple|Dictionary|Value error,) ", "", finding["msg"]))
 
     def at(self, where: str, value: object) -> Mistake:
-        return Mistake(where, f"{value!r} {self.what}", self.fix)
+        return Mistake(where, f"{value!r} {self.what}", self.fix, code=self.code)
 
 
 def shown(value: object) -> str:

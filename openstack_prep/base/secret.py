@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.fields import file_path
 from openstack_prep.base.invalid import InvalidValue
@@ -90,7 +91,9 @@ class Secret:
             try:
                 return from_spec(value, **context)
             except InvalidValue as error:  # its own type, for the value must not be repeated
-                raise PydanticCustomError("secret", "{what}", {"what": error.what, "fix": error.fix}) from None
+                raise PydanticCustomError(
+                    "secret", "{what}", {"what": error.what, "fix": error.fix, "code": error.code}
+                ) from None
 
         return core_schema.with_info_plain_validator_function(read)
 
@@ -141,7 +144,7 @@ def from_spec(value: object, *, base: Path, warn: Callable[[str], None] = lambda
 
 def _from_environment(name: str, base: Path) -> Secret:
     if not os.environ.get(name):
-        raise InvalidValue(f"environment variable {name} is not set", "export it")
+        raise InvalidValue(f"environment variable {name} is not set", "export it", Code.SECRET_MISSING)
     return Secret(os.environ[name])
 
 
@@ -150,9 +153,9 @@ def _from_file(name: str, base: Path) -> Secret:
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidValue(f"{path} cannot be read: {error}", "write the secret to it") from None
+        raise InvalidValue(f"{path} cannot be read: {error}", "write the secret to it", Code.SECRET_MISSING) from None
     if not lines or not lines[0]:
-        raise InvalidValue(f"{path} is empty", "write the secret to its first line")
+        raise InvalidValue(f"{path} is empty", "write the secret to its first line", Code.SECRET_MISSING)
     return Secret(lines[0])
 
 
@@ -163,7 +166,8 @@ def _from_prompt(wanted: object, base: Path) -> Secret:
     if wanted is not True and not (isinstance(wanted, str) and wanted):
         raise InvalidValue("use {prompt: true}, or {prompt: PROMPT TEXT}")
     if not sys.stdin.isatty():
-        raise InvalidValue("not a terminal, so it cannot prompt", f"use {SOURCES.replace('{prompt: true} or ', '')}")
+        fix = f"use {SOURCES.replace('{prompt: true} or ', '')}"
+        raise InvalidValue("not a terminal, so it cannot prompt", fix, Code.SECRET_MISSING)
     return Secret(getpass.getpass("Password: " if wanted is True else f"{wanted}: "))
 
 

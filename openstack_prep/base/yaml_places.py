@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.secret import HIDDEN, without_values
 
@@ -54,6 +55,10 @@ def _parts(node: Any, known: dict[int, int]) -> int:
     return known[id(node)]
 
 
+def _unreadable(where: str, what: str, fix: str) -> SpecError:
+    return SpecError([Mistake(where, what, fix, code=Code.SPEC_UNREADABLE)])
+
+
 class Document:
     """One YAML document: its ``data`` and the line of each part of it."""
 
@@ -68,16 +73,16 @@ class Document:
             self.data: object = loader.construct_document(self._root) if self._root else None
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or error
-            raise SpecError([Mistake(str(path), f"cannot be read: {why}", "choose a readable YAML file")]) from None
+            raise _unreadable(str(path), f"cannot be read: {why}", "choose a readable YAML file") from None
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else 1
             problem = without_values(", ".join(filter(None, (error.context, error.problem))))
             fix = "quote a value that begins with *, & or !" if HIDDEN in problem else "correct the YAML"
-            raise SpecError([Mistake(f"{path}:{line}", f"is not YAML: {problem}", fix)]) from None
+            raise _unreadable(f"{path}:{line}", f"is not YAML: {problem}", fix) from None
         except yaml.YAMLError as error:
-            raise SpecError([Mistake(str(path), f"is not YAML: {error}", "save it as UTF-8 text")]) from None
+            raise _unreadable(str(path), f"is not YAML: {error}", "save it as UTF-8 text") from None
         except RecursionError:
-            raise SpecError([Mistake(str(path), "is nested too deeply", "reduce the nesting")]) from None
+            raise _unreadable(str(path), "is nested too deeply", "reduce the nesting") from None
 
     def _repeated(self, node: object) -> list[Mistake]:
         found: list[Mistake] = []
@@ -88,7 +93,9 @@ class Document:
                 if isinstance(key, yaml.ScalarNode) and key.value != "<<":
                     if key.value in first:
                         what = f"duplicate key {key.value}, also in line {first[key.value]}"
-                        found.append(Mistake(f"{self.path}:{line}", what, "remove one of them"))
+                        found.append(
+                            Mistake(f"{self.path}:{line}", what, "remove one of them", code=Code.SPEC_DUPLICATE_KEY)
+                        )
                     first.setdefault(key.value, line)
                 found += self._repeated(value)
         elif isinstance(node, yaml.SequenceNode):

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded
+from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded, Unreachable
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
 
@@ -202,6 +202,7 @@ def _sort(error: Exception, status: int | None, detail: str) -> tuple[type[Cloud
     if status == 404:
         return NotFound, False
     if status is None:
-        unreachable = (ksa.RetriableConnectionFailure, ksa.UnknownConnectionError, ksa.DiscoveryFailure)
-        return CloudError, isinstance(error, unreachable)
+        transient = (ksa.RetriableConnectionFailure, ksa.UnknownConnectionError, ksa.DiscoveryFailure)
+        unreachable = isinstance(error, (*transient, ksa.ConnectionError))
+        return Unreachable if unreachable else CloudError, isinstance(error, transient)
     return CloudError, status in RETRIABLE_LATER

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.core import text
 from openstack_prep.core.model import Action, Adoptable, Observed, Step
@@ -29,7 +30,7 @@ def refuse_adoptions(steps: Iterable[Step]) -> list[Mistake]:
             owner = (step.observed and owner_of(step.observed)) or "not managed by this spec"
             what = f"exists, is {owner} and would be changed: {_changed(step)}"
             fix = "choose another name, or allow the change (adopt: true in the spec, or --adopt)"
-            found.append(Mistake.about(step.key, what, fix))
+            found.append(Mistake.about(step.key, what, fix, code=Code.PLAN_ADOPTS))
     return found
 
 
@@ -53,7 +54,8 @@ def _takes_from_another(step: Step) -> bool:
 def _of_another(step: Step) -> Mistake:
     owner = step.observed.managed_by if step.observed else ""
     what = f"is managed by spec {owner}, which would delete it on its own destroy"
-    return Mistake.about(step.key, what, "remove the ownership tag of that spec first, or set adopt: true")
+    fix = "remove the ownership tag of that spec first, or set adopt: true"
+    return Mistake.about(step.key, what, fix, code=Code.PLAN_OTHER_SPEC)
 
 
 def _replaces_another(step: Step) -> bool:
@@ -67,7 +69,8 @@ def _replaces_another(step: Step) -> bool:
 
 def _foreign(step: Step) -> Mistake:
     what = f"exists, is not managed by this spec, and these fields cannot be changed in place: {_changed(step)}"
-    return Mistake.about(step.key, what, "choose another name, or declare its current values")
+    code = Code.PLAN_OTHER_SPEC if step.observed and step.observed.managed_by else Code.PLAN_FOREIGN
+    return Mistake.about(step.key, what, "choose another name, or declare its current values", code=code)
 
 
 def _changed(step: Step) -> str:
@@ -84,6 +87,7 @@ def _replacement(step: Step) -> Mistake:
         step.key,
         f"exists, and these fields cannot be changed in place: {differences}",
         "choose another name, or allow its replacement (--allow-replace)",
+        code=Code.PLAN_REPLACES,
     )
 
 
@@ -97,7 +101,7 @@ def beyond(shown: Step, now: Step, *, allow_replace: bool) -> list[Mistake]:
     if not (shown.action is Action.ADOPT and same):
         found += [_not_shown(each, "--adopt") for each in refuse_adoptions([now])]
     if now.action is Action.REPLACE and not (shown.action is Action.REPLACE and same) and not found:
-        found.append(Mistake.about(now.key, "was modified concurrently", AGAIN))
+        found.append(Mistake.about(now.key, "was modified concurrently", AGAIN, code=Code.PLAN_CHANGED))
     if not allow_replace:
         return [*found, *now.losses]
     if not shown.previewed_later:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotUnique, PlanRefused
 from openstack_prep.base.key import labels
 from openstack_prep.core.model import Action, Key, Observed, Resource
@@ -38,7 +39,7 @@ def examine(
     try:
         observed = observe(run, [*resources, *outside.values()], jobs=jobs)
     except NotUnique as error:
-        raise PlanRefused([Mistake("cloud", str(error))]) from error
+        raise PlanRefused([Mistake("cloud", str(error), code=error.code)]) from error
     with ThreadPoolExecutor(jobs) as pool:
         checks = list(pool.map(lambda each: list(each.check(run, observed.get(each.key))), resources))
     names = labels((*declared, *outside))
@@ -47,6 +48,7 @@ def examine(
             _users_of(key, resources),
             f"{_shown(key, names)} does not exist",
             _remedy(each, declared, others),
+            code=Code.SPEC_UNRESOLVED,
         )
         for key, each in outside.items()
         if key not in observed

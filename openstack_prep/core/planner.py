@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.key import labels
 from openstack_prep.core import consent
@@ -256,7 +257,8 @@ def dependencies(resources: Sequence[Resource], *, creating: bool = True) -> dic
             providers[provided].add(resource.key)
     for resource in resources:
         if resource.key in edges:
-            raise SpecError([Mistake.about(resource.key, "is declared twice", "choose distinct names")])
+            twice, fix = "is declared twice", "choose distinct names"
+            raise SpecError([Mistake.about(resource.key, twice, fix, code=Code.SPEC_DUPLICATE_NAME)])
         wanted = {each.key for each in resource.references()} | {*resource.needs(), *resource.follows()}
         wanted |= {*resource.yields_to()} if creating else set()
         edges[resource.key] = frozenset(key for need in wanted for key in providers[need]) - {resource.key}
@@ -269,9 +271,8 @@ def in_order(resources: Sequence[Resource], edges: Mapping[Key, frozenset[Key]])
         graphlib.TopologicalSorter(edges).prepare()
     except graphlib.CycleError as error:
         ring = " -> ".join(map(str, reversed(error.args[1])))  # graphlib starts with the resource that is needed first
-        raise SpecError(
-            [Mistake(ring, "these resources refer to one another in a cycle", "remove one of these references")]
-        ) from None
+        what = "these resources refer to one another in a cycle"
+        raise SpecError([Mistake(ring, what, "remove one of these references", code=Code.SPEC_CYCLE)]) from None
     by_key = {resource.key: resource for resource in resources}
     rank = {key: number for number, key in enumerate(by_key)}
     ordered: dict[Key, Resource] = {}

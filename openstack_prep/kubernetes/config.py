@@ -31,7 +31,9 @@ class ReadsSecrets:
             try:
                 return with_secrets(value, union(load_schema(self.name), load_schema("server")), info.context)
             except InvalidValue as error:  # an error type without the value, which is secret
-                raise PydanticCustomError("secret", "{what}", {"what": error.what, "fix": error.fix}) from None
+                raise PydanticCustomError(
+                    "secret", "{what}", {"what": error.what, "fix": error.fix, "code": error.code}
+                ) from None
 
         return core_schema.with_info_before_validator_function(read, handler(source))
 
@@ -52,7 +54,7 @@ def with_secrets(value: object, schema: Raw, context: Raw) -> object:
         try:
             return from_spec(found, **context)
         except InvalidValue as error:
-            raise InvalidValue(f"{dotted(steps)}: {error.what}", error.fix) from None
+            raise InvalidValue(f"{dotted(steps)}: {error.what}", error.fix, error.code) from None
 
     return map_values(value, schema, read)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.raw import Raw
@@ -87,7 +88,9 @@ def load_spec(path: str | Path, sections: Collection[str] | None = None) -> Spec
     document = Document(Path(path))
     if not isinstance(document.data, dict):
         what = "is empty" if document.data is None else "is not a mapping of sections"
-        raise SpecError([Mistake(f"{path}:1", what, "start the file with `name: my-cluster`")])
+        raise SpecError(
+            [Mistake(f"{path}:1", what, "start the file with `name: my-cluster`", code=Code.SPEC_UNREADABLE)]
+        )
     data = {name: each for name, each in document.data.items() if sections is None or name in sections}
     spec = _read(data, document, document.path.resolve().parent, document.repeated)
     return replace(spec, complete=sections is None)
@@ -141,7 +144,7 @@ def _assemble(
         place = document.place(where)
         if resource.key in places:
             what = f"{resource.key} is declared twice, also at {places[resource.key]}"
-            mistakes.append(Mistake(place, what, "choose distinct names"))
+            mistakes.append(Mistake(place, what, "choose distinct names", code=Code.SPEC_DUPLICATE_NAME))
         places.setdefault(resource.key, place)
         if resource.kind == "stack":
             stack = cast("Stack", resource)

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Hashable, Sequence
 from typing import Protocol
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.invalid import InvalidValue, shown
 from openstack_prep.base.raw import Raw
@@ -53,16 +54,16 @@ def mistake(document: Placed, error: Raw, within: Sequence[str | int] = ()) -> M
     if error["type"] == "unexpected_keyword_argument":
         known = sorted(known_keys((*within, *loc[:-1])))
         close = difflib.get_close_matches(str(loc[-1]), known, n=1)
-        return Mistake(
-            where, "unknown key", f"did you mean {close[0]}?" if close else f"choose one of {', '.join(known)}"
-        )
+        fix = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(known)}"
+        return Mistake(where, "unknown key", fix, code=Code.SPEC_UNKNOWN_KEY)
     if error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
-        return Mistake(where, "is missing", "add it")
+        return Mistake(where, "is missing", "add it", code=Code.SPEC_MISSING_KEY)
     if error["type"] in ("secret", "contradiction"):
-        return Mistake(where, error["ctx"]["what"], error["ctx"]["fix"])
+        given = error["ctx"]
+        return Mistake(where, given["what"], given["fix"], code=given.get("code", Code.SPEC_CONTRADICTION))
     invalid = InvalidValue.of(error)
     value = f"{shown(error['input'])} " if loc else ""  # the mistake is about the whole resource
-    return Mistake(where, f"{value}{invalid.what}", invalid.fix or _remedy(error))
+    return Mistake(where, f"{value}{invalid.what}", invalid.fix or _remedy(error), code=invalid.code)
 
 
 def _remedy(error: Raw) -> str:

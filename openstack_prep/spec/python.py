@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import Any
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.core.model import Resource
@@ -237,7 +238,8 @@ class _Plain:
         return str(value)
 
     def _refuse(self, where: tuple[str | int, ...], what: str) -> None:
-        self.mistakes.append(Mistake(f"{self.label}: {_dotted(where)}", what, "use a value that YAML can express"))
+        place, fix = f"{self.label}: {_dotted(where)}", "use a value that YAML can express"
+        self.mistakes.append(Mistake(place, what, fix, code=Code.SPEC_INVALID_VALUE))
 
 
 def _set_fields(made: Any) -> list[Field[Any]]:

@@ -28,7 +28,7 @@ def resolve_spec(spec: Spec, cloud: Cloud, *, for_apply: bool) -> Spec:
             contradictions += error.mistakes
             continue
         except PrepError as error:
-            unread.append(Mistake.about(each.key, str(error)))
+            unread.append(Mistake.about(each.key, str(error), code=error.code))
             parts = (each,)
         resources += parts
         if each.key in places:

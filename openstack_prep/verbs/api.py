@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused, SpecError
 from openstack_prep.cloud.cloud_run import Actor, CloudRun
 from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud, connect
@@ -202,7 +203,8 @@ def _made_again(cloud: Cloud, old: LivePlan, jobs: int, progress: Progress, *, a
         return new
     new.raise_for_refusals()
     moved = differences(old.data(), new.data())
-    refusals = [Mistake(key, "has changed since the plan was created", "plan again") for key in moved]
+    what = "has changed since the plan was created"
+    refusals = [Mistake(key, what, "plan again", code=Code.PLAN_CHANGED) for key in moved]
     refusals = refusals or consent.beyond_plan(old, new)
     if refusals:
         raise PlanRefused(refusals)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake, PlanRefused
 from openstack_prep.cloud import lease
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -29,7 +30,7 @@ def attempt(run: CloudRun, seen: lease.Sight, purpose: str, make: Callable[[], P
         if not lease.is_outdated(run, seen):
             raise
         what = f"cannot be planned while another run works on it: {error}"
-        refusal = Mistake(f"spec {seen.spec}", what, "plan again after that run has ended")
+        refusal = Mistake(f"spec {seen.spec}", what, "plan again after that run has ended", code=Code.LEASE_HELD)
         return Plan(spec=seen.spec, purpose=purpose, steps=(), refusals=(refusal,))
 
 

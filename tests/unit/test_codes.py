@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import openstack_prep
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PrepError
 from openstack_prep.cli.explain import PARTS, ROOMS, read_codes
 
@@ -77,6 +78,18 @@ def test_each_code_of_a_room_is_registered_and_used(room: str, more: tuple[str, 
     assert registered(room).keys() <= used
 
 
+def members_in(path: Path) -> set[str]:
+    """Return the names of the members of Code that a module uses."""
+    tree = ast.walk(ast.parse(path.read_text()))
+    used = (each for each in tree if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name))
+    return {each.attr for each in used if getattr(each.value, "id", "") == "Code"}
+
+
+def test_each_code_of_a_mistake_is_used() -> None:
+    used = set().union(*(members_in(path) for path in ROOT.rglob("*.py")))
+    assert {each.name for each in Code} <= used
+
+
 def errors(base: type[PrepError] = PrepError) -> Iterator[type[PrepError]]:
     """Yield the class of every error that this package raises."""
     yield base
@@ -84,9 +97,10 @@ def errors(base: type[PrepError] = PrepError) -> Iterator[type[PrepError]]:
         yield from errors(each)
 
 
-def test_shared_codes_are_those_of_errors_and_of_both_rooms() -> None:
+def test_shared_codes_are_those_of_errors_and_mistakes_and_of_both_rooms() -> None:
     of_errors = {each.code for each in errors()}
-    assert registered("base").keys() == (used_in("openshift") & used_in("kubernetes")) | of_errors
+    of_mistakes = {each.value for each in Code}
+    assert registered("base").keys() == (used_in("openshift") & used_in("kubernetes")) | of_errors | of_mistakes
 
 
 def test_each_code_is_registered_once_with_all_parts() -> None:

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound, SpecError
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -65,7 +66,7 @@ class AddressPairs(PairFields):
         known = {each.name for each in neighbours.pools}
         for name in (each for each in self.pools if each not in known):
             fix = "declare it under address_pools, or set addresses"
-            yield self.mistake(f"pool {name} is not in this spec", fix)
+            yield self.mistake(f"pool {name} is not in this spec", fix, Code.SPEC_UNRESOLVED)
 
     def references(self) -> Iterable[Resource]:
         network = (self.sibling(Existing, self.network, of="network"),) if self.network else ()
@@ -175,7 +176,7 @@ class AddressPairs(PairFields):
         for port_id, addresses in queries.distributed_addresses(run, tuple(sorted(networks))):
             for address in sorted(self.desired()["addresses"] & addresses):
                 kept = f"{address} belongs to port {port_id} ({DISTRIBUTED}), and Neutron allows it on no other port"
-                yield self.mistake(kept, "choose another address")
+                yield self.mistake(kept, "choose another address", Code.ADDRESS_IN_USE)
 
     # --- the verbs ------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from ipaddress import ip_address
 from typing import Self
 
 from openstack_prep.base import ranges
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, ResourceFailed
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Values
@@ -121,9 +122,8 @@ class AddressPool(PoolFields):
         room = self.room(run)
         if room is None:
             if self.neighbours.subnet is None:
-                yield self.mistake(
-                    f"subnet {self.subnet} does not exist", "declare it in the spec, or correct the name"
-                )
+                what = f"subnet {self.subnet} does not exist"
+                yield self.mistake(what, "declare it in the spec, or correct the name", Code.SPEC_UNRESOLVED)
             return
         yield from self.conflicts(room)
         yield from self._check_holders(run, room, self.kept(run))
@@ -131,7 +131,7 @@ class AddressPool(PoolFields):
         for port in self.going(room, observed.record_as(PoolPorts).ports if observed else ()):
             if used := use_of(port):
                 what = f"{shown(port)} would be removed from the pool, but is {used}"
-                yield self.mistake(what, "release it there first, or keep the address in the pool")
+                yield self.mistake(what, "release it there first, or keep the address in the pool", Code.STILL_USED)
 
     def conflicts(self, room: Room | None) -> Iterator[Mistake]:
         """Yield the addresses that are not available in the subnet."""
@@ -168,10 +168,11 @@ class AddressPool(PoolFields):
                 passing[port.name.removesuffix(f"-{address}")].append(Range(address, address))
                 continue
             what = f"{address} is used by {shown(port)} ({port.device_owner or 'no device'})"
-            yield self.mistake(what, "choose other addresses, or delete that port")
+            yield self.mistake(what, "choose other addresses, or delete that port", Code.ADDRESS_IN_USE)
         for name, each in passing.items():
             what = f"{', '.join(map(str, ranges.merged(each)))} is still reserved for address_pool/{name} of this spec"
-            yield self.mistake(what, "first shrink that pool in a separate apply, or destroy it under its old name")
+            fix = "first shrink that pool in a separate apply, or destroy it under its old name"
+            yield self.mistake(what, fix, Code.ADDRESS_IN_USE)
 
     def _check_quota(self, run: CloudRun) -> Iterator[Mistake]:
         """Yield that the project lacks quota for the ports, once for all pools of the project."""
@@ -183,7 +184,8 @@ class AddressPool(PoolFields):
         quota = self._port_quota(run) if more else None
         if quota is not None and not quota.allows(more):
             what = f"{more} more ports are needed, but only {quota.left} of {quota.limit} are left in the quota"
-            yield self.mistake(what, "raise the quota of ports, reserve fewer addresses, or set reserve: outside")
+            fix = "raise the quota of ports, reserve fewer addresses, or set reserve: outside"
+            yield self.mistake(what, fix, Code.QUOTA_SHORT)
 
     def _port_quota(self, run: CloudRun) -> QuotaUsage | None:
         """Return the project's quota of ports as the spec sets it; None if it is not visible."""
@@ -200,12 +202,12 @@ class AddressPool(PoolFields):
         kept = {port.id: port for port in observed.record_as(PoolPorts).ports}
         for port in kept.values():
             if (used := use_of(port)) and port.device_id not in going:
-                yield self.mistake(f"{shown(port)} is {used}", "release it there first")
+                yield self.mistake(f"{shown(port)} is {used}", "release it there first", Code.STILL_USED)
         project_id = run.find_project_id(self.owner)
         for record in FloatingIP.listing(run, project_id) if project_id else ():
             if record.port_id in kept and record.id not in going:
                 what = f"floating IP {record.address} is attached to {shown(kept[record.port_id])}"
-                yield self.mistake(what, "detach it first")
+                yield self.mistake(what, "detach it first", Code.STILL_USED)
 
     # --- the verbs ------------------------------------------------------------------------
 

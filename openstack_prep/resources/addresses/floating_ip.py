@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 from urllib.parse import quote, unquote
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound, PlanRefused, SpecError
 from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Raw, Values
@@ -80,7 +81,13 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
         for twin in (each for each in context.declared(FloatingIP) if each.key < self.key):
             if self.address is not None and twin.address == self.address:
                 raise SpecError(
-                    [self.mistake(f"{self.address} is also declared by {twin.key}", "choose another address")]
+                    [
+                        self.mistake(
+                            f"{self.address} is also declared by {twin.key}",
+                            "choose another address",
+                            Code.ADDRESS_IN_USE,
+                        )
+                    ]
                 )
         attached = ((each.label, each.port) for each in self.of_project(context.declared(AttachedFloatingIP)))
         taken = (each.taken for each in self.of_project(context.declared(InstallerInput)))
@@ -192,7 +199,8 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
     def _in_use(self, record: FloatingIPRecord, port_name: str = "") -> Mistake:
         port = " ".join(filter(None, (port_name, record.port_id)))
         what = f"{record.address} is attached to port {port} and would be lost"
-        return self.mistake(what, f"detach it first: openstack floating ip unset --port {record.address}")
+        fix = f"detach it first: openstack floating ip unset --port {record.address}"
+        return self.mistake(what, fix, Code.STILL_USED)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         """Release it, unless it has been attached since it was read; a twin is read again first."""
@@ -231,7 +239,7 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
                     f"{record.address} is attached to port {record.port_id}; openshift-install would move it from there"
                 )
                 fix = f"detach it first (openstack floating ip unset --port {record.address})"
-                yield self.mistake(serves, f"{fix}, or choose another address")
+                yield self.mistake(serves, f"{fix}, or choose another address", Code.ADDRESS_IN_USE)
             return
         network_id = run.find_id(ExternalNetwork(name=self.external_network))
         if self.address is None or network_id is None:
@@ -243,9 +251,8 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
             )
         holder = holder_of(run, network_id, self.address)
         if holder:
-            yield self.mistake(
-                f"{self.address} already belongs to {holder}", "choose another address, or have this one released"
-            )
+            fix = "choose another address, or have this one released"
+            yield self.mistake(f"{self.address} already belongs to {holder}", fix, Code.ADDRESS_IN_USE)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound, PlanRefused, SpecError
 from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Values
@@ -81,7 +82,7 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         named = [each for each in context.declared(FloatingIP) if each.key == wanted]
         if self.floating_ip and not named:
             what = f"floating_ip {self.floating_ip} is not in this spec"
-            raise SpecError([self.mistake(what, "declare it, or set address instead")])
+            raise SpecError([self.mistake(what, "declare it, or set address instead", Code.SPEC_UNRESOLVED)])
         return (replace(self, address=named[0].address) if named else self,)
 
     # --- existing state -------------------------------------------------------------------
@@ -161,9 +162,8 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
 
     def _taken(self, run: CloudRun, record: FloatingIPRecord) -> Mistake:
         serves = f"{record.address} is attached to another port: {self._current_port(run, record)}"
-        return self.mistake(
-            serves, "detach it there, choose another floating IP, or allow moving it (move: true, --move)"
-        )
+        fix = "detach it there, choose another floating IP, or allow moving it (move: true, --move)"
+        return self.mistake(serves, fix, Code.ADDRESS_IN_USE)
 
     # --- the verbs ------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Name
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
@@ -85,9 +86,11 @@ class PortChoice(ByProjectUser):
             )
         if chosen is None and not expected:
             what = f"stack {self.stack}" if self.stack else f"security group {self.security_group}"
-            yield self.mistake(f"{what} does not exist in the project", "create it first, or correct the name")
+            yield self.mistake(
+                f"{what} does not exist in the project", "create it first, or correct the name", Code.SPEC_UNRESOLVED
+            )
         for name in sorted(set(self.ports) - {port.name for port in chosen or ()}):
-            yield self.mistake(f"port {name} does not exist in the project", "correct the name")
+            yield self.mistake(f"port {name} does not exist in the project", "correct the name", Code.SPEC_UNRESOLVED)
         if not chosen and (self.tag or self.infra_id) and not expected:
             tag = self.tag or naming.tag(self.infra_id or "")
             which = " or ".join(self.roles) if self.roles else "node"

@@ -68,7 +68,7 @@ class Keypair(ByProjectUser):
         try:
             public_key(self.public_key, Path())
         except InvalidValue as error:
-            yield self.mistake(f"public_key {error.what}", error.fix)
+            yield self.mistake(f"public_key {error.what}", error.fix, error.code)
 
     @classmethod
     def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Limit, LimitGiB, LimitMiB, Name
 from openstack_prep.base.raw import Raw, Values
@@ -173,9 +174,8 @@ class Quota(InProject):
             if used is None:
                 yield self.mistake(f"no service has a quota {name}", "remove it, or correct the volume type")
             elif limit != -1 and limit < used and observed.values.get(name) != limit:
-                yield self.mistake(
-                    f"{name}: {limit} is below the current usage of {used}", "free some of it, or raise the value"
-                )
+                what = f"{name}: {limit} is below the current usage of {used}"
+                yield self.mistake(what, "free some of it, or raise the value", Code.QUOTA_SHORT)
 
     def create(self, run: CloudRun) -> Observed:
         return self._write(run, run.id(self.owner) if self.owner else run.admin.project_id, self.desired())

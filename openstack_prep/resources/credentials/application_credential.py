@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake
 from openstack_prep.base.fields import timestamp
 from openstack_prep.base.private_file import mode
@@ -161,7 +162,7 @@ class ApplicationCredential(CredentialFields):
             ours = run.ownership.owns(each.description, self.name)
             if each.name in self.names and not ours and each != live:
                 taken = f"a credential {each.name} ({each.id}) already exists and is not managed by this spec"
-                yield self.mistake(taken, "choose another name")
+                yield self.mistake(taken, "choose another name", Code.PLAN_FOREIGN)
         if observed is not None and live:
             yield from self.check_kept(observed)
         if observed is not None and live and not observed.ours:
@@ -180,9 +181,8 @@ class ApplicationCredential(CredentialFields):
         for cloud in {run.admin, run.find_tenant(self.owner) or run.admin}:
             if cloud.application_credential_id in observed.contained_ids:
                 what = f"the cloud in use, {cloud.name}, logs in with this credential, so destroy cannot delete it"
-                yield self.mistake(
-                    what, "choose another entry of clouds.yaml with --os-cloud, or with clouds: in the spec"
-                )
+                fix = "choose another entry of clouds.yaml with --os-cloud, or with clouds: in the spec"
+                yield self.mistake(what, fix, Code.OWN_CONNECTION)
 
     # --- the verbs ------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import File, Name
 from openstack_prep.base.private_file import PRIVATE, mode
@@ -172,7 +173,7 @@ class CloudsEntry(InCloudsYaml):
                 what += f" that differs in {', '.join(differing) or 'auth'}"
             if owner is not None:
                 what += f", managed by spec {owner}"
-            yield self.mistake(what, "choose another name, or remove the entry from the file")
+            yield self.mistake(what, "choose another name, or remove the entry from the file", Code.PLAN_FOREIGN)
 
     @classmethod
     def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:

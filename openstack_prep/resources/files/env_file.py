@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Self
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PrepError
 from openstack_prep.base.fields import File, Name, Text
 from openstack_prep.base.private_file import PRIVATE, mode, write_private
@@ -82,6 +83,7 @@ class EnvFile(Resource[CloudRun]):
                 self.key,
                 f"{self.path} exists and is not managed by this spec",
                 "choose another file, or remove this one",
+                code=Code.PLAN_FOREIGN,
             )
 
     @classmethod

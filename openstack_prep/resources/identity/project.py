@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from annotated_types import Len
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, PlanRefused
 from openstack_prep.base.fields import Name
 from openstack_prep.base.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
@@ -174,14 +175,13 @@ class Project(Adoptable[CloudRun]):
         """Yield what the spec does not manage in it and would lose its project; and that the run itself works in it."""
         if observed.id == run.admin.project_id:
             what = f"the cloud in use, {run.admin.name}, is scoped to this project"
-            yield Mistake.about(
-                self.key, what, "run destroy with another entry of clouds.yaml (--os-cloud or OS_CLOUD)"
-            )
+            fix = "run destroy with another entry of clouds.yaml (--os-cloud or OS_CLOUD)"
+            yield Mistake.about(self.key, what, fix, code=Code.OWN_CONNECTION)
         for plural, found in contents(run, observed.id):
             left = sorted(f"{each.get('name') or ''} {each['id']}".strip() for each in found if each["id"] not in going)
             if left:
                 contained_ids = f"contains resources that this spec does not manage: {plural} {', '.join(left)}"
-                yield Mistake.about(self.key, contained_ids, _remedy(left))
+                yield Mistake.about(self.key, contained_ids, _remedy(left), code=Code.STILL_USED)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         """Delete it, then its ``default`` security group, which Neutron would leave behind.

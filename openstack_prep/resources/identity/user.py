@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed
 from openstack_prep.base.fields import Name
 from openstack_prep.base.raw import Raw, Values
@@ -126,6 +127,7 @@ class User(Adoptable[CloudRun]):
                 self.key,
                 "exists, is not managed by this spec, and has a different password",
                 "correct the password, remove it, or choose another name",
+                code=Code.PLAN_FOREIGN,
             )
 
     def list_losses(self, observed: Observed) -> Iterable[Loss]:
@@ -176,9 +178,8 @@ class User(Adoptable[CloudRun]):
         """Yield that destroy would delete the user of the run itself: later requests would fail or see nothing."""
         if observed.id == run.admin.user_id:
             what = f"the cloud in use, {run.admin.name}, logs in as this user, so destroy cannot delete it"
-            yield Mistake.about(
-                self.key, what, "run destroy with another user's entry of clouds.yaml (--os-cloud or OS_CLOUD)"
-            )
+            fix = "run destroy with another user's entry of clouds.yaml (--os-cloud or OS_CLOUD)"
+            yield Mistake.about(self.key, what, fix, code=Code.OWN_CONNECTION)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         run.admin.identity.delete(f"/users/{observed.id}")

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.model import Change, Key, Observed, Resource
@@ -161,6 +162,7 @@ class Image(ImageFields):
             yield self.mistake(
                 f"exists, is not managed by this spec, and its content differs: {content}",
                 "correct the checksum, or choose another name",
+                Code.PLAN_FOREIGN,
             )
         elif other or status == "incomplete":
             yield from (self.mistake(*each) for each in image_upload.check(self, run))

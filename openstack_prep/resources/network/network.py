@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Count, Name
 from openstack_prep.base.raw import Raw
@@ -43,7 +44,7 @@ class Network(NetworkResource[NetworkRecord]):
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         for user in blockers_of_network(run, observed.id, going):
-            yield self.mistake(f"{user} is still on the network", "delete that port or server first")
+            yield self.mistake(f"{user} is still on the network", "delete that port or server first", Code.STILL_USED)
 
     def use(self, run: CloudRun, record: NetworkRecord) -> Use:
         return of_network(run, record)

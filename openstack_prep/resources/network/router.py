@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotUnique
 from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Raw, Values
@@ -175,7 +176,7 @@ class Router(NetworkResource[RouterRecord]):
         foreign = observed.record_as(RouterRecord).joined - self._own(run, observed) - going
         if foreign:
             contained_ids = f"has interfaces in subnets that this spec does not manage: {', '.join(sorted(foreign))}"
-            yield self.mistake(contained_ids, "remove them first")
+            yield self.mistake(contained_ids, "remove them first", Code.STILL_USED)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         cloud, _ = self.maker(run)

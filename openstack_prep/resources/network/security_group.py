@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self, cast
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound
 from openstack_prep.base.fields import Name
 from openstack_prep.base.raw import Raw, Values
@@ -48,7 +49,7 @@ class SecurityGroup(NetworkResource[GroupRecord]):
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         for user in blockers_of_group(run, observed.record_as(GroupRecord), going):
-            yield self.mistake(f"{user} still uses the group", "remove the group from that port first")
+            yield self.mistake(f"{user} still uses the group", "remove the group from that port first", Code.STILL_USED)
 
     @classmethod
     def in_words(cls, run: CloudRun, record: GroupRecord) -> Values:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotUnique
 from openstack_prep.base.fields import Address, Cidr, Name, Reads, address
 from openstack_prep.base.invalid import InvalidValue
@@ -189,7 +190,8 @@ class Subnet(NetworkResource[SubnetRecord]):
         if subnet.network_id in going:
             return  # the check of the network reports it
         for user in blockers_of_subnet(run, subnet, going):
-            yield self.mistake(f"{user} has an address of the subnet", "first delete that port, or remove its address")
+            fix = "first delete that port, or remove its address"
+            yield self.mistake(f"{user} has an address of the subnet", fix, Code.STILL_USED)
 
     def _check_ranges(self, whole: _Network) -> Iterable[Mistake]:
         pools = sorted((_ends(each) for each in self.allocation_pools or ()), key=lambda ends: int(ends[0]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Loss, Mistake, PrepError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Observed
@@ -29,9 +30,9 @@ def against(stack: Inputs, run: CloudRun, observed: Observed | None) -> Iterator
             f"its ownership tag {run.ownership.tag} is too long for a tag", "choose a shorter name for the spec"
         )
     if isinstance(stack.package, PrepError):
-        yield stack.mistake(str(stack.package), "")
+        yield stack.mistake(str(stack.package), "", stack.package.code)
     for found in stack.mistakes():
-        yield Mistake.about(stack.key, found.what, found.fix, parameter=found.parameter)
+        yield Mistake.about(stack.key, found.what, found.fix, parameter=found.parameter, code=Code.STACK_PARAMETER)
     what, refused = "the update", ""
     if observed is not None:
         refused = observed.record_as(StackRecord).refused
@@ -41,7 +42,7 @@ def against(stack: Inputs, run: CloudRun, observed: Observed | None) -> Iterator
         except Refused as error:
             what, refused = "it", str(error)
     if refused and not stack.awaits(run):
-        yield stack.mistake(f"Heat refuses {what}: {refused}", "correct the cause")
+        yield stack.mistake(f"Heat refuses {what}: {refused}", "correct the cause", Code.STACK_REFUSED)
 
 
 CONSENT = "or allow this (--allow-replace)"

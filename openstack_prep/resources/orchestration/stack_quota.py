@@ -12,6 +12,7 @@ import shlex
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, QuotaExceeded
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -129,7 +130,7 @@ def _shortages(run: CloudRun, stack: Inputs, needs: Mapping[Key, Need]) -> Itera
         project = stack.owner.name if stack.owner else run.admin.project_id
         command = f"raise the quota: {shlex.join(quota_stores.set_command(name, enough, project))}"
         what = f"{word} {number} {heat_need.label(name)}, {left}"
-        yield Mistake.about(users, what, field if name in declared else command)
+        yield Mistake.about(users, what, field if name in declared else command, code=Code.QUOTA_SHORT)
 
 
 def _quotas(run: CloudRun, stack: Inputs, total: Need) -> dict[str, QuotaUsage]:

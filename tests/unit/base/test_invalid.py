@@ -23,7 +23,9 @@ def test_what_a_field_raises_comes_back_from_pydantic_with_its_remedy() -> None:
     found = of(Mac, "fa:16")
     assert (found.what, found.fix) == ("is not a MAC address", "use one such as fa:16:3e:00:00:01")
     assert str(found) == "is not a MAC address; use one such as fa:16:3e:00:00:01"
-    assert found.at("mac", "fa:16") == Mistake("mac", "'fa:16' is not a MAC address", found.fix)
+    assert found.at("mac", "fa:16") == Mistake(
+        "mac", "'fa:16' is not a MAC address", found.fix, code="spec.invalid-value"
+    )
 
 
 def test_what_pydantic_finds_itself_is_said_without_the_name_of_its_type() -> None:

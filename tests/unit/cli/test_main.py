@@ -600,7 +600,7 @@ def test_an_error_is_one_document_of_data_too(tmp_path: Path, capsys: pytest.Cap
     out, err = capsys.readouterr()
     data = json.loads(out)
     assert (data["version"], data["exit_code"]) == (1, 2)
-    assert {each["code"] for each in data["errors"]} == {"spec.invalid"}
+    assert {each["code"] for each in data["errors"]} == {"spec.missing-key", "spec.unknown-key"}
     assert [each["where"] for each in data["errors"]] == [
         f"{spec}:2: project.name",
         f"{spec}:2: project.nmae",

@@ -202,21 +202,21 @@ def test_the_query_of_a_request_is_left_out_of_its_error(services: requests_mock
 
 
 @pytest.mark.parametrize(
-    ("error", "retryable"),
+    ("error", "retryable", "code"),
     [
-        (ksa.ConnectFailure("refused"), True),
-        (ksa.ConnectTimeout("timed out"), True),
-        (ksa.UnknownConnectionError("reset", None), True),
-        (ksa.DiscoveryFailure("no version document"), True),
-        (ksa.SSLError("certificate verify failed"), False),
-        (ksa.EndpointNotFound("no such service"), False),
-        (sdk.ConfigException("no"), False),
+        (ksa.ConnectFailure("refused"), True, "cloud.unreachable"),
+        (ksa.ConnectTimeout("timed out"), True, "cloud.unreachable"),
+        (ksa.UnknownConnectionError("reset", None), True, "cloud.unreachable"),
+        (ksa.DiscoveryFailure("no version document"), True, "cloud.unreachable"),
+        (ksa.SSLError("certificate verify failed"), False, "cloud.unreachable"),
+        (ksa.EndpointNotFound("no such service"), False, "cloud.error"),
+        (sdk.ConfigException("no"), False, "cloud.error"),
     ],
 )
-def test_an_error_without_an_answer(error: Exception, retryable: bool) -> None:
+def test_an_error_without_an_answer(error: Exception, retryable: bool, code: str) -> None:
     ours = translate(error, "GET network/networks")
     assert isinstance(ours, CloudError)
-    assert ours.retryable is retryable
+    assert (ours.retryable, ours.code) == (retryable, code)
     assert ours.status is None
 
 

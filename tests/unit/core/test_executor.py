@@ -402,9 +402,9 @@ def test_a_kind_is_read_in_one_go(shelf: Shelf) -> None:
 def test_a_reference_that_exists_nowhere_is_a_mistake_of_its_users(shelf: Shelf) -> None:
     boxes = (Box(name="a", on=("gone",)), Box(name="b", on=("gone",)))
     _, mistakes = observing.examine(shelf.run(), boxes)
-    assert [str(each) for each in mistakes] == [
-        "box/a, box/b: box/gone does not exist; declare it in the spec, or correct the name"
-    ]
+    assert [(each.code, each.where) for each in mistakes] == [("spec.unresolved-reference", "box/a, box/b")]
+    assert "box/gone" in mistakes[0].what
+    assert "declare it" in mistakes[0].fix
 
 
 def test_a_second_one_of_what_a_spec_declares_once_is_not_to_be_declared(
@@ -424,8 +424,9 @@ def test_a_reference_may_be_in_the_cloud_already(shelf: Shelf) -> None:
 
 def test_two_matches_of_a_name_refuse_the_plan(shelf: Shelf) -> None:
     shelf.before["find"] = [NotUnique("box/a: 2 resources have this name (x, y)")]
-    with pytest.raises(PlanRefused, match=r"\(x, y\)"):
+    with pytest.raises(PlanRefused, match=r"\(x, y\)") as caught:
         observing.examine(shelf.run(), [Box(name="a")])
+    assert [each.code for each in caught.value.diagnostics] == ["cloud.not-unique"]
 
 
 def test_a_cloud_that_cannot_be_read_is_an_error(shelf: Shelf) -> None:

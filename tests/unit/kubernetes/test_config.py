@@ -64,7 +64,7 @@ def test_sources_that_are_none(tmp_path: Path) -> None:
     assert (error["type"], error["loc"]) == ("secret", ("config",))
     steps = "services.etcd.backup_config.s3backupconfig.secret_key"
     what = f"{steps}: environment variable NOBODY_HAS_SET_THIS is not set"
-    assert error["ctx"] == {"what": what, "fix": "export it"}
+    assert error["ctx"] == {"what": what, "fix": "export it", "code": "secret.missing"}
 
 
 def test_keys_of_rke_and_of_rke2_do_not_meet() -> None:

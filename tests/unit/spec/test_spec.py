@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJh
 WORD = "correct-horse"
 
 Load = Callable[[str], Spec]
+Mistakes = Callable[[str], list[Mistake]]
 Refused = Callable[[str], list[str]]
 
 
@@ -40,15 +41,25 @@ def load(tmp_path: Path) -> Load:
 
 
 @pytest.fixture
-def refused(load: Load, tmp_path: Path) -> Refused:
+def mistakes(load: Load, tmp_path: Path) -> Mistakes:
     """Read a spec that is wrong, and return its mistakes without the folder."""
 
-    def read(text: str) -> list[str]:
+    def read(text: str) -> list[Mistake]:
         with pytest.raises(SpecError) as caught:
             load(text)
-        return [str(each).replace(f"{tmp_path}/", "") for each in caught.value.mistakes]
+        folder = f"{tmp_path}/"
+        return [
+            replace(each, where=each.where.replace(folder, ""), what=each.what.replace(folder, ""))
+            for each in caught.value.mistakes
+        ]
 
     return read
+
+
+@pytest.fixture
+def refused(mistakes: Mistakes) -> Refused:
+    """Read a spec that is wrong, and return its mistakes as text."""
+    return lambda text: list(map(str, mistakes(text)))
 
 
 # --- what it says -------------------------------------------------------------------------
@@ -127,122 +138,151 @@ def test_there_is_a_section_for_every_kind() -> None:
 
 # --- mistakes -----------------------------------------------------------------------------
 
-MISTAKES = {
-    "empty": ("", ["spec.yaml:1: is empty; start the file with `name: my-cluster`"]),
-    "a list": ("- name: x\n", ["spec.yaml:1: is not a mapping of sections; start the file with `name: my-cluster`"]),
-    "a word": ("ocp4\n", ["spec.yaml:1: is not a mapping of sections; start the file with `name: my-cluster`"]),
-    "no name": ("quota: {cores: 1}\n", ["spec.yaml:1: name: is missing; add it"]),
+MISTAKES: dict[str, tuple[str, list[tuple[str, ...]]]] = {
+    "empty": ("", [("spec.unreadable", "spec.yaml:1", "name: my-cluster")]),
+    "a list": ("- name: x\n", [("spec.unreadable", "spec.yaml:1", "name: my-cluster")]),
+    "a word": ("ocp4\n", [("spec.unreadable", "spec.yaml:1", "name: my-cluster")]),
+    "no name": ("quota: {cores: 1}\n", [("spec.missing-key", "spec.yaml:1: name")]),
     "an empty name": (
         'name: ""\n',
-        ['spec.yaml:1: name: "" should have at least 1 character; set a value, or remove the key if it is optional'],
+        [("spec.invalid-value", "spec.yaml:1: name", '""', "set a value, or remove the key if it is optional")],
     ),
-    "a number for a name": ("name: 4\n", ["spec.yaml:1: name: 4 should be a valid string; put it in quotes"]),
-    "unknown section": ("name: x\nflavor: []\n", ["spec.yaml:2: flavor: unknown key; did you mean flavors?"]),
+    "a number for a name": ("name: 4\n", [("spec.invalid-value", "spec.yaml:1: name", "4", "put it in quotes")]),
+    "unknown section": ("name: x\nflavor: []\n", [("spec.unknown-key", "spec.yaml:2: flavor", "flavors")]),
     "unknown key in an item": (
         "name: x\nnetworks:\n  - name: n\n    mtuu: 1\n",
-        ["spec.yaml:4: networks[0].mtuu: unknown key; did you mean mtu?"],
+        [("spec.unknown-key", "spec.yaml:4: networks[0].mtuu", "mtu")],
     ),
     "unknown key in a section": (
         "name: x\nquota:\n  core: 1\n",
-        ["spec.yaml:3: quota.core: unknown key; did you mean cores?"],
+        [("spec.unknown-key", "spec.yaml:3: quota.core", "cores")],
     ),
     "unknown nested key": (
         "name: x\nquota:\n  volume_types:\n    fast: {volume: 1}\n",
-        ["spec.yaml:4: quota.volume_types.fast.volume: unknown key; did you mean volumes?"],
+        [("spec.unknown-key", "spec.yaml:4: quota.volume_types.fast.volume", "volumes")],
     ),
     "nothing like it": (
         "name: x\nclouds: {zzz: 1}\n",
-        ["spec.yaml:2: clouds.zzz: unknown key; choose one of admin, tenant"],
+        [("spec.unknown-key", "spec.yaml:2: clouds.zzz", "admin, tenant")],
     ),
-    "a list for a mapping": ("name: x\nquota: [1]\n", ["spec.yaml:2: quota: a list should be an object"]),
+    "a list for a mapping": (
+        "name: x\nquota: [1]\n",
+        [("spec.invalid-value", "spec.yaml:2: quota", "a list should be an object")],
+    ),
     "a mapping for a list": (
         "name: x\nflavors: {name: m}\n",
-        ["spec.yaml:2: flavors: a mapping should be a valid array"],
+        [("spec.invalid-value", "spec.yaml:2: flavors", "a mapping should be a valid array")],
     ),
-    "nothing for a list": ("name: x\nflavors:\n", ["spec.yaml:2: flavors: null should be a valid array"]),
+    "nothing for a list": ("name: x\nflavors:\n", [("spec.invalid-value", "spec.yaml:2: flavors", "null")]),
     "true for a number": (
         "name: x\nquota: {cores: true}\n",
-        ["spec.yaml:2: quota.cores: true should be a valid integer"],
+        [("spec.invalid-value", "spec.yaml:2: quota.cores", "true")],
     ),
     "a text for a number": (
         'name: x\nquota: {cores: "40"}\n',
-        ['spec.yaml:2: quota.cores: "40" should be a valid integer'],
+        [("spec.invalid-value", "spec.yaml:2: quota.cores", '"40"')],
     ),
-    "infinity": ("name: x\nquota: {cores: .inf}\n", ["spec.yaml:2: quota.cores: Infinity should be a valid integer"]),
+    "infinity": ("name: x\nquota: {cores: .inf}\n", [("spec.invalid-value", "spec.yaml:2: quota.cores", "Infinity")]),
     "below unlimited": (
         "name: x\nquota: {cores: -2}\n",
-        ["spec.yaml:2: quota.cores: -2 should be greater than or equal to -1; use -1 or more"],
+        [("spec.invalid-value", "spec.yaml:2: quota.cores", "-2", "use -1 or more")],
     ),
     "an absurd size": (
         "name: x\nquota:\n  ram: 107374182400\n",
-        ["spec.yaml:3: quota.ram: 107374182400 should be less than or equal to 1073741824; use 1073741824 or less"],
+        [("spec.invalid-value", "spec.yaml:3: quota.ram", "107374182400", "use 1073741824 or less")],
     ),
     "no size": (
         "name: x\nquota: {ram: 100GB}\n",
-        ['spec.yaml:2: quota.ram: "100GB" is not a size; use a number of MiB, or a number with a unit such as 16MiB'],
+        [
+            (
+                "spec.invalid-value",
+                "spec.yaml:2: quota.ram",
+                '"100GB"',
+                "use a number of MiB, or a number with a unit such as 16MiB",
+            )
+        ],
     ),
-    "a date for a key": ("name: x\n2026-11-21: y\n", ["spec.yaml:2: 2026-11-21: unknown key"]),
-    "a number for a key": ("name: x\n5: y\n", ["spec.yaml:2: 5: unknown key"]),
+    "a date for a key": ("name: x\n2026-11-21: y\n", [("spec.unknown-key", "spec.yaml:2: 2026-11-21")]),
+    "a number for a key": ("name: x\n5: y\n", [("spec.unknown-key", "spec.yaml:2: 5")]),
     "a bad address": (
         "name: x\nfloating_ips:\n  - name: api\n    external_network: external\n    address: 192.168.122\n",
         [
-            'spec.yaml:5: floating_ips[0].address: "192.168.122" is not an IP address; '
-            "use one such as 192.0.2.10 or 2001:db8::10"
+            (
+                "spec.invalid-value",
+                "spec.yaml:5: floating_ips[0].address",
+                '"192.168.122"',
+                "use one such as 192.0.2.10 or 2001:db8::10",
+            )
         ],
     ),
     "no environment variable": (
         "name: x\nusers:\n  - name: u\n    password: {env: NO_SUCH_WORD}\n",
-        ["spec.yaml:4: users[0].password: environment variable NO_SUCH_WORD is not set; export it"],
+        [("secret.missing", "spec.yaml:4: users[0].password", "NO_SUCH_WORD")],
     ),
     "in a list of one": (
         "name: x\nrke_clusters:\n- {name: c, stack: c, directory: c, roles: [{nodes: 3-1, roles: [etcd]}]}\n"
         "  # another\n- {name: d, stack: d, directory: d, roles: [{nodes: 0, roles: []}]}\n",
         [
-            'spec.yaml:3: rke_clusters[0].roles[0].nodes: "3-1" is not a node index or range; write one such as 0',
-            "spec.yaml:5: rke_clusters[1].roles[0].roles: a list should have at least 1 item",
+            ("spec.invalid-value", "spec.yaml:3: rke_clusters[0].roles[0].nodes", '"3-1"', "write one such as 0"),
+            ("spec.invalid-value", "spec.yaml:5: rke_clusters[1].roles[0].roles"),
         ],
     ),
     "reached by two ways": (
         "name: x\nsecurity_groups:\n- {name: a, rules: [&r {icpm: 1, port: x}, *r, {icpm: 1}]}\n"
         "- name: b\n  rules: [*r, {<<: *r}]\n",
         [
-            "spec.yaml:3: security_groups[0].rules[0].icpm: unknown key",
-            "spec.yaml:3: security_groups[0].rules[0].port: unknown key",
-            "spec.yaml:3: security_groups[0].rules[2].icpm: unknown key",
+            ("spec.unknown-key", "spec.yaml:3: security_groups[0].rules[0].icpm"),
+            ("spec.unknown-key", "spec.yaml:3: security_groups[0].rules[0].port"),
+            ("spec.unknown-key", "spec.yaml:3: security_groups[0].rules[2].icpm"),
         ],
     ),
     "a version of two numbers": (
         "name: x\nrke_clusters:\n- {name: c, stack: c, directory: c, kubernetes_version: 1.31}\n",
-        ["spec.yaml:3: rke_clusters[0].kubernetes_version: 1.31 is a number in YAML; write the full version, such as"],
+        [
+            (
+                "spec.invalid-value",
+                "spec.yaml:3: rke_clusters[0].kubernetes_version",
+                "1.31",
+                "write the full version, such as",
+            )
+        ],
     ),
     "metadata that is reserved": (
         "name: x\nobject_store:\n  metadata:\n    Owner: me\n    Temp-URL-Key: k\n    temp_url_KEY-2: k\n"
         "    X-Account-Meta-Temp-URL-Key: k\n    Quota-Bytes: '1'\n    X-Account-Access-Control: k\n",
         [
-            'spec.yaml:5: object_store.metadata.Temp-URL-Key: "Temp-URL-Key" is a reserved header, not metadata; '
-            "use the field temp_url_key,",
-            "spec.yaml:6: object_store.metadata.temp_url_KEY-2:",
-            "spec.yaml:7: object_store.metadata.X-Account-Meta-Temp-URL-Key:",
-            "spec.yaml:8: object_store.metadata.Quota-Bytes:",
-            "spec.yaml:9: object_store.metadata.X-Account-Access-Control:",
+            (
+                "spec.invalid-value",
+                "spec.yaml:5: object_store.metadata.Temp-URL-Key",
+                '"Temp-URL-Key"',
+                "use the field temp_url_key,",
+            ),
+            ("spec.invalid-value", "spec.yaml:6: object_store.metadata.temp_url_KEY-2"),
+            ("spec.invalid-value", "spec.yaml:7: object_store.metadata.X-Account-Meta-Temp-URL-Key"),
+            ("spec.invalid-value", "spec.yaml:8: object_store.metadata.Quota-Bytes"),
+            ("spec.invalid-value", "spec.yaml:9: object_store.metadata.X-Account-Access-Control"),
         ],
     ),
     "a key twice": (
         "name: x\nquota:\n  cores: 1\n  cores: 2\n",
-        ["spec.yaml:4: duplicate key cores, also in line 3; remove one of them"],
+        [("spec.duplicate-key", "spec.yaml:4", "cores", "line 3")],
     ),
     "a name twice": (
         "name: x\nnetworks:\n  - name: n\n  - name: o\n  - name: n\n",
-        ["spec.yaml:5: network/n is declared twice, also at spec.yaml:3; choose distinct names"],
+        [("spec.duplicate-name", "spec.yaml:5", "network/n", "spec.yaml:3")],
     ),
 }
 
 
-@pytest.mark.parametrize(("text", "mistakes"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_names_its_line_field_value_and_remedy(refused: Refused, text: str, mistakes: list[str]) -> None:
-    found = refused(text)
-    assert len(found) == len(mistakes)
-    assert all(said.startswith(expected) for said, expected in zip(found, mistakes, strict=True)), found
+@pytest.mark.parametrize(("text", "expected"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_names_its_line_field_value_and_remedy(
+    mistakes: Mistakes, text: str, expected: list[tuple[str, ...]]
+) -> None:
+    """Each has a code and a place; the further texts are the value and the fix."""
+    found = mistakes(text)
+    assert [(each.code, each.where) for each in found] == [each[:2] for each in expected]
+    for each, (_, _, *texts) in zip(found, expected, strict=True):
+        assert all(one in f"{each.what}; {each.fix}" for one in texts), each
 
 
 @pytest.mark.parametrize(
@@ -264,25 +304,27 @@ def test_some_sections_are_read_as_if_all_were_there(name: str, tmp_path: Path) 
     assert some == findings(lambda: sections.adapter().validate_json(text, context=context))
 
 
-def test_a_bad_network(refused: Refused) -> None:
-    (said,) = refused("name: x\nsubnets:\n  - {name: s, network: n, cidr: 10.0.0.1/24}\n")
-    assert said.startswith('spec.yaml:3: subnets[0].cidr: "10.0.0.1/24" is not a network in CIDR notation')
+def test_a_bad_network(mistakes: Mistakes) -> None:
+    (found,) = mistakes("name: x\nsubnets:\n  - {name: s, network: n, cidr: 10.0.0.1/24}\n")
+    assert (found.code, found.where) == ("spec.invalid-value", "spec.yaml:3: subnets[0].cidr")
+    assert '"10.0.0.1/24"' in found.what
 
 
-def test_a_secret_file_that_is_not_there(refused: Refused) -> None:
-    (said,) = refused("name: x\nusers:\n  - {name: u, password: {file: gone}}\n")
-    assert said.startswith("spec.yaml:3: users[0].password: gone cannot be read")
+def test_a_secret_file_that_is_not_there(mistakes: Mistakes) -> None:
+    (found,) = mistakes("name: x\nusers:\n  - {name: u, password: {file: gone}}\n")
+    assert (found.code, found.where) == ("secret.missing", "spec.yaml:3: users[0].password")
+    assert "gone" in found.what
 
 
-def test_all_mistakes_are_told_at_once(refused: Refused) -> None:
-    said = refused("nam: x\nnetworks:\n  - {name: n, mtu: 0}\nquota:\n  cores: a lot\n  cores: 1.5\nfoo: 1\n")
-    assert sorted(each.partition(": ")[0] for each in said) == [
-        "spec.yaml:1",
-        "spec.yaml:1",
-        "spec.yaml:3",
-        "spec.yaml:6",
-        "spec.yaml:6",
-        "spec.yaml:7",
+def test_all_mistakes_are_told_at_once(mistakes: Mistakes) -> None:
+    found = mistakes("nam: x\nnetworks:\n  - {name: n, mtu: 0}\nquota:\n  cores: a lot\n  cores: 1.5\nfoo: 1\n")
+    assert sorted((each.where.partition(": ")[0], each.code) for each in found) == [
+        ("spec.yaml:1", "spec.missing-key"),
+        ("spec.yaml:1", "spec.unknown-key"),
+        ("spec.yaml:3", "spec.invalid-value"),
+        ("spec.yaml:6", "spec.duplicate-key"),
+        ("spec.yaml:6", "spec.invalid-value"),
+        ("spec.yaml:7", "spec.unknown-key"),
     ]
 
 
@@ -314,10 +356,11 @@ def test_a_mistake_repeats_no_secret(refused: Refused, line: str) -> None:
     assert WORD not in "".join(refused(f"name: x\n{line}\n"))
 
 
-def test_a_password_that_yaml_takes_for_a_number_is_not_repeated(refused: Refused) -> None:
-    (said,) = refused("name: x\nusers: [{name: u, password: 31415926}]\n")
-    assert "31415926" not in said
-    assert said.startswith("spec.yaml:2: users[0].password: is not a source of a secret; use one of {env: NAME}")
+def test_a_password_that_yaml_takes_for_a_number_is_not_repeated(mistakes: Mistakes) -> None:
+    (found,) = mistakes("name: x\nusers: [{name: u, password: 31415926}]\n")
+    assert (found.code, found.where) == ("spec.invalid-value", "spec.yaml:2: users[0].password")
+    assert "31415926" not in str(found)
+    assert "{env: NAME}" in found.fix
 
 
 def test_a_mistake_of_stacks_is_placed_at_the_first_and_at_its_parameter(tmp_path: Path) -> None:
@@ -471,6 +514,7 @@ networks:
     ]
 
 
-def test_one_name_twice_in_one_scope_is_a_mistake(refused: Refused) -> None:
-    (said,) = refused("name: x\nproject: {name: a}\nnetworks:\n  - {name: net}\n  - {name: net, project: a}\n")
-    assert said.startswith("spec.yaml:5: network/net is declared twice, also at ")
+def test_one_name_twice_in_one_scope_is_a_mistake(mistakes: Mistakes) -> None:
+    (found,) = mistakes("name: x\nproject: {name: a}\nnetworks:\n  - {name: net}\n  - {name: net, project: a}\n")
+    assert (found.code, found.where) == ("spec.duplicate-name", "spec.yaml:5")
+    assert "network/net" in found.what

@@ -124,9 +124,9 @@ def test_a_pool_that_is_too_big_is_not_counted_for_its_neighbour(
     big = AddressPool(name="big", subnet="none", addresses=("10.0.0.0/16",))
     both = [resolved(each, [POOL, big], run.admin) for each in (POOL, big)]
     _, mistakes = observing.examine(run, both)
-    assert [mistake.what for mistake in mistakes] == [
-        "120 more ports are needed, but only 1 of 500 are left in the quota",
-        "65536 addresses are too many to reserve with one port each (at most 1024)",
+    assert [(mistake.code, mistake.what) for mistake in mistakes] == [
+        ("quota.short", "120 more ports are needed, but only 1 of 500 are left in the quota"),
+        ("", "65536 addresses are too many to reserve with one port each (at most 1024)"),
     ]
 
 

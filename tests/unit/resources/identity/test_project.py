@@ -226,4 +226,5 @@ def test_nobody_destroys_the_project_that_he_works_in(
     listed.append(answer(id=ADMIN_PROJECT))
     doomed = planner.plan_destroy("lab", [LAB], observing.observe(run, [LAB]))
     (mistake,) = observing.examine_deletes(run, doomed)
-    assert "is scoped to this project; run destroy with another entry of clouds.yaml" in str(mistake)
+    assert (mistake.code, mistake.keys) == ("plan.own-connection", (LAB.key,))
+    assert "--os-cloud" in mistake.fix

@@ -246,7 +246,5 @@ def test_nobody_destroys_the_user_that_he_is(run: CloudRun, services: requests_m
     user = User(name="ocp")
     assert list(user.check_delete(run, Observed(id="u1"), frozenset())) == []
     (mistake,) = user.check_delete(run, Observed(id=ADMIN_USER), frozenset())
-    assert (
-        "logs in as this user, so destroy cannot delete it; run destroy with another user's entry of clouds.yaml"
-        in str(mistake)
-    )
+    assert (mistake.code, mistake.keys) == ("plan.own-connection", (user.key,))
+    assert "--os-cloud" in mistake.fix

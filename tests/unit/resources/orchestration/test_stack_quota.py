@@ -39,10 +39,9 @@ def test_one_speaks_for_those_counted_together_and_each_is_counted_once(
 ) -> None:
     made = ledger(run, *stacks)
     (said,) = made.shortages(run, stacks[0])
-    assert str(said) == (
-        "stack/s, stack/t: need together 2 ports, 1 are left of 3; "
-        "raise the quota: openstack quota set --ports 4 admin-project"
-    )
+    assert (said.code, said.where) == ("quota.short", "stack/s, stack/t")
+    assert said.what == "need together 2 ports, 1 are left of 3"
+    assert said.fix == "raise the quota: openstack quota set --ports 4 admin-project"
     assert made.shortages(run, stacks[1]) == []
     for each in stacks:
         with pytest.raises(QuotaExceeded, match="nothing was created: need together 2 ports"):

@@ -1,0 +1,33 @@
+"""Codes of mistakes that every part of the package reports; codes.yaml explains each of them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Code(StrEnum):
+    """What is wrong, by a name that does not change, for ``openstack-prep explain``."""
+
+    ADDRESS_IN_USE = "address.in-use"
+    LEASE_HELD = "lease.held"
+    OWN_CONNECTION = "plan.own-connection"
+    PLAN_ADOPTS = "plan.adopts"
+    PLAN_CHANGED = "plan.changed"
+    PLAN_FOREIGN = "plan.foreign"
+    PLAN_LOSES = "plan.loses"
+    PLAN_OTHER_SPEC = "plan.other-spec"
+    PLAN_REPLACES = "plan.replaces"
+    QUOTA_SHORT = "quota.short"
+    SECRET_MISSING = "secret.missing"
+    SPEC_CONTRADICTION = "spec.contradiction"
+    SPEC_CYCLE = "spec.cycle"
+    SPEC_DUPLICATE_KEY = "spec.duplicate-key"
+    SPEC_DUPLICATE_NAME = "spec.duplicate-name"
+    SPEC_INVALID_VALUE = "spec.invalid-value"
+    SPEC_MISSING_KEY = "spec.missing-key"
+    SPEC_UNKNOWN_KEY = "spec.unknown-key"
+    SPEC_UNREADABLE = "spec.unreadable"
+    SPEC_UNRESOLVED = "spec.unresolved-reference"
+    STACK_PARAMETER = "stack.invalid-parameter"
+    STACK_REFUSED = "stack.refused"
+    STILL_USED = "plan.still-used"
