@@ -9,18 +9,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import logging
+import importlib
 import os
 import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from openstack_prep.base.errors import PrepError
-from openstack_prep.cli import completion, explain, writing
-from openstack_prep.cli.kubernetes import address_pairs, rke, rke_mesh, rke_render
-from openstack_prep.cli.openshift import check, cleanup, ipi, names, post_ipi, pre_ipi, tools, verify, wait_for
-from openstack_prep.cli.project import audit, credential, export, unlock, validate, verbs
-from openstack_prep.cli.running import interrupted_by, print_error
 from openstack_prep.core import interrupts
 from openstack_prep.version import __version__
 
@@ -29,30 +23,58 @@ GROUPS = {
     "address-pairs": "allowed address pairs on the ports of a cluster's nodes",
     "rke": "RKE2 and RKE clusters: their files, and the connections between them",
 }
-COMMANDS = (
-    verbs,
-    validate,
-    audit,
-    export,
-    check,
-    pre_ipi,
-    ipi,
-    post_ipi,
-    wait_for,
-    verify,
-    cleanup,
-    unlock,
-    tools,
-    names,
-    address_pairs,
-    rke,
-    rke_render,
-    rke_mesh,
-    credential,
-    explain,
-    writing,
-    completion,
-)
+COMMANDS = {
+    "project.verbs": {
+        "plan": "show what apply would do, or destroy",
+        "apply": "apply the spec",
+        "destroy": "delete only resources managed by this spec",
+        "show": "show which resources of a spec exist, with ids and addresses",
+    },
+    "project.validate": {"validate": "check a spec without a cloud; exit code 2 if it is wrong"},
+    "project.audit": {
+        "audit": (
+            "report drift that no spec declares: resources, rules, roles, address pairs; exit code 1 if there is any"
+        )
+    },
+    "project.export": {"export": "print an existing project as a spec; planning it changes nothing"},
+    "openshift.check": {"check": "run pre-installation checks"},
+    "openshift.pre_ipi": {"pre-ipi": "before openshift-install: apply the spec and check its install-config"},
+    "openshift.ipi": {"ipi": "run the installer with pre-checks, floating IPs and address pairs"},
+    "openshift.post_ipi": {"post-ipi": "after openshift-install: attach floating IPs and add allowed address pairs"},
+    "openshift.wait_for": {"wait-for": "wait until the installer has created a virtual port (exit 1 on timeout)"},
+    "openshift.verify": {"verify": "verify API and console connectivity, link by link (exit 1 on failure)"},
+    "openshift.cleanup": {
+        "cleanup": "delete what is left of a cluster, after openshift-install destroy or instead of it"
+    },
+    "project.unlock": {"unlock": "end the lease of a dead run, so that other runs can change the spec's resources"},
+    "openshift.tools": {"tools": "download openshift-install, oc and kubectl, and verify them"},
+    "openshift.names": {"names": "print the addresses of api and *.apps of a cluster, or write them"},
+    "kubernetes.address_pairs": {
+        "address-pairs sync": (
+            "allow addresses on the ports of a cluster's nodes, and delete managed pairs that are no longer declared"
+        )
+    },
+    "kubernetes.rke": {
+        "rke check": "find unknown keys and invalid values in RKE2's config.yaml or RKE's cluster.yml, by line"
+    },
+    "kubernetes.rke_render": {
+        "rke render": "write the files of a spec's clusters, or of a cluster on any stack, from existing stacks"
+    },
+    "kubernetes.rke_mesh": {
+        "rke mesh": (
+            "check the traffic that must pass between the clusters of a mesh, and print fixes (exit 1 on failure)"
+        )
+    },
+    "project.credential": {"credential rotate": "create new application credentials, and delete the old ones"},
+    "explain": {"explain": "explain the code of a diagnostic, or list all codes"},
+    "writing": {
+        "schema": "print the JSON Schema of a spec, for your editor",
+        "example": "print a ready-made spec, or list them",
+    },
+    "completion": {"completion": "print a completion script for your shell (needs shtab)"},
+}
+"""Commands and their help, in its order, by the module that adds them to the parser and is imported only for that."""
+TEXTS = {name: text for texts in COMMANDS.values() for name, text in texts.items()}
 
 DEFAULTS = {"debug": False, "color": "auto", "ids": False, "format": "text", "os_cloud": None, "jobs": 8}
 """Of the options that several commands have."""
@@ -68,6 +90,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(arguments: Sequence[str] | None) -> int:
     options = _parsed(arguments)
+    import logging  # here and below: not needed for --version and --help, which end before
+
+    from openstack_prep.base.errors import PrepError
+    from openstack_prep.cli.running import interrupted_by, print_error
+
     if options.debug:
         # requests that hold a secret are never logged; keystoneauth hides tokens itself
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
@@ -109,8 +136,9 @@ def _closed(exit_code: int) -> int:
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options of a command, global ones with their defaults."""
-    parser = build_parser()
-    options = parser.parse_args(arguments, argparse.Namespace(parser=parser))
+    words = sys.argv[1:] if arguments is None else arguments
+    parser = build_parser(words)
+    options = parser.parse_args(words, argparse.Namespace(build_parser=build_parser))
     for name, value in DEFAULTS.items():
         if name not in options:
             setattr(options, name, value)
@@ -140,7 +168,8 @@ def _add_global(parser: argparse.ArgumentParser, names: Collection[str]) -> None
     add("debug", "log every request that holds no secret, and show tracebacks", action="store_true")
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParser:
+    """Return the parser; for the words of a command line with the options of only those commands that it names."""
     parser = argparse.ArgumentParser(
         prog="openstack-prep",
         description="Take an OpenStack project from nothing to ready for a cluster, and complete its installation.",
@@ -153,7 +182,7 @@ def build_parser() -> argparse.ArgumentParser:
     groups = {"": commands}
 
     def command(
-        name: str, run: Callable[[argparse.Namespace], int], text: str, cloud: bool = True, data: bool = False
+        name: str, run: Callable[[argparse.Namespace], int], cloud: bool = True, data: bool = False
     ) -> argparse.ArgumentParser:
         takes = WORK if cloud else PRINTING if data else PLAIN
         group, _, last = name.rpartition(" ")  # "rke check" is one of a group
@@ -161,13 +190,19 @@ def build_parser() -> argparse.ArgumentParser:
             shared = commands.add_parser(group, help=GROUPS[group], description=GROUPS[group])
             _add_global(shared, WORK)
             groups[group] = shared.add_subparsers(required=True, metavar="COMMAND")
-        added = groups[group].add_parser(last, help=text, description=text)
+        added = groups[group].add_parser(last, help=TEXTS[name], description=TEXTS[name])
         _add_global(added, takes)
         added.set_defaults(run=run, takes=takes)
         return added
 
-    for each in COMMANDS:
-        each.add(command)
+    for module, texts in COMMANDS.items():
+        shown = dict.fromkeys(name.partition(" ")[0] for name in texts)
+        if words is None or not shown.keys().isdisjoint(words):
+            importlib.import_module(f"openstack_prep.cli.{module}").add(command)
+            continue
+        for name in shown:  # in the help only
+            if name not in commands.choices:
+                commands.add_parser(name, help=GROUPS.get(name) or texts[name], add_help=False)
     return parser
 
 

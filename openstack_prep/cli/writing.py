@@ -10,8 +10,8 @@ from openstack_prep.cli import AddCommand
 
 def add(command: AddCommand) -> None:
     """Add both to the parser."""
-    command("schema", _schema, "print the JSON Schema of a spec, for your editor", cloud=False)
-    example = command("example", _example, "print a ready-made spec, or list them", cloud=False)
+    command("schema", _schema, cloud=False)
+    example = command("example", _example, cloud=False)
     example.add_argument("name", nargs="?", metavar="NAME")
 
 

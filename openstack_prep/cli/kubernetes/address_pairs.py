@@ -13,8 +13,7 @@ from openstack_prep.cli.running import add_lock_timeout, print_result, run_plan
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    text = "allow addresses on the ports of a cluster's nodes, and delete managed pairs that are no longer declared"
-    parser = command("address-pairs sync", _run, text)
+    parser = command("address-pairs sync", _run)
     parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="YAML file with address_pairs")
     parser.add_argument(
         "--pairs",

@@ -12,12 +12,7 @@ from openstack_prep.cli import AddCommand
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    check = command(
-        "rke check",
-        _check,
-        "find unknown keys and invalid values in RKE2's config.yaml or RKE's cluster.yml, by line",
-        cloud=False,
-    )
+    check = command("rke check", _check, cloud=False)
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="config.yaml (with --rke2) or cluster.yml")
     check.add_argument(
         "--rke2", choices=("server", "agent"), help="the files are config.yaml of RKE2 servers or agents"

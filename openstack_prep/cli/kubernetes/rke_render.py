@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    parser = command(
-        "rke render", _run, "write the files of a spec's clusters, or of a cluster on any stack, from existing stacks"
-    )
+    parser = command("rke render", _run)
     parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="YAML file; its stacks must exist")
     parser.add_argument("--cluster", metavar="NAME", help="only this cluster of the spec")
     parser.add_argument(

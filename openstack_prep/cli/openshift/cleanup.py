@@ -14,9 +14,7 @@ from openstack_prep.cli.style import style_of
 
 
 def add(command: AddCommand) -> None:
-    parser = command(
-        "cleanup", _run, "delete what is left of a cluster, after openshift-install destroy or instead of it"
-    )
+    parser = command("cleanup", _run)
     add_cluster_options(parser)
     parser.add_argument("--plan", action="store_true", help="list what would be deleted, and change nothing")
     parser.add_argument("--release", metavar="SPEC", help="also delete the floating IPs that this spec created")

@@ -12,7 +12,7 @@ INSTALL_CONFIG = "install-config.yaml"
 
 
 def add(command: AddCommand) -> None:
-    parser = command("names", _run, "print the addresses of api and *.apps of a cluster, or write them", cloud=False)
+    parser = command("names", _run, cloud=False)
     parser.add_argument(
         "--install-config",
         type=Path,

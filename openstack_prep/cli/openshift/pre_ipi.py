@@ -19,7 +19,7 @@ CREATE = ("openshift-install", "create", "cluster")
 
 
 def add(command: AddCommand) -> None:
-    parser = command("pre-ipi", _run, "before openshift-install: apply the spec and check its install-config")
+    parser = command("pre-ipi", _run)
     parser.add_argument("spec", type=Path, metavar="SPEC", help="YAML file with an install_config")
     add_preparation(parser)
 

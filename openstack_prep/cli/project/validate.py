@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    parser = command("validate", _run, "check a spec without a cloud; exit code 2 if it is wrong", False, True)
+    parser = command("validate", _run, cloud=False, data=True)
     parser.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file")
 
 

@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 def add(command: AddCommand) -> None:
     """Add the four to the parser."""
-    plan = command("plan", _plan, "show what apply would do, or destroy")
+    plan = command("plan", _plan)
     plan.add_argument("--destroy", action="store_true", help="show what destroy would do instead")
     plan.add_argument("-o", "--out", type=Path, metavar="FILE", help="save the plan for apply --plan")
     plan.add_argument("--detailed-exitcode", action="store_true", help="0 nothing to do, 1 error, 2 changes pending")
-    apply = command("apply", _apply, "apply the spec")
+    apply = command("apply", _apply)
     apply.add_argument("--plan", type=Path, metavar="FILE", help="apply a saved plan; refused when it is stale")
-    destroy = command("destroy", _destroy, "delete only resources managed by this spec")
-    show = command("show", _show, "show which resources of a spec exist, with ids and addresses")
+    destroy = command("destroy", _destroy)
+    show = command("show", _show)
     for each in (plan, apply):
         each.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")
     for each in (plan, apply):
