@@ -8,19 +8,17 @@ Terraform's: 0 nothing to do, 1 error, 2 changes pending.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import logging
-import os
 import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from openstack_prep.base.errors import PrepError
 from openstack_prep.cli import completion, explain, writing
 from openstack_prep.cli.kubernetes import address_pairs, rke, rke_mesh, rke_render
 from openstack_prep.cli.openshift import check, cleanup, ipi, names, post_ipi, pre_ipi, tools, verify, wait_for
+from openstack_prep.cli.parser import DATA, Parser, UsageError, guess_options
 from openstack_prep.cli.project import audit, credential, export, unlock, validate, verbs
-from openstack_prep.cli.running import interrupted_by, print_error
+from openstack_prep.cli.running import drop_output, fail
 from openstack_prep.core import interrupts
 from openstack_prep.version import __version__
 
@@ -67,7 +65,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: Sequence[str] | None) -> int:
-    options = _parsed(arguments)
+    options: argparse.Namespace | None = None
+    try:
+        options = _parsed(arguments)
+        _log(options)
+        code = int(options.run(options))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        drop_output()
+        return 1
+    except UsageError as error:
+        raise SystemExit(fail(guess_options(arguments), error)) from None  # as argparse exits after --help
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a traceback helps nobody but its authors
+        return fail(options or guess_options(arguments), error)
+
+
+def _log(options: argparse.Namespace) -> None:
+    """Log requests with --debug, otherwise only notes."""
     if options.debug:
         # requests that hold a secret are never logged; keystoneauth hides tokens itself
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
@@ -76,35 +91,6 @@ def _main(arguments: Sequence[str] | None) -> int:
         notes.setFormatter(logging.Formatter("openstack-prep: %(message)s"))
         logging.getLogger("openstack_prep").handlers[:] = [notes]
     logging.getLogger("keystoneauth").addHandler(logging.NullHandler())  # our errors report what it warns of
-    try:
-        code = int(options.run(options))
-        sys.stdout.flush()
-        return code
-    except PrepError as error:
-        if options.debug:
-            logging.getLogger("openstack_prep").debug("", exc_info=error)
-        exit_code = 1 if getattr(options, "detailed_exitcode", False) else error.exit_code
-        with contextlib.suppress(BrokenPipeError):
-            print_error(options, error, exit_code)
-            sys.stdout.flush()
-            return exit_code
-        return _closed(exit_code)
-    except KeyboardInterrupt as error:
-        return interrupted_by(interrupts.number_of(error))
-    except BrokenPipeError:
-        return _closed(1)
-    except Exception as error:  # a traceback helps nobody but its authors
-        if options.debug:
-            raise
-        what = f"{type(error).__name__}: {error}"
-        print(f"openstack-prep: internal error: {what}; --debug shows where; please report it", file=sys.stderr)
-        return 1
-
-
-def _closed(exit_code: int) -> int:
-    """Drop what is left for a closed standard output, which would be flushed at the exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return exit_code
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -130,7 +116,7 @@ def _add_global(parser: argparse.ArgumentParser, names: Collection[str]) -> None
     overrides = "overrides the spec, metadata.json and OS_CLOUD"
     add("os_cloud", f"entry of clouds.yaml; {overrides}", metavar="NAME")
     add("jobs", "concurrent requests (8)", type=_positive, metavar="N")
-    add("format", "how to print (text)", choices=("text", "json", "yaml"))
+    add("format", "how to print (text)", choices=("text", *DATA))
     add("ids", "show ids in the text, too (json and yaml always hold them)", action="store_true")
     add(
         "color",
@@ -141,7 +127,7 @@ def _add_global(parser: argparse.ArgumentParser, names: Collection[str]) -> None
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="openstack-prep",
         description="Take an OpenStack project from nothing to ready for a cluster, and complete its installation.",
         epilog=(__doc__ or "").partition("\n\n")[2],
