@@ -8,13 +8,12 @@ Terraform's: 0 nothing to do, 1 error, 2 changes pending.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib
-import os
 import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from openstack_prep.cli.parser import DATA, Parser, guess_options
 from openstack_prep.core import interrupts
 from openstack_prep.version import __version__
 
@@ -68,7 +67,7 @@ COMMANDS = {
     "project.credential": {"credential rotate": "create new application credentials, and delete the old ones"},
     "explain": {"explain": "explain the code of a diagnostic, or list all codes"},
     "writing": {
-        "schema": "print the JSON Schema of a spec, for your editor",
+        "schema": "print the JSON Schema of a spec, for your editor, or that of the output",
         "example": "print a ready-made spec, or list them",
     },
     "completion": {"completion": "print a completion script for your shell (needs shtab)"},
@@ -89,11 +88,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: Sequence[str] | None) -> int:
-    options = _parsed(arguments)
-    import logging  # here and below: not needed for --version and --help, which end before
+    options: argparse.Namespace | None = None
+    try:
+        options = _parsed(arguments)
+        _log(options)
+        code = int(options.run(options))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        from openstack_prep.cli.running import drop_output
 
-    from openstack_prep.base.errors import PrepError
-    from openstack_prep.cli.running import interrupted_by, print_error
+        drop_output()
+        return 1
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a traceback helps nobody but its authors
+        from openstack_prep.cli.running import fail  # not needed for --version and --help
+
+        code = fail(options or guess_options(arguments), error)
+        if options is None:
+            raise SystemExit(code) from None  # as argparse exits after --help
+        return code
+
+
+def _log(options: argparse.Namespace) -> None:
+    """Log requests with --debug, otherwise only notes."""
+    import logging  # not needed for --version and --help, which end before
 
     if options.debug:
         # requests that hold a secret are never logged; keystoneauth hides tokens itself
@@ -103,35 +121,6 @@ def _main(arguments: Sequence[str] | None) -> int:
         notes.setFormatter(logging.Formatter("openstack-prep: %(message)s"))
         logging.getLogger("openstack_prep").handlers[:] = [notes]
     logging.getLogger("keystoneauth").addHandler(logging.NullHandler())  # our errors report what it warns of
-    try:
-        code = int(options.run(options))
-        sys.stdout.flush()
-        return code
-    except PrepError as error:
-        if options.debug:
-            logging.getLogger("openstack_prep").debug("", exc_info=error)
-        exit_code = 1 if getattr(options, "detailed_exitcode", False) else error.exit_code
-        with contextlib.suppress(BrokenPipeError):
-            print_error(options, error, exit_code)
-            sys.stdout.flush()
-            return exit_code
-        return _closed(exit_code)
-    except KeyboardInterrupt as error:
-        return interrupted_by(interrupts.number_of(error))
-    except BrokenPipeError:
-        return _closed(1)
-    except Exception as error:  # a traceback helps nobody but its authors
-        if options.debug:
-            raise
-        what = f"{type(error).__name__}: {error}"
-        print(f"openstack-prep: internal error: {what}; --debug shows where; please report it", file=sys.stderr)
-        return 1
-
-
-def _closed(exit_code: int) -> int:
-    """Drop what is left for a closed standard output, which would be flushed at the exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return exit_code
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -158,7 +147,7 @@ def _add_global(parser: argparse.ArgumentParser, names: Collection[str]) -> None
     overrides = "overrides the spec, metadata.json and OS_CLOUD"
     add("os_cloud", f"entry of clouds.yaml; {overrides}", metavar="NAME")
     add("jobs", "concurrent requests (8)", type=_positive, metavar="N")
-    add("format", "how to print (text)", choices=("text", "json", "yaml"))
+    add("format", "how to print (text)", choices=("text", *DATA))
     add("ids", "show ids in the text, too (json and yaml always hold them)", action="store_true")
     add(
         "color",
@@ -170,7 +159,7 @@ def _add_global(parser: argparse.ArgumentParser, names: Collection[str]) -> None
 
 def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParser:
     """Return the parser; for the words of a command line with the options of only those commands that it names."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="openstack-prep",
         description="Take an OpenStack project from nothing to ready for a cluster, and complete its installation.",
         epilog=(__doc__ or "").partition("\n\n")[2],

@@ -10,7 +10,9 @@ from openstack_prep.cli import AddCommand
 
 def add(command: AddCommand) -> None:
     """Add both to the parser."""
-    command("schema", _schema, cloud=False)
+    command("schema", _schema, cloud=False).add_argument(
+        "--output", action="store_true", help="the schema of what commands print with --format json or yaml"
+    )
     example = command("example", _example, cloud=False)
     example.add_argument("name", nargs="?", metavar="NAME")
 
@@ -18,8 +20,10 @@ def add(command: AddCommand) -> None:
 def _schema(options: argparse.Namespace) -> int:
     import json
 
-    from openstack_prep.spec import schema
-
+    if options.output:
+        from openstack_prep.cli.output_schema import output_schema as schema
+    else:
+        from openstack_prep.spec import schema
     print(json.dumps(schema(), indent=2))
     return 0
 

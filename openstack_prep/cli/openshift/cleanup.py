@@ -9,7 +9,7 @@ from pathlib import Path
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_cluster import add_cluster_options, chosen_cluster, cloud_of
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.running import add_lock_timeout, consent, print_result, run_plan
+from openstack_prep.cli.running import add_lock_timeout, consent, plan_data, print_result, run_plan
 from openstack_prep.cli.style import style_of
 
 
@@ -34,7 +34,7 @@ def _run(options: argparse.Namespace) -> int:
     for each in warnings:
         print(f"openstack-prep: warning: {each}", file=sys.stderr)
     if options.plan:
-        data = {"infra_id": metadata.infra_id, "steps": plan.data(), "refusals": plan.refusals_data()}
+        data = {"infra_id": metadata.infra_id, **plan_data(plan)}
         print_result(options, plan.render(style_of(options, sys.stdout)), data)
         plan.raise_for_refusals()
         return 0
