@@ -115,6 +115,22 @@ class LeaseLost(PrepError):
     code = "lease.lost"
 
 
+class RunInterrupted(PrepError):
+    """A signal stopped the command before it had a result."""
+
+    code = "run.interrupted"
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class InternalError(PrepError):
+    """A bug in this package: an exception that nothing handles."""
+
+    code = "error.internal"
+
+
 class CloudError(PrepError):
     """A service answered with an error, or not at all.
 

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from openstack_prep.base.errors import PrepError
+from openstack_prep.base.errors import ConfigError, PrepError
 
 PRIVATE = "0600"
 
@@ -66,7 +66,7 @@ def _keep_mode_and_owner(path: Path, descriptor: int) -> None:
 
 def _replace(path: Path, text: str, prepare: Callable[[Path, int], None]) -> None:
     if path.exists() and not path.is_file() and not path.is_symlink():  # root could replace /dev/null
-        raise PrepError(f"{path} cannot be written: it is not a regular file; choose another one")
+        raise ConfigError(f"{path} cannot be written: it is not a regular file; choose another one")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # created with 0600

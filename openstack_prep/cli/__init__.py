@@ -21,7 +21,6 @@ class AddCommand(Protocol):
         self,
         name: str,
         run: Callable[[argparse.Namespace], int],
-        text: str,
         cloud: bool = True,
         data: bool = False,
     ) -> argparse.ArgumentParser: ...

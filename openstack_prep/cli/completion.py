@@ -14,7 +14,7 @@ HOW = "Example: openstack-prep completion bash > /etc/bash_completion.d/openstac
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    parser = command("completion", _run, "print a completion script for your shell (needs shtab)", cloud=False)
+    parser = command("completion", _run, cloud=False)
     parser.add_argument("shell", choices=SHELLS, help="the shell")
     parser.epilog = HOW
 
@@ -25,8 +25,9 @@ def _run(options: argparse.Namespace) -> int:
     except ImportError:
         what = "completion: the package shtab is not installed; pip install 'openstack_prep[completion]'"
         raise ConfigError(what) from None
-    _complete_files(options.parser)
-    print(shtab.complete(options.parser, options.shell))
+    parser = options.build_parser()
+    _complete_files(parser)
+    print(shtab.complete(parser, options.shell))
     return 0
 
 

@@ -16,7 +16,7 @@ PARTS = ("means", "why", "fix", "source")
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    parser = command("explain", _run, "explain the code of a diagnostic, or list all codes", cloud=False, data=True)
+    parser = command("explain", _run, cloud=False, data=True)
     parser.add_argument("code", nargs="?", metavar="CODE", help="code printed in brackets, such as quota.short")
 
 

@@ -8,19 +8,12 @@ Terraform's: 0 nothing to do, 1 error, 2 changes pending.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import logging
-import os
+import importlib
 import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from openstack_prep.base.errors import PrepError
-from openstack_prep.cli import completion, explain, writing
-from openstack_prep.cli.kubernetes import address_pairs, rke, rke_mesh, rke_render
-from openstack_prep.cli.openshift import check, cleanup, ipi, names, post_ipi, pre_ipi, tools, verify, wait_for
-from openstack_prep.cli.project import audit, credential, export, unlock, validate, verbs
-from openstack_prep.cli.running import interrupted_by, print_error
+from openstack_prep.cli.parser import DATA, Parser, guess_options
 from openstack_prep.core import interrupts
 from openstack_prep.version import __version__
 
@@ -29,30 +22,58 @@ GROUPS = {
     "address-pairs": "allowed address pairs on the ports of a cluster's nodes",
     "rke": "RKE2 and RKE clusters: their files, and the connections between them",
 }
-COMMANDS = (
-    verbs,
-    validate,
-    audit,
-    export,
-    check,
-    pre_ipi,
-    ipi,
-    post_ipi,
-    wait_for,
-    verify,
-    cleanup,
-    unlock,
-    tools,
-    names,
-    address_pairs,
-    rke,
-    rke_render,
-    rke_mesh,
-    credential,
-    explain,
-    writing,
-    completion,
-)
+COMMANDS = {
+    "project.verbs": {
+        "plan": "show what apply would do, or destroy",
+        "apply": "apply the spec",
+        "destroy": "delete only resources managed by this spec",
+        "show": "show which resources of a spec exist, with ids and addresses",
+    },
+    "project.validate": {"validate": "check a spec without a cloud; exit code 2 if it is wrong"},
+    "project.audit": {
+        "audit": (
+            "report drift that no spec declares: resources, rules, roles, address pairs; exit code 1 if there is any"
+        )
+    },
+    "project.export": {"export": "print an existing project as a spec; planning it changes nothing"},
+    "openshift.check": {"check": "run pre-installation checks"},
+    "openshift.pre_ipi": {"pre-ipi": "before openshift-install: apply the spec and check its install-config"},
+    "openshift.ipi": {"ipi": "run the installer with pre-checks, floating IPs and address pairs"},
+    "openshift.post_ipi": {"post-ipi": "after openshift-install: attach floating IPs and add allowed address pairs"},
+    "openshift.wait_for": {"wait-for": "wait until the installer has created a virtual port (exit 1 on timeout)"},
+    "openshift.verify": {"verify": "verify API and console connectivity, link by link (exit 1 on failure)"},
+    "openshift.cleanup": {
+        "cleanup": "delete what is left of a cluster, after openshift-install destroy or instead of it"
+    },
+    "project.unlock": {"unlock": "end the lease of a dead run, so that other runs can change the spec's resources"},
+    "openshift.tools": {"tools": "download openshift-install, oc and kubectl, and verify them"},
+    "openshift.names": {"names": "print the addresses of api and *.apps of a cluster, or write them"},
+    "kubernetes.address_pairs": {
+        "address-pairs sync": (
+            "allow addresses on the ports of a cluster's nodes, and delete managed pairs that are no longer declared"
+        )
+    },
+    "kubernetes.rke": {
+        "rke check": "find unknown keys and invalid values in RKE2's config.yaml or RKE's cluster.yml, by line"
+    },
+    "kubernetes.rke_render": {
+        "rke render": "write the files of a spec's clusters, or of a cluster on any stack, from existing stacks"
+    },
+    "kubernetes.rke_mesh": {
+        "rke mesh": (
+            "check the traffic that must pass between the clusters of a mesh, and print fixes (exit 1 on failure)"
+        )
+    },
+    "project.credential": {"credential rotate": "create new application credentials, and delete the old ones"},
+    "explain": {"explain": "explain the code of a diagnostic, or list all codes"},
+    "writing": {
+        "schema": "print the JSON Schema of a spec, for your editor, or that of the output",
+        "example": "print a ready-made spec, or list them",
+    },
+    "completion": {"completion": "print a completion script for your shell (needs shtab)"},
+}
+"""Commands and their help, in its order, by the module that adds them to the parser and is imported only for that."""
+TEXTS = {name: text for texts in COMMANDS.values() for name, text in texts.items()}
 
 DEFAULTS = {"debug": False, "color": "auto", "ids": False, "format": "text", "os_cloud": None, "jobs": 8}
 """Of the options that several commands have."""
@@ -67,7 +88,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: Sequence[str] | None) -> int:
-    options = _parsed(arguments)
+    options: argparse.Namespace | None = None
+    try:
+        options = _parsed(arguments)
+        _log(options)
+        code = int(options.run(options))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        from openstack_prep.cli.running import drop_output
+
+        drop_output()
+        return 1
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a traceback helps nobody but its authors
+        from openstack_prep.cli.running import fail  # not needed for --version and --help
+
+        code = fail(options or guess_options(arguments), error)
+        if options is None:
+            raise SystemExit(code) from None  # as argparse exits after --help
+        return code
+
+
+def _log(options: argparse.Namespace) -> None:
+    """Log requests with --debug, otherwise only notes."""
+    import logging  # not needed for --version and --help, which end before
+
     if options.debug:
         # requests that hold a secret are never logged; keystoneauth hides tokens itself
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
@@ -76,41 +121,13 @@ def _main(arguments: Sequence[str] | None) -> int:
         notes.setFormatter(logging.Formatter("openstack-prep: %(message)s"))
         logging.getLogger("openstack_prep").handlers[:] = [notes]
     logging.getLogger("keystoneauth").addHandler(logging.NullHandler())  # our errors report what it warns of
-    try:
-        code = int(options.run(options))
-        sys.stdout.flush()
-        return code
-    except PrepError as error:
-        if options.debug:
-            logging.getLogger("openstack_prep").debug("", exc_info=error)
-        exit_code = 1 if getattr(options, "detailed_exitcode", False) else error.exit_code
-        with contextlib.suppress(BrokenPipeError):
-            print_error(options, error, exit_code)
-            sys.stdout.flush()
-            return exit_code
-        return _closed(exit_code)
-    except KeyboardInterrupt as error:
-        return interrupted_by(interrupts.number_of(error))
-    except BrokenPipeError:
-        return _closed(1)
-    except Exception as error:  # a traceback helps nobody but its authors
-        if options.debug:
-            raise
-        what = f"{type(error).__name__}: {error}"
-        print(f"openstack-prep: internal error: {what}; --debug shows where; please report it", file=sys.stderr)
-        return 1
-
-
-def _closed(exit_code: int) -> int:
-    """Drop what is left for a closed standard output, which would be flushed at the exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return exit_code
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options of a command, global ones with their defaults."""
-    parser = build_parser()
-    options = parser.parse_args(arguments, argparse.Namespace(parser=parser))
+    words = sys.argv[1:] if arguments is None else arguments
+    parser = build_parser(words)
+    options = parser.parse_args(words, argparse.Namespace(build_parser=build_parser))
     for name, value in DEFAULTS.items():
         if name not in options:
             setattr(options, name, value)
@@ -130,7 +147,7 @@ def _add_global(parser: argparse.ArgumentParser, names: Collection[str]) -> None
     overrides = "overrides the spec, metadata.json and OS_CLOUD"
     add("os_cloud", f"entry of clouds.yaml; {overrides}", metavar="NAME")
     add("jobs", "concurrent requests (8)", type=_positive, metavar="N")
-    add("format", "how to print (text)", choices=("text", "json", "yaml"))
+    add("format", "how to print (text)", choices=("text", *DATA))
     add("ids", "show ids in the text, too (json and yaml always hold them)", action="store_true")
     add(
         "color",
@@ -140,8 +157,9 @@ def _add_global(parser: argparse.ArgumentParser, names: Collection[str]) -> None
     add("debug", "log every request that holds no secret, and show tracebacks", action="store_true")
 
 
-def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParser:
+    """Return the parser; for the words of a command line with the options of only those commands that it names."""
+    parser = Parser(
         prog="openstack-prep",
         description="Take an OpenStack project from nothing to ready for a cluster, and complete its installation.",
         epilog=(__doc__ or "").partition("\n\n")[2],
@@ -153,7 +171,7 @@ def build_parser() -> argparse.ArgumentParser:
     groups = {"": commands}
 
     def command(
-        name: str, run: Callable[[argparse.Namespace], int], text: str, cloud: bool = True, data: bool = False
+        name: str, run: Callable[[argparse.Namespace], int], cloud: bool = True, data: bool = False
     ) -> argparse.ArgumentParser:
         takes = WORK if cloud else PRINTING if data else PLAIN
         group, _, last = name.rpartition(" ")  # "rke check" is one of a group
@@ -161,13 +179,19 @@ def build_parser() -> argparse.ArgumentParser:
             shared = commands.add_parser(group, help=GROUPS[group], description=GROUPS[group])
             _add_global(shared, WORK)
             groups[group] = shared.add_subparsers(required=True, metavar="COMMAND")
-        added = groups[group].add_parser(last, help=text, description=text)
+        added = groups[group].add_parser(last, help=TEXTS[name], description=TEXTS[name])
         _add_global(added, takes)
         added.set_defaults(run=run, takes=takes)
         return added
 
-    for each in COMMANDS:
-        each.add(command)
+    for module, texts in COMMANDS.items():
+        shown = dict.fromkeys(name.partition(" ")[0] for name in texts)
+        if words is None or not shown.keys().isdisjoint(words):
+            importlib.import_module(f"openstack_prep.cli.{module}").add(command)
+            continue
+        for name in shown:  # in the help only
+            if name not in commands.choices:
+                commands.add_parser(name, help=GROUPS.get(name) or texts[name], add_help=False)
     return parser
 
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openstack_prep.base.errors import ConfigError, PrepError
+from openstack_prep.base.errors import ConfigError, InternalError, PrepError, RunInterrupted
+from openstack_prep.base.raw import Values
 from openstack_prep.cli.of_cluster import seconds
 from openstack_prep.cli.style import style_of
 from openstack_prep.core import interrupts
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
-    from openstack_prep.core.plan import Report
+    from openstack_prep.core.plan import Plan, Report
     from openstack_prep.spec import Spec
     from openstack_prep.verbs.live_plan import LivePlan
 
@@ -104,6 +106,18 @@ def consent(
         confirm(question, wanted)
 
 
+def plan_data(plan: Plan) -> Values:
+    """Return a plan as data: one shape for all commands that only show one."""
+    return {
+        "spec": plan.spec,
+        "purpose": plan.purpose,
+        "changes_pending": bool(plan),
+        "steps": plan.data(),
+        "undeclared": plan.undeclared_data(),
+        "refusals": plan.refusals_data(),
+    } | ({"left_out": plan.left_out} if plan.left_out else {})
+
+
 def name_holder(plan: LivePlan) -> None:
     """Print who was at work on the spec when a plan was made."""
     if plan.lease.holder:
@@ -148,25 +162,28 @@ def execute(options: argparse.Namespace, cloud: Cloud, plan: LivePlan) -> Report
             )
     except KeyboardInterrupt as error:  # the second: do not wait for the running steps, nor for their threads
         what = "exited immediately; operations in flight may have completed; run the command again to continue"
-        print(f"openstack-prep: {what}", file=sys.stderr)
-        sys.stderr.flush()
-        os._exit(interrupts.exit_code(interrupts.number_of(error)))
+        code = interrupts.exit_code(interrupts.number_of(error))
+        with contextlib.suppress(OSError):
+            print_error(options, RunInterrupted(what, code), code)
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
     return report
 
 
 def code_of(report: Report) -> int:
     """Return the exit code for a report, saying so when it was interrupted."""
     if report.interrupt is not None:
-        return interrupted_by(report.interrupt)
+        error = interrupted_by(report.interrupt)
+        print(f"openstack-prep: {error}", file=sys.stderr)
+        return error.exit_code
     return 1 if report.failed or report.skipped else 0
 
 
-def interrupted_by(number: int) -> int:
-    """Print what stopped the run, and return the exit code."""
-    print(
-        f"openstack-prep: interrupted by {interrupts.name(number)}; run the command again to continue", file=sys.stderr
-    )
-    return interrupts.exit_code(number)
+def interrupted_by(number: int) -> RunInterrupted:
+    """Return the error for a signal."""
+    what = f"interrupted by {interrupts.name(number)}; run the command again to continue"
+    return RunInterrupted(what, interrupts.exit_code(number))
 
 
 def confirm(question: str, wanted: str) -> None:
@@ -179,24 +196,60 @@ def confirm(question: str, wanted: str) -> None:
 
 
 def print_result(options: argparse.Namespace, for_people: object, data: Mapping[str, object]) -> None:
-    """Print a result once: as text, or as one document of data that says its version."""
+    """Print a result once: as text if there is any, or as one document of data that says its version."""
+    text = str(for_people) if options.format == "text" else _document(options.format, {"version": FORMAT, **data})
     options.printed = True
-    versioned = {"version": FORMAT, **data}
-    if options.format == "json":
+    if text:
+        print(text)
+
+
+def _document(form: str, data: Mapping[str, object]) -> str:
+    if form == "json":
         import json
 
-        print(json.dumps(versioned, indent=2))
-    elif options.format == "yaml":
-        import yaml
+        return json.dumps(data, indent=2)
+    import yaml
 
-        print(yaml.safe_dump(versioned, sort_keys=False), end="")
-    else:
-        print(for_people)
+    return str(yaml.safe_dump(data, sort_keys=False)).rstrip("\n")
 
 
 def print_error(options: argparse.Namespace, error: PrepError, code: int) -> None:
     """Print an error on standard error, and as data, too, if data was asked for and none has been printed."""
     print(f"openstack-prep: {error}", file=sys.stderr)
     if options.format != "text" and "printed" not in options:
-        errors = [each.data() for each in error.diagnostics]
-        print_result(options, "", {"errors": errors, "exit_code": code})
+        print_result(options, "", {"errors": error_data(error), "exit_code": code})
+
+
+def error_data(error: PrepError) -> list[Values]:
+    """Return an error as data: the diagnostics that it consists of."""
+    return [each.data() for each in error.diagnostics]
+
+
+def fail(options: argparse.Namespace, error: Exception | KeyboardInterrupt) -> int:
+    """Print what ended a command, and return the exit code."""
+    if options.debug and isinstance(error, Exception):
+        logging.getLogger("openstack_prep").debug("", exc_info=error)
+    found = _explained(error)
+    code = found.exit_code
+    if code == 2 and getattr(options, "detailed_exitcode", None):
+        code = 1  # 2 would mean that changes are pending
+    try:
+        print_error(options, found, code)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_output()
+    return code
+
+
+def _explained(error: Exception | KeyboardInterrupt) -> PrepError:
+    if isinstance(error, PrepError):
+        return error
+    if isinstance(error, KeyboardInterrupt):
+        return interrupted_by(interrupts.number_of(error))
+    what = f"{type(error).__name__}: {error}"
+    return InternalError(f"internal error: {what}; --debug shows where; please report it")
+
+
+def drop_output() -> None:
+    """Drop what is left for a closed standard output, which would be flushed at the exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -10,16 +10,20 @@ from openstack_prep.cli import AddCommand
 
 def add(command: AddCommand) -> None:
     """Add both to the parser."""
-    command("schema", _schema, "print the JSON Schema of a spec, for your editor", cloud=False)
-    example = command("example", _example, "print a ready-made spec, or list them", cloud=False)
+    command("schema", _schema, cloud=False).add_argument(
+        "--output", action="store_true", help="the schema of what commands print with --format json or yaml"
+    )
+    example = command("example", _example, cloud=False)
     example.add_argument("name", nargs="?", metavar="NAME")
 
 
 def _schema(options: argparse.Namespace) -> int:
     import json
 
-    from openstack_prep.spec import schema
-
+    if options.output:
+        from openstack_prep.cli.output_schema import output_schema as schema
+    else:
+        from openstack_prep.spec import schema
     print(json.dumps(schema(), indent=2))
     return 0
 

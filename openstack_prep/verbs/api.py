@@ -22,7 +22,7 @@ from openstack_prep.resources.identity.user import User
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from
 from openstack_prep.spec.resolving import resolve_spec
-from openstack_prep.verbs import exclusive, scan
+from openstack_prep.verbs import exclusive
 from openstack_prep.verbs.live_plan import LivePlan
 
 FRESH = 10.0  # seconds for which a plan counts as up to date
@@ -56,6 +56,8 @@ def plan(
     SpecError with every wrong value and contradiction.
     """
     spec, run = open_run(cloud, wanted, jobs, progress, name=name, for_apply=True)
+    from openstack_prep.verbs import scan
+
     seen = exclusive.look(run, spec.name, spec.resources)
 
     def make() -> Plan:
@@ -84,6 +86,8 @@ def plan(
 def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = JOBS) -> LivePlan:
     """Return what destroy would delete: only what the spec manages, whether it still declares it or not."""
     spec, run = open_run(cloud, wanted, jobs, name=name)
+    from openstack_prep.verbs import scan
+
     seen = exclusive.look(run, spec.name, spec.resources)
 
     def make() -> Plan:
@@ -240,7 +244,11 @@ def open_run(
         raise SpecError([Mistake("spec", "is already a plan", "pass it to apply() or destroy()")])
     spec = spec_from(wanted, name)
     tenant = connect(spec.clouds.tenant).allow_parallel(jobs) if spec.clouds.tenant else None
-    cloud.allow_parallel(jobs).authenticate()  # before anything else: a wrong password then has one clear error
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(_load_kinds)  # while the cloud answers
+        cloud.allow_parallel(jobs).authenticate()  # before anything else: a wrong password then has one clear error
+    from openstack_prep.verbs import scan
+
     spec = resolve_spec(spec, cloud, for_apply=for_apply)
     ownership, homes = OwnershipTag(spec.name), scan.homes_of(spec.resources)
     project = next((each for each in spec.resources if isinstance(each, Project) and not spec.is_chosen(each)), None)
@@ -251,6 +259,14 @@ def open_run(
         return spec, run
     actors = _actors(spec.resources)
     return spec, CloudRun(cloud, ownership, tenant=tenant, actors=actors, homes=homes, progress=progress)
+
+
+def _load_kinds() -> None:
+    """Import the scan and all kinds, which takes about as long as a login."""
+    from openstack_prep import kinds
+    from openstack_prep.verbs import scan
+
+    _ = scan, kinds.SCANNED
 
 
 def _refuse_no_cloud(cloud: object) -> None:

@@ -11,9 +11,10 @@ from enum import StrEnum
 from pathlib import Path
 from statistics import median
 
-from tests.bench import environments
+from tests.bench import environments, scenario
 from tests.bench.scenario import BenchError
 from tests.bench.table import met
+from tests.devcloud.layout import REPOSITORY
 
 BEGIN, END = "<!-- bench start: begin -->", "<!-- bench start: end -->"
 MOST = 0.1  # seconds of CPU
@@ -25,6 +26,7 @@ class Row(StrEnum):
     OPENSTACK = "`openstack --version`"
     VERSION = "`openstack-prep --version`"
     HELP = "`openstack-prep --help`"
+    VALIDATE = "`openstack-prep validate openshift-lab.yaml`"
     IMPORT = "`python -c 'import openstack_prep'`"
     PYTHON = "`python -c pass`"
 
@@ -36,6 +38,7 @@ def measure(rounds: int, only: Sequence[str]) -> dict[Row, list[float]]:
         Row.OPENSTACK: [environments.ensure("shell") / "openstack", "--version"],
         Row.VERSION: [ours / "openstack-prep", "--version"],
         Row.HELP: [ours / "openstack-prep", "--help"],
+        Row.VALIDATE: [ours / "openstack-prep", "validate", REPOSITORY / "install_configs" / scenario.SPEC],
         Row.IMPORT: [sys.executable, "-P", "-c", "import openstack_prep"],
         Row.PYTHON: [sys.executable, "-P", "-c", "pass"],
     }
@@ -51,6 +54,7 @@ def measure(rounds: int, only: Sequence[str]) -> dict[Row, list[float]]:
 
 def _cpu(command: Sequence[str | Path]) -> float:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment |= {"OCP_PASSWORD": scenario.USER_PASSWORD, "TEMP_URL_KEY": scenario.TEMP_URL_KEY}
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

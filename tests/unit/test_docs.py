@@ -97,8 +97,8 @@ def commands(page: Path) -> Iterator[list[str]]:
             yield words[: min(ends, default=None)]
 
 
-class Parsed(Exception):
-    """The command line is valid."""
+class Parsed(BaseException):
+    """The command line is valid; no error, which the command would print."""
 
 
 @pytest.mark.parametrize("name", PAGES, ids=str)

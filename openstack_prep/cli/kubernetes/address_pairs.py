@@ -8,13 +8,14 @@ from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.running import add_lock_timeout, print_result, run_plan
+from openstack_prep.cli.reading import reading
+from openstack_prep.cli.running import add_lock_timeout, plan_data, print_result, run_plan
+from openstack_prep.cli.style import style_of
 
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    text = "allow addresses on the ports of a cluster's nodes, and delete managed pairs that are no longer declared"
-    parser = command("address-pairs sync", _run, text)
+    parser = command("address-pairs sync", _run)
     parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="YAML file with address_pairs")
     parser.add_argument(
         "--pairs",
@@ -69,10 +70,11 @@ def _run(options: argparse.Namespace) -> int:
         )
         cloud = connect(options.os_cloud)
     spec = to_sync(cloud, wanted, services=services, only=options.pairs, tell=_warn)
-    plan = api.plan(cloud, spec, jobs=options.jobs)
+    with reading(options):
+        plan = api.plan(cloud, spec, jobs=options.jobs)
     if options.dry_run:
+        print_result(options, plan.render(style_of(options, sys.stdout)), plan_data(plan))
         plan.raise_for_refusals()
-        print_result(options, plan.table, {"steps": plan.data()})
         return 0
     return run_plan(options, cloud, plan)
 

@@ -8,16 +8,12 @@ from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.running import error_data, print_result
 
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    check = command(
-        "rke check",
-        _check,
-        "find unknown keys and invalid values in RKE2's config.yaml or RKE's cluster.yml, by line",
-        cloud=False,
-    )
+    check = command("rke check", _check, cloud=False, data=True)
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="config.yaml (with --rke2) or cluster.yml")
     check.add_argument(
         "--rke2", choices=("server", "agent"), help="the files are config.yaml of RKE2 servers or agents"
@@ -29,17 +25,29 @@ def _check(options: argparse.Namespace) -> int:
 
     form: reading.Form = options.rke2 or "cluster.yml"
     mistakes: list[Mistake] = []
+    valid: list[str] = []
+    warnings: list[str] = []
     for path in options.files:
         try:
             data, found = reading.read(path, form)
-        except SpecError as error:
-            mistakes += error.mistakes
+        except SpecError as unreadable:
+            mistakes += unreadable.mistakes
             continue
         mistakes += found
         for warning in reading.warnings(data, form):
+            warnings.append(f"{path}: {warning}")
             print(f"openstack-prep: warning: {path}: {warning}", file=sys.stderr)
         if not found:
-            print(f"{path}: valid {reading.NAMES[form]}")
-    if mistakes:
-        raise SpecError(mistakes)
+            valid.append(str(path))
+    error = SpecError(mistakes) if mistakes else None
+    data = {
+        "files": list(map(str, options.files)),
+        "valid": error is None,
+        "errors": error_data(error) if error else [],
+        "warnings": warnings,
+        "exit_code": error.exit_code if error else 0,
+    }
+    print_result(options, "\n".join(f"{path}: valid {reading.NAMES[form]}" for path in valid), data)
+    if error:
+        raise error
     return 0

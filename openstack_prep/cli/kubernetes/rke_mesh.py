@@ -11,8 +11,7 @@ from openstack_prep.cli.running import no_garbage, open_spec, print_result
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    text = "check the traffic that must pass between the clusters of a mesh, and print fixes (exit 1 on failure)"
-    parser = command("rke mesh", _run, text)
+    parser = command("rke mesh", _run)
     parser.add_argument("spec", type=Path, metavar="SPEC", help="YAML file")
 
 

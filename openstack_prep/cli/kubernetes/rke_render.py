@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.raw import Values
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, no_garbage, open_spec, print_result, run_plan
+from openstack_prep.cli.style import style_of
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -18,9 +21,7 @@ if TYPE_CHECKING:
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    parser = command(
-        "rke render", _run, "write the files of a spec's clusters, or of a cluster on any stack, from existing stacks"
-    )
+    parser = command("rke render", _run)
     parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="YAML file; its stacks must exist")
     parser.add_argument("--cluster", metavar="NAME", help="only this cluster of the spec")
     parser.add_argument(
@@ -57,10 +58,11 @@ def _run(options: argparse.Namespace) -> int:
             files = rendering.render_clusters(cloud, spec, jobs=options.jobs)[options.stack]
             print_result(options, _shown(files), {"files": files})
             return 0
-    plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
+    with reading(options):
+        plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
     plan.raise_for_refusals()
     if plan and options.format == "text":
-        print(plan.table)
+        print(plan.render(style_of(options, sys.stdout)))
     return run_plan(options, cloud, plan)
 
 

@@ -23,7 +23,7 @@ INSTALLER = "openshift-install"
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    parser = command("check", _run, "run pre-installation checks")
+    parser = command("check", _run)
     parser.add_argument(
         "path",
         type=Path,

@@ -9,14 +9,12 @@ from pathlib import Path
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_cluster import add_cluster_options, chosen_cluster, cloud_of
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.running import add_lock_timeout, consent, print_result, run_plan
+from openstack_prep.cli.running import add_lock_timeout, consent, plan_data, print_result, run_plan
 from openstack_prep.cli.style import style_of
 
 
 def add(command: AddCommand) -> None:
-    parser = command(
-        "cleanup", _run, "delete what is left of a cluster, after openshift-install destroy or instead of it"
-    )
+    parser = command("cleanup", _run)
     add_cluster_options(parser)
     parser.add_argument("--plan", action="store_true", help="list what would be deleted, and change nothing")
     parser.add_argument("--release", metavar="SPEC", help="also delete the floating IPs that this spec created")
@@ -36,7 +34,7 @@ def _run(options: argparse.Namespace) -> int:
     for each in warnings:
         print(f"openstack-prep: warning: {each}", file=sys.stderr)
     if options.plan:
-        data = {"infra_id": metadata.infra_id, "steps": plan.data(), "refusals": plan.refusals_data()}
+        data = {"infra_id": metadata.infra_id, **plan_data(plan)}
         print_result(options, plan.render(style_of(options, sys.stdout)), data)
         plan.raise_for_refusals()
         return 0

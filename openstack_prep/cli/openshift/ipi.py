@@ -25,7 +25,7 @@ USAGE = "openstack-prep ipi [options] -- openshift-install create cluster [insta
 
 
 def add(command: AddCommand) -> None:
-    parser = command("ipi", _run, "run the installer with pre-checks, floating IPs and address pairs")
+    parser = command("ipi", _run)
     parser.usage = USAGE
     parser.add_argument(
         "--spec",

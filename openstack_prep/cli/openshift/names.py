@@ -6,13 +6,15 @@ import argparse
 from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.raw import Values
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.running import print_result
 
 INSTALL_CONFIG = "install-config.yaml"
 
 
 def add(command: AddCommand) -> None:
-    parser = command("names", _run, "print the addresses of api and *.apps of a cluster, or write them", cloud=False)
+    parser = command("names", _run, cloud=False, data=True)
     parser.add_argument(
         "--install-config",
         type=Path,
@@ -48,7 +50,8 @@ def _run(options: argparse.Namespace) -> int:
             raise SpecError([Mistake("remove", "a zone is a file of its own", fix)])
         domain = names.domain_of(config, cluster_name=options.cluster_name, base_domain=options.base_domain)
         changed = names.remove(options.remove, domain)
-        print(f"{options.remove}: names of {domain} {'removed' if changed else 'not found'}")
+        text = f"{options.remove}: names of {domain} {'removed' if changed else 'not found'}"
+        print_result(options, text, {"domain": domain, "path": str(options.remove), "changed": changed})
         return 0
     found = names.names_of(
         config,
@@ -59,11 +62,14 @@ def _run(options: argparse.Namespace) -> int:
         api_int=options.api_int,
         internal=options.internal,
     )
+    data: Values = {"domain": found.domain, "api": found.api, "ingress": found.ingress, "api_int": found.api_int}
     if options.write:
         changed = names.write(options.write, found, options.form, options.server)
-        print(f"{options.write}: names of {found.domain} {'written' if changed else 'are up to date'}")
+        text = f"{options.write}: names of {found.domain} {'written' if changed else 'are up to date'}"
+        print_result(options, text, {**data, "path": str(options.write), "changed": changed})
     else:
-        print(names.text_of(found, options.form, options.server), end="")
+        text = names.text_of(found, options.form, options.server)
+        print_result(options, text.rstrip("\n"), {**data, "text": text})
     return 0
 
 

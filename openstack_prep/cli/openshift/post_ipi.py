@@ -12,7 +12,7 @@ from openstack_prep.cli.running import add_lock_timeout, carry_out
 
 
 def add(command: AddCommand) -> None:
-    parser = command("post-ipi", _run, "after openshift-install: attach floating IPs and add allowed address pairs")
+    parser = command("post-ipi", _run)
     add_cluster_options(parser)
     add_addresses(parser)
     parser.add_argument(

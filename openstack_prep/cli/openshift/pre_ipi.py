@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openstack_prep.base.errors import PrepError
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, code_of, consent, execute, open_spec, print_result
 
 if TYPE_CHECKING:
+    from openstack_prep.base.diagnostic import Diagnostic
+    from openstack_prep.base.raw import Values
+    from openstack_prep.core.plan import Report
     from openstack_prep.hooks import Ready
 
 CREATE = ("openshift-install", "create", "cluster")
 
 
 def add(command: AddCommand) -> None:
-    parser = command("pre-ipi", _run, "before openshift-install: apply the spec and check its install-config")
+    parser = command("pre-ipi", _run)
     parser.add_argument("spec", type=Path, metavar="SPEC", help="YAML file with an install_config")
     add_preparation(parser)
 
@@ -35,8 +39,9 @@ def add_preparation(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     ready = prepare(options)
-    data = ready.report.data() | {"findings": [each.data() for each in ready.findings]}
-    print_result(options, "\n".join([ready.report.summary, *map(str, ready.findings)]), data)
+    print_result(
+        options, "\n".join([ready.report.summary, *map(str, ready.findings)]), _data(ready.report, ready.findings)
+    )
     code = code_of(ready.report)
     if ready.ok and options.format == "text":
         print("\n".join(_there(ready) if ready.installed else _next(options, ready)))
@@ -75,4 +80,12 @@ def prepare(options: argparse.Namespace, *, look: bool = True) -> Ready:
         plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
     consent(options, plan)
     report = execute(options, cloud, plan)
-    return checked(spec, report, look=look, hosts=hosts, jobs=options.jobs)
+    try:
+        return checked(spec, report, look=look, hosts=hosts, jobs=options.jobs)
+    except PrepError as error:  # what apply has done is part of the result
+        print_result(options, report.summary, _data(report, error.diagnostics))
+        raise
+
+
+def _data(report: Report, findings: Iterable[Diagnostic]) -> Values:
+    return report.data() | {"findings": [each.data() for each in findings]}

@@ -20,9 +20,7 @@ INTERVAL = 5.0  # seconds between two progress lines
 
 
 def add(command: AddCommand) -> None:
-    parser = command(
-        "tools", _run, "download openshift-install, oc and kubectl, and verify them", cloud=False, data=True
-    )
+    parser = command("tools", _run, cloud=False, data=True)
     parser.add_argument(
         "release",
         metavar="RELEASE",

@@ -12,7 +12,7 @@ from openstack_prep.cli.running import no_garbage, print_result
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    parser = command("verify", _run, "verify API and console connectivity, link by link (exit 1 on failure)")
+    parser = command("verify", _run)
     add_cluster_options(parser)
     parser.add_argument("--ingress-ip", metavar="ADDR", help="floating IP of the routers (that of their port)")
     parser.add_argument("--api-ip", metavar="ADDR", help="floating IP of the API (that of its port)")

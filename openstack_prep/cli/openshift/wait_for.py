@@ -13,7 +13,7 @@ SECONDS = 1800.0
 
 
 def add(command: AddCommand) -> None:
-    parser = command("wait-for", _run, "wait until the installer has created a virtual port (exit 1 on timeout)")
+    parser = command("wait-for", _run)
     parser.add_argument("port", choices=PORTS, help="the virtual port")
     add_cluster_options(parser)
     parser.add_argument("--timeout", type=seconds, default=SECONDS, metavar="SECONDS", help=f"(default: {SECONDS:.0f})")

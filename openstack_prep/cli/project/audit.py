@@ -12,8 +12,7 @@ from openstack_prep.cli.running import open_spec, print_result
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    text = "report drift that no spec declares: resources, rules, roles, address pairs; exit code 1 if there is any"
-    parser = command("audit", _run, text)
+    parser = command("audit", _run)
     parser.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file")
 
 

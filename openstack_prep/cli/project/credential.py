@@ -19,7 +19,7 @@ KEPT = "The old credential still works, as entry {name}-old. When nothing uses i
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    rotate = command("credential rotate", _rotate, "create new application credentials, and delete the old ones")
+    rotate = command("credential rotate", _rotate)
     rotate.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file")
     rotate.add_argument("--name", metavar="NAME", help="only the application credential of this name")
     rotate.add_argument("--keep-old", action="store_true", help="keep the old ones, as entries CLOUD-old")

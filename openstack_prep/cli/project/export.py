@@ -10,7 +10,7 @@ from openstack_prep.cli.reading import reading
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    parser = command("export", _run, "print an existing project as a spec; planning it changes nothing")
+    parser = command("export", _run)
     parser.add_argument("--project", metavar="NAME", help="the project (default: that of the connection)")
     parser.add_argument("--project-domain", metavar="NAME", default="Default", help="its domain (Default)")
     parser.add_argument("--kind", action="append", default=[], metavar="KIND", help="only this kind, such as network")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    parser = command("unlock", _run, "end the lease of a dead run, so that other runs can change the spec's resources")
+    parser = command("unlock", _run)
     parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="the spec, a YAML file")
     parser.add_argument("--name", metavar="NAME", help="instead of a spec: an infraID in the connection's own project")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")

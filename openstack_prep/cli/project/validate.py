@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.running import no_garbage, print_result, read_spec
+from openstack_prep.cli.running import error_data, no_garbage, print_result, read_spec
 
 if TYPE_CHECKING:
     from openstack_prep.spec import Spec
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    parser = command("validate", _run, "check a spec without a cloud; exit code 2 if it is wrong", False, True)
+    parser = command("validate", _run, cloud=False, data=True)
     parser.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file")
 
 
@@ -25,10 +25,8 @@ def _run(options: argparse.Namespace) -> int:
         spec = read_spec(options.spec)
         check(spec)
     except SpecError as error:
-        if options.format == "text":
-            raise
         print_result(options, "", _data(None, error))
-        return error.exit_code
+        raise
     print_result(options, f"{options.spec}: valid, {len(spec.resources)} resources", _data(spec))
     return 0
 
@@ -51,7 +49,7 @@ def _data(spec: Spec | None, error: SpecError | None = None) -> dict[str, object
         "spec": spec.name if spec else None,
         "valid": error is None,
         "resources": [str(each.key) for each in spec.resources] if spec else [],
-        "errors": [each.data() for each in error.diagnostics] if error else [],
+        "errors": error_data(error) if error else [],
         "warnings": list(spec.warnings) if spec else [],
         "exit_code": error.exit_code if error else 0,
     }

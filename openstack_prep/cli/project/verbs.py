@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
-from openstack_prep.base.raw import Values
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import (
@@ -19,6 +18,7 @@ from openstack_prep.cli.running import (
     name_holder,
     no_garbage,
     open_spec,
+    plan_data,
     print_result,
     run_plan,
 )
@@ -26,21 +26,20 @@ from openstack_prep.cli.style import style_of
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
-    from openstack_prep.core.plan import Plan
     from openstack_prep.spec import Spec
     from openstack_prep.verbs.live_plan import LivePlan
 
 
 def add(command: AddCommand) -> None:
     """Add the four to the parser."""
-    plan = command("plan", _plan, "show what apply would do, or destroy")
+    plan = command("plan", _plan)
     plan.add_argument("--destroy", action="store_true", help="show what destroy would do instead")
     plan.add_argument("-o", "--out", type=Path, metavar="FILE", help="save the plan for apply --plan")
     plan.add_argument("--detailed-exitcode", action="store_true", help="0 nothing to do, 1 error, 2 changes pending")
-    apply = command("apply", _apply, "apply the spec")
+    apply = command("apply", _apply)
     apply.add_argument("--plan", type=Path, metavar="FILE", help="apply a saved plan; refused when it is stale")
-    destroy = command("destroy", _destroy, "delete only resources managed by this spec")
-    show = command("show", _show, "show which resources of a spec exist, with ids and addresses")
+    destroy = command("destroy", _destroy)
+    show = command("show", _show)
     for each in (plan, apply):
         each.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")
     for each in (plan, apply):
@@ -75,11 +74,11 @@ def _plan(options: argparse.Namespace) -> int:
         read = plan_file.content_of(options.spec)
     cloud, spec = open_spec(options, options.spec)
     plan = (_plan_destroy if options.destroy else _plan_apply)(options, cloud, spec)
-    print_result(options, plan.render(style_of(options, sys.stdout)), _plan_data(plan))
+    if options.out and not plan.refusals:  # before the plan is printed, so that it is not if this fails
+        plan_file.save(options.out, plan, options.spec, read, cloud, plan.tenant)
+    print_result(options, plan.render(style_of(options, sys.stdout)), plan_data(plan))
     name_holder(plan)
     plan.raise_for_refusals()
-    if options.out:
-        plan_file.save(options.out, plan, options.spec, read, cloud, plan.tenant)
     return 2 if options.detailed_exitcode and plan else 0
 
 
@@ -124,17 +123,6 @@ def _plan_destroy(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> Live
 
     with reading(options):
         return api.plan_destroy(cloud, spec, jobs=options.jobs)
-
-
-def _plan_data(plan: Plan) -> Values:
-    return {
-        "spec": plan.spec,
-        "purpose": plan.purpose,
-        "changes_pending": bool(plan),
-        "steps": plan.data(),
-        "undeclared": plan.undeclared_data(),
-        "refusals": plan.refusals_data(),
-    } | ({"left_out": plan.left_out} if plan.left_out else {})
 
 
 def _apply(options: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from openstack_prep.base.errors import Mistake, PrepError, SpecError
+from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.private_file import write_shared
 
 ROUTES = (
@@ -82,7 +82,7 @@ def put_block(path: Path, label: str, lines: Sequence[str]) -> bool:
 
 
 def content(path: Path) -> str:
-    """Return the exact text of a file, "" if it does not exist; raises SpecError, PrepError."""
+    """Return the exact text of a file, "" if it does not exist; raises SpecError."""
     if not path.exists():
         return ""
     if not path.is_file():  # a pipe must never be written to
@@ -90,7 +90,7 @@ def content(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8", "surrogateescape")  # keeps line ends and invalid bytes
     except OSError as error:
-        raise PrepError(f"{path} cannot be read: {error}") from error
+        raise SpecError([Mistake(str(path), f"cannot be read: {error.strerror}", "give another file")]) from error
 
 
 def with_block(text: str, label: str, lines: Sequence[str], where: str = "hosts") -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 from urllib.parse import quote, unquote
@@ -226,8 +227,9 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
             network_id = run.find_id(ExternalNetwork(name=name))
             if network_id is not None:
                 addresses = {each.address for each in missing if each.address and each.external_network == name}
-                ask_for_holders(run, network_id, sorted(addresses))
-                queries.subnets_of(run, network_id)
+                with ThreadPoolExecutor(1) as pool:
+                    pool.submit(queries.subnets_of, run, network_id)  # the run stores the answer, also an error
+                    ask_for_holders(run, network_id, sorted(addresses))
         return found
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:

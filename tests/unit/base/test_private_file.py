@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.base.errors import PrepError
+from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.base.private_file import write_private
 
 
@@ -135,7 +135,7 @@ def test_an_interrupt_leaves_the_old_file_and_nothing_else(tmp_path: Path, monke
 
 def test_a_folder_in_its_place(tmp_path: Path) -> None:
     (tmp_path / "x" / "y").mkdir(parents=True)
-    with pytest.raises(PrepError, match="x cannot be written: it is not a regular file; choose another one"):
+    with pytest.raises(ConfigError, match="x cannot be written: it is not a regular file; choose another one"):
         write_private(tmp_path / "x", "new")
     assert list(tmp_path.iterdir()) == [tmp_path / "x"]
 

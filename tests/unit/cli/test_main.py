@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import argparse
 import json
 import logging
 import re
@@ -13,7 +14,7 @@ import pytest
 import requests_mock
 import yaml
 
-from openstack_prep.cli.main import main
+from openstack_prep.cli.main import COMMANDS, build_parser, main
 from openstack_prep.cloud.connection import CHECK_ENTRY
 from openstack_prep.spec import load_spec, schema
 from openstack_prep.version import __version__
@@ -105,6 +106,33 @@ def test_data_for_programs(prep: Prep, flavors: Flavors) -> None:
     report = yaml.safe_load(prep("apply", "--yes", "--jobs", "1", "--format", "yaml", "spec.yaml").out)
     assert [(step["status"], step["id"]) for step in report["steps"]] == [("done", "f1"), ("done", "f2")]
     assert json.loads(prep("show", "--format", "json", "spec.yaml").out)["flavor/worker"]["id"] == "f2"
+
+
+# --- the parser ---------------------------------------------------------------------------
+
+
+def helps_of(parser: argparse.ArgumentParser, name: str) -> list[str]:
+    """Return the help of each parser on the way to a command."""
+    helps = [parser.format_help()]
+    for word in name.split():
+        actions = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
+        parser = next(actions).choices[word]
+        helps.append(parser.format_help())
+    return helps
+
+
+@pytest.mark.parametrize("name", [name for texts in COMMANDS.values() for name in texts])
+def test_the_parser_of_one_command_is_that_of_all(name: str) -> None:
+    one, complete = build_parser(["--format", "json", *name.split(), "spec.yaml"]), build_parser()
+    assert helps_of(one, name) == helps_of(complete, name)
+
+
+def test_commands_that_are_not_named_are_not_loaded() -> None:
+    script = "import sys; from openstack_prep.cli.main import build_parser; build_parser(sys.argv[1:])"
+    command = [sys.executable, "-c", f"{script}; print(*sys.modules)", "--ids", "rke", "render", "spec.yaml"]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    modules = {name.removeprefix("openstack_prep.cli.") for name in loaded}
+    assert modules & COMMANDS.keys() == {"kubernetes.rke", "kubernetes.rke_render", "kubernetes.rke_mesh"}
 
 
 # --- colour and global options ------------------------------------------------------------

@@ -247,6 +247,9 @@ def test_the_command(
     words = ["address-pairs", "sync", "--os-cloud", "lab"]
     assert main([*words, "--security-group", "rke", "--address", "10.1.0.8/30", "--dry-run"]) == 0
     assert "  + address_pairs/sync-security_group-rke  addresses [10.1.0.8/30]" in capsys.readouterr().out
+    address = ["--security-group", "rke", "--address", "10.1.0.8/30"]
+    assert main([*words, *address, "--dry-run", "--color", "always"]) == 0
+    assert "\x1b[32m  + address_pairs/sync-security_group-rke" in capsys.readouterr().out
     assert main([*words, str(spec), "--stack", "a", "--address", "10.0.0.5"]) == 2
     assert "--stack, --address cannot be combined with a SPEC" in capsys.readouterr().err
     assert main([*words, "--stack", "a", "--services", str(spec.with_name("none"))]) == 2

@@ -84,3 +84,8 @@ def test_only_the_files_are_made(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert main(["rke", "render", str(spec), "--cluster", "a"]) == 0
     assert "rke_cluster/a" in capsys.readouterr().out
     assert (tmp_path / "a" / "cluster.yml").exists()
+
+
+def test_the_plan_has_the_style_of_apply(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["rke", "render", "--color", "always", "--stack", "a", "--output", "out"]) == 0
+    assert "\x1b[32m  + rke_cluster/a" in capsys.readouterr().out

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep.base.errors import PrepError, SpecError
+from openstack_prep.base.errors import SpecError
 from openstack_prep.openshift.names.hosts import Names, dnsmasq_lines, hosts_lines, put_block, with_block, zone
 
 NAMES = Names(
@@ -143,7 +143,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     (tmp_path / "hosts").write_text("")
     monkeypatch.setattr(Path, "read_bytes", failing)
-    with pytest.raises(PrepError, match=r"hosts cannot be read: .*Permission denied"):
+    with pytest.raises(SpecError, match=r"hosts: cannot be read: Permission denied; give another file"):
         put_block(tmp_path / "hosts", "dev", LINES)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.base.errors import SpecError
+from openstack_prep.base.errors import NotFound, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Key
@@ -254,6 +254,14 @@ def test_who_holds_the_addresses_is_asked_at_once(
         "GET /v2.0/ports?network_id=n1&fixed_ips=ip_address%3d192.0.2.7&fixed_ips=ip_address%3d192.0.2.8",
         "GET /v2.0/subnets?network_id=n1&fields=id&fields=name&fields=cidr",
     ]
+
+
+def test_subnets_that_cannot_be_read_fail_the_plan(
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any], ports: list[Any]
+) -> None:
+    services.get(f"{NEUTRON}/subnets", **failure(404, "no such extension"))
+    with pytest.raises(NotFound, match="no such extension"):
+        plan(run, API)
 
 
 def test_a_used_up_quota_is_said_at_once(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:
