@@ -1,125 +1,150 @@
-"""The main job, shown on a devcloud: plan, apply, apply again, show, and a look with ``openstack``.
+"""Prepare a project and install OpenShift 4.20 on a devcloud, until ``verify`` finds nothing wrong.
 
-Then OpenShift 4.2: install-config, addresses attached while the installer runs, the way to the console
-verified.  The installer is a stand-in (tests/standin): it makes what the real one makes on OpenStack, and
-no cluster.  An argument is the port base of the devcloud (20000, or another one whose ports are free).
+The installer is a stand-in (tests/standin): it creates in OpenStack what the real one creates, and no cluster.
 """
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import os
-import shlex
-import shutil
-import subprocess
 import sys
-import time
 from importlib import resources
 from pathlib import Path
 
 from tests import standin
-from tests.devcloud import ports
-from tests.devcloud.layout import DEFAULT_BASE, DevcloudError, Layout
 from tests.devcloud.qcow2 import qcow2
+from tests.show import Show, begin
 
 SPEC = "openshift-lab.yaml"
-OPENSHIFT, CLUSTER = "openshift-4.2-lab.yaml", "ocp42"
-API, INGRESS = "192.168.122.165", "192.168.122.181"
-CHANGED = {
+OPENSHIFT, CLUSTER, RELEASE = "openshift-current.yaml", "ocp420", "4.20"
+API, INGRESS = "192.168.122.166", "192.168.122.182"
+CHANGED = {  # names and addresses that are free beside those of SPEC, and the virtual addresses
+    "ocp4": CLUSTER,
     "192.168.122.164": API,
     "192.168.122.180": INGRESS,
-    "name: master,": "name: ocp42-master,",
-    "flavor: master}": "flavor: ocp42-master}",
+    "  external_dns:": "  api_vips: [10.0.0.5]\n  ingress_vips: [10.0.0.7]\n  external_dns:",
 }
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB demo\n"
+WITHOUT_SECRETS = "/^pullSecret/d; /^sshKey/d"
 
 
-def run(*command: str, needed: bool = True, **variables: str) -> None:
-    """Show a command, run it as a user would, and stop the demo when it fails, if it is needed."""
-    print(f"\n$ {shlex.join(command)}", flush=True)
-    started = time.monotonic()
-    code = subprocess.call(command, env=os.environ | variables)
-    print(f"[{time.monotonic() - started:.1f} s]", flush=True)
-    if code and needed:
-        sys.exit(f"demo: {command[0]} ended with {code}")
+def changed(text: str, changes: dict[str, str]) -> str:
+    for old, new in changes.items():
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
 
 
-def begin(name: str) -> tuple[Layout, Path]:
-    """Return a devcloud that runs, and a folder of that name to work in."""
-    claims = contextlib.ExitStack()
-    atexit.register(claims.close)
-    try:
-        cloud = claims.enter_context(ports.choose(int(sys.argv[1]) if sys.argv[1:] else None, DEFAULT_BASE, "demo"))
-    except DevcloudError as error:
-        sys.exit(f"demo: {error}")
-    print("A real OpenStack on loopback; the first time its servers are installed (some minutes) and built (a minute).")
-    run(sys.executable, "-m", "tests.devcloud", "up", "--port-base", str(cloud.base))
-    place = cloud.root / name
-    place.mkdir(parents=True, exist_ok=True)
-    return cloud, place
+def shipped(spec: str) -> str:
+    return (resources.files("openstack_prep.install_configs") / spec).read_text()
 
 
-def copy(spec: str, place: Path) -> None:
-    """Copy a shipped spec, the second with addresses and a flavor that are free beside those of the first."""
-    text = (resources.files("openstack_prep.install_configs") / spec).read_text()
-    if spec == OPENSHIFT:
-        for old, new in CHANGED.items():
-            assert old in text
-            text = text.replace(old, new)
-    (place / spec).write_text(text)
-
-
-def install(place: Path, admin: dict[str, str]) -> None:
-    """Go all the way of an OpenShift installation, with a stand-in for its installer."""
-    print("\nOpenShift 4.2 from here on.  openshift-install is a STAND-IN: it makes what the real one makes on")
-    print("OpenStack, in the same order, and nothing that would be a cluster.")
-    program = standin.write_program(place / "bin")
-    admin = admin | {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}", "STANDIN_RELEASE": "4.2"}
-    copy(OPENSHIFT, place)
+def write_files(place: Path) -> Path:
+    """Write the specs and what they need; returns the stand-in for the installer."""
+    (place / SPEC).write_text(shipped(SPEC))
+    (place / OPENSHIFT).write_text(changed(shipped(OPENSHIFT), CHANGED))
+    (place / "rhcos.qcow2").write_bytes(qcow2())  # an empty disk stands in for the gigabyte of RHCOS
     (place / "pull-secret.json").write_text('{"auths": {"quay.io": {"auth": "Zm9vOmJhcg=="}}}')
-    (place / "id_ed25519.pub").write_text(
-        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB demo\n"
+    (place / "id_ed25519.pub").write_text(KEY)
+    return standin.write_program(place / "bin")
+
+
+def remove_former(show: Show) -> None:
+    """Delete what an earlier demo has left in the cloud; a cloud that was reset knows nothing of it."""
+    show.chapter("Delete what an earlier demo left", "So that this demo begins with nothing.")
+    folder = show.place / CLUSTER
+    if (folder / "metadata.json").exists():
+        show.prep("cleanup", "--yes", "--metadata", CLUSTER, code=None, **show.user(CLUSTER))
+        for name in ("metadata.json", "metadata.json.kept", ".openshift_install_state.json"):
+            (folder / name).unlink(missing_ok=True)
+    for spec in (OPENSHIFT, SPEC):
+        show.prep("destroy", "--yes", spec)
+
+
+def prepare(show: Show) -> None:
+    """Prepare a project, find drift in it, and log in as its user."""
+    show.chapter(
+        "Plan",
+        """The spec is install_configs/openshift-lab.yaml: a project with its user, roles, quotas, a flavor, an image,
+        floating IPs, an object store and a clouds.yaml. A plan changes nothing.""",
     )
-    installer = ("--", "openshift-install")
-    if (place / CLUSTER).exists():  # what an earlier demo left; a cloud that was reset knows nothing of it
-        run("openstack-prep", "ipi", "--spec", OPENSHIFT, *installer, "destroy", "cluster", needed=False, **admin)
-        shutil.rmtree(place / CLUSTER)
-    run("openstack-prep", "destroy", "--yes", OPENSHIFT, **admin)
+    show.prep(
+        "plan", SPEC, writes=False, proves="a plan lists each change and makes none: {requests} requests, no write"
+    )
+    show.chapter("Apply", "Each resource is created as soon as what it needs exists, several at a time.")
+    show.prep("apply", "--yes", SPEC, proves="one apply prepares the whole project: {requests} requests")
+    show.chapter("Apply again", "There is no state file: the second run reads the cloud and finds nothing to do.")
+    show.prep(
+        "apply", "--yes", SPEC, writes=False, proves="a second apply changes nothing: {requests} requests, no write"
+    )
+    show.chapter(
+        "Find drift", "Somebody changes a quota by hand. A plan finds it (exit code 2), and apply restores it."
+    )
+    show.run("openstack", "quota", "set", "--cores", "7", "ocp-tenant", **show.admin)
+    drift = ("plan", "--detailed-exitcode", SPEC)
+    show.prep(*drift, code=2, writes=False, proves="a quota that was changed by hand is found")
+    show.prep("apply", "--yes", SPEC, proves="apply restores the quota")
+    show.chapter("Log in as the new user", "With the clouds.yaml that apply has written.")
+    own = ("--project", "ocp-tenant", "-c", "Floating IP Address", "-c", "Project")
+    show.run("openstack", "floating", "ip", "list", *own, proves="the new user can log in", **show.user("ocp-tenant"))
+
+
+def install(show: Show, program: Path) -> None:
+    """Install OpenShift, with a stand-in for its installer, and verify the way to the console."""
+    show.chapter(
+        f"Prepare OpenShift {RELEASE}",
+        f"""The spec is install_configs/openshift-current.yaml: a second project, an application credential for the
+        installer, and an install-config.yaml for {RELEASE}. pre-ipi applies it, then checks what the installer does not
+        check. A hosts file takes the place of DNS.""",
+    )
     domain = ("--cluster-name", CLUSTER, "--base-domain", "example.com")
-    run("openstack-prep", "names", *domain, "--api", API, "--ingress", INGRESS, "--write", "hosts", **admin)
-    run("openstack-prep", "pre-ipi", "--yes", "--hosts", "hosts", OPENSHIFT, **admin)
-    words = ("ipi", "--yes", "--spec", OPENSHIFT, "--hosts", "hosts", *installer, "create", "cluster")
-    run("openstack-prep", *words, **admin)
-    tenant = {"OS_CLIENT_CONFIG_FILE": str(place / "clouds.yaml")}
-    run("openstack-prep", "verify", "--metadata", f"{CLUSTER}/metadata.json", "--hosts", "hosts", **tenant)
+    show.prep("names", *domain, "--api", API, "--ingress", INGRESS, "--write", "hosts")
+    show.prep(
+        *("pre-ipi", "--yes", "--hosts", "hosts", OPENSHIFT),
+        proves=f"a second project is ready for OpenShift {RELEASE}, and checked: no problems",
+    )
+    show.run("sed", WITHOUT_SECRETS, f"{CLUSTER}/install-config.yaml")
+    show.chapter(
+        f"Install OpenShift {RELEASE}",
+        """ipi starts the installer, keeps a copy of its files, attaches floating IPs where the installer does not, and
+        ensures the address pairs of the virtual addresses afterwards. This openshift-install is a STAND-IN: it creates
+        in OpenStack what the real one creates, in the same order, and no cluster.""",
+    )
+    path = {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}", "STANDIN_RELEASE": RELEASE}
+    show.run("openshift-install", "version", **path)
+    installer = ("--", "openshift-install", "create", "cluster")
+    show.prep(
+        *("ipi", "--yes", "--spec", OPENSHIFT, "--hosts", "hosts", *installer),
+        proves="ipi runs the installer; addresses and address pairs are right afterwards",
+        **path,
+    )
+    show.chapter("Verify", "Each link from the name in DNS to the machines, as the new project's own user.")
+    show.prep(
+        *("verify", "--metadata", CLUSTER, "--hosts", "hosts"),
+        writes=False,
+        proves="verify follows the path to the API and to the console: no problems",
+        **show.user(CLUSTER),
+    )
 
 
 def main() -> int:
     repository = os.getcwd()
-    cloud, place = begin("demo")
-    copy(SPEC, place)
-    (place / "rhcos.qcow2").write_bytes(qcow2())  # an empty disk stands in for the gigabyte of RHCOS
-    os.chdir(place)
-    admin = {"OS_CLIENT_CONFIG_FILE": str(cloud.clouds_file), "OS_CLOUD": "devcloud-admin"}
-    run("openstack-prep", "destroy", "--yes", SPEC, **admin)  # what an earlier demo left
-    run("openstack-prep", "plan", SPEC, **admin)
-    run("openstack-prep", "apply", "--yes", SPEC, **admin)
-    run("openstack-prep", "apply", "--yes", SPEC, **admin)
-    run("openstack-prep", "show", SPEC, **admin)
-    tenant = {"OS_CLIENT_CONFIG_FILE": str(place / "clouds.yaml"), "OS_CLOUD": "ocp-tenant"}
-    run("openstack", "floating", "ip", "list", **tenant)
-    install(place, admin)
-    print(f"""
-The cloud goes on running. Look around, as the new user and as the administrator:
-  export PATH={os.path.dirname(sys.executable)}:$PATH
-  cd {place} && (. ./ocp4.env && openstack floating ip list)
-  export OS_CLIENT_CONFIG_FILE={cloud.clouds_file} OS_CLOUD=devcloud-admin
-  openstack project list
-Take it all back, and stop the cloud:
-  openstack-prep destroy {place / SPEC}
-  cd {place} && openstack-prep ipi --spec {OPENSHIFT} -- bin/openshift-install destroy cluster
-  openstack-prep destroy {place / OPENSHIFT}
-  cd {repository} && python -m tests.devcloud down --port-base {cloud.base}""")
+    show = begin("demo", __doc__)
+    former = (show.place / SPEC).exists()
+    program = write_files(show.place)
+    if former:
+        remove_former(show)
+    prepare(show)
+    install(show, program)
+    show.summary()
+    show.farewell(
+        ["openstack project list", "(. ./ocp4.env && openstack floating ip list)"],
+        [
+            f"OS_CLIENT_CONFIG_FILE=clouds.yaml OS_CLOUD={CLUSTER} openstack-prep cleanup --metadata {CLUSTER}",
+            f"openstack-prep destroy {OPENSHIFT}",
+            f"openstack-prep destroy {SPEC}",
+        ],
+        repository,
+    )
     return 0
 
 

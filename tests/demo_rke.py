@@ -1,8 +1,7 @@
-"""Two RKE clusters with MetalLB, meshed by Cilium, shown on a devcloud: apply, look, scale out, sync.
+"""Create two RKE clusters with MetalLB and a Cilium mesh on a devcloud, add nodes, and verify the mesh.
 
-The servers are real to Nova, Neutron and Heat and run nothing: so nobody waits for their cloud-init, and
-no ``rke up`` follows.  An argument is the port base of the devcloud
-(20000, or another one whose ports are free).
+The servers are real to Nova, Neutron and Heat and run nothing: nobody waits for their cloud-init, and no ``rke up``
+follows.
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from importlib import resources
 
-from tests.demo import begin, run
+from tests.demo import KEY, changed, shipped
 from tests.devcloud.qcow2 import qcow2
+from tests.show import begin
 
 SPEC, GROWN = "rke-mesh.yaml", "rke-mesh-grown.yaml"
 PUBLISHED = "https://cloud-images.ubuntu.com/releases/jammy/release/ubuntu-22.04-server-cloudimg-amd64.img"
@@ -22,7 +21,6 @@ CHANGED = {
     "~/.ssh/id_ed25519.pub": "id_ed25519.pub",
     "node_count: 3": "node_count: 3\n      wait_timeout: 0 # no cloud-init runs here",
 }
-KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB demo\n"
 GIVEN_OUT = {"clustermesh-apiserver": "10.1.0.208", "web": "10.1.0.209"}
 
 
@@ -42,49 +40,56 @@ def services() -> str:
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": [api, *items]})
 
 
-def changed(text: str, changes: dict[str, str]) -> str:
-    for old, new in changes.items():
-        assert old in text, old
-        text = text.replace(old, new)
-    return text
-
-
 def main() -> int:
     repository = os.getcwd()
-    cloud, place = begin("demo-rke")
-    spec = changed((resources.files("openstack_prep.install_configs") / SPEC).read_text(), CHANGED)
-    (place / SPEC).write_text(spec)
-    (place / GROWN).write_text(changed(spec, {"node_count: 3": "node_count: 4"}))
-    (place / "ubuntu.qcow2").write_bytes(qcow2())
-    (place / "id_ed25519.pub").write_text(KEY)
-    (place / "services.json").write_text(services())
-    os.chdir(place)
-    admin = {"OS_CLIENT_CONFIG_FILE": str(cloud.clouds_file), "OS_CLOUD": "devcloud-admin"}
+    show = begin("demo-rke", __doc__)
+    former = (show.place / SPEC).exists()
+    spec = changed(shipped(SPEC), CHANGED)
+    (show.place / SPEC).write_text(spec)
+    (show.place / GROWN).write_text(changed(spec, {"node_count: 3": "node_count: 4"}))
+    (show.place / "ubuntu.qcow2").write_bytes(qcow2())
+    (show.place / "id_ed25519.pub").write_text(KEY)
+    (show.place / "services.json").write_text(services())
+    if former:
+        show.chapter("Delete what an earlier demo left", "So that this demo begins with nothing.")
+        show.prep("destroy", "--yes", SPEC)
 
-    run("openstack-prep", "destroy", "--yes", SPEC, **admin)  # what an earlier demo left
-    run("openstack-prep", "plan", SPEC, **admin)
-    run("openstack-prep", "apply", "--yes", SPEC, **admin)
-    run("openstack-prep", "apply", "--yes", SPEC, **admin)
-    run("cat", "cluster1/cluster.yml", "cluster1/metallb.yaml", "cluster1/cilium-values.yaml", **admin)
-    run("openstack-prep", "rke", "check", "cluster1/cluster.yml", "cluster2/cluster.yml", **admin)
-    run("openstack-prep", "rke", "mesh", SPEC, **admin)
-    print("\nA node more for each cluster: pairs and files follow in the same apply.")
-    run("openstack-prep", "apply", "--yes", GROWN, **admin)
-    run("openstack-prep", "apply", "--yes", GROWN, **admin)
-    print("\nAs the project's own user, from a timer: what MetalLB gave out, on the ports of all nodes.")
-    user = {"OS_CLIENT_CONFIG_FILE": str(place / "clouds.yaml"), "OS_CLOUD": "mesh"}
+    show.chapter(
+        "Plan",
+        """The spec is install_configs/rke-mesh.yaml: a project, networks, security groups, two Heat stacks of three
+        servers, reserved addresses for MetalLB, address pairs, and the files of two RKE clusters.""",
+    )
+    show.prep(
+        "plan", SPEC, writes=False, proves="a plan lists each change and makes none: {requests} requests, no write"
+    )
+    show.chapter("Apply", "Heat creates both stacks at the same time; the servers are real to Nova and run nothing.")
+    show.prep("apply", "--yes", SPEC, proves="one apply creates both clusters' servers, addresses and files")
+    show.prep(
+        "apply", "--yes", SPEC, writes=False, proves="a second apply changes nothing: {requests} requests, no write"
+    )
+    show.chapter("Look at the files", "For rke up, kubectl and helm. rke check refuses keys that RKE silently ignores.")
+    show.run("cat", "cluster1/cluster.yml", "cluster1/metallb.yaml", "cluster1/cilium-values.yaml")
+    show.prep("rke", "check", "cluster1/cluster.yml", "cluster2/cluster.yml", proves="both cluster.yml are valid")
+    show.chapter("Add a node to each cluster", "Address pairs and files follow in the same apply.")
+    show.prep(
+        "apply", "--yes", GROWN, proves="a node more per cluster, with its address pairs and its line in cluster.yml"
+    )
+    show.chapter(
+        "Follow MetalLB",
+        "From a timer, as the project's own user: the addresses that Services have are allowed on all nodes.",
+    )
     sync = ("address-pairs", "sync", GROWN, "--pairs", "cluster1", "--services", "services.json")
-    run("openstack-prep", *sync, **user)
-    run("openstack-prep", *sync, **user)
-    print(f"""
-The cloud goes on running. Look around:
-  export PATH={os.path.dirname(sys.executable)}:$PATH
-  export OS_CLIENT_CONFIG_FILE={cloud.clouds_file} OS_CLOUD=devcloud-admin
-  openstack port list --long --project mesh
-  ls {place}/cluster*
-Take it all back, and stop the cloud:
-  openstack-prep destroy {place / GROWN}
-  cd {repository} && python -m tests.devcloud down --port-base {cloud.base}""")
+    show.prep(*sync, proves="the addresses in use are allowed on all nodes", **show.user("mesh"))
+    again = "a second sync changes nothing: {requests} requests, no write"
+    show.prep(*sync, writes=False, proves=again, **show.user("mesh"))
+    show.chapter(
+        "Verify the mesh", "What must pass between the clusters, by Neutron's routers, rules and address pairs."
+    )
+    show.prep("rke", "mesh", GROWN, writes=False, proves="all that a Cilium mesh needs can pass: no problems")
+    show.summary()
+    show.farewell(
+        ["openstack port list --long --project mesh", "ls cluster*"], [f"openstack-prep destroy {GROWN}"], repository
+    )
     return 0
 
 
