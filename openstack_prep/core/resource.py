@@ -173,8 +173,15 @@ class Resource(Generic[S]):
         name with its scope. It works as the administrator as far as possible, because the project's own user may not
         exist yet. Values are in the vocabulary of ``desired``. It must find resources that a killed run of this spec
         has left incomplete. Raises NotUnique if a name is ambiguous, and CloudError.
+
+        Here it calls ``find_one`` for each, which is enough for a kind whose lists are stored by the run.
         """
-        raise NotImplementedError(cls)
+        pairs = ((each, each.find_one(run)) for each in wanted)
+        return {each.key: observed for each, observed in pairs if observed is not None}
+
+    def find_one(self, run: S) -> Observed | None:
+        """Return the existing counterpart of this resource alone, as ``find`` would; None if it is missing."""
+        raise NotImplementedError(self.kind)
 
     @classmethod
     def scan(cls, run: S, owner: Resource | None) -> Iterable[tuple[Self, Observed]]:

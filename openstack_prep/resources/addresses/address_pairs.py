@@ -5,7 +5,7 @@ Source: Networking API v2.0, "Allowed address pairs", "Standard attributes tag" 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -90,10 +90,8 @@ class AddressPairs(PairFields):
 
     # --- existing state -------------------------------------------------------------------
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {each.key: each._observe(each.shares(run), each.blocks_by_port(run) is not None) for each in wanted}
-        return {key: observed for key, observed in found.items() if observed is not None}
+    def find_one(self, run: CloudRun) -> Observed | None:
+        return self._observe(self.shares(run), self.blocks_by_port(run) is not None)
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:

@@ -6,7 +6,7 @@ Source: Networking API v2.0, "Ports", "Subnets"; "Quotas".
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import Self
@@ -61,11 +61,9 @@ class AddressPool(PoolFields):
 
     # --- existing state -------------------------------------------------------------------
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        rooms = ((each, each.room(run)) for each in wanted)
-        found = {each.key: each._observe(room.id if room else None, each.kept(run)) for each, room in rooms}
-        return {key: observed for key, observed in found.items() if observed is not None}
+    def find_one(self, run: CloudRun) -> Observed | None:
+        room = self.room(run)
+        return self._observe(room.id if room else None, self.kept(run))
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:

@@ -6,7 +6,7 @@ installer itself silently detaches a floating IP from its current port.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -87,15 +87,10 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
 
     # --- existing state -------------------------------------------------------------------
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {}
-        for each in wanted:
-            record = each._floating_ip(run)
-            if record is not None and record.port_id:
-                found[each.key] = each._observe(run, record)
-            each._port(run)  # two ports with the name are refused before anything else
-        return found
+    def find_one(self, run: CloudRun) -> Observed | None:
+        record = self._floating_ip(run)
+        self._port(run)  # two ports with the name are refused before anything else
+        return self._observe(run, record) if record is not None and record.port_id else None
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from openstack_prep.base.errors import NotFound
 from openstack_prep.base.fields import Name
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Key, Observed
+from openstack_prep.core.model import Observed
 from openstack_prep.resources.addresses import pair_writing
 from openstack_prep.resources.addresses.pair_records import PortShares, Share, recorded_pairs
 from openstack_prep.resources.identity.in_project import ByProjectUser
@@ -27,16 +26,12 @@ class LeftPairs(ByProjectUser):
     name: Name
     port_id: str
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {}
-        for each in wanted:
-            for port in ports_of(run, run.find_project_id(each.owner)):
-                mine = recorded_pairs(run.ownership, port)
-                if mine and port.id == each.port_id:
-                    shares = PortShares((Share(port, mine, mine=mine),))
-                    found[each.key] = Observed(id=port.id, ours=True, record=shares)
-        return found
+    def find_one(self, run: CloudRun) -> Observed | None:
+        for port in ports_of(run, run.find_project_id(self.owner)):
+            mine = recorded_pairs(run.ownership, port)
+            if mine and port.id == self.port_id:
+                return Observed(id=port.id, ours=True, record=PortShares((Share(port, mine, mine=mine),)))
+        return None
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         network = run.creator_of(self.owner)[0].network

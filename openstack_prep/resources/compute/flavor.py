@@ -16,7 +16,7 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import GiB, Memory, MiB, Name, Text, Vcpus
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
-from openstack_prep.core.model import Adoptable, Change, Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import Adoptable, Change, Observed, OwnershipTag, Resource
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.lists import queries
@@ -82,15 +82,9 @@ class Flavor(Adoptable[CloudRun]):
             values["access"] = frozenset(self.access)
         return values
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        listed = queries.flavors(run)
-        found = {}
-        for each in wanted:
-            raw = only_one((one for one in listed if one["name"] == each.name), str(each.key))
-            if raw is not None:
-                found[each.key] = each._observed(run, raw, each._granted(run, raw))
-        return found
+    def find_one(self, run: CloudRun) -> Observed | None:
+        raw = only_one((one for one in queries.flavors(run) if one["name"] == self.name), str(self.key))
+        return None if raw is None else self._observed(run, raw, self._granted(run, raw))
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:

@@ -5,7 +5,7 @@ Source: Compute API, "Keypairs"; those of other users since microversion 2.10.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Self
@@ -70,15 +70,10 @@ class Keypair(ByProjectUser):
         except InvalidValue as error:
             yield self.mistake(f"public_key {error.what}", error.fix, error.code)
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {}
-        for each in wanted:
-            cloud, user_id = each._holder(run)
-            raw = _listed(run, cloud, user_id).get(each.name) if user_id else None
-            if raw is not None and user_id is not None:
-                found[each.key] = each._observed(run, raw, user_id)
-        return found
+    def find_one(self, run: CloudRun) -> Observed | None:
+        cloud, user_id = self._holder(run)
+        raw = _listed(run, cloud, user_id).get(self.name) if user_id else None
+        return self._observed(run, raw, user_id) if raw is not None and user_id is not None else None
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:

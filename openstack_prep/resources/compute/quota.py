@@ -15,7 +15,7 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Limit, LimitGiB, LimitMiB, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Change, Key, Observed, Resource
+from openstack_prep.core.model import Change, Observed, Resource
 from openstack_prep.resources.compute import quota_stores
 from openstack_prep.resources.compute.quota_stores import STORES, Store
 from openstack_prep.resources.identity.in_project import InProject
@@ -123,14 +123,9 @@ class Quota(InProject):
             if mine:
                 yield store, mine
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {}
-        for each in wanted:
-            project_id = run.find_project_id(each.owner)
-            if project_id is not None:
-                found[each.key] = each._read(run, project_id)
-        return found
+    def find_one(self, run: CloudRun) -> Observed | None:
+        project_id = run.find_project_id(self.owner)
+        return None if project_id is None else self._read(run, project_id)
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:

@@ -5,7 +5,7 @@ Source: Compute API, "Server groups (os-server-groups)", microversion 2.64.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -13,7 +13,7 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Count, Name
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.model import Key, Observed, Resource
+from openstack_prep.core.model import Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
 from openstack_prep.resources.identity.in_project import ByProjectUser
@@ -47,17 +47,9 @@ class ServerGroup(ByProjectUser):
                 f"max_server_per_host only applies to policy anti-affinity, not to {self.policy}", "remove it"
             )
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {}
-        for owner, mine in cls.by_project(wanted).items():
-            project_id = run.find_project_id(owner)
-            listed = _listed(run, owner, project_id) if project_id else []
-            for each in mine:
-                observed = each._choose(run, listed)
-                if observed is not None:
-                    found[each.key] = observed
-        return found
+    def find_one(self, run: CloudRun) -> Observed | None:
+        project_id = run.find_project_id(self.owner)
+        return self._choose(run, _listed(run, self.owner, project_id) if project_id else [])
 
     def _choose(self, run: CloudRun, listed: Iterable[Mapping[str, Any]]) -> Observed | None:
         """Return the matching group. Several groups as declared are twins; any other group makes the name ambiguous.

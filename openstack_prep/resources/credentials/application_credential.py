@@ -14,7 +14,7 @@ uses the credential. A credential whose entry is in another file may serve a clu
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Self
@@ -28,7 +28,7 @@ from openstack_prep.base.secret import HIDDEN
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.model import Change, Key, Observed, Resource
+from openstack_prep.core.model import Change, Observed, Resource
 from openstack_prep.resources.credentials import credential_ends as ends
 from openstack_prep.resources.credentials.credential_fields import RENEWED, CredentialFields
 from openstack_prep.resources.credentials.credential_record import CredentialRecord, Credentials, of_user, path
@@ -53,10 +53,8 @@ class ApplicationCredential(CredentialFields):
 
     # --- existing state -------------------------------------------------------------------
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        pairs = ((each, each._observed(run, each._listed(run))) for each in wanted)
-        return {each.key: observed for each, observed in pairs if observed is not None}
+    def find_one(self, run: CloudRun) -> Observed | None:
+        return self._observed(run, self._listed(run))
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Key, Observed
+from openstack_prep.core.model import Observed
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.credentials.credential_record import Credentials
 
@@ -22,14 +21,11 @@ class LeftCredential(ApplicationCredential):
     cloud: str = ""
     ids: frozenset[str]
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {}
-        for each in wanted:
-            listed = (record for record in each._listed(run) if record.id in each.ids)
-            mine = tuple(record for record in listed if run.ownership.owns(record.description, each.name))
-            if mine:
-                known = Credentials(live=None, mine=mine, lost=(), kept=None, begun=False)
-                ids = frozenset(record.id for record in mine)
-                found[each.key] = Observed(id=mine[0].id, ours=True, record=known, contained_ids=ids)
-        return found
+    def find_one(self, run: CloudRun) -> Observed | None:
+        listed = (record for record in self._listed(run) if record.id in self.ids)
+        mine = tuple(record for record in listed if run.ownership.owns(record.description, self.name))
+        if not mine:
+            return None
+        known = Credentials(live=None, mine=mine, lost=(), kept=None, begun=False)
+        ids = frozenset(record.id for record in mine)
+        return Observed(id=mine[0].id, ours=True, record=known, contained_ids=ids)

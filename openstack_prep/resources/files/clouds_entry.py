@@ -175,10 +175,9 @@ class CloudsEntry(InCloudsYaml):
                 what += f", managed by spec {owner}"
             yield self.mistake(what, "choose another name, or remove the entry from the file", Code.PLAN_FOREIGN)
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        pairs = ((each, each.read_entry()) for each in wanted)
-        return {each.key: each._observed(run, found) for each, found in pairs if found is not None}
+    def find_one(self, run: CloudRun) -> Observed | None:
+        found = self.read_entry()
+        return None if found is None else self._observed(run, found)
 
     @classmethod
     def in_file(

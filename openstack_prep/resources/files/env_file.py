@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PrepError
@@ -86,9 +86,8 @@ class EnvFile(Resource[CloudRun]):
                 code=Code.PLAN_FOREIGN,
             )
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        return {each.key: each._observed(run.ownership) for each in wanted if Path(each.path).exists()}
+    def find_one(self, run: CloudRun) -> Observed | None:
+        return self._observed(run.ownership) if Path(self.path).exists() else None
 
     def _observed(self, ownership: OwnershipTag) -> Observed:
         try:

@@ -18,7 +18,7 @@ from openstack_prep.base.fields import Name
 from openstack_prep.base.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
-from openstack_prep.core.model import Adoptable, Change, Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import Adoptable, Change, Observed, OwnershipTag, Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity import default_group, home
 from openstack_prep.resources.lists import installer_names as naming
@@ -33,18 +33,12 @@ class Domain(Resource[CloudRun]):
 
     name: Name = DEFAULT_DOMAIN
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find_one(self, run: CloudRun) -> Observed | None:
         known = run.admin.domains  # the domains of our own token need no request
-        found = {}
-        for each in wanted:
-            domain_id = known.get(each.name)
-            if domain_id is None:
-                listed = run.admin.identity.list("/domains", "domains", name=each.name)
-                domain_id = listed[0]["id"] if listed else None
-            if domain_id:
-                found[each.key] = Observed(id=domain_id)
-        return found
+        if self.name in known:
+            return Observed(id=known[self.name])
+        listed = run.admin.identity.list("/domains", "domains", name=self.name)
+        return Observed(id=listed[0]["id"]) if listed else None
 
 
 @dataclass(frozen=True)
@@ -90,10 +84,9 @@ class Project(Adoptable[CloudRun]):
             values["tags"] = frozenset(self.tags)
         return values
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        named = ((each, in_domain(run, "projects", each, each.domain)) for each in wanted)
-        return {each.key: each._observed(run, project) for each, project in named if project is not None}
+    def find_one(self, run: CloudRun) -> Observed | None:
+        project = in_domain(run, "projects", self, self.domain)
+        return None if project is None else self._observed(run, project)
 
     def of_connection(self, run: CloudRun) -> Observed:
         """Return the project of the connection, which its members may read by its id, but not list."""

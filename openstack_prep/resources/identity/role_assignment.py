@@ -6,7 +6,7 @@ Source: Identity API v3, "Roles", "List role assignments", and OS-INHERIT.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -40,10 +40,9 @@ class Group(Resource[CloudRun]):
     def references(self) -> Iterable[Resource]:
         return (Domain(name=self.domain),)
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        named = ((each, in_domain(run, "groups", each, each.domain)) for each in wanted)
-        return {each.key: Observed(id=group["id"]) for each, group in named if group is not None}
+    def find_one(self, run: CloudRun) -> Observed | None:
+        group = in_domain(run, "groups", self, self.domain)
+        return None if group is None else Observed(id=group["id"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,10 +54,9 @@ class Role(Resource[CloudRun]):
 
     name: Name
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+    def find_one(self, run: CloudRun) -> Observed | None:
         known = roles(run)
-        return {each.key: Observed(id=known[each.name]) for each in wanted if each.name in known}
+        return Observed(id=known[self.name]) if self.name in known else None
 
 
 @query
@@ -153,20 +151,13 @@ class RoleAssignment(InProject, Coherent):
         if unknown:
             yield self.mistake(*unknown)
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {}
-        for each in wanted:
-            ids = each._ids(run)
-            if ids is None:
-                continue
-            holder, scope, role = ids
-            given = {
-                _triple(raw) for raw in queries.role_assignments(run, "domain" if each.domain else "project", scope)
-            }
-            if (holder, role, each.inherited) in given:
-                found[each.key] = each._observed(run, ids)
-        return found
+    def find_one(self, run: CloudRun) -> Observed | None:
+        ids = self._ids(run)
+        if ids is None:
+            return None
+        holder, scope, role = ids
+        given = map(_triple, queries.role_assignments(run, "domain" if self.domain else "project", scope))
+        return self._observed(run, ids) if (holder, role, self.inherited) in given else None
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:

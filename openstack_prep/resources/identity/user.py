@@ -6,7 +6,7 @@ Source: Identity API v3, "Users"; "Security compliance and PCI-DSS" of Keystone'
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -16,7 +16,7 @@ from openstack_prep.base.fields import Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import Actor, CloudRun
-from openstack_prep.core.model import DIFFERS, Adoptable, Change, Condition, Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import DIFFERS, Adoptable, Change, Condition, Observed, OwnershipTag, Resource
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain, named
 from openstack_prep.resources.lists import queries
@@ -63,18 +63,13 @@ class User(Adoptable[CloudRun]):
     def _default_project(self) -> Project:
         return Project(name=self.default_project or "", domain=self.domain)
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {}
-        for each in wanted:
-            if not each.desired() and (each.name, each.domain) == run.admin.user:
-                found[each.key] = Observed(id=run.admin.user_id)  # only referred to, and our token contains its id
-                continue
-            user = in_domain(run, "users", each, each.domain)
-            if user is not None:
-                password = each._known_password(run, user) if each.password else None
-                found[each.key] = each._observed(run, user, password)
-        return found
+    def find_one(self, run: CloudRun) -> Observed | None:
+        if not self.desired() and (self.name, self.domain) == run.admin.user:
+            return Observed(id=run.admin.user_id)  # only referred to, and our token contains its id
+        user = in_domain(run, "users", self, self.domain)
+        if user is None:
+            return None
+        return self._observed(run, user, self._known_password(run, user) if self.password else None)
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:

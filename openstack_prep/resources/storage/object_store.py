@@ -20,7 +20,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.model import DIFFERS, Change, Key, Observed, Resource
+from openstack_prep.core.model import DIFFERS, Change, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity.in_project import ByProjectUser
 
@@ -111,15 +111,9 @@ class ObjectStore(ByProjectUser):
             if not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
                 yield self.mistake(f"metadata {name}: {value!r} is not a valid header value", "use printable ASCII")
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {}
-        for each in wanted:
-            tenant = run.find_tenant(each.owner)
-            observed = each._read(run, tenant) if tenant and not _has_no_access(run, tenant) else None
-            if observed is not None:
-                found[each.key] = observed
-        return found
+    def find_one(self, run: CloudRun) -> Observed | None:
+        tenant = run.find_tenant(self.owner)
+        return self._read(run, tenant) if tenant and not _has_no_access(run, tenant) else None
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
