@@ -11,11 +11,9 @@ from itertools import product
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, Resource
-from openstack_prep.resources.addresses.address_pairs import AddressPairs
+from openstack_prep.resources.addresses.address_pairs import AddressPairs, LeftPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
-from openstack_prep.resources.addresses.left_pairs import LeftPairs
-from openstack_prep.resources.credentials.application_credential import ApplicationCredential
-from openstack_prep.resources.credentials.left_credential import LeftCredential
+from openstack_prep.resources.credentials.application_credential import ApplicationCredential, LeftCredential
 from openstack_prep.resources.files.clouds_entry import CloudsEntry, InCloudsYaml
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.in_project import InProject

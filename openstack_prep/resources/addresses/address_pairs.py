@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import ClassVar, Self
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound, SpecError
@@ -210,6 +210,18 @@ class AddressPairs(PairFields):
             if self.ports and share.wanted:
                 raise
             return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftPairs(AddressPairs):
+    """The recorded pairs of one port, which is found by id: a port may have no name, or a name that is not unique."""
+
+    declarable: ClassVar[bool] = False
+
+    port_id: str
+
+    def find_one(self, run: CloudRun) -> Observed | None:
+        return next((found for _, found in AddressPairs.scan(run, self.owner) if found.id == self.port_id), None)
 
 
 @dataclass(frozen=True, kw_only=True)

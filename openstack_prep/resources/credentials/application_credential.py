@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Self
+from typing import ClassVar, Self
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake
@@ -68,9 +68,7 @@ class ApplicationCredential(CredentialFields):
             ours = run.ownership.owns(each.description)
             families[(ours and run.ownership.name_in(each.description)) or each.name, ours].append(each)
         for (name, ours), family in families.items():
-            known = Credentials(live=None, mine=tuple(family if ours else ()), lost=(), kept=None, begun=False)
-            ids = frozenset(each.id for each in family)
-            yield replace(any_one, name=name), Observed(id=family[0].id, ours=ours, record=known, contained_ids=ids)
+            yield replace(any_one, name=name), _without_entry(family, ours=ours)
 
     def _holder(self, run: CloudRun) -> tuple[Cloud, str | None]:
         """Return the user's id, None if the user does not exist, and a connection that may list the credentials."""
@@ -261,3 +259,26 @@ class ApplicationCredential(CredentialFields):
         self._drop(self._holder(run)[0], credentials.mine)
         if credentials.keeps_one:
             clouds_yaml.drop(self.file, self.old_entry)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftCredential(ApplicationCredential):
+    """The credentials of one removed declaration, found by id: it is not known which file holds the entry."""
+
+    declarable: ClassVar[bool] = False
+
+    clouds_yaml: str = ""
+    cloud: str = ""
+    ids: frozenset[str]
+
+    def find_one(self, run: CloudRun) -> Observed | None:
+        listed = (each for each in self._listed(run) if each.id in self.ids)
+        mine = [each for each in listed if run.ownership.owns(each.description, self.name)]
+        return _without_entry(mine, ours=True) if mine else None
+
+
+def _without_entry(family: Sequence[CredentialRecord], *, ours: bool) -> Observed:
+    """Return credentials with one name, whose entry nobody knows."""
+    known = Credentials(live=None, mine=tuple(family if ours else ()), lost=(), kept=None, begun=False)
+    ids = frozenset(each.id for each in family)
+    return Observed(id=family[0].id, ours=ours, record=known, contained_ids=ids)
