@@ -66,27 +66,24 @@ def turn(path: Path) -> Iterator[None]:
     same name.
     """
     lock = path.resolve().with_name(f".{path.name}.lock")
-    try:
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise PrepError(f"{lock} cannot be written: {error}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with _locked(lock.parent, lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, named=lock):
         yield
-    finally:
-        os.close(descriptor)
+
+
+def _alone(path: Path) -> contextlib.AbstractContextManager[None]:
+    """Prevent other threads and processes of openstack-prep from changing files in the same folder."""
+    folder = path.resolve().parent
+    return _locked(folder, folder, os.O_RDONLY, named=path)
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Prevent other threads and processes of openstack-prep from changing files in the same folder."""
-    folder = path.resolve().parent
+def _locked(folder: Path, lock: Path, flags: int, *, named: Path) -> Iterator[None]:
+    """Lock a file or a folder; errors contain the path ``named``."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(lock, flags, 0o600)
     except OSError as error:
-        raise PrepError(f"{path} cannot be written: {error}") from error
+        raise PrepError(f"{named} cannot be written: {error}") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
