@@ -23,7 +23,7 @@ from openstack_prep.kinds import SCANNED
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.identity.project import Project, project_name
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
-from openstack_prep.resources.image import glance, image_members
+from openstack_prep.resources.image import glance
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.lists.neutron_records import NeutronRecord
 from openstack_prep.resources.network.port import ports_of
@@ -183,7 +183,7 @@ def _users(run: CloudRun, resource: Resource, found: Observed) -> set[str]:
     """Return the ids of the projects to which somebody else gave access to an image or a flavor."""
     if isinstance(resource, Image):
         listed = glance.owned(run, str(run.find_project_id(resource.owner)))
-        given = set().union(*(image_members.answers(run, image) for image in listed if image.id == found.id))
+        given = set().union(*(glance.answers(run, image) for image in listed if image.id == found.id))
         return given - {run.find_id(each) for each in resource.members()}
     if isinstance(resource, Flavor):
         return set(resource.granted(run, found.id)) - {run.find_id(each) for each in resource.projects()}

@@ -16,8 +16,8 @@ from openstack_prep.core.planner import plan_apply
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.user import User
+from openstack_prep.resources.image.glance import SPEC
 from openstack_prep.resources.image.image import Image
-from openstack_prep.resources.image.image_seal import SPEC
 from openstack_prep.resources.network.network import Network
 from tests.unit.conftest import IDENTITY
 

@@ -1,9 +1,16 @@
-"""Images in terms of the Image API: lists by name, JSON patches, deletion."""
+"""Images in terms of the Image API: lists by name, JSON patches, members, deletion, and the seals of managed images.
+
+Source: Image API v2, "Sharing". Only an image with visibility shared has members. A member does not see the image in
+its list until it accepts the image; an administrator may accept on its behalf.
+
+A seal is the checksum of the content as it was received, by one algorithm. It is written after the content was
+verified, so an image of this spec without a seal is left over from a killed run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 
 from openstack_prep.base.errors import ResourceFailed
 from openstack_prep.base.raw import Raw
@@ -21,15 +28,26 @@ _FIELDS = """
 FIELDS = frozenset(_FIELDS.split())
 """Glance's own fields, which share a namespace with an image's properties: no property can have such a name."""
 
+SPEC, NAME = "openstack_prep", "openstack_prep_name"
+"""Properties that hold the ownership tag, and the name within the spec."""
+SEALS = {algorithm: f"openstack_prep_{algorithm}" for algorithm in ("sha256", "sha512", "md5")}
+"""Properties that hold the verified checksum, by its algorithm."""
+PACKED = "openstack_prep_compressed_checksum"
+"""Property that holds the checksum of the compressed source, if that was verified."""
+CONVERTED = "openstack_prep_converted_from"
+"""Property that holds the original format of converted content: the seal covers the original, Glance's checksums do
+not.
+"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ImageRecord:
     """An image as Glance stores it."""
 
     id: str
-    name: str
     status: str
     visibility: str
+    name: str = ""
     owner: str | None = None
     protected: bool = False
     size: int | None = None
@@ -47,25 +65,10 @@ class ImageRecord:
 
     @classmethod
     def read(cls, raw: Raw) -> ImageRecord:
-        return cls(
-            id=raw["id"],
-            name=raw.get("name") or "",
-            status=raw["status"],
-            visibility=raw["visibility"],
-            owner=raw.get("owner"),
-            protected=raw.get("protected", False),
-            size=raw.get("size"),
-            tags=tuple(raw.get("tags") or ()),
-            created_at=raw.get("created_at") or "",
-            disk_format=raw.get("disk_format"),
-            container_format=raw.get("container_format"),
-            min_disk=raw.get("min_disk"),
-            min_ram=raw.get("min_ram"),
-            checksum=raw.get("checksum"),
-            os_hash_algo=raw.get("os_hash_algo"),
-            os_hash_value=raw.get("os_hash_value"),
-            properties={name: value for name, value in raw.items() if name not in FIELDS},
-        )
+        known = {each.name: raw[each.name] for each in fields(cls) if raw.get(each.name) is not None}
+        known["tags"] = tuple(known.get("tags", ()))
+        known["properties"] = {name: value for name, value in raw.items() if name not in FIELDS}
+        return cls(**known)
 
 
 @query
@@ -124,3 +127,42 @@ def compare(image: ImageRecord, sent: Digests) -> None:
             f"image {image.id}: Glance stored {image.size} bytes with {image.os_hash_algo} "
             f"{image.os_hash_value}instead of the {sent.size} bytes that were sent ({kept})"
         )
+
+
+# --- members and seals ---------------------------------------------------------------------
+
+
+def answers(run: CloudRun, image: ImageRecord) -> dict[str, str]:
+    """Return the answer of each member by project id: pending, accepted, or rejected."""
+    if image.visibility != "shared":
+        return {}
+    members = run.admin.image.get(f"/images/{image.id}/members")["members"]
+    return {each["member_id"]: each["status"] for each in members}
+
+
+def share(run: CloudRun, image: ImageRecord, project_ids: Iterable[str]) -> None:
+    """Make projects members and accept on their behalf; a rejection by a member is kept."""
+    member_answers, path = answers(run, image), f"/images/{image.id}/members"
+    for project_id in project_ids:
+        if project_id not in member_answers:
+            run.admin.image.post(path, {"member": project_id})
+        if member_answers.get(project_id, "pending") == "pending":
+            run.admin.image.put(f"{path}/{project_id}", {"status": "accepted"})
+
+
+def is_sealed(image: ImageRecord) -> bool:
+    """Whether the content of an image was verified."""
+    return any(name in image.properties for name in SEALS.values())
+
+
+def sums(image: ImageRecord) -> dict[str, str]:
+    """Return the known checksums of an image's content, by algorithm: Glance's own, and that of the seal."""
+    properties = image.properties
+    known = {} if CONVERTED in image.properties else glances_sums(image)
+    return known | {algorithm: properties[name] for algorithm, name in SEALS.items() if name in properties}
+
+
+def glances_sums(image: ImageRecord) -> dict[str, str]:
+    """Return Glance's checksums of the stored content, by algorithm."""
+    computed = {"md5": image.checksum, image.os_hash_algo: image.os_hash_value}
+    return {algorithm: value for algorithm, value in computed.items() if algorithm and value}

@@ -21,10 +21,9 @@ from openstack_prep.base.errors import Mistake, ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.model import Change, Key, Observed, Resource
 from openstack_prep.core.twin import choose, everyone, settle
-from openstack_prep.resources.image import glance, image_members, image_upload
-from openstack_prep.resources.image.glance import ImageRecord
+from openstack_prep.resources.image import glance, image_upload
+from openstack_prep.resources.image.glance import NAME, PACKED, SEALS, SPEC, ImageRecord, is_sealed, sums
 from openstack_prep.resources.image.image_fields import EVERYBODYS, ImageFields
-from openstack_prep.resources.image.image_seal import NAME, PACKED, SEALS, SPEC, is_sealed, sums
 from openstack_prep.resources.network.uses import of_image
 
 SAID = ("disk_format", "container_format", "visibility", "min_disk", "min_ram", "protected")
@@ -134,7 +133,7 @@ class Image(ImageFields):
         """Return the declared projects that are members and have answered the invitation."""
         if not self.shared_with:
             return frozenset()
-        answers = image_members.answers(run, image)
+        answers = glance.answers(run, image)
         decided = {project_id for project_id, answer in answers.items() if answer != "pending"}
         return frozenset(each.name for each in self.members() if run.find_id(each) in decided)
 

@@ -14,9 +14,8 @@ from openstack_prep.core.model import Adoptable, Coherent, Context, Key, Resourc
 from openstack_prep.download.compression import Compression
 from openstack_prep.resources.identity.in_project import ByProjectUser, InProject
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
-from openstack_prep.resources.image import glance, image_members
-from openstack_prep.resources.image.glance import ImageRecord
-from openstack_prep.resources.image.image_seal import SPEC
+from openstack_prep.resources.image import glance
+from openstack_prep.resources.image.glance import SPEC, ImageRecord
 from openstack_prep.resources.image.rhcos_source import Rhcos
 
 EVERYBODYS = ("public", "community")
@@ -165,4 +164,4 @@ class ImageFields(ByProjectUser, Adoptable[CloudRun], Coherent):
 
     def share(self, run: CloudRun, image: ImageRecord) -> None:
         """Make the declared projects members of an image."""
-        image_members.share(run, image, [run.id(each) for each in self.members()])
+        glance.share(run, image, [run.id(each) for each in self.members()])

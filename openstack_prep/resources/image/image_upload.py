@@ -18,9 +18,8 @@ from openstack_prep.download.fetching import local_path
 from openstack_prep.download.installer_cache import Kept, cached
 from openstack_prep.download.verified import Verified
 from openstack_prep.resources.image import glance, web_download
-from openstack_prep.resources.image.glance import ImageRecord
+from openstack_prep.resources.image.glance import CONVERTED, NAME, PACKED, SEALS, SPEC, ImageRecord
 from openstack_prep.resources.image.image_fields import EVERYBODYS, ImageFields
-from openstack_prep.resources.image.image_seal import CONVERTED, NAME, PACKED, SEALS, SPEC
 
 TIMEOUT = 600.0  # seconds for Glance to answer after the upload: it may first copy the image to its store
 

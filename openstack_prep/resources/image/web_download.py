@@ -20,9 +20,8 @@ from openstack_prep.download import disk_format
 from openstack_prep.download.compression import open_packed
 from openstack_prep.download.fetching import shown
 from openstack_prep.resources.image import glance
-from openstack_prep.resources.image.glance import ImageRecord
+from openstack_prep.resources.image.glance import SEALS, ImageRecord, glances_sums
 from openstack_prep.resources.image.image_fields import ImageFields
-from openstack_prep.resources.image.image_seal import SEALS, glances_sums
 
 METHOD = "web-download"
 COMPUTED = ("sha512", "md5")  # the checksums that Glance computes, unless its administrator has replaced sha512

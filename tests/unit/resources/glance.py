@@ -13,8 +13,8 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Observed
 from openstack_prep.core.plan import Plan, Report
+from openstack_prep.resources.image.glance import NAME, SEALS, SPEC
 from openstack_prep.resources.image.image import Image
-from openstack_prep.resources.image.image_seal import NAME, SEALS, SPEC
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS
 
 SEAL = SEALS["sha256"]

@@ -17,8 +17,7 @@ from openstack_prep.base.errors import DownloadError, PrepError
 from openstack_prep.download.fetching import open_source, shown
 from openstack_prep.download.rhcos import Arch, ask_installer, find_release
 from openstack_prep.openshift.check.context import CheckContext
-from openstack_prep.resources.image.glance import ImageRecord
-from openstack_prep.resources.image.image_seal import sums
+from openstack_prep.resources.image.glance import ImageRecord, sums
 
 DISKS = ("qcow2", "raw")
 SCHEMES = ("http", "https", "file")

@@ -14,8 +14,8 @@ from openstack_prep.base.errors import DownloadError, NotUnique, PlanRefused, Re
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action
+from openstack_prep.resources.image.glance import NAME, SPEC
 from openstack_prep.resources.image.image import Image
-from openstack_prep.resources.image.image_seal import NAME, SPEC
 from tests.unit.conftest import ENDPOINTS
 from tests.unit.resources.glance import GLANCE, NEW, OLD, SEAL, Glance, apply, plan, settle, sha256
 

@@ -14,8 +14,8 @@ import requests_mock
 
 from openstack_prep.base.errors import DownloadError, PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.resources.image.glance import CONVERTED, PACKED
 from openstack_prep.resources.image.image import Image
-from openstack_prep.resources.image.image_seal import CONVERTED, PACKED
 from tests.unit.conftest import failure
 from tests.unit.resources.glance import GLANCE, NEW, OLD, SEAL, Glance, apply, plan, settle, sha256
 from tests.unit.stand_in_qemu_img import stand_in

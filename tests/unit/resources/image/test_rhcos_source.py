@@ -13,8 +13,8 @@ from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Action
+from openstack_prep.resources.image.glance import PACKED, SPEC
 from openstack_prep.resources.image.image import Image
-from openstack_prep.resources.image.image_seal import PACKED, SPEC
 from tests.unit.resources.glance import NEW, OLD, SEAL, Glance, sha256
 
 LOCATION = "https://rhcos.test/art/rhcos-4.11.qcow2.gz"

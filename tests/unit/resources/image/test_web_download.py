@@ -12,8 +12,8 @@ from openstack_prep.base.errors import PlanRefused, ResourceFailed, WaitTimeout
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.image import web_download
+from openstack_prep.resources.image.glance import SEALS
 from openstack_prep.resources.image.image import Image
-from openstack_prep.resources.image.image_seal import SEALS
 from tests.unit.resources.glance import GLANCE, NEW, OLD, Glance, apply, plan
 
 URL = "http://web.test/disk"
