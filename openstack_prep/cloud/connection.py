@@ -33,6 +33,22 @@ ADMINISTRATOR = "choose an administrator's entry with --os-cloud or clouds: admi
 CHECK_ENTRY = "check that entry of clouds.yaml: address, user, password, project and their domains"
 
 
+class _Client:
+    """The client of one service, created when it is first used and then kept."""
+
+    def __init__(self, service_type: str, **options: Any) -> None:
+        self.type, self.options = service_type, options
+
+    def __get__(self, cloud: Cloud, owner: type[Cloud]) -> Service:
+        with cloud.lock:  # the SDK creates its clients lazily and without a lock
+            if self.type not in cloud.services:
+                try:
+                    cloud.services[self.type] = Service(cloud.connection, self.type, **self.options)
+                except Exception as error:
+                    raise translate(error, f"find {self.type} in the catalogue") from error
+            return cloud.services[self.type]
+
+
 class Cloud:
     """A cloud as one identity sees it: one authentication, one client per service; thread-safe."""
 
@@ -40,8 +56,8 @@ class Cloud:
         self.connection = connection
         self.session = connection.session
         self.session.timeout = self.session.timeout or TIMEOUT
-        self._services: dict[str, Service] = {}
-        self._lock = threading.Lock()
+        self.services: dict[str, Service] = {}
+        self.lock = threading.Lock()
 
     def allow_parallel(self, requests: int) -> Self:
         """Keep that many connections to each service open."""
@@ -49,47 +65,14 @@ class Cloud:
             cast(Any, adapter).init_poolmanager(requests, requests)
         return self
 
-    def _service(self, service_type: str, **options: Any) -> Service:
-        # the SDK creates its clients lazily and without a lock
-        with self._lock:
-            if service_type not in self._services:
-                try:
-                    self._services[service_type] = Service(self.connection, service_type, **options)
-                except Exception as error:
-                    raise translate(error, f"find {service_type} in the catalogue") from error
-            return self._services[service_type]
-
-    @property
-    def identity(self) -> Service:
-        return self._service("identity")
-
-    @property
-    def compute(self) -> Service:
-        return self._service("compute", microversion=COMPUTE_MICROVERSION)
-
-    @property
-    def network(self) -> Service:
-        return self._service("network")
-
-    @property
-    def image(self) -> Service:
-        return self._service("image")
-
-    @property
-    def volume(self) -> Service:
-        return self._service("block-storage", version="3")
-
-    @property
-    def object_store(self) -> Service:
-        return self._service("object-store")
-
-    @property
-    def load_balancer(self) -> Service:
-        return self._service("load-balancer")
-
-    @property
-    def orchestration(self) -> Service:
-        return self._service("orchestration")
+    identity = _Client("identity")
+    compute = _Client("compute", microversion=COMPUTE_MICROVERSION)
+    network = _Client("network")
+    image = _Client("image")
+    volume = _Client("block-storage", version="3")
+    object_store = _Client("object-store")
+    load_balancer = _Client("load-balancer")
+    orchestration = _Client("orchestration")
 
     @property
     def name(self) -> str:
