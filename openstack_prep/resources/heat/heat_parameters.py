@@ -103,7 +103,7 @@ def _against(schema: Raw, value: object) -> Iterator[str]:
     if schema["type"] == "json" and not _is_json(value):
         yield "is not a mapping, a list or JSON"
     for constraint in schema.get("constraints") or ():
-        if not all(_meets(constraint, each, schema["type"]) for each in [value]):
+        if not _meets(constraint, value, schema["type"]):
             rule = {key: each for key, each in constraint.items() if key != "description"}
             yield f"violates the constraint {constraint.get('description') or show(rule)}"
 

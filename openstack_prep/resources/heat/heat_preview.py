@@ -10,7 +10,7 @@ Source: Orchestration API v1, "Preview stack", "Preview stack update" (show_nest
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from openstack_prep.base.errors import CloudError
@@ -53,6 +53,29 @@ def _flat(resources: Iterable[Any]) -> Iterator[Values]:
             yield each
 
 
+@dataclass(frozen=True)
+class Update:
+    """An update to ask Heat about; ``names`` are the parameters whose former values ``before`` contains."""
+
+    stack: HeatStack
+    body: Raw
+    secrets: Sequence[Secret]
+    before: Raw
+    names: Sequence[str]
+
+    def parameters(self, *, same_template: bool = False) -> Parameters:
+        """Return the parameters; the former value of a hidden one is unknown, and a removed parameter changes, too."""
+        given = (self.body.get("environment") or {}).get("parameters") or {}
+        declared = self.body["template"].get("parameters") or {}
+        if not same_template:
+            return Parameters(given, declared, None)
+        hidden = {name for name, each in declared.items() if each.get("hidden") in (True, "true")}
+        unseen = given.keys() - {*self.names}
+        gone = self.before.keys() - given.keys()
+        differing = {name for name in self.names if self.before.get(name) != given[name]}
+        return Parameters(given, declared, differing | gone | hidden | unseen)
+
+
 def preview_update(
     stack: HeatStack,
     body: Raw,
@@ -72,43 +95,22 @@ def preview_update(
     pinned = {name: each for name, each in stack.ids.items() if name not in missing}
     while True:
         template = {**body["template"], "resources": _pinned(body["template"].get("resources"), pinned)}
-        asked = {**body, "template": template}
-        found = _ask_heat(stack, asked, secrets, before, names)
+        update = Update(stack, {**body, "template": template}, secrets, before, names)
+        found = _ask_heat(update)
         moved = pinned.keys() & {each.place for each in found if each.verb in ("replace", "delete")}
         if not moved:
-            found = _with_wiped(found, stack, asked, secrets, before, names)
-            return heat_groups.with_group_effects(
-                found, stack, template, _parameters(asked, before, names, same_template)
-            )
+            found = _with_wiped(found, update)
+            values = update.parameters(same_template=same_template)
+            return heat_groups.with_group_effects(found, stack, template, values)
         pinned = {name: each for name, each in pinned.items() if name not in moved}
 
 
-def _parameters(body: Raw, before: Raw, names: Sequence[str], same_template: bool = False) -> Parameters:
-    """Return the parameters; the former value of a hidden one is unknown, and a removed parameter changes, too."""
-    given = (body.get("environment") or {}).get("parameters") or {}
-    declared = body["template"].get("parameters") or {}
-    if not same_template:
-        return Parameters(given, declared, None)
-    hidden = {name for name, each in declared.items() if each.get("hidden") in (True, "true")}
-    unseen = given.keys() - {*names}
-    gone = before.keys() - given.keys()
-    differing = {name for name in names if before.get(name) != given[name]}
-    return Parameters(given, declared, differing | gone | hidden | unseen)
-
-
-def _with_wiped(
-    found: list[Effect],
-    stack: HeatStack,
-    body: Raw,
-    secrets: Sequence[Secret],
-    before: Raw,
-    names: Sequence[str],
-) -> list[Effect]:
+def _with_wiped(found: list[Effect], update: Update) -> list[Effect]:
     """Return the preview with updates that wipe a disk in place called "rebuild" or "restore"."""
-    revealing = heat_in_place.revealing(body)
-    if revealing == body or not any(each.verb == "update" for each in found):
+    revealing = heat_in_place.revealing(update.body)
+    if revealing == update.body or not any(each.verb == "update" for each in found):
         return found
-    wiped = {each.place for each in _ask_heat(stack, revealing, secrets, before, names) if each.verb == "replace"}
+    wiped = {each.place for each in _ask_heat(replace(update, body=revealing)) if each.verb == "replace"}
     return [
         replace(each, verb=heat_in_place.VERBS.get(each.type, "rebuild"))
         if each.verb == "update" and each.place in wiped
@@ -126,35 +128,30 @@ def _pinned(value: object, ids: Mapping[str, str]) -> object:
     return [_pinned(each, ids) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _ask_heat(
-    stack: HeatStack,
-    body: Raw,
-    secrets: Sequence[Secret],
-    before: Raw,
-    names: Sequence[str],
-) -> list[Effect]:
+def _ask_heat(update: Update) -> list[Effect]:
     """Ask Heat for all effects of the update.
 
     Heat does not report what happens in nested stacks if a group of them grows (it answers 400). Then it is asked with
     the present sizes of growing groups; and if a group within a group grows, about the template alone, and about each
     parameter of ``names`` whose value differs from ``before``, alone.
     """
+    stack, body, before, names = update.stack, update.body, update.before, update.names
     try:
-        return _preview(stack, body, secrets, nested=True)
+        return _preview(update, nested=True)
     except Refused:
-        found = set(_preview(stack, body, secrets, nested=False))
-    body = {**body, "template": heat_groups.not_growing(stack, body["template"], _parameters(body, before, names))}
+        found = set(_preview(update, nested=False))
+    body = {**body, "template": heat_groups.not_growing(stack, body["template"], update.parameters())}
     after = body["environment"]["parameters"]
     unchanged = {**before, **{name: value for name, value in after.items() if name not in names}}
     alone = [unchanged | {name: after[name]} for name in names if before.get(name) != after[name]]
     try:
-        return sorted(found.union(_preview(stack, body, secrets, nested=True)))
+        return sorted(found.union(_preview(replace(update, body=body), nested=True)))
     except Refused:
         refused = []
     for parameters in (unchanged, *alone):
         asked = {**body, "environment": body["environment"] | {"parameters": parameters}}
         try:
-            found.update(_preview(stack, asked, secrets, nested=True))
+            found.update(_preview(replace(update, body=asked), nested=True))
         except Refused:
             refused.append(parameters)
     if unchanged in refused or len(refused) > 1:  # other changes are hidden as well as the growth of the group
@@ -162,18 +159,19 @@ def _ask_heat(
     return sorted(found)
 
 
-def _preview(stack: HeatStack, body: Raw, secrets: Sequence[Secret], *, nested: bool) -> list[Effect]:
+def _preview(update: Update, *, nested: bool) -> list[Effect]:
+    stack = update.stack
     path = f"{stack.path}/preview" + ("?show_nested=true" if nested else "")
     heat = stack.cloud.orchestration
     try:  # not logged: the answer contains user data
-        answer = heat.request("PUT", path, json=body, secrets=secrets, log=False).json()["resource_changes"]
+        answer = heat.request("PUT", path, json=update.body, secrets=update.secrets, log=False).json()
     except CloudError as error:
         if error.status != 400:
             raise
         raise Refused(str(error)) from None
     found: dict[str, Effect] = {}
     for past, verb in VERBS.items():
-        for each in answer[past]:
+        for each in answer["resource_changes"][past]:
             place = _place(stack, each["stack_name"]) + each["resource_name"]
             container = nested and verb == "update" and f"{place}." in stack.places.values()
             if not container or each["resource_type"] in ROLLED:
