@@ -113,7 +113,8 @@ class Service:
             following = _next_page(page, name)
             if not following:
                 return found
-            page = _body(self.request("GET", _relative(following, path), log=log))
+            # relative to the endpoint: the host in the link may be one that only the service knows
+            page = _body(self.request("GET", f"{path}?{following.partition('?')[2]}", log=log))
 
     @property
     def endpoint(self) -> str:
@@ -141,11 +142,6 @@ def _next_page(page: Raw, name: str) -> str | None:
     if isinstance(links, Mapping):
         return cast("str | None", links.get("next"))
     return next((link["href"] for link in links if link.get("rel") == "next"), None)
-
-
-def _relative(link: str, path: str) -> str:
-    """Return a next-page link relative to the endpoint: its host may be one that only the service knows."""
-    return path + "?" + link.partition("?")[2]
 
 
 def translate(error: Exception, doing: str, hidden: Iterable[str] = (), fix: str = "") -> Exception:

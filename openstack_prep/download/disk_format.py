@@ -26,10 +26,6 @@ def guess(head: bytes) -> str:
 
 def of_source(where: str, compression: Compression | None = None) -> str:
     """Return the format of a file or URL, or of its decompressed content; raises DownloadError."""
-    return guess(_head(where, compression))
-
-
-def _head(where: str, compression: Compression | None) -> bytes:
     head = b""
     chunks, _, found = open_packed(where, compression)
     with contextlib.closing(chunks):
@@ -37,4 +33,4 @@ def _head(where: str, compression: Compression | None) -> bytes:
             head += chunk
             if len(head) >= HEAD:
                 break
-    return head
+    return guess(head)

@@ -6,7 +6,6 @@ hosts(5) has no wildcards, so it lists the routes of a default installation one 
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -143,18 +142,15 @@ def zone(names: Names, *, server: str, today: date, old: str = "") -> str:
 
 def _zone(names: Names, server: str, serial: int) -> str:
     server = f"{server.rstrip('.')}."
-    records = [(name.removesuffix(f".{names.domain}"), address) for address, name in names.servers()]
+    servers = ((name.removesuffix(f".{names.domain}"), address) for address, name in names.servers())
+    records = (*servers, ("*.apps", names.ingress))
     return "\n".join(
         [
             f"$ORIGIN {names.domain}.",
             f"$TTL {TTL}",
             f"@ IN SOA {server} hostmaster.{names.domain}. ( {serial} 3600 600 604800 {TTL} )",
             f"@ IN NS {server}",
-            *(f"{name} IN {_type(address)} {address}" for name, address in (*records, ("*.apps", names.ingress))),
+            *(f"{name} IN {'AAAA' if ':' in address else 'A'} {address}" for name, address in records),
             "",
         ]
     )
-
-
-def _type(address: str) -> str:
-    return "A" if ipaddress.ip_address(address).version == 4 else "AAAA"

@@ -110,7 +110,8 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
             return next((record for record in listed if record.id == self.floating_ip_id), None)
         if self.address:
             return next((record for record in listed if record.address == self.address), None)
-        return min(marked, key=_twin_order, default=None)
+        # as ``twin.choose`` does: twins in use first, then the oldest
+        return min(marked, key=lambda each: (each.port_id is None, each.created_at, each.id), default=None)
 
     def _port(self, run: CloudRun) -> PortRecord | None:
         listed = ports_of(run, run.find_project_id(self.owner))
@@ -198,11 +199,6 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
             headers={"If-Match": f"revision_number={record.revision_number}"},
         )
         return FloatingIPRecord.read(answer["floatingip"])
-
-
-def _twin_order(record: FloatingIPRecord) -> tuple[bool, str, str]:
-    """Return the sort key that ``twin.choose`` uses: twins in use first, then the oldest."""
-    return (record.port_id is None, record.created_at, record.id)
 
 
 def _attachment_tag(run: CloudRun) -> OwnershipTag:

@@ -148,7 +148,7 @@ class Quota(InProject):
     def _read(self, run: CloudRun, project_id: str) -> Observed:
         values, used = {}, {}
         for store, mine in self._split(self.desired()):
-            answer = store.service(run.admin).get(store.detail.format(project_id))[store.envelope]
+            answer = quota_stores.read(run.admin, store, project_id)
             ours = {theirs: name for name, theirs in store.names.items()}
             for theirs in mine:
                 item = answer.get(theirs)

@@ -155,23 +155,22 @@ class ObjectStore(ByProjectUser):
         return Observed(id=account, ours=ours, values=values)
 
     def create(self, run: CloudRun) -> Observed:
-        tenant = self._post(run, self.desired(), {MARK: quote(run.ownership.spec)})
+        tenant = self._send(run, _headers(self.desired()) | {MARK: quote(run.ownership.spec)}, self.desired())
         return self._observed(tenant, True, self.desired())
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
-        tenant = self._post(run, {change.field: change.after for change in changes}, {})
+        values = {change.field: change.after for change in changes}
+        tenant = self._send(run, _headers(values), values)
         return self._observed(tenant, observed.ours, self.desired())
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         """Remove the values that the spec has set: Swift deletes metadata whose new value is empty."""
-        self._send(run, dict.fromkeys((*_headers(self.desired()), MARK), ""), ())
+        self._send(run, dict.fromkeys((*_headers(self.desired()), MARK), ""), {})
 
-    def _post(self, run: CloudRun, values: Raw, more: Mapping[str, str]) -> Cloud:
-        secrets = [value for value in values.values() if isinstance(value, Secret)]
-        return self._send(run, {**_headers(values), **more}, secrets)
-
-    def _send(self, run: CloudRun, headers: Mapping[str, str], secrets: Iterable[Secret]) -> Cloud:
+    def _send(self, run: CloudRun, headers: Mapping[str, str], values: Raw) -> Cloud:
+        """Write headers, which contain these values; no log shows the secrets among them."""
         tenant = run.tenant(self.owner)
+        secrets = [value for value in values.values() if isinstance(value, Secret)]
         try:
             tenant.object_store.request("POST", "", headers=headers, secrets=secrets)
         except NotAllowed as error:
