@@ -1,18 +1,20 @@
-"""sha256sum.txt of a release and its signer; read once, and only when needed."""
+"""sha256sum.txt of a release, as sha256sum(1) writes it, and its signer; read once, and only when needed."""
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from pathlib import Path
 
 from openstack_prep.base.errors import DownloadError
 from openstack_prep.download.fetching import local_path, read_small, shown
-from openstack_prep.openshift.tools import layout, signature, sums
+from openstack_prep.openshift.tools import layout, signature
 from openstack_prep.openshift.tools.layout import Archive
 from openstack_prep.openshift.tools.wanted import Wanted
 
 LARGEST = 2**20  # bytes of sha256sum.txt or its signature; today's have a few KiB
 SIGNATURES = ("sha256sum.txt.gpg", "sha256sum.txt.sig", "sha256sum.txt.asc")
+_LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](\S+)")
 
 
 class Listing:
@@ -31,7 +33,7 @@ class Listing:
         signer = None
         if self.wanted.key is not None:
             content, signer = signature.verify(content, self.wanted.key, *self._signature())
-        return sums.parse(content, shown(self.where)), signer
+        return parse(content, shown(self.where)), signer
 
     @property
     def signed_by(self) -> str | None:
@@ -60,3 +62,18 @@ class Listing:
             except DownloadError as error:
                 errors.append(str(error))
         raise DownloadError("; ".join([*errors, "there is no signature to verify; leave the key out"]))
+
+
+def parse(text: bytes, where: str) -> dict[str, str]:
+    """Return the checksums by file name; raises DownloadError with the number of an invalid line."""
+    sums: dict[str, str] = {}
+    for number, line in enumerate(text.decode("utf-8", "replace").splitlines(), 1):
+        if not line.strip():
+            continue
+        found = _LINE.fullmatch(line.rstrip())
+        if not found:
+            raise DownloadError(f"{where}:{number}: {line[:60]!r} is not a SHA-256 checksum with a file name")
+        sha256, name = found[1].lower(), found[2]
+        if sums.setdefault(name, sha256) != sha256:
+            raise DownloadError(f"{where}:{number}: {name} has two different checksums; download the file again")
+    return sums
