@@ -117,13 +117,16 @@ class Flavor(Adoptable[CloudRun]):
         """Return the declared projects that may use the flavor."""
         if not self.access:
             return frozenset()
-        ids = _granted(run, raw)
+        ids = self.granted(run, raw["id"])
         return frozenset(project.name for project in self.projects() if run.find_id(project) in ids)
 
     def granted(self, run: CloudRun, flavor_id: str) -> frozenset[str]:
         """Return the ids of all projects that may use the flavor with this id; empty if every project may."""
-        raw = next((each for each in queries.flavors(run) if each["id"] == flavor_id), None)
-        return _granted(run, raw) if raw else frozenset()
+        restricted = (each["id"] for each in queries.flavors(run) if not each[PROPERTIES["is_public"]])
+        if flavor_id not in restricted:
+            return frozenset()
+        listed = run.admin.compute.get(f"/flavors/{flavor_id}/os-flavor-access")["flavor_access"]
+        return frozenset(each["tenant_id"] for each in listed)
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         public = observed.values["is_public"] if observed and self.is_public is None else self.is_public is not False
@@ -165,10 +168,3 @@ class Flavor(Adoptable[CloudRun]):
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         run.admin.compute.delete(f"/flavors/{observed.id}")
-
-
-def _granted(run: CloudRun, raw: Raw) -> frozenset[str]:
-    if raw[PROPERTIES["is_public"]]:
-        return frozenset()
-    listed = run.admin.compute.get(f"/flavors/{raw['id']}/os-flavor-access")["flavor_access"]
-    return frozenset(each["tenant_id"] for each in listed)

@@ -178,13 +178,11 @@ class AddressHolder(NeutronRecord):
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        fixed = (FixedIP(subnet_id=each["subnet_id"], ip_address=each["ip_address"]) for each in raw["fixed_ips"])
-        return _record(cls, raw, fixed_ips=tuple(fixed), **cls._more(raw))
+        return _record(cls, raw, fixed_ips=_fixed_ips(raw))
 
-    @classmethod
-    def _more(cls, raw: Raw) -> Values:
-        """Return further fields that have a different form in the API."""
-        return {}
+
+def _fixed_ips(raw: Raw) -> tuple[FixedIP, ...]:
+    return tuple(FixedIP(subnet_id=each["subnet_id"], ip_address=each["ip_address"]) for each in raw["fixed_ips"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,11 +197,13 @@ class PortRecord(AddressHolder):
     port_security_enabled: bool = True
 
     @classmethod
-    def _more(cls, raw: Raw) -> Values:
+    def read(cls, raw: Raw) -> Self:
         pairs = raw.get("allowed_address_pairs") or ()
-        return {
-            "security_groups": tuple(raw.get("security_groups") or ()),
-            "allowed_address_pairs": tuple(
-                AddressPair(ip_address=each["ip_address"], mac_address=each["mac_address"]) for each in pairs
-            ),
-        }
+        pairs = (AddressPair(ip_address=each["ip_address"], mac_address=each["mac_address"]) for each in pairs)
+        return _record(
+            cls,
+            raw,
+            fixed_ips=_fixed_ips(raw),
+            security_groups=tuple(raw.get("security_groups") or ()),
+            allowed_address_pairs=tuple(pairs),
+        )
