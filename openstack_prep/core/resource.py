@@ -1,7 +1,7 @@
 """The contract of a kind: what each of its functions may read and change, and what it must return or raise.
 
-A new kind implements ``find``, ``create``, ``update`` and ``delete``, and of the rest only what it needs. The planner
-and the executor know no kind: they rely only on this contract.
+A new kind implements ``find`` (or ``find_one``), ``create``, ``update`` and ``delete``, and of the rest only what it
+needs. The planner and the executor know no kind: they rely only on this contract.
 """
 
 from __future__ import annotations
