@@ -69,7 +69,7 @@ class Command:
         if found and declared and found != declared:
             what = f"install-config.yaml is for {declared}, but {self.program} installs {found}"
             raise ConfigError(f"{what}; use the installer of that release, or correct release:")
-        return found or declared or f"4.{releases.NEWEST}"
+        return found or declared or releases.name(releases.NEWEST)
 
 
 def ipi(

@@ -23,8 +23,8 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Condition, Context, Key, Observed, OwnershipTag, Resource, Texts
 from openstack_prep.openshift import install_config
 from openstack_prep.openshift.install_config import Cluster, Contents
-from openstack_prep.openshift.install_config.content_rules import are_public_keys
 from openstack_prep.openshift.install_config.document import compact, nested
+from openstack_prep.openshift.install_config.rules.contents import are_public_keys
 from openstack_prep.openshift.installer.traces import copy_of
 from openstack_prep.resources.addresses.floating_ip import FloatingIP, InstallerInput, given_address
 from openstack_prep.resources.files.clouds_entry import folder_of

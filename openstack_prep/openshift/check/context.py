@@ -12,7 +12,8 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.openshift.install_config import Cluster, Contents
-from openstack_prep.openshift.install_config.releases import FIELDS
+from openstack_prep.openshift.install_config.fields import FIELDS
+from openstack_prep.openshift.install_config.releases import minor
 
 T = TypeVar("T")
 
@@ -47,7 +48,7 @@ class CheckContext:
     @property
     def release(self) -> int:
         """The minor number: 18 for OpenShift 4.18."""
-        return int(self.cluster.release.partition(".")[2])
+        return minor(self.cluster.release)
 
     def read_once(self, name: Hashable, read: Callable[[], T]) -> T:
         """Return what ``read`` returns; it is called once, whichever check comes first."""

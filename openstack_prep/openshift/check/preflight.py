@@ -17,8 +17,9 @@ from openstack_prep.openshift.check.context import READER, CheckContext
 from openstack_prep.openshift.check.entry import Entry, entry, find_entry
 from openstack_prep.openshift.check.installed import installed
 from openstack_prep.openshift.install_config import Cluster, Contents, Given, findings, mistakes, read
+from openstack_prep.openshift.install_config.fields import FIELDS
 from openstack_prep.openshift.install_config.reading import is_deprecated, is_fatal
-from openstack_prep.openshift.install_config.releases import FIELDS, minor
+from openstack_prep.openshift.install_config.releases import minor
 
 HOSTS = Path("/etc/hosts")
 

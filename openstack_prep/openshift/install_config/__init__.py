@@ -1,4 +1,4 @@
-"""install-config.yaml of OpenShift on OpenStack, for every release from 4.2 to 4.21: pure, data in, text out."""
+"""install-config.yaml of OpenShift on OpenStack, for every release from 4.2 to 5.1: pure, data in, text out."""
 
 from openstack_prep.base.yaml_text import dump
 from openstack_prep.openshift.install_config.cluster_of import read

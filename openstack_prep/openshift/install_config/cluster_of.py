@@ -21,9 +21,9 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.document import default_network_type
+from openstack_prep.openshift.install_config.fields import FIELDS, Spelling
 from openstack_prep.openshift.install_config.given import Given
 from openstack_prep.openshift.install_config.model import Cluster, Contents
-from openstack_prep.openshift.install_config.releases import FIELDS, Spelling
 
 CLOUD = "openstack"  # the entry of clouds.yaml that the installer uses by default
 CONTENTS = ("pull_secret", "ssh_key", "additional_trust_bundle")
@@ -74,7 +74,7 @@ class _Reading:
         self._later: dict[str, str] = {}
         self._mistakes = list(given.repeated)
         for field in FIELDS:
-            newest = field.spelling(release)
+            newest = field.spelling(release, previews=True)
             if field.of and newest:  # others the release ignores
                 self._paths[field.of] = newest.path
                 newer = [each.name for each in field.spellings if self._is_too_new(each, release)]

@@ -13,8 +13,8 @@ from typing import Any
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.install_config import releases
+from openstack_prep.openshift.install_config.fields import FIELDS
 from openstack_prep.openshift.install_config.model import Cluster, Contents
-from openstack_prep.openshift.install_config.releases import FIELDS
 
 HOST_PREFIX_IPV6 = 64  # the only value that the installer accepts
 
@@ -24,11 +24,11 @@ def document(cluster: Cluster, contents: Contents) -> dict[str, object]:
 
     The pull secret stays a Secret.  Raises InvalidValue for an unsupported release.
     """
-    release = releases.minor(cluster.release)
+    release, previews = releases.minor(cluster.release), has_previews(cluster)
     declared = values(cluster, contents)
     written: dict[str, object] = {}
     for field in FIELDS:
-        spelling = field.spelling(release)
+        spelling = field.spelling(release, previews=previews)
         if field.of in declared and spelling is not None:
             _put(written, spelling.path, spelling.shaped(declared[field.of]))
     return written
@@ -50,6 +50,11 @@ def values(cluster: Cluster, contents: Contents) -> dict[str, object]:
     if contents.pull_secret is not None:
         declared["pull_secret"] = compact(contents.pull_secret)
     return declared
+
+
+def has_previews(cluster: Cluster) -> bool:
+    """Whether the feature set of a cluster enables previews."""
+    return cluster.feature_set in releases.PREVIEWS
 
 
 def default_network_type(release: str) -> str:

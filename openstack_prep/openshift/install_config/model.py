@@ -20,11 +20,11 @@ def _release(value: object) -> object:
     if isinstance(value, int | float):  # YAML reads 4.20 without quotes as 4.2
         raise InvalidValue("is a number in YAML", 'write the release in quotes, such as "4.20"')
     if isinstance(value, str):
-        value = f"4.{releases.minor(value)}"
+        value = releases.name(releases.minor(value))
     return value
 
 
-Release = Annotated[str, Reads(_release, {"type": "string", "pattern": r"^4\.\d+"})]
+Release = Annotated[str, Reads(_release, {"type": "string", "pattern": r"^[45]\.\d+"})]
 Replicas = Annotated[int, Ge(0), Le(1000)]
 
 
@@ -49,9 +49,9 @@ class RootVolume:
     size: GiB
     """GiB; at least 25, 100 is recommended."""
     types: Annotated[tuple[Name, ...], Len(1)]
-    """Volume types: one for all, or (4.14 and later) as many as zones."""
+    """Volume types: one for all, or (4.14 and later) as many as zones of the machines, if these have several."""
     zones: tuple[Name, ...] = ()
-    """Cinder's availability zones: one for all, or as many as zones (4.8 and later)."""
+    """Cinder's availability zones: one for all, or as many as zones of the machines (4.8 and later)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,7 @@ class Capabilities:
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     baseline: Name | None = None
-    """None, vCurrent, or the set of a release such as v4.14."""
+    """None, vCurrent, or the set of a release such as v4.14; required by additional."""
     additional: tuple[Name, ...] = ()
     """Additional capabilities."""
 
@@ -127,7 +127,7 @@ class Cluster:
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     release: Release
-    """OpenShift release, in quotes: "4.2" to "4.21"."""
+    """OpenShift release, in quotes: "4.2" to "4.22", "5.0" and "5.1"."""
     cluster_name: Name
     """Name of the cluster, without dots; before 4.12, at most 14 characters."""
     base_domain: Name
@@ -149,15 +149,15 @@ class Cluster:
     ingress_vips: tuple[Address, ...] = ()
     """Virtual IP of the ingress routers (4.5 and later); two for dual stack."""
     machines_network: Reference | None = None
-    """Your own network for the machines (4.14 and later)."""
+    """Your own network for the machines (4.15 and later; in 4.14 with TechPreviewNoUpgrade)."""
     machines_subnets: tuple[Reference, ...] = ()
-    """Your own subnet for the machines, by ID (4.5 and later) or name (4.14 and later); two for dual stack."""
+    """Your own subnet for the machines, by ID (4.5 and later) or name (4.15 and later); two for dual stack."""
     load_balancer: Literal["UserManaged", "OpenShiftManagedDefault"] | None = None
-    """Load balancer of the API and the ingress routers (4.13 and later)."""
+    """Load balancer of the API and the ingress routers (4.14 and later; in 4.13 with TechPreviewNoUpgrade)."""
     cluster_os_image: Name | None = None
     """Name of an image in Glance, or the URL of one to upload (4.4 and later)."""
     cluster_os_image_properties: Mapping[str, Text] | None = None
-    """Properties of the uploaded image (4.7 and later)."""
+    """Properties of the image that the installer uploads (4.7 and later)."""
     trunks: bool | None = None
     """Whether Neutron supports trunk ports (up to 4.5; later releases detect it)."""
     octavia: bool | None = None
@@ -178,6 +178,8 @@ class Cluster:
     """Networks of the services."""
     host_prefix: Annotated[int, Ge(1), Le(32)] = 23
     """Prefix length of a machine's part of the IPv4 networks of pods; 64 for IPv6."""
+    ovn_join_subnet: Cidr | None = None
+    """IPv4 network inside OVN-Kubernetes, instead of 100.64.0.0/16 (4.18 and later)."""
     proxy: Proxy | None = None
     """Proxies for connections from the cluster to the outside."""
     image_mirrors: tuple[Mirror, ...] = ()
@@ -193,7 +195,9 @@ class Cluster:
     cpu_partitioning: Literal["None", "AllNodes"] | None = None
     """Whether workloads are pinned to CPUs (4.13 and later)."""
     feature_set: Name | None = None
-    """Feature set, such as TechPreviewNoUpgrade (4.13 and later)."""
+    """Feature set, such as TechPreviewNoUpgrade (4.12 and later)."""
+    os_image_stream: Literal["rhel-9", "rhel-10"] | None = None
+    """Stream of the machines' operating system (5.0 and later; in 4.22 with TechPreviewNoUpgrade)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config import releases
-from openstack_prep.openshift.install_config.releases import FIELDS, INNER, Field, Spelling
+from openstack_prep.openshift.install_config.fields import FIELDS, INNER, Field, Spelling
 
 STOPS = "the installer stops"
 FATE = ((11, "the installer ignores it with a warning"), (10, STOPS), (0, "the installer ignores it"))
@@ -44,7 +45,8 @@ def findings(document: Raw, release: str) -> list[Mistake]:
     Raises InvalidValue for an unsupported release.
     """
     number = releases.minor(release)
-    return [*_walk(document, "", "", number), *_contradictions(document, number)]
+    previews = _value(document, "featureSet") in releases.PREVIEWS
+    return [*_Walk(number, previews).below(document, "", ""), *_contradictions(document, number)]
 
 
 @cache
@@ -52,7 +54,7 @@ def _known() -> dict[str, tuple[str, Field | None, Spelling | None]]:
     """Return by lowercase path its spelling; a parent path has neither field nor spelling."""
     known: dict[str, tuple[str, Field | None, Spelling | None]] = {}
     for field in (*FIELDS, *INNER):
-        for spelling in field.spellings:
+        for spelling in (each for each in field.spellings if not each.gated):
             steps = spelling.path.split(".")
             for end in range(1, len(steps)):
                 folder = ".".join(steps[:end])
@@ -65,27 +67,45 @@ def _key(path: str) -> str:
     return path.replace("[]", "").lower()
 
 
-def _walk(node: object, path: str, shown: str, release: int) -> Iterator[Mistake]:
-    """Yield findings below a path; ``shown`` is this path as the document spells it."""
-    if isinstance(node, list):
-        for index, each in enumerate(node):
-            yield from _walk(each, path, f"{shown}[{index}]", release)
-    if not isinstance(node, Mapping) or not _below(path):
-        return
-    for name, value in node.items():
-        where, here = f"{path}.{name}".lstrip(".").lower(), f"{shown}.{name}".lstrip(".")
-        if where not in _known():
-            yield _unknown(here, f"is unknown to 4.{release}", release, _nearest(path, str(name), release))
-            continue
-        _, field, spelling = _known()[where]
-        if field is not None and spelling is not None and release < spelling.since:
-            older = field.spelling(release)
-            fix = f"write {older.path}" if older else "leave it out"
-            yield _unknown(here, f"is unknown to 4.{release}, came with 4.{spelling.since}", release, fix)
-            continue
-        if field is not None and spelling is not None and release >= spelling.until:
-            yield _deprecated(here, field, spelling, release)
-        yield from _walk(value, where, here, release)
+@dataclass(frozen=True)
+class _Walk:
+    """A walk through the document of a release, with or without its previews."""
+
+    release: int
+    previews: bool
+
+    def below(self, node: object, path: str, shown: str) -> Iterator[Mistake]:
+        """Yield findings below a path; ``shown`` is this path as the document spells it."""
+        if isinstance(node, list):
+            for index, each in enumerate(node):
+                yield from self.below(each, path, f"{shown}[{index}]")
+        if not isinstance(node, Mapping) or not _below(path):
+            return
+        for name, value in node.items():
+            where, here = f"{path}.{name}".lstrip(".").lower(), f"{shown}.{name}".lstrip(".")
+            if where not in _known():
+                what = f"is unknown to {releases.name(self.release)}"
+                yield _unknown(here, what, self.release, _nearest(path, str(name)))
+                continue
+            _, field, spelling = _known()[where]
+            if field is not None and spelling is not None:
+                if self.release < spelling.since:
+                    yield from self._too_early(here, field, spelling)
+                    continue
+                if self.release >= spelling.until:
+                    yield _deprecated(here, field, spelling, self.release)
+            yield from self.below(value, where, here)
+
+    def _too_early(self, here: str, field: Field, spelling: Spelling) -> Iterator[Mistake]:
+        older = field.spelling(self.release)
+        fix = f"write {older.path}" if older else "leave it out"
+        if any(each.gated and each.since <= self.release for each in field.spellings):
+            if not self.previews:
+                what = f"is a preview in {releases.name(self.release)}"
+                yield _finding(here, what, STOPS, f"{fix}, or set featureSet: {releases.PREVIEWS[0]}")
+            return
+        what = f"is unknown to {releases.name(self.release)}, came with {releases.name(spelling.since)}"
+        yield _unknown(here, what, self.release, fix)
 
 
 def _below(path: str) -> list[str]:
@@ -95,7 +115,7 @@ def _below(path: str) -> list[str]:
     return [_known()[each][0].rpartition(".")[2].removesuffix("[]") for each in paths]
 
 
-def _nearest(path: str, name: str, release: int) -> str:
+def _nearest(path: str, name: str) -> str:
     names = {each.lower(): each for each in _below(path)}
     close = difflib.get_close_matches(name.lower(), names, n=1)
     return f"did you mean {names[close[0]]}?" if close else "take it out"
@@ -112,7 +132,7 @@ def _finding(where: str, what: str, fate: str, fix: str) -> Mistake:
 
 def _deprecated(here: str, field: Field, spelling: Spelling, release: int) -> Mistake:
     newer = field.spelling(release)
-    since = f"since 4.{spelling.until}" if spelling.until > releases.OLDEST else "from before 4.2"
+    since = f"since {releases.name(spelling.until)}" if spelling.until > releases.OLDEST else "from before 4.2"
     if newer is None:
         return Mistake(here, f"is ignored {since}", "take it out")
     return Deprecated(here, f"is deprecated {since}", f"write {newer.path}")

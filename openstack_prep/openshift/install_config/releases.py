@@ -1,257 +1,132 @@
-"""The fields of an install-config in each release: the table that this package is built on.
+"""Releases of OpenShift, and the rules of the installer that come and go with them: the table for the next release.
 
-Source: the OpenShift installer's types (platform.go, machinepool.go, installconfig.go) of each release,
-and the pull requests that changed them.  A release is its minor number: 18 is OpenShift 4.18.
+A release is its minor number: 18 is OpenShift 4.18; 5.0 follows 4.22 and is 23.  ``fields`` has the names of the
+fields.  Source of each boundary: the OpenShift installer at its release branches 4.6 to 4.19 and at its main branch of
+2025-08 (4.20), 2026-01 (4.21), 2026-05 (4.22) and 2026-08 (5.x); the file, and the commit or pull request, stand beside
+the rule.  IC is pkg/types/validation/installconfig.go, VALIDATE pkg/validate/validate.go, OS
+pkg/types/openstack/validation, CLOUD pkg/asset/installconfig/openstack/validation.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.base.raw import Raw, Values
 
-OLDEST, NEWEST = 2, 21
+OLDEST, NEWEST = 2, 24
 NEVER = 1000
-
-OPENSTACK = "platform.openstack"
-SHORT_NAMES_UNTIL = 12  # before 4.12 a name has at most 14 characters (#6309)
-OVN_SINCE = 12  # the default network type (#6014)
-NETWORK_TYPES_GONE = {"openshiftsdn": 15, "kuryr": 15}  # refused for new clusters (#7720); in any case
-TWO_STACKS_SINCE = 14  # two subnets take a controlPlanePort (#6797)
+FIRST_OF_5 = 23  # openshift/hypershift support/supportedversion: 5.0 is what 4.23 would have been
 
 
 def minor(release: str) -> int:
-    """Return 18 for "4.18", "4.18.7" and "4.18.0-okd"; raises InvalidValue."""
-    found = re.fullmatch(r"4\.(\d{1,3})(\.[0-9A-Za-z.+-]+)?", release)
+    """Return 18 for "4.18", "4.18.7" and "4.18.0-okd", 23 for "5.0"; raises InvalidValue."""
+    found = re.fullmatch(r"([45])\.(\d{1,3})(\.[0-9A-Za-z.+-]+)?", release)
     if not found:
-        raise InvalidValue("is not a release of OpenShift", f'write one such as "4.{NEWEST - 1}", in quotes')
-    if not OLDEST <= int(found[1]) <= NEWEST:
-        raise InvalidValue("is not a supported release", f"supported are 4.{OLDEST} to 4.{NEWEST}")
-    return int(found[1])
+        raise InvalidValue("is not a release of OpenShift", f'write one such as "{name(NEWEST - 4)}", in quotes')
+    number = int(found[2]) + (FIRST_OF_5 if found[1] == "5" else 0)
+    if not OLDEST <= number <= NEWEST or (found[1] == "4" and number >= FIRST_OF_5):
+        last = name(FIRST_OF_5 - 1)
+        raise InvalidValue("is not a supported release", f"supported are 4.{OLDEST} to {last}, 5.0 and {name(NEWEST)}")
+    return number
+
+
+def name(number: int) -> str:
+    """Return "4.18" for 18, "5.0" for 23."""
+    return f"4.{number}" if number < FIRST_OF_5 else f"5.{number - FIRST_OF_5}"
 
 
 @dataclass(frozen=True)
-class Form:
-    """The form of a value in the file: ``write`` converts to it, ``read`` converts back."""
+class Span:
+    """The releases in which a rule holds: from ``since`` on, before ``until``."""
 
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
-
-
-@dataclass(frozen=True)
-class Spelling:
-    """A way to write a field: its ``path``, with ``[]`` after lists, and the releases that accept it.
-
-    From ``until`` on it is deprecated or ignored.  ``single``: it has one value where a newer spelling has a list.
-    """
-
-    path: str
     since: int = OLDEST
     until: int = NEVER
-    form: Form | None = None
-    single: bool = False
 
-    @property
-    def name(self) -> str:
-        return self.path.rpartition(".")[2].removesuffix("[]")
-
-    def shaped(self, value: Any) -> Any:
-        value = value[0] if self.single else value
-        value = self.form.write(value) if self.form else value
-        return list(value) if isinstance(value, tuple) else value
-
-    def given(self, value: object) -> object:
-        """Return the value of a written form; raises AttributeError, KeyError, TypeError, ValueError for others."""
-        value = self.form.read(value) if self.form else value
-        return [value] if self.single else value
+    def __contains__(self, release: int) -> bool:
+        return self.since <= release < self.until
 
 
-@dataclass(frozen=True)
-class Field:
-    """A field with all its spellings; the first that a release accepts is written.
+# --- names, files and keys --------------------------------------------------------------------------------
 
-    ``of`` is its name in a spec; "" for a field that is known but never written.
-    """
+SHORT_NAMES = Span(until=12)  # at most 14 characters (3b3f19f4d2, #6309)
+FIPS_KEYS = Span(9)  # RSA and ECDSA only (0db0e1f5f0; IC validateFIPSconfig)
+FIPS_HOSTS = Span(16)  # only on a host in FIPS mode (b261deb2ae; a warning in 4.14 and 4.15, 9b5b235e5f)
+EVERY_SSH_KEY = Span(20)  # each line is a key, and none a comment (1795f39ea2); before, one key suffices
+REGISTRIES_ALONE = Span(10)  # a mirror may be a host without a path (dc57d8ca84, 550364c604)
+IPV6_WITHOUT_PROXY = Span(13)  # IPv6 addresses in noProxy (f7f778a70a)
+PROXIES_OUTSIDE = Span(8)  # a proxy is not in a network of pods or services (4515f331d6)
 
-    of: str
-    spellings: tuple[Spelling, ...]
+# --- networks ---------------------------------------------------------------------------------------------
 
-    def spelling(self, release: int) -> Spelling | None:
-        """Return the spelling of a release; None if the release lacks the field."""
-        return next((each for each in self.spellings if each.since <= release < each.until), None)
-
-
-# --- forms --------------------------------------------------------------------------------
-#
-# ``read`` returns JSON values by names of a spec; the model validates their types.
-
-
-def _reference(value: Any) -> dict[str, str]:
-    return {"id": value.id} if value.id else {"name": value.name}
-
-
-def _named(value: Raw, *names: str) -> Values:
-    """Return the members by name; Go matches names in any case."""
-    by_letters = {str(name).lower(): each for name, each in value.items()}
-    return {name: by_letters[name.lower()] for name in names if by_letters.get(name.lower()) is not None}
-
-
-def _truth(value: object) -> bool:
-    return {"0": False, "1": True}[str(value)]
-
-
-CIDRS = Form(
-    lambda values: [{"cidr": each} for each in values],
-    lambda values: [_named(each, "cidr")["cidr"] for each in values],
+OVN_SINCE = 12  # the default network type (#6014)
+NETWORK_TYPES_GONE = {"openshiftsdn": 15, "kuryr": 15}  # refused (6469f94a5c, c781171412); in any case
+SERVICE_LENGTHS = Span(9)  # at least /12, in IPv6 at least /108 (ac4f82b1db; VALIDATE ServiceSubnetCIDR)
+OVN_SUBNETS = Span(19)  # no network overlaps OVN-Kubernetes' own (3aace091ca; in 4.19, not in 4.18)
+OVN_OWN = (  # VALIDATE OVNIPv4JoinSubnet ...; the first can be moved by ovnKubernetesConfig
+    "100.64.0.0/16",
+    "100.88.0.0/16",
+    "169.254.0.0/17",
+    "fd98::/64",
+    "fd97::/64",
+    "fd69::/112",
 )
-DIGIT = Form(lambda value: str(int(value)), _truth)
-JOINED = Form(",".join, lambda value: [name for each in value.split(",") if (name := each.strip())])
-REFERENCE = Form(_reference, lambda value: _named(value, "id", "name"))
-FIXED_IPS = Form(
-    lambda values: [{"subnet": _reference(each)} for each in values],
-    lambda values: [_named(_named(each, "subnet")["subnet"], "id", "name") for each in values],
-)
-ID = Form(lambda value: str(value.id) if value.id else None, lambda value: {"id": value})
-MIRRORS = Form(
-    lambda values: [{"source": each.source, "mirrors": list(each.mirrors)} for each in values],
-    lambda values: [_named(each, "source", "mirrors") for each in values],
-)
+TWO_STACKS = Span(15)  # two subnets and subnets by name take controlPlanePort (#6797; GA 0d91813e2a)
+IPV6_FIRST = Span(15)  # dual-stack networks may begin with IPv6 (2748047e75)
+ONE_ORDER = Span(20)  # networks and virtual addresses begin with the same family (e5e6a677c5)
+IPV6_STAYS_INSIDE = Span(18)  # single-stack IPv6 has no external network (91f709166b; CLOUD platform.go)
 
+# --- virtual addresses ------------------------------------------------------------------------------------
 
-# --- the table, in the order in which it is written ---------------------------------------
+VIPS_IN_ANY_NETWORK = Span(12)  # before, only in the first machine network (OS platform.go validateVIP; 0d5ece990c)
+VIPS_ELSEWHERE = Span(15)  # with a balancer of one's own: equal, or outside the machine networks (e2eb8473c7)
+VIPS_WITH_BALANCER = Span(19)  # with a balancer of one's own: no default addresses (ae32f27235)
 
+# --- machines ---------------------------------------------------------------------------------------------
 
-def _one(of: str, path: str, since: int = OLDEST, until: int = NEVER, form: Form | None = None) -> Field:
-    return Field(of, (Spelling(path, since, until, form),))
+VOLUME_ZONES = Span(14)  # zones and a root volume need zones of volumes (f31a29b738; OS machinepool.go)
+GROUP_MEMBERS_CHECKED = Span(19)  # pkg/asset/quota/openstack, 2025-01-29
 
+# --- features ---------------------------------------------------------------------------------------------
 
-def _machines(of: str, path: str) -> Iterator[Field]:
-    """Yield the fields of machines, in either pool or for both."""
-    yield _one(f"{of}.zones", f"{path}.zones", 6)
-    yield _one(f"{of}.root_volume.size", f"{path}.rootVolume.size")
-    yield Field(
-        f"{of}.root_volume.types",
-        (
-            Spelling(f"{path}.rootVolume.types", 14),  # #7300
-            Spelling(f"{path}.rootVolume.type", until=14, single=True),
-        ),
-    )
-    yield _one(f"{of}.root_volume.zones", f"{path}.rootVolume.zones", 8)
-    yield _one(f"{of}.server_group_policy", f"{path}.serverGroupPolicy", 9)  # #5003
-    yield _one(f"{of}.additional_networks", f"{path}.additionalNetworkIDs", 5)
-    yield _one(f"{of}.additional_security_groups", f"{path}.additionalSecurityGroupIDs", 5)
+PREVIEWS = ("TechPreviewNoUpgrade", "DevPreviewNoUpgrade")  # enable what is gated (IC validateFeatureSet)
+FEATURE_SETS = {  # openshift/api config/v1 FeatureSets, as each release vendors it
+    "TechPreviewNoUpgrade": Span(12),
+    "CustomNoUpgrade": Span(12),
+    "LatencySensitive": Span(12, 16),
+    "DevPreviewNoUpgrade": Span(16),
+}
+CAPABILITIES = {  # openshift/api config/v1 ClusterVersionCapabilitySets: the first set that contains each
+    "baremetal": 11,
+    "marketplace": 11,
+    "openshift-samples": 11,
+    "Console": 12,
+    "CSISnapshot": 12,
+    "Insights": 12,
+    "Storage": 12,
+    "NodeTuning": 13,
+    "MachineAPI": 14,
+    "Build": 14,
+    "DeploymentConfig": 14,
+    "ImageRegistry": 14,
+    "CloudCredential": 15,
+    "OperatorLifecycleManager": 15,
+    "CloudControllerManager": 16,
+    "Ingress": 16,
+    "OperatorLifecycleManagerV1": 18,
+    "ClusterAPI": 23,
+    "CompatibilityRequirements": 23,
+}
+IN_ALL_SETS = ("MachineAPI",)  # from its first release on, of older sets as well
+LAST_SET = 18  # sets end at v4.18
+MANDATORY = {"CloudCredential": 15, "CloudControllerManager": 16, "Ingress": 16}  # 02fbbd4e9e, 2dc1ef8720, f40285a4e7
+MARKETPLACE_NEEDS = "OperatorLifecycleManager"
+MARKETPLACE = Span(15)  # with baseline None (36e0844d21)
+MARKETPLACE_OF_SETS = Span(17)  # with any (59a53c7ff0)
+BAREMETAL_NEEDS_MACHINES = Span(14, 17)  # with baseline None: baremetal needs MachineAPI
 
+# --- images -----------------------------------------------------------------------------------------------
 
-def _pool(of: str, path: str) -> Iterator[Field]:
-    yield _one(f"{of}.name", f"{path}.name")
-    yield _one(f"{of}.replicas", f"{path}.replicas")
-    yield _one(f"{of}.flavor", f"{path}.{OPENSTACK}.type")
-    yield from _machines(of, f"{path}.{OPENSTACK}")
-    yield from (_one("", f"{path}.{name}") for name in ("architecture", "hyperthreading"))
-
-
-FIELDS: tuple[Field, ...] = (
-    _one("api_version", "apiVersion"),
-    _one("base_domain", "baseDomain"),
-    _one("cluster_name", "metadata.name"),
-    *_pool("control_plane", "controlPlane"),
-    *_pool("compute", "compute[]"),
-    Field("network_type", (Spelling("networking.networkType"), Spelling("networking.type", until=OLDEST))),
-    Field(
-        "machine_networks",
-        (
-            Spelling("networking.machineNetwork", 4, form=CIDRS),  # #2896
-            Spelling("networking.machineCIDR", until=4, single=True),
-        ),
-    ),
-    Field(
-        "cluster_networks",
-        (Spelling("networking.clusterNetwork"), Spelling("networking.clusterNetworks", until=OLDEST)),
-    ),
-    Field(
-        "service_networks",
-        (Spelling("networking.serviceNetwork"), Spelling("networking.serviceCIDR", until=OLDEST, single=True)),
-    ),
-    _one("cloud", f"{OPENSTACK}.cloud"),
-    _one("region", f"{OPENSTACK}.region", until=6),
-    _one("external_network", f"{OPENSTACK}.externalNetwork"),
-    _one("external_dns", f"{OPENSTACK}.externalDNS", 4),  # #2132
-    Field(
-        "api_floating_ip",
-        (Spelling(f"{OPENSTACK}.apiFloatingIP", 7), Spelling(f"{OPENSTACK}.lbFloatingIP", until=7)),  # #4244
-    ),
-    _one("ingress_floating_ip", f"{OPENSTACK}.ingressFloatingIP", 6),  # #3855
-    Field(  # #3366, #5798
-        "api_vips", (Spelling(f"{OPENSTACK}.apiVIPs", 12), Spelling(f"{OPENSTACK}.apiVIP", 5, 12, single=True))
-    ),
-    Field(
-        "ingress_vips",
-        (Spelling(f"{OPENSTACK}.ingressVIPs", 12), Spelling(f"{OPENSTACK}.ingressVIP", 5, 12, single=True)),
-    ),
-    _one("machines_network", f"{OPENSTACK}.controlPlanePort.network", 14, form=REFERENCE),
-    Field(  # #3398, #6797
-        "machines_subnets",
-        (
-            Spelling(f"{OPENSTACK}.controlPlanePort.fixedIPs", 14, form=FIXED_IPS),
-            Spelling(f"{OPENSTACK}.machinesSubnet", 5, 14, form=ID, single=True),
-        ),
-    ),
-    _one("load_balancer", f"{OPENSTACK}.loadBalancer.type", 13),  # #6812
-    _one("cluster_os_image", f"{OPENSTACK}.clusterOSImage", 4),
-    _one("cluster_os_image_properties", f"{OPENSTACK}.clusterOSImageProperties", 7),
-    _one("trunks", f"{OPENSTACK}.trunkSupport", until=6, form=DIGIT),
-    _one("octavia", f"{OPENSTACK}.octaviaSupport", until=6, form=DIGIT),
-    Field(  # both are known before 4.7, but computeFlavor is required
-        "machines.flavor",
-        (Spelling(f"{OPENSTACK}.computeFlavor", until=7), Spelling(f"{OPENSTACK}.defaultMachinePlatform.type")),
-    ),
-    *_machines("machines", f"{OPENSTACK}.defaultMachinePlatform"),
-    _one("publish", "publish", 3),
-    _one("fips", "fips", 3),  # #2594, after publish
-    _one("proxy.http", "proxy.httpProxy"),
-    _one("proxy.https", "proxy.httpsProxy"),
-    _one("proxy.exceptions", "proxy.noProxy", form=JOINED),
-    Field(
-        "image_mirrors",
-        (
-            Spelling("imageDigestSources", 14, form=MIRRORS),  # #6235
-            Spelling("imageContentSources", until=14, form=MIRRORS),
-        ),
-    ),
-    _one("capabilities.baseline", "capabilities.baselineCapabilitySet", 11),  # release notes of 4.11
-    _one("capabilities.additional", "capabilities.additionalEnabledCapabilities", 11),
-    _one("cpu_partitioning", "cpuPartitioningMode", 13),  # #6430
-    _one("feature_set", "featureSet", 13),
-    _one("additional_trust_bundle", "additionalTrustBundle"),
-    _one("additional_trust_bundle_policy", "additionalTrustBundlePolicy", 12),  # #6232
-    _one("pull_secret", "pullSecret"),
-    _one("ssh_key", "sshKey"),
-)
-
-INNER: tuple[Field, ...] = (
-    *(_one("", f"metadata.{name}") for name in ("creationTimestamp", "labels", "annotations", "namespace")),
-    _one("", "kind"),
-    _one("", "networking.machineNetwork[].cidr"),
-    *(_one("", f"networking.{name}[].cidr") for name in ("clusterNetwork", "clusterNetworks")),
-    *(
-        Field(
-            "",
-            (
-                Spelling(f"networking.{name}[].hostPrefix"),
-                Spelling(f"networking.{name}[].hostSubnetLength", until=OLDEST),
-            ),
-        )
-        for name in ("clusterNetwork", "clusterNetworks")
-    ),
-    *(_one("", f"{OPENSTACK}.controlPlanePort.network.{name}") for name in ("id", "name")),
-    *(_one("", f"{OPENSTACK}.controlPlanePort.fixedIPs[].subnet.{name}") for name in ("id", "name")),
-    *(_one("", f"{sources}[].source") for sources in ("imageDigestSources", "imageContentSources")),
-    *(_one("", f"{sources}[].mirrors") for sources in ("imageDigestSources", "imageContentSources")),
-    # known today; their first release is unknown
-    *(_one("", name) for name in ("credentialsMode", "bootstrapInPlace", "featureGates", "operatorPublishingStrategy")),
-)
-"""Further known fields: parts of values that are written as a whole, and fields that are never written."""
+STREAMS = ("rhel-9", "rhel-10")  # osImageStream (pkg/types/installconfig.go)
+STREAM_FILES = Span(22)  # data/data/coreos/coreos-STREAM.json; before, rhcos.json
+DEFAULT_STREAM = {22: "rhel-9", 23: "rhel-10", 24: "rhel-10"}  # pkg/rhcos/stream.go

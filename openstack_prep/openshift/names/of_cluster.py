@@ -16,8 +16,8 @@ from typing import Any, Literal
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.private_file import write_shared
 from openstack_prep.openshift.install_config import Given
-from openstack_prep.openshift.install_config.releases import OPENSTACK
-from openstack_prep.openshift.install_config.rules import LABEL
+from openstack_prep.openshift.install_config.fields import OPENSTACK
+from openstack_prep.openshift.install_config.rules.names import LABEL
 from openstack_prep.openshift.names import hosts
 from openstack_prep.openshift.names.hosts import Names
 

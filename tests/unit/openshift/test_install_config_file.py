@@ -25,6 +25,7 @@ from openstack_prep.resources.files.clouds_entry import CloudsEntry
 from openstack_prep.resources.files.env_file import EnvFile
 from openstack_prep.spec import load_spec
 from tests.unit.conftest import ENDPOINTS, resolved
+from tests.unit.openshift.install_config.parsable import CERTIFICATE
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests" / "unit" / "data" / "install_config"
@@ -43,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "id_ed25519.pub").write_text(
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB lab\n"
     )
-    (tmp_path / "mirror-ca.pem").write_text("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
+    (tmp_path / "mirror-ca.pem").write_text(CERTIFICATE)
     return tmp_path
 
 
@@ -328,8 +329,9 @@ def test_a_private_key_is_refused_and_nowhere_shown(run: CloudRun, make: Make, f
 
 
 def test_contents_are_called_as_the_spec_has_them(run: CloudRun, make: Make, folder: Path) -> None:
-    assert refusals(run, make(additional_trust_bundle_policy="Always")) == [
-        "additional_trust_bundle_policy: requires a bundle; give additional_trust_bundle_file"
+    (folder / "text.pem").write_text("hunter2")
+    assert refusals(run, make(additional_trust_bundle_file=str(folder / "text.pem"))) == [
+        "additional_trust_bundle_file: contains no certificate; give PEM: -----BEGIN CERTIFICATE----- ..."
     ]
     lost = str(folder / "gone.pem")
     assert refusals(run, make(additional_trust_bundle_policy="Always", additional_trust_bundle_file=lost)) == [
@@ -396,8 +398,8 @@ def test_a_floating_ip_that_went_meanwhile(run: CloudRun, make: Make, neutron: l
     ("release", "said"),
     [
         ("4.20", 'install_config.release: 4.2 is a number in YAML; write the release in quotes, such as "4.20"'),
-        ('"4.22"', 'install_config.release: "4.22" is not a supported release; supported are 4.2 to 4.21'),
-        ('"4.1"', 'install_config.release: "4.1" is not a supported release; supported are 4.2 to 4.21'),
+        ('"4.23"', 'install_config.release: "4.23" is not a supported release; supported are 4.2 to 4.22, 5.0 and 5.1'),
+        ('"4.1"', 'install_config.release: "4.1" is not a supported release; supported are 4.2 to 4.22, 5.0 and 5.1'),
     ],
 )
 def test_a_release_that_is_none(folder: Path, release: str, said: str) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from openstack_prep.openshift.check.capacity.machines import Group, flavors, groups
 from openstack_prep.openshift.check.capacity.object_store import why_unusable
 from openstack_prep.openshift.check.context import CheckContext
-from openstack_prep.openshift.install_config.network_rules import families
+from openstack_prep.openshift.install_config.rules.networks import families
 
 QUOTA_CHECK_SINCE = 7  # the installer has checked quotas itself since; it asks for more rules than it creates
 RULES, RULES_OF_SCHEDULABLE_MASTERS, RULES_ASKED_FOR = 42, 3, 56

@@ -15,7 +15,7 @@ from openstack_prep.neutron.addresses import Address, Block
 from openstack_prep.openshift.check.capacity.machines import groups
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.install_config import Reference
-from openstack_prep.openshift.install_config.machine_rules import ids
+from openstack_prep.openshift.install_config.rules.machines import ids
 from openstack_prep.resources.network.uses import INTERFACES
 
 DNS_VIP_UNTIL = 6

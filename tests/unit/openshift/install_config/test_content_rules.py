@@ -9,7 +9,8 @@ import pytest
 
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.install_config import Contents, mistakes
-from openstack_prep.openshift.install_config.content_rules import NO_LOGIN, are_public_keys
+from openstack_prep.openshift.install_config.rules.contents import NO_LOGIN, are_public_keys
+from tests.unit.openshift.install_config.parsable import CERTIFICATE, ECDSA, RSA
 from tests.unit.openshift.install_config.test_rules import FILES, RIGHT
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB"
@@ -48,13 +49,13 @@ def test_a_login(login: dict[str, Any]) -> None:
     assert of_login(**login) == []
 
 
-@pytest.mark.parametrize("auth", ["hunter2", "me:hunter2", "aHVudGVyMg==", "", "grüße", None, 7, ["aHVudGVyMg"]])
-def test_a_login_that_is_none_is_told_by_its_registry(auth: Any) -> None:
-    assert of_login(auth=auth) == ["pull_secret: auth for 'quay.io' is not user:password in base64"]
+@pytest.mark.parametrize("auth", ["hunter2", "aHVudGVyMg==", "", None, 7, ["aHVudGVyMg"]])
+def test_a_login_is_not_decoded_as_the_installer_does_not(auth: Any) -> None:
+    assert of_login(auth=auth) == []
 
 
 def test_each_login_is_looked_at() -> None:
-    auths = {"a": {}, "b": "hunter2", "c": {"auth": "aHVudGVyMjo="}, "d": {"password": "hunter2"}}
+    auths = {"a": {}, "b": "hunter2", "c": {"auth": ""}, "d": {"password": "hunter2"}}
     assert told(pull_secret=Secret(json.dumps({"auths": auths}))) == [
         f"pull_secret: has neither auth nor credsStore for {name!r}" for name in "abd"
     ]
@@ -64,7 +65,7 @@ def test_each_login_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [KEY, f"{KEY} me@here\n\n# another\n{KEY}\r\n", f'from="10.0.0.0/8, ::1" {KEY}', f"no-pty {KEY} me"]
+    "text", [KEY, f"{KEY} me@here\n\n{KEY}\r\n", f'from="10.0.0.0/8, ::1" {KEY}', f"no-pty {KEY} me"]
 )
 def test_ssh_keys(text: str) -> None:
     assert told(ssh_key=text) == []
@@ -95,23 +96,56 @@ def test_what_is_no_ssh_key_is_told_by_its_line(line: str) -> None:
     assert not are_public_keys(f"{KEY}\n{line}")
 
 
+def test_a_comment_is_accepted_up_to_4_19() -> None:
+    files = replace(FILES, ssh_key=f"# mine\n{KEY}")
+    assert are_public_keys(files.ssh_key or "")
+    assert mistakes(replace(RIGHT, release="4.19"), files) == []
+    (mistake,) = mistakes(RIGHT, files)
+    assert mistake.what == "a comment in line 1, which 4.20 does not accept"
+
+
 def test_comments_are_no_key() -> None:
-    assert told(ssh_key="# none yet\n") == ["ssh_key: contains no key"]
+    files = replace(FILES, ssh_key="# none yet\n")
+    assert [each.what for each in mistakes(replace(RIGHT, release="4.19"), files)] == ["contains no key"]
+
+
+@pytest.mark.parametrize("length", [30, 60, len(ECDSA) - 4])
+def test_a_key_that_was_cut_off(length: int) -> None:
+    assert told(ssh_key=ECDSA[:length]) == ["ssh_key: not an OpenSSH public key in line 1"]
+
+
+@pytest.mark.parametrize(
+    ("key", "allowed"), [(ECDSA, True), (RSA, True), (KEY, False), (f"{KEY}\n{RSA}", False), (f"{RSA}\n{KEY}", True)]
+)
+def test_fips_excludes_ed25519(key: str, allowed: bool) -> None:
+    wheres = [each.where for each in mistakes(replace(RIGHT, fips=True), replace(FILES, ssh_key=key))]
+    assert wheres == ([] if allowed else ["ssh_key"])
+    assert mistakes(replace(RIGHT, fips=True, release="4.8"), replace(FILES, ssh_key=key)) == []
 
 
 # --- CA certificates ----------------------------------------------------------------------
 
 
-def test_a_bundle_without_certificate() -> None:
-    assert told(additional_trust_bundle="hunter2") == ["additional_trust_bundle: contains no certificate"]
+@pytest.mark.parametrize(
+    "bundle",
+    [CERTIFICATE, CERTIFICATE * 2, CERTIFICATE.rstrip(), f"my CA\n{CERTIFICATE}", f"{CERTIFICATE}x\n{CERTIFICATE}"],
+)
+def test_certificates(bundle: str) -> None:
+    assert told(additional_trust_bundle=bundle) == []
 
 
-def test_a_bundle_with_a_private_key() -> None:
-    bundle = "-----BEGIN CERTIFICATE-----\nMIIB\n-----BEGIN PRIVATE KEY-----\nhunter2\n"
-    assert told(additional_trust_bundle=bundle) == ["additional_trust_bundle: contains a private key"]
+BROKEN = CERTIFICATE.replace("MIHe", "MIHf")
+BUNDLES = {
+    "hunter2": "contains no certificate",
+    CERTIFICATE[:150]: "contains no certificate",
+    "-----BEGIN CERTIFICATE-----\nMIIB\n-----BEGIN PRIVATE KEY-----\nhunter2\n": "contains a private key",
+    BROKEN: "block 1 of 1 is not a certificate",
+    CERTIFICATE + BROKEN: "block 2 of 2 is not a certificate",
+    f"{CERTIFICATE}\n": "text or an empty line follows the last certificate",
+    f"{CERTIFICATE}hunter2": "text or an empty line follows the last certificate",
+}
 
 
-def test_a_policy_without_a_bundle() -> None:
-    (mistake,) = mistakes(replace(RIGHT, additional_trust_bundle_policy="Always"), FILES)
-    expected = "additional_trust_bundle_policy: requires a bundle; give additional_trust_bundle"
-    assert str(mistake) == expected
+@pytest.mark.parametrize("bundle", BUNDLES)
+def test_a_bundle_that_holds_something_else(bundle: str) -> None:
+    assert told(additional_trust_bundle=bundle) == [f"additional_trust_bundle: {BUNDLES[bundle]}"]

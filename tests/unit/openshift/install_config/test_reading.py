@@ -56,7 +56,7 @@ def test_the_same_is_too_new_for_older_releases() -> None:
         ("4.7", "computeFlavor", "m", 7, "defaultMachinePlatform.type"),
         ("4.12", "apiVIP", "10.0.0.5", 12, "apiVIPs"),
         ("4.12", "ingressVIP", "10.0.0.7", 12, "ingressVIPs"),
-        ("4.14", "machinesSubnet", "x", 14, "controlPlanePort.fixedIPs"),
+        ("4.15", "machinesSubnet", "x", 15, "controlPlanePort.fixedIPs"),
     ],
 )
 @pytest.mark.parametrize("case", [str, str.lower, str.upper])
@@ -126,6 +126,26 @@ def test_what_is_ignored_by_now() -> None:
         "platform.openstack.trunkSupport: is ignored since 4.6; take it out",
         "platform.openstack.region: is ignored since 4.6; take it out",
     ]
+
+
+@pytest.mark.parametrize(
+    ("release", "path", "value", "fix"),
+    [
+        (
+            "4.14",
+            "controlPlanePort",
+            {"fixedIPs": [{"subnet": {"id": "x"}}]},
+            "write platform.openstack.machinesSubnet, or ",
+        ),
+        ("4.13", "loadBalancer", {"type": "UserManaged"}, "leave it out, or "),
+    ],
+)
+def test_a_preview_needs_its_feature_set(release: str, path: str, value: Any, fix: str) -> None:
+    (said,) = told(release, on_openstack(**{path: value}))
+    assert said.partition(": ")[2] == (
+        f"is a preview in {release}: the installer stops; {fix}set featureSet: TechPreviewNoUpgrade"
+    )
+    assert told(release, on_openstack(**{path: value}) | {"featureSet": "TechPreviewNoUpgrade"}) == []
 
 
 def test_two_names_of_one_field_must_agree() -> None:

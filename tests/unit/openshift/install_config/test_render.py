@@ -21,18 +21,20 @@ from openstack_prep.openshift.install_config import (
     RootVolume,
     dump,
     findings,
+    releases,
     render,
 )
+from tests.unit.openshift.install_config.parsable import CERTIFICATE, ECDSA
 
 DATA = Path(__file__).parents[2] / "data" / "install_config"
-RELEASES = [f"4.{minor}" for minor in range(2, 22)]
+RELEASES = [releases.name(minor) for minor in range(2, 25)]
 WORD = "Zm9vOmJhcg=="
 SUBNET = "0f2c8a4e-6b1d-4c3e-9a57-2d1b8e6f4a90"
 
 CONTENTS = Contents(
     pull_secret=Secret('{\n  "auths": {"quay.io": {"auth": "Zm9vOmJhcg=="}}\n}\n'),
-    ssh_key="ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB lab",
-    additional_trust_bundle="-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+    ssh_key=f"{ECDSA} lab",
+    additional_trust_bundle=CERTIFICATE,
 )
 
 COMMON = Cluster(
@@ -57,7 +59,7 @@ OWN_NETWORK = replace(
     api_vips=("10.0.0.5",),
     ingress_vips=("10.0.0.7",),
     machines_subnets=(Reference(id=SUBNET),),
-    cluster_os_image="rhcos",
+    cluster_os_image="https://images.example.com/rhcos.qcow2?sha256=00",
     cluster_os_image_properties={"hw_qemu_guest_agent": "yes"},
     machines=Machines(flavor="master", additional_networks=(SUBNET,), additional_security_groups=(SUBNET,)),
     control_plane=Pool(
@@ -67,7 +69,7 @@ OWN_NETWORK = replace(
     ),
     fips=True,
     publish="External",
-    capabilities=Capabilities(baseline="v4.11", additional=("marketplace",)),
+    capabilities=Capabilities(baseline="vCurrent", additional=("marketplace",)),
 )
 """What 4.11 can say, and all later ones."""
 
@@ -92,8 +94,8 @@ TWO_STACKS = replace(
 
 SCENARIOS = {
     **{release: (COMMON, release) for release in RELEASES},
-    **{f"{release}-own-network": (OWN_NETWORK, release) for release in ("4.11", "4.12", "4.13", "4.14")},
-    **{f"{release}-two-stacks": (TWO_STACKS, release) for release in ("4.14", "4.18", "4.21")},
+    **{f"{release}-own-network": (OWN_NETWORK, release) for release in ("4.11", "4.12", "4.13", "4.14", "4.15")},
+    **{f"{release}-two-stacks": (TWO_STACKS, release) for release in ("4.14", "4.18", "4.21", "5.1")},
 }
 
 
@@ -122,7 +124,7 @@ def test_what_is_written_is_nothing_that_the_release_would_complain_of(name: str
 
 
 def test_what_the_files_are_for() -> None:
-    assert {path.stem for path in DATA.glob("4.*.yaml")} == set(SCENARIOS)
+    assert {path.stem for path in DATA.glob("[45].*.yaml")} == set(SCENARIOS)
 
 
 FLOATING = "192.168.122.164"
@@ -140,7 +142,7 @@ RENAMED: dict[str, tuple[dict[str, Any], str, str, Any, str, Any]] = {
     "the flavor": ({}, "4.6", "computeFlavor", "master", "defaultMachinePlatform", {"type": "master"}),
     "the subnet": (
         {"machines_subnets": (Reference(id=SUBNET),)},
-        "4.13",
+        "4.14",
         "machinesSubnet",
         SUBNET,
         "controlPlanePort",
@@ -200,7 +202,7 @@ def test_what_ended_with_4_5_is_a_digit_in_quotes() -> None:
 def test_the_pull_secret_is_one_line_and_the_bundle_a_block() -> None:
     text = dump(render(COMMON, CONTENTS))
     assert f"""pullSecret: '{{"auths":{{"quay.io":{{"auth":"{WORD}"}}}}}}'\n""" in text
-    assert "additionalTrustBundle: |\n  -----BEGIN CERTIFICATE-----\n  MIIB\n" in text
+    assert "additionalTrustBundle: |\n  -----BEGIN CERTIFICATE-----\n  MIHe" in text
 
 
 def test_a_document_does_not_show_the_pull_secret() -> None:

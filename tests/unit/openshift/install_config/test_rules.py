@@ -17,6 +17,7 @@ from openstack_prep.openshift.install_config import (
     Reference,
     RootVolume,
     mistakes,
+    releases,
 )
 
 RIGHT = Cluster(
@@ -46,9 +47,9 @@ def told(**fields: Any) -> list[str]:
     return [str(each) for each in mistakes(replace(RIGHT, **fields), FILES)]
 
 
-@pytest.mark.parametrize("minor", range(2, 22))
+@pytest.mark.parametrize("minor", range(2, 25))
 def test_what_is_right_is_right_in_every_release(minor: int) -> None:
-    assert told(release=f"4.{minor}") == []
+    assert told(release=releases.name(minor)) == []
 
 
 # --- what a release does not have ---------------------------------------------------------
@@ -76,7 +77,7 @@ CAME: dict[str, tuple[int, str, dict[str, Any]]] = {
     "cluster_os_image_properties": (
         7,
         "clusterOSImageProperties",
-        {"cluster_os_image": "rhcos", "cluster_os_image_properties": {"a": "b"}},
+        {"cluster_os_image": "https://images.example.com/rhcos", "cluster_os_image_properties": {"a": "b"}},
     ),
     "compute.root_volume.zones": (8, "zones", {"compute": Pool(root_volume=replace(VOLUME, zones=("az1",)))}),
     "compute.server_group_policy": (9, "serverGroupPolicy", {"compute": Pool(server_group_policy="affinity")}),
@@ -84,13 +85,15 @@ CAME: dict[str, tuple[int, str, dict[str, Any]]] = {
     "capabilities.additional": (
         11,
         "additionalEnabledCapabilities",
-        {"capabilities": Capabilities(additional=("marketplace",))},
+        {"capabilities": Capabilities(baseline="vCurrent", additional=("marketplace",))},
     ),
-    "load_balancer": (13, "type", {"load_balancer": "UserManaged"}),
+    "load_balancer": (14, "type", {"load_balancer": "UserManaged"}),
+    "os_image_stream": (23, "osImageStream", {"os_image_stream": "rhel-9"}),
+    "ovn_join_subnet": (18, "internalJoinSubnet", {"ovn_join_subnet": "100.68.0.0/16"}),
     "cpu_partitioning": (13, "cpuPartitioningMode", {"cpu_partitioning": "AllNodes"}),
-    "feature_set": (13, "featureSet", {"feature_set": "TechPreviewNoUpgrade"}),
+    "feature_set": (12, "featureSet", {"feature_set": "TechPreviewNoUpgrade"}),
     "machines_network": (
-        14,
+        15,
         "network",
         {"machines_network": Reference(id=UUID4), "machines_subnets": BY_ID},
     ),
@@ -99,12 +102,26 @@ CAME: dict[str, tuple[int, str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("where", "came"), CAME.items(), ids=CAME)
 def test_a_field_is_refused_before_it_came(where: str, came: tuple[int, str, dict[str, Any]]) -> None:
-    since, name, fields = came
-    expected = (
-        f"{where}: 4.{since - 1} has no {name}; available since 4.{since}; leave it out, or install 4.{since} or later"
-    )
-    assert expected in told(release=f"4.{since - 1}", **fields)
-    assert told(release=f"4.{since}", **fields) == []
+    number, name, fields = came
+    before, since = releases.name(number - 1), releases.name(number)
+    (said,) = [each for each in told(release=before, **fields) if each.startswith(f"{where}: ")]
+    if where in PREVIEWS:
+        what = f"{name} is a preview in {before}; leave it out, or set feature_set: TechPreviewNoUpgrade"
+    else:
+        what = f"{before} has no {name}; available since {since}; leave it out, or install {since} or later"
+    assert said == f"{where}: {what}"
+    assert told(release=since, **fields) == []
+
+
+PREVIEWS = {"load_balancer": "4.13", "machines_network": "4.14", "os_image_stream": "4.22"}
+
+
+@pytest.mark.parametrize("where", PREVIEWS)
+def test_a_preview_is_allowed_with_its_feature_set(where: str) -> None:
+    release, fields = PREVIEWS[where], CAME[where][2]
+    before = releases.name(releases.minor(release) - 1)
+    assert told(release=release, feature_set="TechPreviewNoUpgrade", **fields) == []
+    assert told(release=before, feature_set="TechPreviewNoUpgrade", **fields) != []
 
 
 @pytest.mark.parametrize(
@@ -116,16 +133,14 @@ def test_a_field_is_refused_once_it_is_ignored(where: str, name: str, value: Any
     assert told(release="4.6", **{where: value}) == [f"{where}: {name} is ignored since 4.6; leave it out"]
 
 
-def test_the_policy_of_a_bundle_came_with_4_12() -> None:
-    files = replace(FILES, additional_trust_bundle="-----BEGIN CERTIFICATE-----\n")
-    cluster = replace(RIGHT, additional_trust_bundle_policy="Always")
-    assert mistakes(replace(cluster, release="4.12"), files) == []
-    (mistake,) = mistakes(replace(cluster, release="4.11"), files)
-    assert mistake.what == "4.11 has no additionalTrustBundlePolicy; available since 4.12"
+def test_the_policy_of_a_bundle_came_with_4_12_and_needs_no_bundle() -> None:
+    assert told(release="4.12", additional_trust_bundle_policy="Always") == []
+    (said,) = told(release="4.11", additional_trust_bundle_policy="Always")
+    assert "4.11 has no additionalTrustBundlePolicy; available since 4.12" in said
 
 
 def test_several_where_a_release_takes_one() -> None:
-    volume = Pool(zones=("a", "b"), root_volume=RootVolume(size=100, types=("x", "y")))
+    volume = Pool(zones=("a", "b"), root_volume=RootVolume(size=100, types=("x", "y"), zones=("z",)))
     assert told(release="4.13", control_plane=volume) == [
         "control_plane.root_volume.types: type of 4.13 takes one value; types, since 4.14, takes several; give one"
     ]
@@ -134,7 +149,7 @@ def test_several_where_a_release_takes_one() -> None:
     assert "api_vips: apiVIP of 4.11 takes one value; apiVIPs, since 4.12, takes several; give one" in vips
 
 
-@pytest.mark.parametrize("release", ["4", "4.1", "4.22", "5.0", "4.x", "latest", "3.11", ""])
+@pytest.mark.parametrize("release", ["4", "4.1", "4.23", "5.2", "6.0", "4.x", "latest", "3.11", ""])
 def test_a_release_that_is_none(release: str) -> None:
     (said,) = told(release=release, publish="Internal")
     assert said.startswith(f"release: {release!r} is ")
@@ -170,8 +185,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "compute.root_volume.size: 24 GiB is less than the required 25 GiB",
     ),
     "types that do not pair": (
-        {"compute": Pool(zones=("a",), root_volume=RootVolume(size=25, types=("x", "y")))},
-        "compute.root_volume.types: 2 types do not match 1 zones of the machines",
+        {"compute": Pool(zones=("a", "b", "c"), root_volume=RootVolume(size=25, types=("x", "y"), zones=("z",)))},
+        "compute.root_volume.types: 2 types do not match 3 zones of the machines",
+    ),
+    "zones without zones of volumes": (
+        {"compute": Pool(zones=("a",), root_volume=VOLUME), "release": "4.14"},
+        "compute.root_volume.zones: is missing; compute.zones and a root volume require it",
     ),
     "zones that do not pair": (
         {"compute": Pool(zones=("a", "b", "c"), root_volume=RootVolume(size=25, types=("x",), zones=("a", "b")))},
@@ -182,9 +201,9 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "compute.additional_networks: 'storage' is not a UUID of version 4",
     ),
     "a UUID of version 1": ({"machines_subnets": (Reference(id=UUID1),)}, f"machines_subnets: '{UUID1}' is not a UUID"),
-    "properties of nothing": (
-        {"cluster_os_image_properties": {"a": "b"}},
-        "cluster_os_image_properties: properties without an image",
+    "properties of an image that is not uploaded": (
+        {"cluster_os_image": "rhcos", "cluster_os_image_properties": {"a": "b"}},
+        "cluster_os_image_properties: is ignored, because the installer does not upload 'rhcos'",
     ),
     "OpenShiftSDN": (
         {"network_type": "OpenShiftSDN", "release": "4.15"},
@@ -208,24 +227,24 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "host_prefix: /13 is larger than the whole network 10.128.0.0/14",
     ),
     "IPv6 in some": (
-        {"cluster_networks": ("10.128.0.0/14", "fd01::/48")},
-        "cluster_networks: IPv4 and IPv6, while machine_networks are IPv4",
+        {"cluster_networks": ("10.128.0.0/14", "fd01::/48"), "machine_networks": ("10.0.0.0/16", "fd00::/64")},
+        "cluster_networks: IPv4 and IPv6, while service_networks are IPv4",
     ),
     "IPv6 too early": (
         TWO_STACKS | {"release": "4.13"},
         "machine_networks: 4.13 does not support IPv6 on OpenStack; available since",
     ),
     "IPv6 with another plug-in": (
-        TWO_STACKS | {"release": "4.14", "network_type": "OpenShiftSDN"},
+        TWO_STACKS | {"release": "4.14", "network_type": "OpenShiftSDN", "feature_set": "TechPreviewNoUpgrade"},
         "network_type: OpenShiftSDN does not support IPv6",
     ),
     "IPv6 in no subnet": (
         TWO_STACKS | {"machines_subnets": ()},
         "machines_subnets: the installer does not create IPv6 subnets",
     ),
-    "one address for two stacks": (
-        TWO_STACKS | {"api_vips": ("10.0.0.5",)},
-        "api_vips: IPv4 and IPv6 require two addresses, not 1",
+    "one subnet for two stacks": (
+        TWO_STACKS | {"machines_subnets": (Reference(name="mine-4"),)},
+        "machines_subnets: IPv4 and IPv6 require two subnets, not 1",
     ),
     "two addresses of one family": (
         {"api_vips": ("10.0.0.5", "10.0.0.6")},
@@ -246,8 +265,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "ingress_floating_ip: 192.0.2.5 is used by the API already",
     ),
     "a subnet by name too early": (
-        {"release": "4.13", "machines_subnets": BY_NAME},
-        "machines_subnets: 4.13 takes subnets by ID; by name since 4.14; give the ID",
+        {"release": "4.14", "machines_subnets": BY_NAME},
+        "machines_subnets: 4.14 takes subnets by ID; by name since 4.15; give the ID",
     ),
     "a subnet by nothing": ({"machines_subnets": (Reference(),)}, "machines_subnets: has neither an ID nor a name"),
     "a subnet by both": (
@@ -277,10 +296,6 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"release": "4.14", "capabilities": Capabilities(baseline="v4.15")},
         "capabilities.baseline: 4.14 has no capability set 'v4.15'; write None, vCurrent or v4.11 to v4.14",
     ),
-    "a policy for no bundle": (
-        {"additional_trust_bundle_policy": "Always"},
-        "additional_trust_bundle_policy: requires a bundle",
-    ),
 }
 
 
@@ -305,7 +320,15 @@ FINE: dict[str, dict[str, Any]] = {
     },
     "OpenShiftSDN": {"release": "4.14", "network_type": "OpenShiftSDN"},
     "another plug-in": {"network_type": "Calico"},
-    "two stacks": TWO_STACKS | {"release": "4.14"},
+    "two stacks": TWO_STACKS | {"release": "4.15"},
+    "two stacks as a preview": TWO_STACKS | {"release": "4.14", "feature_set": "TechPreviewNoUpgrade"},
+    "one address for two stacks": TWO_STACKS | {"api_vips": ("10.0.0.5",), "ingress_vips": ()},
+    "machines with one family more": {
+        "machine_networks": ("10.0.0.0/16", "fd00::/64"),
+        "machines_subnets": TWO_STACKS["machines_subnets"],
+    },
+    "several types without zones": {"compute": Pool(root_volume=RootVolume(size=25, types=("x", "y")))},
+    "properties of RHCOS": {"cluster_os_image_properties": {"a": "b"}},
     "a balancer elsewhere": {
         "load_balancer": "UserManaged",
         "api_vips": ("192.0.2.5",),

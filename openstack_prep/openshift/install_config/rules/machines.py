@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 
 from openstack_prep.base.errors import Mistake
+from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.model import Cluster, Machines, RootVolume
 
 SMALLEST_ROOT_VOLUME = 25  # GiB
@@ -33,7 +34,7 @@ def _flavors(cluster: Cluster, release: int) -> Iterator[Mistake]:
     if cluster.machines.flavor is not None:
         return
     if release < 7:
-        yield Mistake("machines.flavor", f"4.{release} requires computeFlavor", "name a flavor")
+        yield Mistake("machines.flavor", f"{releases.name(release)} requires computeFlavor", "name a flavor")
         return
     for where, pool in pools.items():
         if pool.flavor is None:
@@ -45,6 +46,9 @@ def _machines(cluster: Cluster, release: int) -> Iterator[Mistake]:
         pool: Machines = getattr(cluster, where)
         if pool.root_volume is not None:
             yield from _root_volume(f"{where}.root_volume", pool.root_volume, pool.zones or cluster.machines.zones)
+            if release in releases.VOLUME_ZONES and pool.zones and not pool.root_volume.zones:
+                what = f"is missing; {where}.zones and a root volume require it"
+                yield Mistake(f"{where}.root_volume.zones", what, "give one zone of volumes for all, or one per zone")
         for name in ("additional_networks", "additional_security_groups"):
             yield from ids(f"{where}.{name}", getattr(pool, name))
 
@@ -53,9 +57,9 @@ def _root_volume(where: str, volume: RootVolume, zones: tuple[str, ...]) -> Iter
     if volume.size < SMALLEST_ROOT_VOLUME:
         what = f"{volume.size} GiB is less than the required {SMALLEST_ROOT_VOLUME} GiB"
         yield Mistake(f"{where}.size", what, "set 100")
-    for name in ("types", "zones"):
-        count = len(getattr(volume, name))
-        if count > 1 and count != len(zones):
+    for name, count in (("types", len(volume.types)), ("zones", len(volume.zones))):
+        any_number = name == "types" and len(zones) < 2
+        if count > 1 and count != len(zones) and not any_number:
             what = f"{count} {name} do not match {len(zones)} zones of the machines"
             yield Mistake(f"{where}.{name}", what, "give one for all, or as many as zones")
 
@@ -75,8 +79,10 @@ def _is_uuid4(text: str) -> bool:
 
 
 def _image(cluster: Cluster, release: int) -> Iterator[Mistake]:
-    if cluster.cluster_os_image_properties and not cluster.cluster_os_image:
-        yield Mistake("cluster_os_image_properties", "properties without an image", "set cluster_os_image")
+    image = cluster.cluster_os_image
+    if cluster.cluster_os_image_properties and image and "://" not in image:
+        what = f"is ignored, because the installer does not upload {image!r}"
+        yield Mistake("cluster_os_image_properties", what, "set the properties of that image, or leave this out")
 
 
 MACHINE_RULES = (_replicas, _flavors, _machines, _image)

@@ -1,0 +1,72 @@
+"""The rules of the installer, checked before it runs: what it rejects, or silently misinterprets.
+
+Source: the OpenShift installer's validation (types/validation, types/openstack/validation,
+installconfig/openstack/validation); ``releases`` names the releases of each rule, and their source.  ``where`` of a
+mistake is the name of the field in a spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.raw import Raw
+from openstack_prep.openshift.install_config import releases
+from openstack_prep.openshift.install_config.document import has_previews, values
+from openstack_prep.openshift.install_config.fields import FIELDS, Field
+from openstack_prep.openshift.install_config.model import Cluster, Contents
+from openstack_prep.openshift.install_config.rules.contents import content_mistakes
+from openstack_prep.openshift.install_config.rules.features import FEATURE_RULES
+from openstack_prep.openshift.install_config.rules.machines import MACHINE_RULES
+from openstack_prep.openshift.install_config.rules.names import NAME_RULES
+from openstack_prep.openshift.install_config.rules.networks import NETWORK_RULES
+from openstack_prep.openshift.install_config.rules.proxies import PROXY_RULES
+from openstack_prep.openshift.install_config.rules.registries import REGISTRY_RULES
+
+RULES: tuple[Callable[[Cluster, int], Iterable[Mistake]], ...] = (
+    *NAME_RULES,
+    *MACHINE_RULES,
+    *NETWORK_RULES,
+    *PROXY_RULES,
+    *REGISTRY_RULES,
+    *FEATURE_RULES,
+)
+
+
+def mistakes(cluster: Cluster, contents: Contents) -> list[Mistake]:
+    """Return all mistakes of a cluster; an empty list if it can be installed."""
+    try:
+        release = releases.minor(cluster.release)
+    except InvalidValue as error:
+        return [error.at("release", cluster.release)]
+    declared = values(cluster, contents)
+    found = [*unwritable(declared, release, previews=has_previews(cluster)), *content_mistakes(cluster, contents)]
+    return found + list(chain.from_iterable(rule(cluster, release) for rule in RULES))
+
+
+def unwritable(declared: Raw, release: int, *, previews: bool) -> Iterator[Mistake]:
+    """Yield the values for which a release has no field, by the table."""
+    for field in FIELDS:
+        if field.of not in declared:
+            continue
+        spelling = field.spelling(release, previews=previews)
+        if spelling is None:
+            yield _not_yet_or_no_longer(field, release)
+        elif spelling.single and len(declared[field.of]) > 1:
+            newer, since = field.spellings[0], releases.name(field.spellings[0].since)
+            what = f"{spelling.name} of {releases.name(release)} takes one value; {newer.name}, since {since}, takes"
+            yield Mistake(field.of, f"{what} several", "give one")
+
+
+def _not_yet_or_no_longer(field: Field, release: int) -> Mistake:
+    newest, oldest = field.spellings[0], field.spellings[-1]
+    if oldest.gated and release >= oldest.since:
+        what = f"{oldest.name} is a preview in {releases.name(release)}"
+        return Mistake(field.of, what, f"leave it out, or set feature_set: {releases.PREVIEWS[0]}")
+    if release < oldest.since:
+        since = next(each for each in reversed(field.spellings) if not each.gated).since
+        what = f"{releases.name(release)} has no {oldest.name}; available since {releases.name(since)}"
+        return Mistake(field.of, what, f"leave it out, or install {releases.name(since)} or later")
+    return Mistake(field.of, f"{newest.name} is ignored since {releases.name(newest.until)}", "leave it out")

@@ -1,0 +1,143 @@
+"""Rules for pull secret, SSH keys and CA certificates; messages never quote their contents.
+
+Source: the OpenShift installer's validation (pkg/validate: ImagePullSecret, SSHPublicKey, CABundle; types/validation:
+validateFIPSconfig); sshd(8), "AUTHORIZED_KEYS FILE FORMAT".
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import re
+from collections.abc import Iterator
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.fields import is_public_key
+from openstack_prep.openshift.install_config import releases
+from openstack_prep.openshift.install_config.model import Cluster, Contents
+
+NO_LOGIN = '{"auths": {"fake": {"auth": "aWQ6cGFzcwo="}}}'
+"""A pull secret without a real login, because the installer requires one."""
+_BLOCK = re.compile(
+    r"^-----BEGIN ([^\n-]+)-----[ \t\r]*\n(.*?)^-----END \1-----[ \t\r]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
+)
+_FIPS_KEY = re.compile(r"ecdsa-sha2-nistp\d{3}|ssh-rsa")
+
+
+def content_mistakes(cluster: Cluster, contents: Contents) -> Iterator[Mistake]:
+    """Yield the mistakes of the file contents in an install-config."""
+    release = releases.minor(cluster.release)
+    if contents.pull_secret is None:
+        yield Mistake("pull_secret", "is missing", f"give one; for registries without login, {NO_LOGIN}")
+    else:
+        yield from _pull_secret(contents.pull_secret.reveal())
+    if contents.ssh_key is not None:
+        yield from _ssh_key(contents.ssh_key, release)
+        if cluster.fips and release in releases.FIPS_KEYS:
+            yield from _fips_key(contents.ssh_key)
+    if contents.additional_trust_bundle is not None:
+        yield from _bundle(contents.additional_trust_bundle)
+
+
+# --- CA certificates ----------------------------------------------------------------------
+
+
+def _bundle(text: str) -> Iterator[Mistake]:
+    """Yield what keeps the installer from reading certificates, and nothing but certificates."""
+    where, blocks = "additional_trust_bundle", list(_BLOCK.finditer(text))
+    if "PRIVATE KEY" in text:
+        yield Mistake(where, "contains a private key", "give the certificates alone")
+    elif not blocks:
+        yield Mistake(where, "contains no certificate", "give PEM: -----BEGIN CERTIFICATE----- ...")
+    else:
+        wrong = [str(number) for number, block in enumerate(blocks, 1) if not _is_certificate(block[2])]
+        if wrong:
+            what = f"block {', '.join(wrong)} of {len(blocks)} is not a certificate"
+            yield Mistake(where, what, "give certificates alone, each in PEM")
+        if blocks[-1].end() < len(text):
+            what = "text or an empty line follows the last certificate"
+            yield Mistake(where, what, "end the file after -----END CERTIFICATE-----")
+
+
+def _is_certificate(body: str) -> bool:
+    from cryptography.x509 import load_der_x509_certificate
+
+    try:
+        load_der_x509_certificate(base64.b64decode("".join(body.split()), validate=True))
+    except ValueError:
+        return False
+    return True
+
+
+# --- pull secret --------------------------------------------------------------------------
+
+
+def _pull_secret(text: str) -> Iterator[Mistake]:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        data = None
+    auths = data.get("auths") if isinstance(data, dict) else None
+    if not isinstance(auths, dict):
+        fix = "use the one from the console of your vendor"
+        yield Mistake("pull_secret", "is not JSON with auths", fix)
+    elif not auths:
+        fix = f"use the one from the console of your vendor; without registries, {NO_LOGIN}"
+        yield Mistake("pull_secret", "has an empty auths", fix)
+    else:
+        fix = "create it by podman login --authfile FILE, or leave that registry out"
+        for registry, login in auths.items():
+            if not isinstance(login, dict) or not login.keys() & {"auth", "credsStore"}:
+                yield Mistake("pull_secret", f"has neither auth nor credsStore for {registry!r}", fix)
+
+
+# --- SSH keys -----------------------------------------------------------------------------
+
+
+def _ssh_key(text: str, release: int) -> Iterator[Mistake]:
+    fix = "give the content of a .pub file, one key per line: ssh-ed25519 AAAAC3... me@here"
+    if "PRIVATE KEY" in text:
+        yield Mistake("ssh_key", "is a private key", fix)
+        return
+    lines = _lines(text)
+    comments = [str(number) for number, line in enumerate(text.splitlines(), 1) if line.strip().startswith("#")]
+    if comments and release in releases.EVERY_SSH_KEY:
+        what = f"a comment in line {', '.join(comments)}, which {releases.name(release)} does not accept"
+        yield Mistake("ssh_key", what, "leave only the keys")
+    wrong = [str(number) for number, line in lines.items() if not (is_public_key(line) and _is_whole(line))]
+    if wrong:
+        yield Mistake("ssh_key", f"not an OpenSSH public key in line {', '.join(wrong)}", fix)
+    elif not lines:
+        yield Mistake("ssh_key", "contains no key", fix)
+
+
+def _is_whole(line: str) -> bool:
+    """Whether nothing is missing at the end of a key: its fields, each with its length before it, fill its data."""
+    for word in line.split():
+        with contextlib.suppress(ValueError):
+            data = base64.b64decode(word, validate=True)
+            end = 0
+            while 0 <= end < len(data) and data[:3] == b"\0\0\0":
+                end += 4 + int.from_bytes(data[end : end + 4], "big")
+            if data and end == len(data):
+                return True
+    return False
+
+
+def _fips_key(text: str) -> Iterator[Mistake]:
+    """Yield a first key of a kind that FIPS excludes; the installer reads only the first."""
+    first = next(iter(_lines(text).values()), "")
+    if is_public_key(first) and not any(_FIPS_KEY.fullmatch(word) for word in first.split()):
+        yield Mistake("ssh_key", "FIPS does not allow a key of this kind", "give one of ssh-keygen -t ecdsa or -t rsa")
+
+
+def are_public_keys(text: str) -> bool:
+    """Whether a text consists of SSH public keys and comments, and may be shown."""
+    return all(is_public_key(line) for line in _lines(text).values())
+
+
+def _lines(text: str) -> dict[int, str]:
+    """Return the lines that are neither empty nor comments, by number."""
+    lines = ((number, line.strip()) for number, line in enumerate(text.splitlines(), 1))
+    return {number: line for number, line in lines if line and not line.startswith("#")}

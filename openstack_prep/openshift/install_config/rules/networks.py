@@ -1,0 +1,198 @@
+"""Rules of the installer for networks.
+
+Source: the OpenShift installer's validation (types/validation/installconfig.go, types/openstack/validation/platform.go,
+installconfig/openstack/validation/platform.go); ``releases`` names the releases of each rule.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from itertools import combinations
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.fields import is_address
+from openstack_prep.openshift.install_config import releases
+from openstack_prep.openshift.install_config.document import (
+    HOST_PREFIX_IPV6,
+    default_network_type,
+    has_previews,
+)
+from openstack_prep.openshift.install_config.model import Cluster
+from openstack_prep.openshift.install_config.releases import NEVER
+from openstack_prep.openshift.install_config.rules.machines import ids
+from openstack_prep.openshift.install_config.rules.vips import VIP_RULES
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+LISTS = ("machine_networks", "cluster_networks", "service_networks")
+LONGEST_SERVICES = {4: 12, 6: 108}
+OVN = "ovnkubernetes"
+
+
+def _network_type(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    kind = cluster.network_type
+    gone = releases.NETWORK_TYPES_GONE.get((kind or "").lower(), NEVER)
+    if release >= gone:
+        what = f"new clusters do not support {kind} since {releases.name(gone)}"
+        yield Mistake("network_type", what, "leave it out: OVNKubernetes")
+
+
+def _networks(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    named = [(name, ipaddress.ip_network(each)) for name in LISTS for each in getattr(cluster, name)]
+    for (name, one), (other_name, other) in combinations(named, 2):
+        if one.version == other.version and one.overlaps(other):
+            yield Mistake(name, f"{one} overlaps {other} of {other_name}", "choose networks that do not overlap")
+    for name, each in named:
+        if each.network_address.is_unspecified:
+            yield Mistake(name, f"{each} is not a network of addresses", "choose a private network")
+    yield from _same_families(cluster)
+    yield from _lengths(cluster, release)
+
+
+def _same_families(cluster: Cluster) -> Iterator[Mistake]:
+    """Yield networks of other families than the services'; machines may have one more."""
+    services, machines = families(cluster, "service_networks"), families(cluster, "machine_networks")
+    if len(cluster.service_networks) > len(services):
+        yield Mistake("service_networks", "the installer accepts one per address family", "keep one")
+    for name in ("service_networks", "cluster_networks"):
+        here = families(cluster, name)
+        if not here <= machines:
+            what = f"{_named(here)}, while machine_networks are {_named(machines)}"
+            yield Mistake(name, what, "use the same address families in all three")
+    if families(cluster, "cluster_networks") != services:
+        what = f"{_named(families(cluster, 'cluster_networks'))}, while service_networks are {_named(services)}"
+        yield Mistake("cluster_networks", what, "use the same address families in all three")
+
+
+def _lengths(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    for each in map(ipaddress.ip_network, cluster.cluster_networks):
+        if each.version == 4 and cluster.host_prefix < each.prefixlen:
+            what = f"/{cluster.host_prefix} is larger than the whole network {each}"
+            yield Mistake("host_prefix", what, f"set more than {each.prefixlen}")
+        elif each.version == 6 and each.prefixlen > HOST_PREFIX_IPV6:
+            what = f"{each} has no room for the /{HOST_PREFIX_IPV6} of a machine"
+            yield Mistake("cluster_networks", what, "choose a larger network, such as fd01::/48")
+    for each in map(ipaddress.ip_network, cluster.service_networks):
+        if release in releases.SERVICE_LENGTHS and each.prefixlen < LONGEST_SERVICES[each.version]:
+            what = f"{each} is larger than the largest that is supported, /{LONGEST_SERVICES[each.version]}"
+            yield Mistake("service_networks", what, f"choose /{ {4: 16, 6: 112}[each.version] }")
+
+
+def _ovn(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    """Yield networks that overlap those inside OVN-Kubernetes."""
+    kind, join = cluster.network_type or default_network_type(cluster.release), cluster.ovn_join_subnet
+    if join is not None:
+        yield from _join_subnet(cluster, join, kind)
+    if kind.lower() != OVN or release not in releases.OVN_SUBNETS:
+        return
+    inner = [ipaddress.ip_network(each) for each in releases.OVN_OWN[1 if join else 0 :]]
+    for name in LISTS:
+        for each in map(ipaddress.ip_network, getattr(cluster, name)):
+            for own in inner:
+                if own.version == each.version and own.overlaps(each):
+                    movable = str(own) == releases.OVN_OWN[0]
+                    fix = "choose another network" + (", or set ovn_join_subnet" if movable else "")
+                    yield Mistake(name, f"{each} overlaps {own}, which OVN-Kubernetes uses inside", fix)
+
+
+def _join_subnet(cluster: Cluster, join: str, kind: str) -> Iterator[Mistake]:
+    network = ipaddress.ip_network(join)
+    if kind.lower() != OVN:
+        yield Mistake("ovn_join_subnet", f"{kind} has no such network", "leave it out")
+    if network.version == 6 or network.network_address.is_unspecified:
+        yield Mistake("ovn_join_subnet", f"{join} is not an IPv4 network", "write one such as 100.68.0.0/16")
+        return
+    for name in LISTS:
+        for each in getattr(cluster, name):
+            other = ipaddress.ip_network(each)
+            if other.version == 4 and network.overlaps(other):
+                yield Mistake("ovn_join_subnet", f"{join} overlaps {each} of {name}", "choose another network")
+    pods = [each for each in map(ipaddress.ip_network, cluster.cluster_networks) if each.version == 4]
+    machines = sum(2 ** max(0, cluster.host_prefix - each.prefixlen) for each in pods)
+    if machines >= network.num_addresses - 3:  # gateway, network and broadcast
+        what = f"{join} has no room for the {machines} machines that cluster_networks have room for"
+        yield Mistake("ovn_join_subnet", what, "choose a larger network, such as 100.68.0.0/16")
+
+
+def families(cluster: Cluster, name: str) -> frozenset[int]:
+    return frozenset(ipaddress.ip_network(each).version for each in getattr(cluster, name))
+
+
+def _named(versions: frozenset[int]) -> str:
+    return " and ".join(f"IPv{each}" for each in sorted(versions))
+
+
+def _ipv6(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    versions = families(cluster, "machine_networks")
+    if 6 not in versions:
+        return
+    if not has_two_stacks(cluster, release):
+        since = releases.name(releases.TWO_STACKS.since)
+        what = f"{releases.name(release)} does not support IPv6 on OpenStack; available since {since}"
+        yield Mistake("machine_networks", what, f"keep to IPv4, or install {since} or later")
+        return
+    if cluster.network_type not in (None, "OVNKubernetes"):
+        yield Mistake("network_type", f"{cluster.network_type} does not support IPv6", "leave it out: OVNKubernetes")
+    if not cluster.machines_subnets:
+        what = "the installer does not create IPv6 subnets"
+        yield Mistake("machines_subnets", what, "create the subnets, and list them here")
+    elif len(cluster.machines_subnets) < len(versions):
+        what = f"{_named(versions)} require two subnets, not {len(cluster.machines_subnets)}"
+        yield Mistake("machines_subnets", what, "give one per family")
+    if len(cluster.machine_networks) == 1 and cluster.external_network and release in releases.IPV6_STAYS_INSIDE:
+        what = "a cluster with IPv6 alone has no external network"
+        yield Mistake("external_network", what, "leave it out, and the floating IPs too")
+
+
+def has_two_stacks(cluster: Cluster, release: int) -> bool:
+    """Whether a release knows controlPlanePort, as a preview or without."""
+    return release in releases.TWO_STACKS or (release == releases.TWO_STACKS.since - 1 and has_previews(cluster))
+
+
+def _order(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    """Yield lists of two families that begin with the wrong one."""
+    lists = {name: getattr(cluster, name) for name in LISTS if len(families(cluster, name)) == 2}
+    if "service_networks" not in lists:
+        return
+    if release not in releases.IPV6_FIRST:
+        wanted = 4
+    elif release in releases.ONE_ORDER:
+        wanted = ipaddress.ip_network(cluster.machine_networks[0]).version
+    else:
+        return
+    for name, networks in lists.items():
+        if ipaddress.ip_network(networks[0]).version != wanted:
+            yield Mistake(name, f"begins with {networks[0]}", f"write the IPv{wanted} network first")
+
+
+def _floating_ips(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    api, ingress = cluster.api_floating_ip, cluster.ingress_floating_ip
+    for name, value in (("api_floating_ip", api), ("ingress_floating_ip", ingress)):
+        if value and not cluster.external_network:
+            yield Mistake(name, "requires an external network", "set external_network")
+        if value and not is_address(value):
+            yield Mistake(name, f"{value!r} is not an IP address", "write one such as 192.0.2.10")
+    if api and api == ingress:
+        yield Mistake("ingress_floating_ip", f"{api} is used by the API already", "choose a different address")
+
+
+def _own_subnet(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    named = [("machines_subnets", each) for each in cluster.machines_subnets]
+    named += [("machines_network", cluster.machines_network)] if cluster.machines_network else []
+    for where, each in named:
+        if bool(each.id) == bool(each.name):
+            yield Mistake(where, f"has {'both an ID and' if each.id else 'neither an ID nor'} a name", "give one")
+        elif each.name and not has_two_stacks(cluster, release):
+            since = releases.name(releases.TWO_STACKS.since)
+            what = f"{releases.name(release)} takes subnets by ID; by name since {since}"
+            yield Mistake(where, what, "give the ID")
+        yield from ids(where, [each.id] if each.id else [])
+    if cluster.machines_network and not cluster.machines_subnets:
+        yield Mistake("machines_network", "requires its subnet", "set machines_subnets")
+    if cluster.machines_subnets and cluster.external_dns:
+        yield Mistake("external_dns", "does not apply to your own subnet", "leave it out")
+    if len(cluster.machines_subnets) > len(families(cluster, "machine_networks")):
+        yield Mistake("machines_subnets", "more than one subnet per address family", "give one per family")
+
+
+NETWORK_RULES = (_network_type, _networks, _ovn, _ipv6, _order, *VIP_RULES, _floating_ips, _own_subnet)
