@@ -85,7 +85,7 @@ VIPS_WITH_BALANCER = Span(19)  # with a balancer of one's own: no default addres
 # --- machines ---------------------------------------------------------------------------------------------
 
 VOLUME_ZONES = Span(14)  # zones and a root volume need zones of volumes (f31a29b738; OS machinepool.go)
-GROUP_MEMBERS_CHECKED = Span(19)  # pkg/asset/quota/openstack, 2025-01-29
+GROUP_MEMBERS_CHECKED = Span(19)  # masters and machine sets (e7187d0c0d; pkg/asset/quota/openstack)
 
 # --- features ---------------------------------------------------------------------------------------------
 

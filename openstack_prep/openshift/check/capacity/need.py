@@ -12,6 +12,7 @@ from typing import NamedTuple
 from openstack_prep.openshift.check.capacity.machines import Group, flavors, groups
 from openstack_prep.openshift.check.capacity.object_store import why_unusable
 from openstack_prep.openshift.check.context import CheckContext
+from openstack_prep.openshift.install_config.releases import GROUP_MEMBERS_CHECKED
 from openstack_prep.openshift.install_config.rules.networks import families
 
 QUOTA_CHECK_SINCE = 7  # the installer has checked quotas itself since; it asks for more rules than it creates
@@ -92,14 +93,21 @@ def _floating_ips(context: CheckContext) -> Need:
 
 
 def _server_groups(context: CheckContext) -> Iterator[tuple[str, Need]]:
-    """Yield groups, one per zone for workers, and the members of the largest, which the limit is for."""
+    """Yield groups, one per zone for workers, and the members of the largest, which the limit is for.
+
+    The installer's own check counts the masters and the machine sets, one per zone, as members of one group.
+    """
     masters, workers, _ = groups(context.cluster)
     if context.release < MASTERS_GROUP_SINCE:
         return
     zones = max(1, len(workers.like.zones)) if context.release >= WORKERS_GROUP_SINCE else 0
     yield "server_groups", Need(1 + zones, f"masters' + {zones} of workers" if zones else "masters'")
     largest = max(masters.count, -(-workers.count // zones) if zones else 0)
-    yield "server_group_members", Need(largest, "in the largest group")
+    asked_for = masters.count + zones if context.release in GROUP_MEMBERS_CHECKED else 0
+    need = Need(largest, "in the largest group")
+    if asked_for > largest:
+        need = Need(asked_for, "the installer's own check counts masters and machine sets as one group")
+    yield "server_group_members", need
 
 
 def _volumes(context: CheckContext) -> Iterator[tuple[str, Need]]:
